@@ -1,0 +1,1 @@
+"""The plugins that ship with structkit, installed as the package `structkit_plugins`."""

@@ -1,0 +1,1 @@
+"""One file per language: where its entities are."""

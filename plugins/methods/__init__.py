@@ -1,0 +1,1 @@
+"""One file per method: a model, its settings and its loss."""

@@ -1,0 +1,1 @@
+"""One file per parser: text to trees."""

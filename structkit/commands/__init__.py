@@ -1,0 +1,1 @@
+"""One file per subcommand: what it does, without flags and files."""

@@ -1,0 +1,61 @@
+"""The one exception for what the user can mend."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """What the user can mend: where it is, what is wrong, and what to do about it.
+
+    `status` is the exit status: 1 for data and run errors, 2 for wrong usage.
+
+    >>> print(UserError('field "html" is missing', "name it with --field").at("docs.jsonl", 17))
+    docs.jsonl:17: field "html" is missing; name it with --field
+    """
+
+    def __init__(self, problem: str, remedy: str = "", *, status: int = 1) -> None:
+        super().__init__(problem, remedy)
+        self.problem = problem
+        self.remedy = remedy
+        self.status = status
+        self.file = ""
+        self.line = 0
+
+    def at(self, file: str, line: int = 0) -> UserError:
+        """The same error with its place; a place that is already known stays."""
+        if not self.file:
+            self.file, self.line = file, line
+        return self
+
+    @property
+    def reason(self) -> str:
+        """Problem and remedy without the place."""
+        return f"{self.problem}; {self.remedy}" if self.remedy else self.problem
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: " if self.file else ""
+        return place + self.reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # errors travel from workers to the parent with their place
+        return _rebuild, (self.problem, self.remedy, self.status, self.file, self.line)
+
+
+def _rebuild(problem: str, remedy: str, status: int, file: str, line: int) -> UserError:
+    return UserError(problem, remedy, status=status).at(file, line)
+
+
+def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> UserError:
+    """The error for a name that does not exist: it lists what does.
+
+    >>> print(unknown("language", "pyhton", ["go", "python"]))
+    no language 'pyhton'; did you mean 'python'? there are: go, python
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return UserError(
+        f"no {kind} {name!r}", f"{hint}there are: {', '.join(names) or 'none'}", status=status
+    )

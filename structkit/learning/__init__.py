@@ -1,0 +1,1 @@
+"""What models do: encoders, losses, the training engine, model folders."""

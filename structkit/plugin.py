@@ -1,0 +1,33 @@
+"""What a plugin file gives, and how a method declares its settings."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from structkit.structure.spans import Span
+
+
+class Language(Protocol):
+    """A file of languages/: where the entities of a text are."""
+
+    def entities(self, text: str) -> list[Span]:
+        """Every occurrence of an entity, in text order, as non-overlapping spans."""
+        ...
+
+
+def setting(
+    default: Any, help: str, source: str = "", choices: tuple[str, ...] | None = None
+) -> Any:
+    """A field of a method's settings: default, one line of help, and where the default is from."""
+    metadata = {"help": help, "source": source, "choices": choices}
+    return field(default=default, metadata=metadata)
+
+
+def help_of(metadata: Any) -> str:
+    """A setting's help with its source, as `train METHOD --help` shows it."""
+    text = str(metadata.get("help", ""))
+    return f"{text} ({metadata['source']})" if metadata.get("source") else text
+
+

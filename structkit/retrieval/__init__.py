@@ -1,0 +1,1 @@
+"""What search does: embeddings, exact and lexical indexes, runs, measures."""

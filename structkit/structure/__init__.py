@@ -1,0 +1,1 @@
+"""What text is made of: spans, sentinels, syntax."""
