@@ -183,9 +183,7 @@ class Records:
         if isinstance(found, bool) or not isinstance(found, str | int):
             kind = type(found).__name__
             raise self.place(
-                UserError(
-                    f'field "id" is a JSON {JSON_NAMES.get(kind, kind)}', "an id is a string"
-                )
+                UserError(f'field "id" is a JSON {JSON_NAMES.get(kind, kind)}', "an id is a string")
             )
         return {**record, "id": str(found)}
 
@@ -227,9 +225,7 @@ def text_field(record: Record, name: str, remedy: str = "") -> str:
         others = ", ".join(record) or "none"
         raise UserError(f'field "{name}" is missing', remedy or f"the record has: {others}")
     kind = type(value).__name__
-    raise UserError(
-        f'field "{name}" is a JSON {JSON_NAMES.get(kind, kind)}, not a string', remedy
-    )
+    raise UserError(f'field "{name}" is a JSON {JSON_NAMES.get(kind, kind)}, not a string', remedy)
 
 
 def total_bytes(files: Iterable[str]) -> int | None:

@@ -29,5 +29,3 @@ def help_of(metadata: Any) -> str:
     """A setting's help with its source, as `train METHOD --help` shows it."""
     text = str(metadata.get("help", ""))
     return f"{text} ({metadata['source']})" if metadata.get("source") else text
-
-

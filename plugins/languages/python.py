@@ -1,0 +1,57 @@
+"""Python: names that are not keywords, not in strings and not in comments."""
+
+from __future__ import annotations
+
+import keyword
+
+import tree_sitter_python
+
+from structkit.structure.spans import Span, from_bytes
+from structkit.structure.treesitter import Grammar
+
+# strings include f-strings with all that is inside; `__future__` is a literal in this grammar
+GRAMMAR = Grammar.load(
+    tree_sitter_python.language(),
+    take=("identifier", "__future__"),
+    skip=("string", "comment"),
+)
+
+
+def entities(text: str) -> list[Span]:
+    """Every name, as the standard tokenizer finds it; soft keywords only where they are names.
+
+    >>> [text[start:end] for text in ["def f(x): return x"] for start, end in entities(text)]
+    ['f', 'x', 'x']
+    """
+    # in code that does not parse, a keyword may be taken for a name
+    return [span for span in GRAMMAR.leaves(text) if text[span[0] : span[1]] not in KEYWORDS]
+
+
+KEYWORDS = frozenset(keyword.kwlist)
+
+
+def docstring(text: str) -> Span | None:
+    r"""Where the docstring of the first function or class stands, quotes included.
+
+    >>> docstring('def f():\n    "Say hello."\n    return 1')
+    Span(start=13, end=25)
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    node = GRAMMAR.parser.parse(data).root_node
+    while node.type not in ("function_definition", "class_definition"):
+        named = [child for child in node.named_children if child.type != "comment"]
+        inner = [child for child in named if child.type in DEFINITIONS] or named[:1]
+        if not inner or node.type not in ("module", "ERROR", *DEFINITIONS):
+            return None
+        node = inner[0]
+    body = node.child_by_field_name("body")
+    statements = [child for child in body.named_children if child.type != "comment"] if body else []
+    if not statements or statements[0].type != "expression_statement":
+        return None
+    first = statements[0].named_children
+    if len(first) != 1 or first[0].type not in ("string", "concatenated_string"):
+        return None
+    return from_bytes(text, data, [first[0].byte_range])[0]
+
+
+DEFINITIONS = ("decorated_definition", "function_definition", "class_definition")
