@@ -1,0 +1,102 @@
+"""Train a method on a stream of records and write a model folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from structkit.errors import UserError
+from structkit.jsonl import Record, Records
+from structkit.learning.checkpoints import RunFolder
+from structkit.learning.model_folder import write_facts
+from structkit.learning.plan import Plan
+from structkit.learning.settings import RunOptions
+from structkit.learning.spool import Spool
+from structkit.learning.trainer import Trainer
+from structkit.learning.training_module import TrainingModule
+from structkit.progress import Position, progress, say
+from structkit.stream import Rejects
+
+
+def train(
+    name: str, method: Any, files: Sequence[str] = (), options: RunOptions | None = None
+) -> Record:
+    """Train `method` (an instance of a plugin's `Method`) on the records of files or stdin.
+
+    The model folder appears when it is complete; the result is the summary of the run. Errors:
+    `UserError` for records, settings and folders that do not fit; `KeyboardInterrupt` after Ctrl-C
+    or SIGTERM, when a checkpoint is saved.
+    """
+    options = options or RunOptions()
+    started = time.monotonic()
+    folder = RunFolder(
+        options.output or f"models/{name}", overwrite=options.overwrite, resume=options.resume
+    )
+    spool = read(method, files, options)
+    data = {"records": len(spool), "sha256": spool.hash}
+    folder.open({"method": name, **method.values(), "data": spool.hash})
+    try:
+        module = method.build(spool, offline=options.offline).to(chosen_device(options.device))
+        trainer = Trainer(module, spool, Plan.of(method, len(spool)), options, folder)
+        trainer.run()
+        target = folder.new_model()
+        module.eval().save(target)
+        facts = module.facts() | {"steps": trainer.step, "losses": trainer.losses()}
+        write_facts(target, name, method, data, facts)
+        folder.finish()
+    except BaseException:
+        folder.abandon()
+        raise
+    if not options.quiet:
+        for message in module.truncation.messages():
+            say(message)
+    return {
+        "folder": str(folder.final),
+        "method": name,
+        **summary(trainer, module, len(spool)),
+        "seconds": round(time.monotonic() - started, 2),
+    }
+
+
+def read(method: Any, files: Sequence[str], options: RunOptions) -> Spool:
+    """All records of files or stdin, checked, on disk."""
+    records = Records.read(files)
+    lines = records.lines
+    needs, optional = type(method).needs, type(method).optional
+
+    def look() -> Position:
+        return Position(records.count, lines.bytes, lines.total)
+
+    with Rejects(options.on_error, options.rejects) as rejects:
+        with progress("read", look, quiet=options.quiet):
+            return Spool(records, needs, optional, rejects.add)
+
+
+def chosen_device(name: str | None) -> torch.device:
+    """The device to train on. Errors: `UserError` where it is not there."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"--device {name} cannot be used: {reason}", status=2) from None
+    return device
+
+
+def summary(trainer: Trainer, module: TrainingModule, records: int) -> Record:
+    """What a finished run says of itself."""
+    truncation = module.truncation
+    return {
+        "steps": trainer.step,
+        "records": records,
+        "parameters": sum(weight.numel() for weight in module.parameters()),
+        "losses": trainer.losses(),
+        "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
+        "texts": dict(truncation.texts),
+        "seconds_per_step": round(trainer.log.seconds, 4),
+    }

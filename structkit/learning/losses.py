@@ -1,0 +1,67 @@
+"""Contrastive losses."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+def info_nce(
+    queries: Tensor,
+    documents: Tensor,
+    temperature: float,
+    exclude: Tensor | None = None,
+    symmetric: bool = False,
+) -> Tensor:
+    """The mean over queries of -log softmax of the positive's score among all documents.
+
+    `queries` is (batch, dim), `documents` (batch * group, dim) with the positive of query i at
+    i * group; `exclude` (batch, batch * group) is true where a document is a false negative.
+    `symmetric` averages with the loss of the positives among all queries.
+    Source: van den Oord et al. 2018, eq. 4; SANTA eq. 5.
+
+    >>> eye = torch.eye(2)
+    >>> round(info_nce(eye, eye, temperature=1.0).item(), 6)  # log(1 + exp(-1))
+    0.313262
+    """
+    group = len(documents) // len(queries)
+    scores = queries @ documents.T / temperature  # (batch, batch * group)
+    if exclude is not None:
+        scores = scores.masked_fill(exclude, float("-inf"))
+    own = torch.arange(len(queries), device=queries.device)  # (batch,)
+    loss = functional.cross_entropy(scores.float(), own * group)
+    if symmetric:
+        # only positives ask back: a hard negative belongs to no query
+        back = scores[:, ::group].T  # (batch positives, batch queries)
+        loss = (loss + functional.cross_entropy(back.float(), own)) / 2
+    return loss
+
+
+def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Tensor | None:
+    """Which documents are no negatives of a query: (batch, batch * group), or none at all.
+
+    `queries` and `documents` are texts or ids, laid out as in `info_nce`. A document is excluded
+    where it equals the query's positive, or is the positive of an equal query; a query's own
+    positive never is.
+
+    >>> duplicates(["a", "b"], ["x", "x"])
+    tensor([[False,  True],
+            [ True, False]])
+    >>> duplicates(["a", "b"], ["x", "y"]) is None
+    True
+    """
+    group = len(documents) // len(queries)
+    positives = documents[::group]
+    if len(set(queries)) == len(queries) and len(set(documents)) == len(documents):
+        return None
+    rows = []
+    for own, (query, positive) in enumerate(zip(queries, positives, strict=True)):
+        row = [document == positive for document in documents]
+        for other, other_query in enumerate(queries):
+            row[other * group] |= query == other_query
+        row[own * group] = False
+        rows.append(row)
+    return torch.tensor(rows)

@@ -1,0 +1,169 @@
+"""Model folders: what `train` writes, and `encode` and `search` read."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from pathlib import Path
+from typing import Any
+
+import orjson
+import torch
+import transformers
+
+import structkit
+from structkit import registry
+from structkit.errors import UserError
+from structkit.jsonl import Record
+from structkit.learning.encoder import Encoder
+from structkit.learning.pretrained import load_pretrained
+from structkit.learning.settings import TrainingSettings
+
+FORMAT = 1
+FACTS = "structkit.json"
+
+
+def save_encoder(encoder: Encoder, folder: Path) -> None:
+    """Write the model, its tokenizer, and what sentence-transformers needs to load both."""
+    encoder.model.save_pretrained(folder)
+    encoder.tokenizing.tokenizer.save_pretrained(folder)
+    if encoder.pooling in ("cls", "mean"):
+        _save_sentence_transformers(encoder, folder)
+
+
+def _save_sentence_transformers(encoder: Encoder, folder: Path) -> None:
+    names = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    if encoder.normalize:
+        names.append(("2_Normalize", "Normalize"))
+    modules = [
+        {
+            "idx": number,
+            "name": str(number),
+            "path": path,
+            "type": f"sentence_transformers.models.{kind}",
+        }
+        for number, (path, kind) in enumerate(names)
+    ]
+    for path, _ in names[1:]:
+        (folder / path).mkdir()
+    write_json(folder / "modules.json", modules)
+    pooling = {
+        "word_embedding_dimension": encoder.model.config.hidden_size,
+        "pooling_mode_cls_token": encoder.pooling == "cls",
+        "pooling_mode_mean_tokens": encoder.pooling == "mean",
+    }
+    write_json(folder / "1_Pooling" / "config.json", pooling)
+    versions = {"transformers": transformers.__version__, "pytorch": torch.__version__}
+    about = {"__version__": versions, "similarity_fn_name": "dot", "prompts": {}}
+    write_json(folder / "config_sentence_transformers.json", about)
+    length = encoder.tokenizing.lengths["document"]
+    write_json(
+        folder / "sentence_bert_config.json", {"max_seq_length": length, "do_lower_case": False}
+    )
+
+
+def write_facts(
+    folder: Path, method: str, settings: TrainingSettings, data: Record, facts: Record
+) -> None:
+    """Write `structkit.json`: all that is needed to load the model and to train it again."""
+    kind = type(settings)
+    content = {
+        "format": FORMAT,
+        "method": method,
+        "settings": settings.values(),
+        "pooling": settings.pooling,
+        "normalize": settings.normalize,
+        "query_fields": kind.query_fields,
+        "document_fields": kind.document_fields,
+        **facts,
+        "data": data,
+        "versions": {
+            "structkit": structkit.__version__,
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            "python": platform.python_version(),
+        },
+    }
+    write_json(folder / FACTS, content)
+
+
+def read_facts(folder: Path) -> Record:
+    """What `structkit.json` says. Errors: `UserError` where it is damaged or newer than this."""
+    file = folder / FACTS
+    try:
+        facts: Record = orjson.loads(file.read_bytes())
+        known = facts["format"] <= FORMAT and facts["method"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
+            str(file)
+        ) from None
+    if not known:
+        raise UserError(
+            f"has format {facts['format']}, and this structkit reads up to {FORMAT}",
+            "upgrade structkit",
+        ).at(str(file))
+    return facts
+
+
+def load_encoder(folder: Path, facts: Record) -> Encoder:
+    """The encoder that `save_encoder` wrote, with the poolings and lengths of its facts."""
+    try:
+        pooling, normalize, lengths = facts["pooling"], facts["normalize"], facts["lengths"]
+    except KeyError as error:
+        raise UserError(f"lacks {error}", "copy the model folder again").at(
+            str(folder / FACTS)
+        ) from None
+    model, tokenizer = load_pretrained(
+        str(folder), decoder=pooling == "first-decoder-token", offline=True
+    )
+    return Encoder(model, tokenizer, pooling, normalize, lengths)
+
+
+def open_model(
+    name: str, *, pooling: str | None = None, offline: bool = False
+) -> tuple[Any, Record]:
+    """The trained model in a folder, ready to encode, and its facts.
+
+    A plain Hugging Face folder or hub name works as well: as an encoder with normalized embeddings
+    (cls pooling unless told otherwise). Errors: `UserError` that names the file and the remedy.
+    """
+    folder = Path(name)
+    if (folder / FACTS).is_file():
+        facts = read_facts(folder)
+        if pooling:
+            facts["pooling"] = pooling
+        method = registry.load("method", facts["method"], status=1).Method
+        model = method.load(folder, facts)
+    else:
+        facts = plain_facts(pooling or "cls")
+        model, tokenizer = load_pretrained(
+            name, decoder=pooling == "first-decoder-token", offline=offline
+        )
+        model = Encoder(model, tokenizer, facts["pooling"], True, facts["lengths"])
+    return model.eval(), facts
+
+
+def plain_facts(pooling: str) -> Record:
+    """The facts of a model that structkit did not train."""
+    return {
+        "method": "",
+        "pooling": pooling,
+        "normalize": True,
+        "lengths": {"query": 512, "document": 512},
+        "query_fields": TrainingSettings.query_fields,
+        "document_fields": TrainingSettings.document_fields,
+    }
+
+
+def content_hash(folder: Path) -> str:
+    """The sha256 of a model folder's weights and facts, for the meta data of what it encodes."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.json")):
+        digest.update(file.name.encode())
+        with file.open("rb") as handle:
+            digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()
+
+
+def write_json(file: Path, content: object) -> None:
+    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))

@@ -1,0 +1,97 @@
+"""Models and tokenizers that exist already: loaded whole, or one clear error."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import transformers
+from safetensors import SafetensorError
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSeq2SeqLM,
+    AutoModelForTextEncoding,
+    AutoTokenizer,
+)
+
+from structkit.errors import UserError
+
+HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+# what a folder can be damaged into raising, as far as it was met
+DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError)
+
+transformers.utils.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+
+
+def load_pretrained(
+    name: str, *, decoder: bool = False, head: bool = False, offline: bool = False
+) -> tuple[Any, Any]:
+    """The model and tokenizer of a local folder or a hub name.
+
+    `decoder` keeps the decoder of an encoder-decoder model, `head` also the layer that predicts
+    tokens. Errors: `UserError` that names the folder, or the file in it that is missing or damaged.
+    """
+    folder = Path(name)
+    if not folder.is_dir():
+        if folder.exists():
+            raise UserError("is a file, not a model folder", "name the folder that holds it").at(
+                name
+            )
+        if not HUB_NAME.fullmatch(name):
+            raise UserError(f"there is no model folder {name}", "check the path given as the model")
+    elif not (folder / "config.json").is_file():
+        raise UserError(
+            f"the folder {name} holds no config.json", "name a folder that holds a model"
+        )
+    try:
+        return _load(name, decoder, head, offline)
+    except ImportError as error:
+        raise UserError(f"the model {name} needs a package: {_line(error)}") from None
+    except DAMAGE as error:
+        raise _explained(name, folder, offline, error) from None
+
+
+def _load(name: str, decoder: bool, head: bool, offline: bool) -> tuple[Any, Any]:
+    config = AutoConfig.from_pretrained(name, local_files_only=offline)
+    if not config.is_encoder_decoder:
+        if decoder or head:
+            raise UserError(f"the model {name} has no decoder", "use a T5 model, or another method")
+        kind: Any = AutoModel
+    elif head:
+        kind = AutoModelForSeq2SeqLM
+    else:
+        kind = AutoModel if decoder else AutoModelForTextEncoding
+    model, found = kind.from_pretrained(name, local_files_only=offline, output_loading_info=True)
+    # an untrained weight in a trained model is an error; the pooler is never used
+    missing = sorted(key for key in found["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise UserError(
+            f"the model {name} lacks {len(missing)} weights ({missing[0]}, …)",
+            "copy the folder again",
+        )
+    return model.float(), AutoTokenizer.from_pretrained(name, local_files_only=offline)
+
+
+def _explained(name: str, folder: Path, offline: bool, error: Exception) -> UserError:
+    if not folder.is_dir():
+        why = "--offline is set" if offline else _line(error)
+        return UserError(
+            f"there is no folder {name}, and the model hub does not give it ({why})",
+            "name a local model folder, or check name and network",
+        )
+    weights = [file.name for file in folder.glob("*") if file.suffix in (".safetensors", ".bin")]
+    if not weights:
+        return UserError(f"the folder {name} holds no model.safetensors", "copy the folder again")
+    if isinstance(error, SafetensorError):
+        return UserError(f"{folder / weights[0]} is damaged: {error}", "copy the folder again")
+    return UserError(f"the model folder {name} cannot be loaded: {_line(error)}", "copy it again")
+
+
+def _line(error: Exception) -> str:
+    """The first line of a message that may be long."""
+    return str(error).strip().partition("\n")[0][:200] or type(error).__name__

@@ -1,0 +1,64 @@
+"""Models from scratch: small ones, so that every recipe runs without a download."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import (
+    BertConfig,
+    BertModel,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5EncoderModel,
+    T5ForConditionalGeneration,
+    T5Model,
+)
+
+from structkit.errors import UserError
+
+# width, inner width, heads, layers, decoder layers
+SIZES = {
+    "tiny": (64, 128, 4, 2, 1),  # 0.6M parameters with 8,000 tokens: for tests and demos
+    "mini": (256, 1024, 4, 3, 2),  # 6.5M
+    "small": (512, 1024, 8, 6, 4),  # 21M
+}
+
+
+def new_model(
+    architecture: str,
+    size: str,
+    tokenizer: PreTrainedTokenizerFast,
+    *,
+    decoder: bool = False,
+    head: bool = False,
+) -> Any:
+    """An untrained model whose parameters depend on torch's seed alone."""
+    width, inner, heads, layers, decoder_layers = SIZES[size]
+    if architecture == "bert":
+        if decoder or head:
+            raise UserError("a bert has no decoder", "use --architecture t5", status=2)
+        return BertModel(
+            BertConfig(
+                vocab_size=len(tokenizer),
+                hidden_size=width,
+                intermediate_size=inner,
+                num_attention_heads=heads,
+                num_hidden_layers=layers,
+                pad_token_id=tokenizer.pad_token_id,
+                max_position_embeddings=1024,
+            ),
+            add_pooling_layer=False,
+        )
+    config = T5Config(
+        vocab_size=len(tokenizer),
+        d_model=width,
+        d_ff=inner,
+        d_kv=width // heads,
+        num_heads=heads,
+        num_layers=layers,
+        num_decoder_layers=decoder_layers,
+        decoder_start_token_id=tokenizer.pad_token_id,
+    )
+    if head:
+        return T5ForConditionalGeneration(config)
+    return T5Model(config) if decoder else T5EncoderModel(config)

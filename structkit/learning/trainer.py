@@ -1,0 +1,167 @@
+"""The training engine: steps, a learning rate, logs, checkpoints; it knows no method."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+import orjson
+import torch
+
+from structkit.errors import UserError
+from structkit.learning.checkpoints import RunFolder
+from structkit.learning.interrupt import Interrupt
+from structkit.learning.plan import Plan, Step
+from structkit.learning.settings import RunOptions
+from structkit.learning.spool import Spool
+from structkit.learning.training_module import TrainingModule
+from structkit.progress import Position, progress, say
+from structkit.seeds import key
+
+
+class Trainer:
+    """One run of a module over a spool.
+
+    All randomness of a step is keyed by its number, so that a resumed run needs no more than the
+    module's and the optimizer's state to go on bit for bit.
+    """
+
+    def __init__(
+        self,
+        module: TrainingModule,
+        spool: Spool,
+        plan: Plan,
+        options: RunOptions,
+        folder: RunFolder,
+    ) -> None:
+        self.module, self.spool, self.plan = module, spool, plan
+        self.options, self.folder = options, folder
+        self.optimizer = module.optimizer()
+        for group in self.optimizer.param_groups:
+            group.setdefault("highest_lr", group["lr"])
+        self.step = 0
+        self.records = 0
+        self.first: dict[str, float] = {}
+        self.last: dict[str, float] = {}
+        self.sums: Counter[str] = Counter()
+        self.started = time.monotonic()
+        self.log = Log(options)
+
+    def run(self) -> None:
+        """Train to the end. Errors: a loss that is not a number; Ctrl-C leaves a checkpoint."""
+        self.module.train()
+        self._restore()
+        start, steps, every = self.step, self.plan.steps, self.options.save_every
+        look = self._position
+        with Interrupt() as interrupt, progress("train", look, quiet=self.options.quiet):
+            while self.step < steps:
+                self._train(self.plan.step(self.step))
+                self.step += 1
+                stop = interrupt.asked and self.step < steps
+                if stop or (every and self.step % every == 0 and self.step < steps):
+                    self.folder.save(self.step, self._state())
+                if stop:
+                    break
+        if self.step < steps:
+            say(f"stopped at step {self.step:,} of {steps:,}; --resume goes on")
+            raise KeyboardInterrupt
+        self.log.seconds = (time.monotonic() - self.started) / max(1, steps - start)
+
+    def _train(self, step: Step) -> None:
+        settings = self.module.settings
+        torch.manual_seed(key(settings.seed, "step", step.number) >> 1)
+        rate = self.plan.learning_rate(step.number)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["highest_lr"] * rate
+        records = [self.spool[index] for index in step.indices]
+        self.optimizer.zero_grad(set_to_none=True)
+        parts = self.module.backward(self.module.batch(records, step))
+        if not math.isfinite(parts["loss"]):
+            raise UserError(
+                f"the loss is {parts['loss']} at step {step.number + 1:,}",
+                "lower --learning-rate, or raise --temperature or --warmup",
+            )
+        if settings.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self.module.parameters(), settings.max_grad_norm)
+        self.optimizer.step()
+        self.records += len(records)
+        self.last = parts
+        self.first = self.first or parts
+        self.sums.update(parts)
+        self.log.add(step, parts, self.optimizer.param_groups[0]["lr"], len(records))
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "module": self.module.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "step": self.step,
+            "records": self.records,
+            "first": self.first,
+            "last": self.last,
+            "sums": dict(self.sums),
+            "truncation": self.module.truncation.state(),
+        }
+
+    def _restore(self) -> None:
+        state = self.folder.load()
+        if state is None:
+            return
+        self.module.load_state_dict(state["module"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.step, self.records = state["step"], state["records"]
+        self.first, self.last = state["first"], state["last"]
+        self.sums = Counter(state["sums"])
+        self.module.truncation.load(state["truncation"])
+
+    def _position(self) -> Position:
+        note = f"step {self.step:,}/{self.plan.steps:,}"
+        if self.last:
+            note += f", loss {self.last['loss']:.4f}"
+        return Position(self.records, self.step, self.plan.steps, note)
+
+    def losses(self) -> dict[str, dict[str, float]]:
+        """First, last and mean value of the loss and its parts."""
+        return {
+            name: {
+                "first": self.first[name],
+                "last": self.last[name],
+                "mean": self.sums[name] / self.step,
+            }
+            for name in self.last
+        }
+
+
+class Log:
+    """One JSON line on stderr every `log_every` steps: means since the line before."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self.every = options.log_every if options.log_format == "json" else 0
+        self.seconds = 0.0
+        self._sums: Counter[str] = Counter()
+        self._steps = self._records = 0
+        self._since = time.monotonic()
+
+    def add(self, step: Step, parts: dict[str, float], learning_rate: float, records: int) -> None:
+        if not self.every:
+            return
+        self._sums.update(parts)
+        self._steps += 1
+        self._records += records
+        if (step.number + 1) % self.every:
+            return
+        now = time.monotonic()
+        line = {
+            "step": step.number + 1,
+            "stage": step.stage,
+            "epoch": step.epoch,
+            **{name: total / self._steps for name, total in self._sums.items()},
+            "learning_rate": learning_rate,
+            "records_per_second": self._records / (now - self._since),
+        }
+        print(orjson.dumps(line).decode(), file=sys.stderr, flush=True)  # noqa: T201 the log itself
+        self._sums.clear()
+        self._steps = self._records = 0
+        self._since = now
