@@ -6,11 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from structkit.errors import UserError
 from structkit.jsonl import Record, Records
 from structkit.learning.checkpoints import RunFolder
+from structkit.learning.devices import chosen_device
 from structkit.learning.model_folder import write_facts
 from structkit.learning.plan import Plan
 from structkit.learning.settings import RunOptions
@@ -73,19 +71,6 @@ def read(method: Any, files: Sequence[str], options: RunOptions) -> Spool:
     with Rejects(options.on_error, options.rejects) as rejects:
         with progress("read", look, quiet=options.quiet):
             return Spool(records, needs, optional, rejects.add)
-
-
-def chosen_device(name: str | None) -> torch.device:
-    """The device to train on. Errors: `UserError` where it is not there."""
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UserError(f"--device {name} cannot be used: {reason}", status=2) from None
-    return device
 
 
 def summary(trainer: Trainer, module: TrainingModule, records: int) -> Record:

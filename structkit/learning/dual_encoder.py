@@ -68,7 +68,7 @@ class DualEncoder(TrainingModule):
         settings = self.settings
         return info_nce(queries, documents, settings.temperature, exclude, settings.symmetric)
 
-    def loss(self, inputs: Pairs) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         queries = self.encoder.embed(inputs.queries)  # (batch, dim)
         documents = self.encoder.embed(inputs.documents)  # (batch * group, dim)
         return self.contrast(queries, documents, inputs.exclude), {}

@@ -16,6 +16,7 @@ from transformers import (
     AutoModelForTextEncoding,
     AutoTokenizer,
 )
+from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
 from structkit.errors import UserError
 
@@ -23,8 +24,8 @@ HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 # what a folder can be damaged into raising, as far as it was met
 DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError)
 
-transformers.utils.logging.set_verbosity_error()
-transformers.utils.logging.disable_progress_bar()
+transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
@@ -58,14 +59,11 @@ def load_pretrained(
 
 def _load(name: str, decoder: bool, head: bool, offline: bool) -> tuple[Any, Any]:
     config = AutoConfig.from_pretrained(name, local_files_only=offline)
-    if not config.is_encoder_decoder:
-        if decoder or head:
-            raise UserError(f"the model {name} has no decoder", "use a T5 model, or another method")
-        kind: Any = AutoModel
-    elif head:
-        kind = AutoModelForSeq2SeqLM
-    else:
-        kind = AutoModel if decoder else AutoModelForTextEncoding
+    if (decoder or head) and not config.is_encoder_decoder:
+        raise UserError(f"the model {name} has no decoder", "use a T5 model, or another pooling")
+    kind: Any = AutoModelForSeq2SeqLM if head else AutoModel
+    if not decoder and not head and config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
+        kind = AutoModelForTextEncoding  # of a T5 its encoder alone
     model, found = kind.from_pretrained(name, local_files_only=offline, output_loading_info=True)
     # an untrained weight in a trained model is an error; the pooler is never used
     missing = sorted(key for key in found["missing_keys"] if not key.startswith("pooler."))

@@ -49,7 +49,7 @@ def new_model(
             ),
             add_pooling_layer=False,
         )
-    config = T5Config(
+    config = T5Config(  # type: ignore[call-arg]
         vocab_size=len(tokenizer),
         d_model=width,
         d_ff=inner,

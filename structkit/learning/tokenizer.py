@@ -51,7 +51,7 @@ def train_tokenizer(
         pair=f"{first}$A {EOS} $B {EOS}",
         special_tokens=[(EOS, 1), (CLS, 3)],
     )
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         pad_token=PAD,
         eos_token=EOS,

@@ -53,7 +53,7 @@ class TrainingModule(nn.Module):
     def optimizer(self) -> torch.optim.Optimizer:
         """AdamW; biases and norms are not decayed."""
         weights = [weight for weight in self.parameters() if weight.requires_grad]
-        groups = [
+        groups: list[dict[str, Any]] = [
             {"params": [weight for weight in weights if weight.ndim > 1]},
             {"params": [weight for weight in weights if weight.ndim <= 1], "weight_decay": 0.0},
         ]

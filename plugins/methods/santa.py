@@ -1,0 +1,159 @@
+"""SANTA: alignment of queries with documents, and prediction of masked entities, by one T5.
+
+Records: `query`, `positive`, `masked` and `target` (from mask-entities), optional `negatives`.
+Source: Li et al. 2023, "Structure-Aware Language Model Pretraining Improves Dense Retrieval on
+Structured Data" (https://aclanthology.org/2023.findings-acl.734), released code for the settings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from structkit.errors import UserError
+from structkit.jsonl import Record
+from structkit.learning.dual_encoder import DualEncoder, check_contrast, negatives_of, stacked
+from structkit.learning.encoder import Encoder, build_encoder, decoder_states, token_states
+from structkit.learning.model_folder import load_encoder
+from structkit.learning.plan import Step
+from structkit.learning.settings import POOLINGS, TrainingSettings
+from structkit.learning.spool import Spool
+from structkit.learning.tokens import Tokens
+from structkit.plugin import setting
+
+CODE = "SANTA's released code"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A batch; what a loss does not need is absent."""
+
+    queries: Tokens | None  # (batch, query length)
+    masked: Tokens | None  # (batch, document length)
+    targets: Tokens | None  # (batch, target length)
+    originals: Tokens | None  # (batch, document length)
+    negatives: Tokens | None  # (batch * n, document length)
+    exclude: Tensor | None  # (batch, batch * (1 + n))
+
+
+class Santa(DualEncoder):
+    """Both losses of SANTA, from one pass over the masked documents where that is possible."""
+
+    settings: Method
+
+    def batch(self, records: list[Record], step: Step) -> Inputs:
+        settings, tokens = self.settings, self.encoder.tokens
+        align, predict = settings.alignment_weight > 0, settings.entity_weight > 0
+        masked = predict or settings.align_on == "masked"
+        original = align and settings.align_on == "original"
+        documents = self.documents(records, step)
+        group = 1 + self.negatives
+        negatives = [text for place, text in enumerate(documents) if place % group]
+
+        def field(name: str, kind: str) -> Tokens:
+            return tokens([record[name] for record in records], kind)
+
+        return Inputs(
+            field("query", "query") if align else None,
+            field("masked", "document") if masked else None,
+            field("target", "target") if predict else None,
+            field("positive", "document") if original else None,
+            tokens(negatives, "document") if align and negatives else None,
+            self.excluded(records, documents) if align else None,
+        )
+
+    def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        settings = self.settings
+        parts, total = {}, torch.zeros((), device=self.encoder.device)
+        positives = None  # (batch, dim)
+        if inputs.masked:
+            states = token_states(self.encoder.model, inputs.masked)  # (batch, length, dim)
+            if inputs.targets:
+                decoded = self.decoded(states, inputs.masked.mask, inputs.targets)
+                parts["entity"] = self.entity_loss(decoded, inputs.targets)
+                total = total + settings.entity_weight * parts["entity"]
+                if settings.pooling == "first-decoder-token":
+                    # position 0 has read the start token only: it is the embedding (eq. 1)
+                    positives = self.encoder.finished(decoded[:, 0])
+        if inputs.queries:
+            if inputs.originals:
+                positives = self.encoder.embed(inputs.originals)
+            elif positives is None:
+                assert inputs.masked
+                positives = self.encoder.pooled(states, inputs.masked.mask)
+            negatives = self.encoder.embed(inputs.negatives) if inputs.negatives else None
+            queries = self.encoder.embed(inputs.queries)  # (batch, dim)
+            documents = stacked(positives, negatives)  # (batch * (1 + n), dim)
+            parts["alignment"] = self.contrast(queries, documents, inputs.exclude)
+            total = total + settings.alignment_weight * parts["alignment"]
+        return total, {name: part.detach() for name, part in parts.items()}
+
+    def decoded(self, states: Tensor, mask: Tensor, targets: Tokens) -> Tensor:
+        """Decoder states with the targets as input, shifted right, (batch, target length, dim)."""
+        model = self.encoder.model
+        shifted = targets.ids.roll(1, dims=1)  # (batch, target length)
+        shifted[:, 0] = model.config.decoder_start_token_id
+        return decoder_states(model, shifted, states, mask)
+
+    def entity_loss(self, decoded: Tensor, targets: Tokens) -> Tensor:
+        """Masked entity prediction: cross-entropy a target token, without padding (eq. 6-7)."""
+        model = self.encoder.model
+        real = targets.mask.bool()  # (batch, target length)
+        states = decoded[real]  # (tokens, dim)
+        if getattr(model.config, "scale_decoder_outputs", model.config.tie_word_embeddings):
+            states = states * model.config.d_model**-0.5
+        scores = model.lm_head(states)  # (tokens, vocabulary)
+        return functional.cross_entropy(scores.float(), targets.ids[real])
+
+
+@dataclass(frozen=True)
+class Method(TrainingSettings):
+    """Settings of SANTA's pretraining; its fine-tuning is `--entity-weight 0` and other numbers."""
+
+    needs: ClassVar[tuple[str, ...]] = ("query", "positive", "masked", "target")
+
+    pooling: str = setting(
+        "first-decoder-token", "how states become one embedding", "SANTA, eq. 1", POOLINGS
+    )
+    normalize: bool = setting(False, "scale embeddings to length 1", "SANTA, eq. 2: dot product")
+    query_length: int = setting(50, "most tokens of a query", CODE)
+    document_length: int = setting(240, "most tokens of a document", CODE)
+    target_length: int = setting(35, "most tokens of a target: about ten entities", CODE)
+    temperature: float = setting(1.0, "divides the scores of the contrastive loss", "SANTA, eq. 5")
+    epochs: int = setting(6, "passes over the records", CODE)
+    batch_size: int = setting(16, "records in one step", CODE)
+    learning_rate: float = setting(5e-5, "highest learning rate of AdamW", CODE)
+    alignment_weight: float = setting(1.0, "weight of the contrastive loss (SDA)", "SANTA, eq. 4")
+    entity_weight: float = setting(1.0, "weight of entity prediction (MEP)", "SANTA, eq. 4")
+    align_on: str = setting(
+        "masked", "document that queries are aligned with", "released code", ("masked", "original")
+    )
+
+    def build(self, spool: Spool, *, offline: bool = False) -> Santa:
+        if not self.alignment_weight and not self.entity_weight:
+            raise UserError("--alignment-weight and --entity-weight are both 0", status=2)
+        negatives = negatives_of(self, spool) if self.alignment_weight else 0
+        if self.alignment_weight:
+            check_contrast(spool, self, negatives)
+        encoder = build_encoder(
+            self, spool, offline=offline, head=True, lengths={"target": self.target_length}
+        )
+        check_sentinels(encoder.tokenizing.tokenizer)
+        return Santa(self, encoder, negatives)
+
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> Encoder:
+        return load_encoder(folder, facts)
+
+
+def check_sentinels(tokenizer: Any) -> None:
+    """Raise where the tokenizer would cut a sentinel into pieces."""
+    if tokenizer.convert_tokens_to_ids("<extra_id_0>") in (None, tokenizer.unk_token_id):
+        raise UserError(
+            "the model's tokenizer has no sentinels <extra_id_0> …", "use a T5 model such as CodeT5"
+        )
