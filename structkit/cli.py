@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from structkit.errors import UserError
+from structkit.flags import MethodGroup
 
 app = typer.Typer(
     help="Mask, parse, train, encode and search structured text, from JSONL to JSONL.",
@@ -27,6 +28,41 @@ class OnError(StrEnum):
 
     fail = "fail"
     skip = "skip"
+
+
+class Side(StrEnum):
+    """What a text is to the model."""
+
+    query = "query"
+    document = "document"
+
+
+class Dtype(StrEnum):
+    """Precision of a computation."""
+
+    fp32 = "fp32"
+    bf16 = "bf16"
+
+
+class SearchMethod(StrEnum):
+    """How documents are found."""
+
+    dense = "dense"
+    bm25 = "bm25"
+
+
+class FuseMethod(StrEnum):
+    """How runs become one."""
+
+    rrf = "rrf"
+    weighted = "weighted"
+
+
+class RunFormat(StrEnum):
+    """How a run is written."""
+
+    jsonl = "jsonl"
+    trec = "trec"
 
 
 class Strategy(StrEnum):
@@ -55,6 +91,9 @@ Workers = Annotated[int, typer.Option(min=1, help="Processes; the output stays t
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 
 
+RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six columns.")]
+
+
 def stream(options: dict[str, Any]) -> Any:
     """The record-wise flags of a command as a `Stream`."""
     from structkit.jsonl import Shard
@@ -72,7 +111,7 @@ def stream(options: dict[str, Any]) -> Any:
     )
 
 
-@app.command("mask-entities")
+@app.command("mask-entities", short_help="Replace entities (names in code) by sentinels.")
 def mask_entities(
     files: Files = None,
     language: Annotated[
@@ -129,7 +168,7 @@ def mask_entities(
     )
 
 
-@app.command()
+@app.command(short_help="Make training examples out of aligned fields.")
 def pair(
     files: Files = None,
     query: Annotated[str, typer.Option(help="Field with the query.")] = "docstring",
@@ -162,7 +201,189 @@ def pair(
     )
 
 
-@app.command()
+def train(method: str, settings: Any, options: Any, files: list[str] | None) -> None:
+    """Train one method: called with its settings and the run's options as instances."""
+    from structkit.commands.train import train as command
+    from structkit.jsonl import write_records
+
+    write_records([command(method, settings, files or [], options)])
+
+
+def _run_options() -> type:
+    from structkit.learning.settings import RunOptions
+
+    return RunOptions
+
+
+class Methods(MethodGroup):
+    """`structkit train METHOD`."""
+
+    call = staticmethod(train)
+    options = staticmethod(_run_options)
+    others = {"files": Files}
+
+
+app.add_typer(
+    typer.Typer(cls=Methods, no_args_is_help=True, rich_markup_mode=None),
+    name="train",
+    short_help="Train a method on records and write a model folder.",
+    help="Train a method on records (files or stdin) and write a model folder.",
+)
+
+
+@app.command(short_help="Turn texts into embeddings with a model.")
+def encode(
+    files: Files = None,
+    model: Annotated[str, typer.Option("--model", "-m", help="Model folder.")] = ...,  # type: ignore[assignment]
+    side: Annotated[Side, typer.Option("--as", help="Which side the texts are.")] = Side.document,
+    field: Annotated[
+        str | None, typer.Option(help="Field with the text; default: the model's.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Field that goes along; may be given several times.")
+    ] = None,
+    pooling: Annotated[
+        str | None, typer.Option(help="Another pooling than the model was trained with.")
+    ] = None,
+    dtype: Annotated[Dtype, typer.Option(help="Precision of the computation.")] = Dtype.fp32,
+    batch_tokens: Annotated[
+        int, typer.Option(min=1, help="Most tokens in a batch, padding included.")
+    ] = 4096,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
+    shard: ShardFlag = None,
+    on_error: OnErrorFlag = OnError.fail,
+    rejects: RejectsFile = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="NAME.npy (with ids and meta), or JSONL.")
+    ] = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Turn texts into embeddings with a model: `id` and `embedding`, in input order."""
+    flags = locals()
+    from structkit.commands.encode import Encoding, write
+
+    encoding = Encoding(
+        model,
+        side,
+        field=field,
+        keep=keep or (),
+        pooling=pooling,
+        dtype=dtype,
+        batch_tokens=batch_tokens,
+        device=device,
+        offline=offline,
+    )
+    write(encoding, stream(flags))
+
+
+@app.command(short_help="Find the documents that answer each query.")
+def search(
+    corpus: Annotated[list[str], typer.Argument(help="Embeddings (JSONL, .npy), or texts (bm25).")],
+    queries: Annotated[
+        list[str] | None, typer.Option(help="File with the queries; default: stdin.")
+    ] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
+    method: Annotated[
+        SearchMethod, typer.Option(help="Inner product of embeddings, or BM25 over texts.")
+    ] = SearchMethod.dense,
+    document_field: Annotated[
+        str | None, typer.Option(help="bm25: field with a document's text.")
+    ] = None,
+    query_field: Annotated[
+        str | None, typer.Option(help="bm25: field with a query's text.")
+    ] = None,
+    exclude_self: Annotated[
+        bool, typer.Option("--exclude-self", help="Leave out the document with the query's id.")
+    ] = False,
+    k1: Annotated[float, typer.Option(min=0, help="bm25: saturation of term frequency.")] = 1.5,
+    b: Annotated[float, typer.Option(min=0, max=1, help="bm25: length normalization.")] = 0.75,
+    stopwords: Annotated[bool, typer.Option(help="bm25: leave English function words out.")] = True,
+    format: RunFormatFlag = RunFormat.jsonl,
+    output: OutputFile = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
+    from structkit.commands.search import search as command
+    from structkit.jsonl import Records
+    from structkit.retrieval.runs import write_run
+
+    found = command(
+        corpus,
+        Records.read(queries or []),
+        k=k,
+        method=method,
+        document_field=document_field,
+        query_field=query_field,
+        exclude_self=exclude_self,
+        k1=k1,
+        b=b,
+        stopwords=stopwords,
+    )
+    write_run(found, output, format=format)
+
+
+@app.command(short_help="Make one run of several.")
+def fuse(
+    runs: Annotated[list[str], typer.Argument(help="Run files, JSONL or TREC.")],
+    method: Annotated[
+        FuseMethod, typer.Option(help="Reciprocal ranks, or a weighted sum of scaled scores.")
+    ] = FuseMethod.rrf,
+    weight: Annotated[
+        list[float] | None, typer.Option(help="Weight of a run; give one for each.")
+    ] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
+    rrf_k: Annotated[int, typer.Option(min=0, help="rrf: added to every rank.")] = 60,
+    format: RunFormatFlag = RunFormat.jsonl,
+    output: OutputFile = "-",
+) -> None:
+    """Make one run of several, by reciprocal ranks or a weighted sum of scores."""
+    from structkit.commands.fuse import fuse as command
+    from structkit.retrieval.runs import write_run
+
+    write_run(command(runs, method=method, weights=weight, k=k, rrf_k=rrf_k), output, format=format)
+
+
+@app.command(short_help="Score runs against judgements.")
+def score(
+    runs: Annotated[
+        list[str] | None, typer.Argument(help="Run files, JSONL or TREC; stdin when none.")
+    ] = None,
+    qrels: Annotated[
+        str,
+        typer.Option(
+            help="Judgements: JSONL, TREC or BEIR; `self`: the document with the query's own id."
+        ),
+    ] = ...,  # type: ignore[assignment]
+    queries: Annotated[
+        list[str] | None, typer.Option(help="With --qrels self: the queries that count.")
+    ] = None,
+    measures: Annotated[
+        str, typer.Option(help="Names as ir_measures has them, and MRR, HitRate@k.")
+    ] = "nDCG@10 RR@10 R@100 Success@1 Success@5 Judged@10",
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="One record for each run and query.")
+    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="A table for a README.")] = False,
+    seed: Seed = 0,
+    output: OutputFile = "-",
+) -> None:
+    """Score runs against judgements: means over all judged queries, with 95 % intervals."""
+    from structkit.commands.score import names, write
+    from structkit.commands.score import score as command
+
+    found = command(
+        names(runs),
+        qrels,
+        measures=measures.replace(",", " ").split(),
+        per_query=per_query,
+        queries=queries or (),
+        seed=seed,
+    )
+    write(found, output, markdown=markdown)
+
+
+@app.command(short_help="List languages, parsers and methods.")
 def plugins(output: OutputFile = "-") -> None:
     """List the languages, parsers and methods that are installed."""
     from structkit.commands.plugins import plugins as command

@@ -23,8 +23,7 @@ def entities(text: str) -> list[Span]:
     >>> [text[start:end] for text in ["def f(x): return x"] for start, end in entities(text)]
     ['f', 'x', 'x']
     """
-    # in code that does not parse, a keyword may be taken for a name
-    return [span for span in GRAMMAR.leaves(text) if text[span[0] : span[1]] not in KEYWORDS]
+    return GRAMMAR.leaves(text, reserved=KEYWORDS)
 
 
 KEYWORDS = frozenset(keyword.kwlist)
@@ -34,9 +33,9 @@ def docstring(text: str) -> Span | None:
     r"""Where the docstring of the first function or class stands, quotes included.
 
     >>> docstring('def f():\n    "Say hello."\n    return 1')
-    Span(start=13, end=25)
+    (13, 25)
     """
-    data = text.encode("utf-8", "surrogatepass")
+    data = text.encode("utf-8")
     node = GRAMMAR.parser.parse(data).root_node
     while node.type not in ("function_definition", "class_definition"):
         named = [child for child in node.named_children if child.type != "comment"]

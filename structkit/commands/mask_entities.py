@@ -8,7 +8,14 @@ from structkit.errors import UserError
 from structkit.jsonl import Record, text_field
 from structkit.registry import load
 from structkit.seeds import random_for
-from structkit.structure.sentinels import Masked, draw, mask, random_spans, refuse_sentinels
+from structkit.structure.sentinels import (
+    Masked,
+    draw,
+    mask,
+    mask_spans,
+    random_spans,
+    refuse_sentinels,
+)
 
 FIELDS = ("positive", "code")
 
@@ -38,8 +45,8 @@ def mask_entities(
         refuse_sentinels(text)
         if strategy == "span":
             ratio = 0.15 if mask_ratio is None else mask_ratio
-            spans = random_spans(text, ratio, random_for(seed, record["id"], "span"))
-            masked = mask(text, spans, max_entities=max_entities, repeat=False)
+            rng = random_for(seed, record["id"], "span")
+            masked = mask_spans(text, random_spans(text, ratio, rng, max_spans=max_entities))
         else:
             masked = _entities(record, text, language, mask_ratio, max_entities, seed)
         if not masked.entities:

@@ -74,12 +74,12 @@ def without_docstring(code: str, record: Record) -> str:
 def cut(text: str, span: Span) -> str:
     r"""The text without a statement: its whole lines, or itself and the semicolon behind it.
 
-    >>> cut("def f():\n    'doc'\n    return 1", Span(13, 18))
+    >>> cut("def f():\n    'doc'\n    return 1", (13, 18))
     'def f():\n    return 1'
-    >>> cut("def f(): 'doc'; return 1", Span(9, 14))
+    >>> cut("def f(): 'doc'; return 1", (9, 14))
     'def f(): return 1'
     """
-    before, after = text[: span.start], text[span.end :]
+    before, after = text[: span[0]], text[span[1] :]
     rest, newline, following = after.partition("\n")
     if rest.lstrip().startswith(";"):
         return before + after.lstrip().removeprefix(";").lstrip(" \t")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from structkit.errors import UserError
+from structkit.structure.spans import Span
 
 COUNT = 100  # T5 has <extra_id_0> … <extra_id_99>
 SENTINELS = tuple(f"<extra_id_{number}>" for number in range(COUNT))
@@ -24,39 +26,52 @@ class Masked(NamedTuple):
 
 def mask(
     text: str,
-    spans: Iterable[tuple[int, int]],
+    spans: Sequence[Span],
     *,
     max_entities: int = COUNT - 1,
     only: Collection[str] | None = None,
-    repeat: bool = True,
 ) -> Masked:
     """Replace the k-th distinct entity by `<extra_id_k>`, wherever it occurs among the spans.
 
-    Entities beyond `max_entities`, and those not in `only`, stay as text. `repeat=False` gives
-    each span a sentinel of its own (T5's span corruption). Source: SANTA, Eq. 6; the target's
-    closing sentinel is the released code's.
+    Entities beyond `max_entities`, and those not in `only`, stay as text. Source: SANTA, Eq. 6;
+    the target's closing sentinel is the released code's.
 
-    >>> mask("a = b + a", [(0, 1), (4, 5), (8, 9)])
-    Masked(masked='<extra_id_0> = <extra_id_1> + <extra_id_0>', target='<extra_id_0> a \
-<extra_id_1> b <extra_id_2>', entities=['a', 'b'])
+    >>> mask("a = b + a", [(0, 1), (4, 5), (8, 9)]).masked
+    '<extra_id_0> = <extra_id_1> + <extra_id_0>'
     """
-    numbers: dict[str, int] = {}
-    entities: list[str] = []
-    pieces: list[str] = []
-    last = 0
-    for start, end in spans:
-        entity = text[start:end]
-        # the same entity takes the same sentinel (SANTA, Eq. 6)
-        number = numbers.get(entity) if repeat else None
-        if number is None:
-            if len(entities) == max_entities or (only is not None and entity not in only):
-                continue
-            number = numbers[entity] = len(entities)
-            entities.append(entity)
-        pieces += text[last:start], SENTINELS[number]
-        last = end
-    pieces.append(text[last:])
-    return Masked("".join(pieces), target(entities), entities)
+    found = [text[start:end] for start, end in spans]
+    distinct = dict.fromkeys(found)
+    chosen = distinct if only is None else (entity for entity in distinct if entity in only)
+    entities = list(islice(chosen, max_entities))
+    # the same entity takes the same sentinel (SANTA, Eq. 6)
+    sentinel = dict(zip(entities, SENTINELS, strict=False)).get
+    replaced = splice(text, spans, [sentinel(entity, entity) for entity in found])
+    return Masked(replaced, target(entities), entities)
+
+
+def mask_spans(text: str, spans: Sequence[Span]) -> Masked:
+    """Replace every span by a sentinel of its own, as T5's span corruption does.
+
+    >>> mask_spans("a b a", [(0, 1), (4, 5)])
+    Masked(masked='<extra_id_0> b <extra_id_1>', target='<extra_id_0> a <extra_id_1> a \
+<extra_id_2>', entities=['a', 'a'])
+    """
+    entities = [text[start:end] for start, end in spans]
+    return Masked(splice(text, spans, SENTINELS[: len(spans)]), target(entities), entities)
+
+
+def splice(text: str, spans: Sequence[Span], pieces: Sequence[str]) -> str:
+    """The text with each span replaced by a piece.
+
+    >>> splice("a = b", [(0, 1), (4, 5)], ["x", "y"])
+    'x = y'
+    """
+    parts = [""] * (2 * len(spans) + 1)
+    starts = [start for start, _ in spans]
+    ends = [end for _, end in spans]
+    parts[0::2] = [text[a:b] for a, b in zip([0, *ends], [*starts, len(text)], strict=True)]
+    parts[1::2] = pieces
+    return "".join(parts)
 
 
 def target(entities: Sequence[str]) -> str:
@@ -99,8 +114,13 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def random_spans(
-    text: str, ratio: float, rng: random.Random, *, mean_length: float = 3.0
-) -> list[tuple[int, int]]:
+    text: str,
+    ratio: float,
+    rng: random.Random,
+    *,
+    mean_length: float = 3.0,
+    max_spans: int = COUNT - 1,
+) -> list[Span]:
     """T5's span corruption: spans of words and signs that cover about `ratio` of the text.
 
     The number of spans and of masked tokens is fixed, their lengths and places are random; a text
@@ -114,9 +134,10 @@ def random_spans(
     noise = min(max(1, round(len(tokens) * ratio)), len(tokens) - 1)
     if noise < 1:
         return []
-    count = min(max(1, round(noise / mean_length)), len(tokens) - noise, COUNT - 1)
+    count = min(max(1, round(noise / mean_length)), len(tokens) - noise, max_spans)
     masked, kept = _pieces(noise, count, rng), _pieces(len(tokens) - noise, count, rng)
-    spans, at = [], 0
+    spans: list[Span] = []
+    at = 0
     for skip, take in zip(kept, masked, strict=True):
         at += skip
         spans.append((tokens[at][0], tokens[at + take - 1][1]))

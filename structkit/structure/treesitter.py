@@ -34,13 +34,23 @@ class Grammar:
             frozenset[int]().union(*(kinds[kind] for kind in skip)),
         )
 
-    def leaves(self, text: str) -> list[Span]:
-        """Every leaf of a kind to take that is not inside a node to skip, in text order."""
-        data = text.encode("utf-8", "surrogatepass")
-        cursor = self.parser.parse(data).walk()
+    def leaves(self, text: str, *, reserved: frozenset[str] = frozenset()) -> list[Span]:
+        """Every leaf of a kind to take that is not inside a node to skip, in text order.
+
+        `reserved` words are left out: where code does not parse, one may be taken for a name.
+        """
+        data = text.encode("utf-8")
+        tree = self.parser.parse(data)
+        found = from_bytes(text, data, self._walk(tree))
+        if tree.root_node.has_error:
+            return [(start, end) for start, end in found if text[start:end] not in reserved]
+        return found
+
+    def _walk(self, tree: tree_sitter.Tree) -> list[Span]:
+        cursor = tree.walk()
         into, along, out = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
         take, skip = self.take, self.skip
-        found: list[tuple[int, int]] = []
+        found: list[Span] = []
         # a cursor over leaves costs a third of the parse; queries cost half, recursion as much
         # as the parse itself (and has a depth limit)
         while True:
@@ -52,4 +62,4 @@ class Grammar:
                 continue
             while not along():
                 if not out():
-                    return from_bytes(text, data, found)
+                    return found

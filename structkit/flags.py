@@ -1,0 +1,101 @@
+"""Flags made of dataclass fields: `train METHOD --help` is its method's settings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields
+from enum import StrEnum
+from typing import Annotated, Any, get_type_hints
+
+import typer
+from typer.core import TyperGroup
+
+from structkit import registry
+from structkit.plugin import help_of
+
+SHORT = {"output": "-o", "quiet": "-q"}
+
+
+def command(
+    name: str, summary: str, settings: list[type], call: Callable[..., None], **others: Any
+) -> Any:
+    """A command with one flag for each field of the dataclasses, and other parameters before them.
+
+    `call` gets the other parameters by name, and one instance of each dataclass in order.
+    """
+    parameters = [_parameter(name, annotation) for name, annotation in others.items()]
+    for group in settings:
+        hints = get_type_hints(group)
+        for field in fields(group):
+            parameters.append(_parameter(field.name, _flag(field, hints[field.name]), field))
+
+    def body(**values: Any) -> None:
+        made = [
+            group(**{field.name: _plain(values.pop(field.name)) for field in fields(group)})
+            for group in settings
+        ]
+        call(*made, **values)
+
+    body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    body.__annotations__ = {each.name: each.annotation for each in parameters}
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    app.command(name, help=summary, context_settings=context)(body)
+    return typer.main.get_command(app)
+
+
+def _parameter(name: str, annotation: Any, field: Field[Any] | None = None) -> inspect.Parameter:
+    default = None if field is None or field.default is MISSING else field.default
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _flag(field: Field[Any], hint: Any) -> Any:
+    """The annotation that typer makes a flag of."""
+    flag = "--" + field.name.replace("_", "-")
+    names = [f"{flag}/--no-{field.name.replace('_', '-')}"] if hint is bool else [flag]
+    if field.name in SHORT:
+        names = [flag, SHORT[field.name]]
+    if choices := field.metadata.get("choices"):
+        hint = _enum(field.name, choices)
+    return Annotated[hint, typer.Option(*names, help=help_of(field.metadata))]
+
+
+def _enum(name: str, choices: tuple[str, ...]) -> Any:
+    return StrEnum(name, {choice: choice for choice in choices})
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, StrEnum) else value
+
+
+class MethodGroup(TyperGroup):
+    """The commands `train METHOD`: one for each installed method, imported when it is asked for."""
+
+    call: Callable[..., None]
+    options: Callable[[], type]
+    others: dict[str, Any]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return registry.names("method")
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        plugin = registry.find("method", cmd_name)
+        method = plugin.load().Method
+        settings = [method, type(self).options()]
+        call = type(self).call
+
+        def train(*made: Any, **values: Any) -> None:
+            call(cmd_name, *made, **values)
+
+        return command(cmd_name, plugin.summary(), settings, train, **type(self).others)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = [
+            (plugin.name, plugin.summary())
+            for plugin in registry.plugins()
+            if plugin.kind == "method"
+        ]
+        with formatter.section("Methods"):
+            formatter.write_dl(rows)

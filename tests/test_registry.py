@@ -1,0 +1,116 @@
+"""Plugins: found without being imported, also those of a pack that somebody else installs."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from structkit import registry
+from structkit.errors import UserError
+
+PYPROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "structkit-shout"
+version = "1"
+[project.entry-points."structkit.plugins"]
+shout = "shout"
+[tool.setuptools]
+packages = ["shout", "shout.languages"]
+"""
+LANGUAGE = '''"""Shout: words in capitals."""
+import re
+
+def entities(text):
+    return [match.span() for match in re.finditer("[A-Z]+", text)]
+'''
+BROKEN = '"""Broken: must never be imported unless it is asked for."""\nraise SystemExit(7)\n'
+
+
+def pip(*arguments):
+    command = [sys.executable, "-m", "pip", *arguments, "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+
+
+def structkit(target, *arguments, input=b""):
+    environment = {**os.environ, "PYTHONPATH": str(target)}
+    command = [sys.executable, "-m", "structkit", *arguments]
+    return subprocess.run(command, input=input, capture_output=True, env=environment, cwd=target)
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory):
+    source = tmp_path_factory.mktemp("pack")
+    languages = source / "shout" / "languages"
+    languages.mkdir(parents=True)
+    (source / "pyproject.toml").write_text(PYPROJECT)
+    (source / "shout" / "__init__.py").write_text("")
+    (languages / "__init__.py").write_text("")
+    (languages / "shout.py").write_text(LANGUAGE)
+    (languages / "broken.py").write_text(BROKEN)
+    (languages / "_private.py").write_text(BROKEN)
+    target = tmp_path_factory.mktemp("environment")
+    pip("install", str(source), "--target", str(target))
+    return target
+
+
+def test_a_third_party_pack_works(pack):
+    done = structkit(
+        pack, "mask-entities", "--language", "shout", input=b'{"code":"say HO and HO"}'
+    )
+    assert done.returncode == 0, done.stderr
+    assert b'"masked":"say <extra_id_0> and <extra_id_0>"' in done.stdout
+
+
+def test_it_is_listed_without_being_imported(pack):
+    done = structkit(pack, "plugins")
+    assert done.returncode == 0, done.stderr
+    assert b'"name":"shout","pack":"shout","summary":"Shout: words in capitals."' in done.stdout
+    assert b'"name":"broken"' in done.stdout
+    assert b"_private" not in done.stdout
+
+
+def test_a_miss_lists_what_exists(pack):
+    done = structkit(pack, "mask-entities", "--language", "shuot", input=b'{"code":"A"}')
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"structkit: no language 'shuot'; did you mean 'shout'?")
+    assert b"there are: broken, " in done.stderr
+
+
+def test_a_wheel_holds_everything(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("structkit", "plugins"):
+        shutil.copytree(name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(name, source)
+    pip("wheel", str(source), "--wheel-dir", str(tmp_path / "wheels"))
+    [wheel] = (tmp_path / "wheels").glob("*.whl")
+    pip("install", str(wheel), "--target", str(tmp_path / "environment"))
+    installed = {
+        str(path.relative_to(tmp_path / "environment"))
+        for path in (tmp_path / "environment").rglob("*.py")
+    }
+    for path in [*Path("structkit").rglob("*.py"), *Path("plugins").rglob("*.py")]:
+        expected = path if path.parts[0] == "structkit" else Path("structkit_plugins", *path.parts[1:])
+        assert str(expected) in installed
+    done = structkit(tmp_path / "environment", "plugins")
+    assert b'"pack":"structkit_plugins"' in done.stdout
+
+
+def test_the_summary_is_the_first_line_of_the_file():
+    plugin = registry.find("language", "python")
+    assert "Python: names that are not keywords, not in strings and not in comments." == (
+        plugin.summary()
+    )
+    assert "structkit_plugins.languages.python" == plugin.module
+
+
+def test_unknown_names_say_what_exists():
+    with pytest.raises(UserError, match="no method 'santo'; did you mean 'santa'"):
+        registry.find("method", "santo")
