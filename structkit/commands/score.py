@@ -1,0 +1,153 @@
+"""Score runs against relevance judgements."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from structkit.errors import UserError
+from structkit.jsonl import Record, Records
+from structkit.output import Output, write_records
+from structkit.retrieval.measures import DEFAULT, Evaluation, evaluate, measure
+from structkit.retrieval.qrels import Qrels, read_qrels
+from structkit.retrieval.runs import Run, read_run
+
+
+def score(
+    runs: Mapping[str, str],
+    qrels: str,
+    *,
+    measures: Sequence[str] = DEFAULT,
+    per_query: bool = False,
+    queries: Sequence[str] = (),
+    seed: int = 0,
+) -> Iterator[Record]:
+    """One record for each run: measures averaged over all judged queries, with 95 % intervals.
+
+    `runs` maps the names to print to files. A judged query that a run lacks counts 0 and is
+    counted as `missing`; queries without judgements do not count and are `unjudged`. The interval
+    of a measure is in `MEASURE_low` and `MEASURE_high`. With `per_query`: one record for each run
+    and judged query. `qrels` is a file, or `self`: the one relevant document of a query is that
+    with its own id, as in code search; then the judged queries are the run's, or those of the
+    records in the files `queries`.
+    """
+    names = list(dict.fromkeys(measures))
+    for name in names:
+        measure(name)  # an unknown one is refused before anything is read
+    judgements = None if qrels == "self" and not queries else _qrels(qrels, queries)
+    for run_name, path in runs.items():
+        run = read_run(path)
+        try:
+            found = evaluate(run, own(run) if judgements is None else judgements, names)
+        except UserError as error:
+            raise error.at(path) from None
+        if per_query:
+            yield from _per_query(run_name, found)
+        else:
+            yield _summary(run_name, found, seed)
+
+
+def _qrels(qrels: str, queries: Sequence[str]) -> Qrels:
+    if not queries:
+        return read_qrels(qrels)
+    if qrels != "self":
+        raise UserError(
+            "--queries goes with --qrels self", "a qrels file names its queries itself", status=2
+        )
+    return own(record["id"] for record in Records.read(queries))
+
+
+def own(query_ids: Run | Iterator[str]) -> Qrels:
+    """Judgements that make the document with the query's own id the relevant one.
+
+    >>> own(iter(["a", "b"]))
+    {'a': {'a': 1}, 'b': {'b': 1}}
+    """
+    return {query_id: {query_id: 1} for query_id in query_ids}
+
+
+def _summary(run: str, found: Evaluation, seed: int) -> Record:
+    low, high = found.intervals(seed)
+    means = found.means()
+    record: Record = {
+        "run": run,
+        "queries": len(found.query_ids),
+        "missing": found.missing,
+        "unjudged": found.unjudged,
+    }
+    for column, name in enumerate(found.names):
+        record[name] = float(means[column])
+        record[f"{name}_low"] = float(low[column])
+        record[f"{name}_high"] = float(high[column])
+    return record
+
+
+def _per_query(run: str, found: Evaluation) -> Iterator[Record]:
+    for query_id, values in zip(found.query_ids, found.values.tolist(), strict=True):
+        yield {"run": run, "query_id": query_id, **dict(zip(found.names, values, strict=True))}
+
+
+def names(runs: Sequence[str] | None) -> dict[str, str]:
+    """The names to print for run files: without folders and endings, where that is clear.
+
+    >>> names(["runs/bm25.jsonl.gz", "runs/santa.trec"])
+    {'bm25': 'runs/bm25.jsonl.gz', 'santa': 'runs/santa.trec'}
+    """
+    paths = list(runs or ["-"])
+    short = ["run" if path == "-" else Path(path).name.partition(".")[0] for path in paths]
+    unclear = len(set(short)) < len(short)
+    return dict(zip(paths if unclear else short, paths, strict=True))
+
+
+def write(records: Iterator[Record], path: str = "-", *, markdown: bool = False) -> None:
+    """Write score records: a table for people (on a terminal, or Markdown), else JSONL."""
+    if markdown or (path == "-" and os.isatty(1)):
+        with Output(path) as output:
+            output.write((table(list(records), markdown) + "\n").encode())
+    else:
+        write_records(records, path)
+
+
+def table(records: Sequence[Record], markdown: bool = False) -> str:
+    """Score records as a table for people: values with three decimals and their intervals.
+
+    >>> records = [{"run": "bm25", "queries": 2, "RR": 0.5, "RR_low": 0.25, "RR_high": 1.0}]
+    >>> print(table(records))
+    run   queries  RR
+    bm25        2  0.500 [0.250, 1.000]
+    """
+    if not records:
+        return ""
+    names = [name for name in records[0] if not _is_end(name, records[0])]
+    rows = [names] + [[_cell(record, name) for name in names] for record in records]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    right = [isinstance(records[0][name], int) for name in names]
+    lines = [
+        [
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, right, strict=True)
+        ]
+        for row in rows
+    ]
+    if not markdown:
+        return "\n".join("  ".join(line).rstrip() for line in lines)
+    rule = [
+        "-" * (width - to_right) + ":" * to_right
+        for width, to_right in zip(widths, right, strict=True)
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
+
+
+def _is_end(name: str, record: Record) -> bool:
+    """Whether a field is an end of an interval, which stands in the cell of its measure."""
+    return name.endswith(("_low", "_high")) and name.rpartition("_")[0] in record
+
+
+def _cell(record: Record, name: str) -> str:
+    value = record.get(name, "")
+    if not isinstance(value, float):
+        return str(value)
+    if f"{name}_low" not in record:
+        return f"{value:.3f}"
+    return f"{value:.3f} [{record[f'{name}_low']:.3f}, {record[f'{name}_high']:.3f}]"

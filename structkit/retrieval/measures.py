@@ -1,0 +1,103 @@
+"""Measures of a run against judgements: trec_eval's own code, called through ir_measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import ir_measures
+import numpy as np
+import numpy.typing as npt
+from ir_measures.measures.base import registry
+
+from structkit.errors import UserError
+from structkit.retrieval.qrels import Qrels
+from structkit.retrieval.runs import Run, canonical
+from structkit.seeds import key
+
+DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@10", "Judged@10")
+ALIASES = {"hitrate": "Success", "hit": "Success"}
+RESAMPLES = 1000
+CONFIDENCE = 0.95
+
+Values = npt.NDArray[np.float64]
+
+
+def measure(name: str) -> ir_measures.Measure:
+    """The measure of a name, in ir_measures' writing, in any case; MRR is RR, HitRate is Success.
+
+    >>> [str(measure(name)) for name in ("ndcg@10", "MRR@100", "MRR", "HitRate@5")]
+    ['nDCG@10', 'RR@100', 'RR', 'Success@5']
+    """
+    base = name.partition("@")[0].partition("(")[0]
+    known = {**{known.lower(): known for known in registry}, "ndcg": "nDCG", **ALIASES}
+    try:
+        found = ir_measures.parse_measure(known.get(base.lower(), base) + name[len(base) :])
+        found.validate_params()  # type: ignore[no-untyped-call]
+        supported = ir_measures.DefaultPipeline.supports(found)  # type: ignore[no-untyped-call]
+    except (NameError, ValueError, SyntaxError, TypeError, AssertionError, KeyError):
+        supported = False
+    if not supported:
+        without = registry.get(known.get(base.lower(), ""))
+        hint = "give a cutoff, as in" if without is not None and "@" not in name else "examples:"
+        raise UserError(
+            f"no measure {name!r}", f"{hint} nDCG@10, RR@10, R@100, Success@5, P@1, AP", status=2
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The values of a run: one row for every judged query, one column for every measure."""
+
+    names: list[str]
+    query_ids: list[str]
+    values: Values  # (queries, measures)
+    missing: int  # judged queries that the run lacks; their values are 0
+    unjudged: int  # queries of the run without judgements; they do not count
+
+    def means(self) -> Values:
+        """The mean of each measure over all judged queries (measures,)."""
+        return np.asarray(self.values.mean(axis=0))
+
+    def intervals(self, seed: int = 0) -> tuple[Values, Values]:
+        """Low and high ends (measures,) of the means' 95 % intervals, by percentile bootstrap.
+
+        Queries are drawn with replacement. Source: Sakai, SIGIR 2006.
+        """
+        generator = np.random.default_rng(key(seed, "bootstrap"))
+        count = len(self.values)
+        means = np.empty((RESAMPLES, len(self.names)))
+        for sample in range(RESAMPLES):
+            drawn = generator.integers(0, count, count)
+            means[sample] = self.values[drawn].mean(axis=0)
+        outside = (1 - CONFIDENCE) / 2
+        low, high = np.quantile(means, [outside, 1 - outside], axis=0)
+        return low, high
+
+
+def evaluate(run: Run, qrels: Qrels, names: Sequence[str] = DEFAULT) -> Evaluation:
+    """The values of the measures for every judged query.
+
+    A judged query that the run lacks counts 0. A run that shares no query with the judgements
+    raises: the ids do not fit.
+    """
+    measures = [measure(name) for name in names]
+    query_ids = list(qrels)
+    unjudged = sum(query_id not in qrels for query_id in run)
+    judged = {query_id: documents for query_id, documents in run.items() if query_id in qrels}
+    if not judged:
+        raise UserError(
+            f'no query of the run is judged: it has "{next(iter(run), "")}", '
+            f'the judgements have "{next(iter(qrels), "")}"',
+            "are these the judgements of this run?",
+        )
+    row = {query_id: number for number, query_id in enumerate(query_ids)}
+    columns: dict[ir_measures.Measure, list[int]] = {}
+    for number, found in enumerate(measures):
+        columns.setdefault(found, []).append(number)
+    values = np.zeros((len(query_ids), len(names)))
+    for metric in ir_measures.iter_calc(list(columns), qrels, canonical(judged)):
+        for column in columns[metric.measure]:
+            values[row[metric.query_id], column] = metric.value
+    return Evaluation(list(names), query_ids, values, len(qrels) - len(judged), unjudged)

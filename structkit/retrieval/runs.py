@@ -1,0 +1,201 @@
+"""Runs: what was found for each query. Reading, ordering and writing them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import numpy as np
+import orjson
+
+from structkit.errors import UserError
+from structkit.jsonl import JSON_NAMES, Lines, Record, not_json
+from structkit.output import Output, write_records
+
+Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
+Row = tuple[str, str, float]
+
+TREC = "query_id Q0 doc_id rank score tag"
+
+
+def read_run(path: str) -> Run:
+    """The run in a file: JSONL records or TREC's six columns, recognized by content.
+
+    Ranks are not read: scores decide, as in trec_eval. A document that is ranked twice for a
+    query, a score that is not a finite number and an empty file raise with their place.
+    """
+    lines = Lines([path])
+    try:
+        rows = content(lines)
+        first = next(rows, None)
+        if first is None:
+            raise UserError("holds no results", "was the search interrupted?")
+        every = chain([first], rows)
+        return _run(json_rows(every) if first.startswith(b"{") else trec_rows(every))
+    except UserError as error:
+        raise error.at(lines.file, lines.line) from None
+
+
+def _run(rows: Iterable[Row]) -> Run:
+    run: Run = {}
+    last = None
+    documents: dict[str, float] = {}
+    isfinite = math.isfinite
+    for query_id, doc_id, score in rows:
+        if query_id != last:
+            documents, last = run.setdefault(query_id, {}), query_id
+        if doc_id in documents:
+            raise UserError(
+                f'document "{doc_id}" stands twice under query "{query_id}"', "keep one of them"
+            )
+        if not isfinite(score):
+            raise UserError(f'field "score" is {score}', "a score is a finite number")
+        documents[doc_id] = score
+    return run
+
+
+def content(lines: Lines) -> Iterator[bytes]:
+    """The lines that are not blank, without a byte order mark."""
+    for line in lines:
+        if lines.line == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if not line.isspace() and line:
+            yield line
+
+
+def json_rows(lines: Iterable[bytes], value: str = "score") -> Iterator[Row]:
+    """Query id, document id and value of JSON records; ids may be numbers."""
+    loads = orjson.loads
+    for line in lines:
+        try:
+            record = loads(line)
+        except orjson.JSONDecodeError as error:
+            if b"NaN" in line:
+                raise UserError(f'field "{value}" is NaN', "compute it again") from None
+            raise not_json(error, line) from None
+        try:
+            query_id, doc_id, number = record["query_id"], record["doc_id"], record[value]
+        except (KeyError, TypeError):
+            raise _incomplete(record, value) from None
+        if type(number) is not float and type(number) is not int:
+            raise _not(value, number, "a number")
+        if type(query_id) is not str:
+            query_id = _identifier(query_id, "query_id")
+        if type(doc_id) is not str:
+            doc_id = _identifier(doc_id, "doc_id")
+        yield query_id, doc_id, number
+
+
+def _incomplete(record: object, value: str) -> UserError:
+    if not isinstance(record, dict):
+        return UserError("the line is not a JSON object", f"give query_id, doc_id and {value}")
+    missing = next(name for name in ("query_id", "doc_id", value) if name not in record)
+    return UserError(
+        f'field "{missing}" is missing', f"the record has: {', '.join(record) or 'none'}"
+    )
+
+
+def _not(field: str, found: object, wanted: str) -> UserError:
+    kind = JSON_NAMES.get(type(found).__name__, type(found).__name__)
+    hint = "NaN is written as null" if found is None else ""
+    return UserError(f'field "{field}" is a JSON {kind}, not {wanted}', hint)
+
+
+def _identifier(found: object, field: str) -> str:
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found)
+    raise _not(field, found, "a string")
+
+
+def columns(line: bytes, separator: str | None = None) -> list[str]:
+    """The columns of a line of text."""
+    try:
+        return line.decode("utf-8").rstrip("\r\n").split(separator)
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"the line is not UTF-8 (byte {error.start + 1})", "convert it with iconv -t utf-8"
+        ) from None
+
+
+def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
+    """Query id, document id and score of the lines of a TREC run."""
+    for line in lines:
+        cells = columns(line)
+        if len(cells) != 6:
+            raise UserError(
+                f"the line has {len(cells)} columns, not the 6 of a run", f"write {TREC}, or JSONL"
+            )
+        try:
+            yield cells[0], cells[2], float(cells[4])
+        except ValueError:
+            raise UserError(
+                f'the score is "{cells[4]}", not a number', f"the columns are {TREC}"
+            ) from None
+
+
+def ranking(documents: dict[str, float]) -> list[str]:
+    """Document ids from best to worst, as trec_eval orders them.
+
+    Scores count as float32, and equal ones are ordered by descending document id.
+
+    >>> ranking({"a": 1.0, "b": 2.0, "c": 1.0})
+    ['b', 'c', 'a']
+    """
+    with np.errstate(over="ignore"):
+        scores = np.fromiter(documents.values(), np.float32, len(documents))
+    if (scores[1:] < scores[:-1]).all():
+        return list(documents)
+    ranked = sorted(zip(scores.tolist(), documents, strict=True), reverse=True)
+    return [doc_id for _, doc_id in ranked]
+
+
+def canonical(run: Run) -> Run:
+    """The same ranking with strictly decreasing scores, on which all providers of measures agree.
+
+    pytrec_eval compares scores as float32 and orders equal ones by descending id; the providers of
+    RR@k and Judged@k compare float64 and order the other way.
+
+    >>> canonical({"q": {"a": 0.5, "b": 0.5}})
+    {'q': {'b': 2.0, 'a': 1.0}}
+    """
+    return {
+        query_id: {
+            doc_id: float(len(documents) - rank) for rank, doc_id in enumerate(ranking(documents))
+        }
+        for query_id, documents in run.items()
+    }
+
+
+def run_records(query_id: str, ranked: Iterable[tuple[str, float]]) -> Iterator[Record]:
+    """Run records of one query from its documents and scores, best first."""
+    for rank, (doc_id, score) in enumerate(ranked, 1):
+        yield {"query_id": query_id, "doc_id": doc_id, "score": score, "rank": rank}
+
+
+def write_run(records: Iterable[Record], path: str = "-", format: str = "jsonl") -> None:
+    """Write run records as `jsonl` or `trec`, whole or not at all."""
+    if format == "jsonl":
+        write_records(records, path)
+        return
+    if format != "trec":
+        raise UserError(f"no run format {format!r}", "there are: jsonl, trec", status=2)
+    with Output(path) as output:
+        for record in records:
+            output.write(trec_line(record))
+
+
+def trec_line(record: Record) -> bytes:
+    r"""A line of a TREC run; the score keeps all its digits, since six of them create ties.
+
+    >>> trec_line({"query_id": "q", "doc_id": "d", "score": 0.123456789, "rank": 1})
+    b'q Q0 d 1 0.123456789 structkit\n'
+    """
+    query_id, doc_id = record["query_id"], record["doc_id"]
+    for identifier in (query_id, doc_id):
+        if len(identifier.split()) != 1:
+            raise UserError(
+                f'id "{identifier}" holds a blank or nothing, which TREC columns cannot',
+                "use --format jsonl",
+            )
+    return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
