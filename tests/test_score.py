@@ -1,0 +1,284 @@
+"""Measures: against pytrec_eval and numbers worked by hand; and what bad files are told."""
+
+import gzip
+import math
+from pathlib import Path
+
+import orjson
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit.commands.score import score, table
+from structkit.errors import UserError
+from structkit.retrieval.measures import evaluate, measure
+from structkit.retrieval.qrels import Qrels, read_qrels
+from structkit.retrieval.runs import Run, ranking, read_run
+
+IDS = st.sampled_from([*(f"d{number}" for number in range(8)), "D", "é", "ﬀ", "𝔡", "d 1"])
+QUERIES = st.sampled_from(["q1", "q2", "q3", "q4"])
+# few values, and some that only float64 tells apart: many ties
+SCORES = st.sampled_from([0.0, 1.0, 0.5, -0.0, -2.0, 0.1, 0.1 + 1e-12, 16777216.0, 16777217.0])
+RUNS = st.dictionaries(QUERIES, st.dictionaries(IDS, SCORES, min_size=1), min_size=1)
+QRELS = st.dictionaries(QUERIES, st.dictionaries(IDS, st.integers(0, 3), min_size=1), min_size=1)
+NAMES = {
+    "nDCG@3": "ndcg_cut_3",
+    "nDCG@10": "ndcg_cut_10",
+    "RR": "recip_rank",
+    "R@5": "recall_5",
+    "Success@1": "success_1",
+    "P@2": "P_2",
+    "AP": "map",
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(run=RUNS, qrels=QRELS)
+def test_measures_equal_pytrec_eval(run: Run, qrels: Qrels) -> None:
+    found = pytrec_eval.RelevanceEvaluator(qrels, set(NAMES.values())).evaluate(run)
+    if not set(run) & set(qrels):
+        with pytest.raises(UserError, match="no query of the run is judged"):
+            evaluate(run, qrels, list(NAMES))
+        return
+    result = evaluate(run, qrels, list(NAMES))
+    assert list(qrels) == result.query_ids
+    assert len(set(qrels) - set(run)) == result.missing
+    assert len(set(run) - set(qrels)) == result.unjudged
+    for query_id, values in zip(result.query_ids, result.values, strict=True):
+        for (name, theirs), value in zip(NAMES.items(), values, strict=True):
+            expected = found[query_id][theirs] if query_id in run else 0.0
+            assert expected == pytest.approx(value, abs=1e-6), (query_id, name)
+    for name, mean in zip(NAMES, result.means(), strict=True):
+        total = sum(values[NAMES[name]] for values in found.values())
+        assert total / len(qrels) == pytest.approx(mean, abs=1e-6), name
+
+
+@settings(max_examples=200, deadline=None)
+@given(run=RUNS, qrels=QRELS, k=st.integers(1, 12))
+def test_cut_measures_follow_the_ranking(run: Run, qrels: Qrels, k: int) -> None:
+    run = {query_id: documents for query_id, documents in run.items() if query_id in qrels}
+    if not run:
+        return
+    result = evaluate(run, qrels, [f"RR@{k}", f"Judged@{k}"])
+    for query_id, values in zip(result.query_ids, result.values, strict=True):
+        judged = qrels[query_id]
+        top = ranking(run.get(query_id, {}))[:k]
+        relevant = [rank for rank, doc_id in enumerate(top, 1) if judged.get(doc_id, 0) > 0]
+        assert (1 / relevant[0] if relevant else 0) == pytest.approx(values[0])
+        expected = sum(doc_id in judged for doc_id in top) / len(top) if top else 0
+        assert expected == pytest.approx(values[1])
+
+
+def test_numbers_worked_by_hand() -> None:
+    # ranking of q1: c, b, a (b and c tie: the later id first); q2 is not in the run
+    run = {"q1": {"a": 1.0, "b": 2.0, "c": 2.0}, "q3": {"a": 1.0}}
+    qrels = {"q1": {"a": 2, "b": 1, "x": 0}, "q2": {"a": 1}}
+    names = ["RR", "MRR@1", "nDCG@10", "R@2", "HitRate@2", "Judged@3"]
+    result = evaluate(run, qrels, names)
+    gain = (1 / math.log2(3) + 2 / math.log2(4)) / (2 / math.log2(2) + 1 / math.log2(3))
+    assert [1 / 2, 0, gain, 1 / 2, 1, 2 / 3] == pytest.approx(result.values[0].tolist())
+    assert [0.0] * 6 == result.values[1].tolist()
+    assert [1 / 4, 0, gain / 2, 1 / 4, 1 / 2, 1 / 3] == pytest.approx(result.means().tolist())
+    assert (1, 1) == (result.missing, result.unjudged)
+    assert names == result.names
+
+
+def test_the_interval_holds_the_mean_and_does_not_change() -> None:
+    qrels = {f"q{number}": {"a": 1} for number in range(40)}
+    run = {f"q{number}": {"a": 1.0 if number % 2 else 3.0, "b": 2.0} for number in range(40)}
+    result = evaluate(run, qrels, ["RR", "R@5"])
+    low, high = result.intervals()
+    assert 0.75 == pytest.approx(result.means()[0])
+    # half of the values are 1, half 1/2: the standard error of the mean is 0.25 / sqrt(40)
+    assert 0.75 - 1.96 * 0.25 / 40**0.5 == pytest.approx(low[0], abs=0.02)
+    assert 0.75 + 1.96 * 0.25 / 40**0.5 == pytest.approx(high[0], abs=0.02)
+    assert (1.0, 1.0) == (low[1], high[1])
+    assert [low.tolist(), high.tolist()] == [ends.tolist() for ends in result.intervals()]
+
+
+@pytest.mark.parametrize("name", ["nope@10", "nDCG@x", "P", "Success", "nDCG(@10", "", "@10"])
+def test_an_unknown_measure_is_refused_with_examples(name: str) -> None:
+    with pytest.raises(UserError) as error:
+        measure(name)
+    assert str(error.value).startswith(f"no measure {name!r}; ")
+    assert "nDCG@10, RR@10" in str(error.value)
+    assert 2 == error.value.status
+
+
+RUN = '{"query_id":"q1","doc_id":"a","score":2.5,"rank":1}\n'
+QREL = '{"query_id":"q1","doc_id":"a","relevance":2}\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        RUN + '{"query_id":1,"doc_id":2,"score":3,"rank":1}\n',
+        "\ufeff" + RUN + '\n{"query_id":"1","doc_id":"2","score":3.0}',
+        "q1 Q0 a 1 2.5 tag\n1\tQ0\t2\t1\t3\ttag\n",
+        "\ufeffq1 Q0 a 1 2.5e0 tag\r\n\r\n1 Q0 2 1 3 tag\r\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["run", "run.gz"])
+def test_runs_are_recognized_by_content(tmp_path: Path, text: str, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name == "run.gz" else text.encode())
+    assert {"q1": {"a": 2.5}, "1": {"2": 3.0}} == read_run(str(path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        QREL + '{"query_id":"q 2","doc_id":"b","relevance":0}\n',
+        "query-id\tcorpus-id\tscore\nq1\ta\t2\nq 2\tb\t0\n",
+        "query-id\tcorpus-id\tscore\r\nq1\ta\t2\r\nq 2\tb\t0\r\n",
+    ],
+)
+def test_qrels_are_recognized_by_content(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "qrels"
+    path.write_text(text, newline="")
+    assert {"q1": {"a": 2}, "q 2": {"b": 0}} == read_qrels(str(path))
+
+
+def test_trec_qrels_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "qrels"
+    path.write_text("q1 0 a 2\nq1\t0\tb\t-1\n")
+    assert {"q1": {"a": 2, "b": -1}} == read_qrels(str(path))
+
+
+@pytest.mark.parametrize(
+    ("second", "problem"),
+    [
+        (RUN, 'document "a" stands twice under query "q1"'),
+        ('{"query_id":"q1","doc_id":"b","score":NaN}', 'field "score" is NaN'),
+        ('{"query_id":"q1","doc_id":"b","score":null}', 'field "score" is a JSON null'),
+        ('{"query_id":"q1","doc_id":"b","score":"1"}', 'field "score" is a JSON string'),
+        ('{"query_id":"q1","doc_id":"b"}', 'field "score" is missing; the record has: query_id'),
+        ('{"query_id":"q1","doc_id":true,"score":1}', 'field "doc_id" is a JSON boolean'),
+        ('{"query_id":["q1"],"doc_id":"b","score":1}', 'field "query_id" is a JSON array'),
+        ("[1]", "the line is not a JSON object"),
+        ("q1 Q0 b 1 2.5 tag", "the line is not JSON"),
+    ],
+)
+def test_a_bad_line_of_a_jsonl_run_is_refused(tmp_path: Path, second: str, problem: str) -> None:
+    path = tmp_path / "run"
+    path.write_text(RUN + second + "\n")
+    with pytest.raises(UserError) as error:
+        read_run(str(path))
+    assert str(error.value).startswith(f"{path}:2: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("second", "problem"),
+    [
+        ("q1 Q0 a 2 1.5 tag", 'document "a" stands twice under query "q1"'),
+        ("q1 Q0 b 2 nan tag", 'field "score" is nan'),
+        ("q1 Q0 b 2 inf tag", 'field "score" is inf'),
+        ("q1 Q0 b 2 high tag", 'the score is "high", not a number'),
+        ("q1 Q0 b 2 1.5", "the line has 5 columns, not the 6 of a run"),
+        ("q1 Q0 b c 2 1.5 tag", "the line has 7 columns"),
+    ],
+)
+def test_a_bad_line_of_a_trec_run_is_refused(tmp_path: Path, second: str, problem: str) -> None:
+    path = tmp_path / "run"
+    path.write_text(f"q1 Q0 a 1 2.5 tag\n{second}\n")
+    with pytest.raises(UserError) as error:
+        read_run(str(path))
+    assert str(error.value).startswith(f"{path}:2: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (QREL + QREL, 'document "a" is judged twice for query "q1"'),
+        (QREL + '{"query_id":"q1","doc_id":"b","relevance":0.5}', "the relevance is 0.5, not a"),
+        (QREL + '{"query_id":"q1","doc_id":"b","score":1}', 'field "relevance" is missing'),
+        ("q1 0 a 1\nq1 0 b yes\n", "the relevance is 'yes', not a whole number"),
+        ("q1 0 a 1\nq1 0 b 1.5\n", "the relevance is '1.5', not a whole number"),
+        ("q1 0 a 1\nq1 b 1\n", "the line has 3 columns, not 4"),
+        ("query-id\tcorpus-id\tscore\nq1 a 1\n", "the line has 1 columns, not 3"),
+    ],
+)
+def test_a_bad_line_of_qrels_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "qrels"
+    path.write_text(text)
+    with pytest.raises(UserError) as error:
+        read_qrels(str(path))
+    assert str(error.value).startswith(f"{path}:2: {problem}")
+
+
+def test_empty_and_missing_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.write_text("\n")
+    with pytest.raises(UserError, match="empty:1: holds no results"):
+        read_run(str(path))
+    with pytest.raises(UserError, match="empty:1: holds no judgements"):
+        read_qrels(str(path))
+    with pytest.raises(UserError, match="none: cannot be read: No such file"):
+        read_run(str(tmp_path / "none"))
+
+
+def files(folder: Path) -> tuple[str, str]:
+    run = [("q1", "a", 1.0), ("q1", "b", 2.0), ("q2", "q2", 1.0), ("q3", "a", 1.0)]
+    qrels = [("q1", "a", 1), ("q2", "q2", 1), ("q4", "a", 1)]
+    for name, rows, value in (("run", run, "score"), ("qrels", qrels, "relevance")):
+        records = [dict(zip(("query_id", "doc_id", value), row, strict=True)) for row in rows]
+        (folder / name).write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
+    return str(folder / "run"), str(folder / "qrels")
+
+
+def test_score_gives_one_flat_record_for_each_run(tmp_path: Path) -> None:
+    run, qrels = files(tmp_path)
+    one, two = score({"one": run, "two": run}, qrels, measures=["MRR", "R@10"])
+    counts = {"run": "one", "queries": 3, "missing": 1, "unjudged": 1}
+    assert counts == {name: one[name] for name in counts}
+    assert [*counts, "MRR", "MRR_low", "MRR_high", "R@10", "R@10_low", "R@10_high"] == list(one)
+    assert 0.5 == pytest.approx(one["MRR"])
+    assert 2 / 3 == pytest.approx(one["R@10"])
+    assert 0 <= one["MRR_low"] < one["MRR"] < one["MRR_high"] <= 1
+    assert {**one, "run": "two"} == two
+
+
+def test_score_per_query(tmp_path: Path) -> None:
+    run, qrels = files(tmp_path)
+    assert [
+        {"run": "r", "query_id": "q1", "MRR": 0.5},
+        {"run": "r", "query_id": "q2", "MRR": 1.0},
+        {"run": "r", "query_id": "q4", "MRR": 0.0},
+    ] == list(score({"r": run}, qrels, measures=["MRR"], per_query=True))
+
+
+def test_score_against_the_queries_own_documents(tmp_path: Path) -> None:
+    run, _ = files(tmp_path)
+    (record,) = score({"r": run}, "self", measures=["RR"])
+    assert (3, 0, 1 / 3) == (record["queries"], record["missing"], record["RR"])
+    queries = tmp_path / "queries"
+    queries.write_text("".join(f'{{"id": "q{number}"}}\n' for number in (1, 2, 8, 9)))
+    (record,) = score({"r": run}, "self", measures=["RR"], queries=[str(queries)])
+    assert (4, 2, 1 / 4) == (record["queries"], record["missing"], record["RR"])
+
+
+def test_a_run_of_other_queries_is_refused_with_its_file(tmp_path: Path) -> None:
+    run, qrels = files(tmp_path)
+    Path(run).write_text('{"query_id":"1","doc_id":"a","score":1}\n')
+    with pytest.raises(UserError) as error:
+        list(score({"r": run}, qrels))
+    assert str(error.value).startswith(f'{run}: no query of the run is judged: it has "1", ')
+
+
+def test_an_unknown_measure_is_refused_before_files_are_read() -> None:
+    with pytest.raises(UserError, match="no measure 'foo@1'"):
+        list(score({"r": "no file"}, "no file", measures=["nDCG@10", "foo@1"]))
+
+
+def test_the_markdown_table(tmp_path: Path) -> None:
+    records = [
+        {"run": "bm25", "queries": 12, "RR": 0.5, "RR_low": 0.25, "RR_high": 1.0},
+        {"run": "long name", "queries": 12, "RR": 0.0, "RR_low": 0.0, "RR_high": 0.0},
+    ]
+    assert [
+        "| run       | queries | RR                   |",
+        "| --------- | ------: | -------------------- |",
+        "| bm25      |      12 | 0.500 [0.250, 1.000] |",
+        "| long name |      12 | 0.000 [0.000, 0.000] |",
+    ] == table(records, markdown=True).split("\n")
