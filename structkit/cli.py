@@ -204,7 +204,7 @@ def pair(
 def train(method: str, settings: Any, options: Any, files: list[str] | None) -> None:
     """Train one method: called with its settings and the run's options as instances."""
     from structkit.commands.train import train as command
-    from structkit.jsonl import write_records
+    from structkit.output import write_records
 
     write_records([command(method, settings, files or [], options)])
 
@@ -400,8 +400,8 @@ def main() -> NoReturn:
 
 def _run() -> int:
     try:
-        app(standalone_mode=False, prog_name="structkit")
-        return 0
+        status = app(sys.argv[1:] or ["--help"], standalone_mode=False, prog_name="structkit")
+        return status if isinstance(status, int) else 0  # 130 for Ctrl-C comes back as a value
     except UserError as error:
         return _fail(str(error), error.status)
     except UsageError as error:
@@ -410,8 +410,10 @@ def _run() -> int:
         return _fail(f"{error.format_message().rstrip('.')}; see {path} --help", 2)
     except typer.Exit as exit:
         return exit.exit_code
-    except BrokenPipeError:
-        return 0  # whoever read the output has seen enough
+    except SystemExit as exit:
+        if isinstance(exit.__context__, BrokenPipeError):  # typer makes it a status of 1
+            return 0  # whoever read the output has seen enough
+        raise
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except MemoryError:

@@ -1,16 +1,16 @@
-"""Records in, records out: JSONL from files or stdin, to a file or stdout."""
+"""Records in: JSONL from files or stdin, each record knowing where it stands."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import stat
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import IO, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import orjson
 
@@ -18,6 +18,7 @@ from structkit.errors import UserError
 
 Record = dict[str, Any]
 
+BOM = b"\xef\xbb\xbf"
 BUFFER = 1 << 20  # stdio's default buffers cost 1.8x
 BLOCK = 1 << 18
 
@@ -57,6 +58,8 @@ def open_input(name: str) -> BinaryIO:
 
 
 def cannot_read(error: Exception) -> UserError:
+    if isinstance(error, IsADirectoryError):
+        return UserError("is a folder", "name the files in it")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return UserError(f"cannot be read: {reason}")
 
@@ -78,6 +81,11 @@ class Lines:
         self.line = 0
         self.number = 0
         self.bytes = 0
+        for name in self.files:
+            try:
+                os.stat(0 if name == "-" else name)  # a wrong name is told before any work is done
+            except OSError as error:
+                raise cannot_read(error).at(shown(name)) from None
         self.total = total_bytes(self.files)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -94,31 +102,37 @@ class Lines:
 
     def blocks(self) -> Iterator[Block]:
         """The same lines in blocks of about 256 KiB, for workers."""
-        for name in self.files:
-            self.file, self.line = shown(name), 0
-            with open_input(name) as handle:
-                try:
-                    while data := handle.read(BLOCK):
-                        data += handle.readline()
-                        yield Block(self.file, self.line, self.number, data)
-                        count = data.count(b"\n")
-                        self.line += count
-                        self.number += count + (not data.endswith(b"\n"))
-                        self.bytes += len(data)
-                except (OSError, EOFError, zlib.error) as error:
-                    raise cannot_read(error).at(self.file) from None
+        block = Block(self.file, 0, 0)
+        try:
+            for line in self:
+                if self.line == 1 or block.size >= BLOCK:
+                    if block.data:
+                        yield block
+                    block = Block(self.file, self.line - 1, self.number - 1)
+                block.append(line)
+        except UserError:
+            if block.data:  # what stands before the fault is not lost, as with one worker
+                yield block
+            raise
+        if block.data:
+            yield block
 
 
 class Block(Lines):
-    """Whole lines cut out of a file, with the place where they stood."""
+    """Whole lines cut out of one file, with the place where they stood."""
 
-    def __init__(self, file: str, line: int, number: int, data: bytes) -> None:
-        self.file, self.line, self.number, self.data = file, line, number, data
+    def __init__(self, file: str, line: int, number: int) -> None:
+        self.file, self.line, self.number = file, line, number
+        self.data: list[bytes] = []
         self.bytes = 0
-        self.total = len(data)
+        self.size = 0
+
+    def append(self, line: bytes) -> None:
+        self.data.append(line)
+        self.size += len(line)
 
     def __iter__(self) -> Iterator[bytes]:
-        for line in io.BytesIO(self.data):
+        for line in self.data:
             self.line += 1
             self.number += 1
             self.bytes += len(line)
@@ -151,14 +165,13 @@ class Records:
             if shard and (lines.number - 1) % shard.count != shard.index:
                 continue
             try:
-                record = loads(self.raw)
-            except orjson.JSONDecodeError as error:
-                if lines.number == 1 and self.raw.startswith(b"\xef\xbb\xbf"):
-                    record = self._parse(self.raw[3:])
-                elif self.raw.isspace():
+                record = loads(line)
+            except orjson.JSONDecodeError:
+                if lines.line == 1:
+                    self.raw = line = line.removeprefix(BOM)
+                if not line or line.isspace():
                     continue
-                else:
-                    raise self.place(not_json(error, self.raw)) from None
+                record = self._parse(line)
             self.count += 1
             if type(record) is not dict:
                 kind = type(record).__name__
@@ -168,6 +181,8 @@ class Records:
                         "write one JSON object a line (jq -c '.[]' unrolls an array)",
                     )
                 )
+            if may_be_rounded(record, line):
+                record = json.loads(line)
             if type(record.get("id")) is not str:
                 record = self._with_id(record)
             yield record
@@ -176,6 +191,7 @@ class Records:
         try:
             return orjson.loads(line)
         except orjson.JSONDecodeError as error:
+            self.count += 1
             raise self.place(not_json(error, line)) from None
 
     def _with_id(self, record: Record) -> Record:
@@ -183,7 +199,10 @@ class Records:
         if isinstance(found, bool) or not isinstance(found, str | int):
             kind = type(found).__name__
             raise self.place(
-                UserError(f'field "id" is a JSON {JSON_NAMES.get(kind, kind)}', "an id is a string")
+                UserError(
+                    f'field "id" is a JSON {JSON_NAMES.get(kind, kind)}',
+                    "an id is a string or an integer",
+                )
             )
         return {**record, "id": str(found)}
 
@@ -201,6 +220,16 @@ JSON_NAMES = {
     "bool": "boolean",
     "NoneType": "null",
 }
+
+
+_DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
+
+
+def may_be_rounded(record: Record, line: bytes) -> bool:
+    """Whether orjson may have made a float of an integer beyond 64 bits (19 digits or more)."""
+    return any(
+        kind is float or kind is list or kind is dict for kind in map(type, record.values())
+    ) and b"0" * 19 in line.translate(_DIGITS)
 
 
 def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
@@ -240,80 +269,3 @@ def total_bytes(files: Iterable[str]) -> int | None:
             return None
         total += status.st_size
     return total
-
-
-class Output:
-    """A file that appears whole or not at all, or stdout (`-`)."""
-
-    def __init__(self, path: str = "-") -> None:
-        self.path = path
-        self._partial = ""
-        try:
-            self.handle = self._open()
-        except OSError as error:
-            raise self._cannot_write(error) from None
-
-    def _open(self) -> IO[bytes]:
-        if self.path == "-":
-            # a person at a terminal sees each record at once, a pipe gets blocks
-            return open(1, "wb", buffering=0 if os.isatty(1) else BUFFER, closefd=False)
-        if os.path.isdir(self.path):
-            raise UserError("is a folder", "name a file with -o").at(self.path)
-        if os.path.exists(self.path) and not os.path.isfile(self.path):
-            return open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
-        folder, name = os.path.split(os.path.abspath(self.path))
-        self._partial = os.path.join(folder, f".{name}.{os.getpid()}.partial")
-        handle = open(self._partial, "wb", buffering=BUFFER)
-        if name.endswith(".gz"):  # no name and no time inside: the same records, the same bytes
-            return cast(IO[bytes], gzip.GzipFile("", "wb", 6, handle, 0))
-        return handle
-
-    def write(self, data: bytes) -> None:
-        try:
-            self.handle.write(data)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise self._cannot_write(error) from None
-
-    def write_records(self, records: Iterable[Record]) -> None:
-        """Write records, one a line."""
-        dumps, append = orjson.dumps, orjson.OPT_APPEND_NEWLINE
-        write = self.write
-        for record in records:
-            write(dumps(record, option=append))
-
-    def _cannot_write(self, error: OSError) -> UserError:
-        name = "stdout" if self.path == "-" else self.path
-        return UserError(f"cannot be written: {error.strerror or error}").at(name)
-
-    def __enter__(self) -> Output:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        try:
-            self._close()
-            if self._partial and kind is None:
-                os.replace(self._partial, self.path)
-        except OSError as problem:
-            if kind is None:
-                if isinstance(problem, BrokenPipeError):
-                    raise
-                raise self._cannot_write(problem) from None
-        finally:
-            if self._partial and os.path.exists(self._partial):
-                os.unlink(self._partial)
-
-    def _close(self) -> None:
-        raw = getattr(self.handle, "fileobj", None)
-        self.handle.close()  # flushes, so that stdout ends with a whole record
-        if raw is not None:
-            raw.close()
-
-
-def write_records(records: Iterable[Record], path: str = "-") -> None:
-    """Write records as JSONL to a file, whole or not at all, or to stdout."""
-    with Output(path) as output:
-        output.write_records(records)

@@ -25,7 +25,7 @@ def progress(label: str, look: Callable[[], Position], *, quiet: bool = False) -
 
     The work itself pays nothing: a thread looks at its position from outside.
     """
-    if quiet or not sys.stderr.isatty():
+    if quiet or not sys.stderr or not sys.stderr.isatty():
         yield
         return
     from rich import progress as rich  # 50 ms that only a terminal pays
@@ -67,4 +67,6 @@ def progress(label: str, look: Callable[[], Position], *, quiet: bool = False) -
 
 def say(message: str) -> None:
     """One line for people, on stderr."""
-    print(f"structkit: {message}", file=sys.stderr)  # noqa: T201 the place where messages go
+    if sys.stderr:  # it may be closed, and print would then take stdout
+        line = " ".join(message.split("\n"))
+        print(f"structkit: {line}", file=sys.stderr)  # noqa: T201 the place where messages go

@@ -17,7 +17,8 @@ from types import TracebackType
 import orjson
 
 from structkit.errors import UserError
-from structkit.jsonl import Block, Lines, Output, Record, Records, Shard
+from structkit.jsonl import Block, Lines, Record, Records, Shard, shown
+from structkit.output import Output, dump
 from structkit.progress import Position, progress, say
 
 Command = Callable[[Iterable[Record]], Iterator[Record]]
@@ -67,7 +68,7 @@ class Rejects:
         if self._output:
             self._output.__exit__(kind, error, trace)
         total = self.reasons.total()
-        if total and (kind is None or not issubclass(kind, UserError)):
+        if total and kind is None:
             common = [f"{count:,} x {text}" for text, count in self.reasons.most_common(3)]
             more = "; …" if len(self.reasons) > 3 else ""
             say(f"{total:,} records rejected ({'; '.join(common)}{more})")
@@ -90,6 +91,8 @@ def accepted(
             yield from command(records)
             return
         except UserError as error:
+            if error.status == 2 or (error.file and not error.line):
+                raise  # wrong usage, or a file that cannot be read: no record is to blame
             reject(Rejected(records.place(error), records.raw))
 
 
@@ -111,6 +114,8 @@ class Stream:
         `then` may remember records, which several workers cannot: it needs `workers=1`.
         """
         assert then is None or self.workers == 1
+        if self.rejects and os.path.realpath(self.rejects) == os.path.realpath(self.output):
+            raise UserError("--rejects and -o name the same file", "name two", status=2)
         lines = Lines(self.files)
         with Rejects(self.on_error, self.rejects) as rejects, Output(self.output) as output:
             if self.workers == 1:
@@ -128,7 +133,8 @@ class Stream:
                             rejects.add(rejected)
                 empty = pool.count == 0
         if empty and not self.shard:
-            say(f"{lines.file} holds no records; nothing was written")
+            names = ", ".join(map(shown, lines.files[:3])) + ", …" * (len(lines.files) > 3)
+            say(f"no records in {names}; the output is empty")
 
 
 def _position(lines: Lines, count: int) -> Position:
@@ -160,8 +166,8 @@ class Workers:
             self.workers, get_context(method), initializer=_start_worker, initargs=(os.getpid(),)
         )
         try:
-            for block in blocks:
-                waiting.append(pool.submit(_work, block, *self.task))
+            for future in self._futures(pool, blocks):
+                waiting.append(future)
                 if len(waiting) > 2 * self.workers:
                     yield self._finish(waiting.popleft())
             while waiting:
@@ -172,6 +178,17 @@ class Workers:
             ) from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def _futures(
+        self, pool: ProcessPoolExecutor, blocks: Iterator[Block]
+    ) -> Iterator[Future[Done]]:
+        try:
+            for block in blocks:
+                yield pool.submit(_work, block, *self.task)
+        except UserError as error:  # comes out in its turn, behind what was read before it
+            failed: Future[Done] = Future()
+            failed.set_exception(error)
+            yield failed
 
     def _finish(self, future: Future[Done]) -> Done:
         done = future.result()
@@ -203,7 +220,7 @@ def _work(block: Block, command: Command, shard: Shard | None, skip: bool) -> Do
     parts: list[bytes] = []
     try:
         for record in accepted(command, records, reject):
-            parts.append(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
+            parts.append(dump(record))
     except _Stop:
         pass
     done.output, done.count = b"".join(parts), records.count

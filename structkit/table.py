@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from structkit.jsonl import Record, write_records
+from structkit.jsonl import Record
+from structkit.output import write_records
 
 
 def write(records: Iterable[Record], path: str = "-", *, columns: Sequence[str]) -> None:
