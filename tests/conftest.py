@@ -1,0 +1,72 @@
+"""What every test may use: the installed program as a user runs it, and goldens."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+Golden = Callable[[Path, str], None]
+
+PROGRAM = (sys.executable, "-m", "structkit")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-goldens", action="store_true", help="Rewrite the expected files; then read them."
+    )
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """A plain environment: 80 columns, no color settings, no coverage of what is not tested."""
+    plain = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"NO_COLOR", "FORCE_COLOR", "COLORTERM", "PYTHONPATH"}
+    }
+    return {**plain, "COLUMNS": "80", "TERM": "xterm", **changes}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run `structkit ARGUMENTS` in the test's folder: `run("pair", input=b"…", env={…})`."""
+
+    def run(
+        *arguments: str | Path,
+        input: bytes | None = b"",
+        env: dict[str, str] | None = None,
+        timeout: float = 60,
+        **options: Any,
+    ) -> subprocess.CompletedProcess[bytes]:
+        options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        if "stdin" not in options:
+            options["input"] = input
+        return subprocess.run(
+            [*PROGRAM, *map(str, arguments)],
+            env=environment(**(env or {})),
+            timeout=timeout,
+            check=False,
+            **options,
+        )
+
+    return run
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compare a text with a file; `--update-goldens` rewrites the file."""
+
+    def golden(path: Path, actual: str) -> None:
+        if request.config.getoption("--update-goldens"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(actual, "utf-8")
+        assert path.exists(), f"{path} does not exist; pytest --update-goldens writes it"
+        assert path.read_text("utf-8") == actual
+
+    return golden
