@@ -1,5 +1,6 @@
 """Fusing runs: numbers worked by hand, laws, and wrong usage."""
 
+import math
 from pathlib import Path
 
 import orjson
@@ -40,7 +41,10 @@ def test_reciprocal_ranks_worked_by_hand(tmp_path: Path) -> None:
         ("r", "a", 1 / 61, 1),
     ]
     names = ("query_id", "doc_id", "score", "rank")
-    assert expected == [tuple(record[name] for name in names) for record in result]
+    result = [tuple(record[name] for name in names) for record in result]
+    expected = [(*row[:2], pytest.approx(row[2], rel=1e-7), row[3]) for row in expected]
+    assert expected == result
+    assert result[2][2] == result[3][2]
 
 
 def test_weighted_scores_worked_by_hand(tmp_path: Path) -> None:
@@ -71,6 +75,7 @@ def test_wrong_usage_is_refused(tmp_path: Path) -> None:
     for options, problem in (
         ({"method": "max"}, "no fusion method 'max'; there are: rrf, weighted"),
         ({"weights": [1.0]}, "1 weights for 2 runs"),
+        ({"weights": [1.0, math.nan]}, "2 weights for 2 runs; give one finite number"),
         ({"k": 0}, "--k 0 --rrf-k 60: too small"),
     ):
         with pytest.raises(UserError) as error:

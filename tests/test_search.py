@@ -118,7 +118,7 @@ def matrix(folder: Path, vectors: np.ndarray, ids: list[str]) -> str:
     np.save(folder / "m.npy", vectors)
     (folder / "m.ids.txt").write_text("".join(f"{name}\n" for name in ids))
     count, dimensions = vectors.shape
-    (folder / "m.meta.json").write_bytes(orjson.dumps({"count": count, "dimensions": dimensions}))
+    (folder / "m.meta.json").write_bytes(orjson.dumps({"count": count, "dim": dimensions}))
     return str(folder / "m.npy")
 
 
@@ -226,7 +226,7 @@ def test_a_bad_matrix_is_refused(
 
 def test_a_matrix_without_ids_or_with_another_meta_is_refused(tmp_path: Path) -> None:
     path = matrix(tmp_path, np.ones((2, 3)), ["a", "b"])
-    (tmp_path / "m.meta.json").write_text('{"count": 3, "dimensions": 3}')
+    (tmp_path / "m.meta.json").write_text('{"count": 3, "dim": 3}')
     with pytest.raises(UserError, match=r"m.meta.json: says \(3, 3\), the matrix is \(2, 3\)"):
         read_embeddings([path])
     (tmp_path / "m.ids.txt").unlink()

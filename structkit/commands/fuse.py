@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
 
 from structkit.errors import UserError, unknown
 from structkit.jsonl import Record
@@ -31,17 +34,20 @@ def fuse(
     if k < 1 or rrf_k < 0:
         raise UserError(f"--k {k} --rrf-k {rrf_k}: too small", "the defaults: 100, 60", status=2)
     shares = [1.0] * len(runs) if weights is None else list(weights)
-    if len(shares) != len(runs):
+    if len(shares) != len(runs) or not all(map(math.isfinite, shares)):
         raise UserError(
-            f"{len(shares)} weights for {len(runs)} runs", "give one for each run", status=2
+            f"{len(shares)} weights for {len(runs)} runs",
+            "give one finite number for each run",
+            status=2,
         )
 
     def points(documents: dict[str, float]) -> dict[str, float]:
         return reciprocal_ranks(documents, rrf_k) if method == "rrf" else stretched(documents)
 
     for query_id, scores in _fused([read_run(path) for path in runs], shares, points).items():
-        ranked = ranking(scores)[:k]
-        yield from run_records(query_id, [(doc_id, scores[doc_id]) for doc_id in ranked])
+        # rounded as trec_eval rounds them, so that scores and ranks tell the same order
+        ranked = [(doc_id, float(np.float32(scores[doc_id]))) for doc_id in ranking(scores)[:k]]
+        yield from run_records(query_id, ranked)
 
 
 def _fused(

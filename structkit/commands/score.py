@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from structkit.errors import UserError
-from structkit.jsonl import Record, Records
+from structkit.jsonl import Record, Records, shown
 from structkit.output import Output, write_records
 from structkit.retrieval.measures import DEFAULT, Evaluation, evaluate, measure
 from structkit.retrieval.qrels import Qrels, read_qrels
@@ -41,7 +41,7 @@ def score(
         try:
             found = evaluate(run, own(run) if judgements is None else judgements, names)
         except UserError as error:
-            raise error.at(path) from None
+            raise error.at(shown(path)) from None
         if per_query:
             yield from _per_query(run_name, found)
         else:

@@ -7,6 +7,7 @@ from itertools import islice
 
 from structkit.errors import UserError, unknown
 from structkit.jsonl import Record, Records, text_field
+from structkit.progress import say
 from structkit.retrieval.bm25 import BM25
 from structkit.retrieval.embeddings import identified, matrix, read_embeddings, vector
 from structkit.retrieval.index import Index
@@ -14,7 +15,6 @@ from structkit.retrieval.runs import run_records
 
 DOCUMENT_FIELDS = ("positive", "code", "untagged", "text", "description")
 QUERY_FIELDS = ("query", "text", "docstring")
-BATCH = 1024  # queries that pass over the corpus together
 
 
 def search(
@@ -52,6 +52,8 @@ def search(
         if exclude_self:
             ranked = [(doc_id, score) for doc_id, score in ranked if doc_id != query_id][:k]
         yield from run_records(query_id, ranked)
+    if not queries.count:
+        say(f"{queries.lines.file} holds no queries; the run is empty")
 
 
 Ranked = tuple[str, list[tuple[str, float]]]
@@ -61,7 +63,7 @@ def _dense(corpus: Sequence[str], queries: Records, k: int) -> Iterator[Ranked]:
     embeddings = read_embeddings(corpus)
     index = Index(embeddings)
     rows = identified(queries, lambda record: vector(record, embeddings.dimensions))
-    while batch := list(islice(rows, BATCH)):
+    while batch := list(islice(rows, index.batch(k))):
         scores, documents = index.search(matrix(row for _, row in batch), k)
         for number, (query_id, _) in enumerate(batch):
             ranked = zip(documents[number].tolist(), scores[number].tolist(), strict=True)

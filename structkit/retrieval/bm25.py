@@ -76,9 +76,6 @@ class BM25:
             if word in self.vocabulary
         ]
         scores = self.index.get_scores_from_ids(tokens).astype(np.float32)  # (documents,)
-        ranked = best(scores, self.place, k)
-        return [
-            (self.doc_ids[document], float(scores[document]))
-            for document in ranked
-            if scores[document] > 0
-        ]
+        matched = np.flatnonzero(scores > 0)
+        ranked = matched[best(scores[matched], self.place[matched], k)]
+        return [(self.doc_ids[document], float(scores[document])) for document in ranked]

@@ -184,7 +184,7 @@ def _check_meta(path: str, vectors: Floats) -> None:
     try:
         with open(path, "rb") as handle:
             meta = orjson.loads(handle.read())
-        shape = (meta["count"], meta["dimensions"])
+        shape = (meta["count"], meta["dim"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"cannot be read: {error!r}", "encode the corpus again").at(path) from None
     if shape != vectors.shape:

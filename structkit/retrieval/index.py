@@ -20,7 +20,8 @@ from structkit.retrieval.embeddings import BLOCK, Embeddings, Floats, Vectors
 
 Numbers = npt.NDArray[np.int64]
 
-QUERIES = 128  # scores are computed for QUERIES x BLOCK pairs at a time
+QUERIES = 256  # scores are computed for QUERIES x BLOCK pairs at a time
+RESULTS = 1 << 21  # results that are held at a time
 PAIRS = 1024  # pairs that are scored in float64 together
 
 
@@ -71,14 +72,16 @@ class Index:
 
         `queries` is (queries, dimensions); both results are (queries, min(k, documents)).
         """
-        k = min(k, len(self.doc_ids))
+        k, size = min(k, len(self.doc_ids)), self.batch(k)
         found = [
-            self._search(queries[first : first + QUERIES], k)
-            for first in range(0, len(queries), QUERIES)
+            self._search(queries[first : first + size], k) for first in range(0, len(queries), size)
         ]
-        return np.concatenate([scores for scores, _ in found]), np.concatenate(
-            [documents for _, documents in found]
-        )
+        scores = np.concatenate([scores for scores, _ in found])
+        return scores, np.concatenate([documents for _, documents in found])
+
+    def batch(self, k: int) -> int:
+        """How many queries should be searched together for k documents each."""
+        return max(1, min(QUERIES, RESULTS // min(k, len(self.doc_ids))))
 
     def _search(self, queries: Vectors, k: int) -> tuple[Vectors, Numbers]:
         norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))  # (queries,)

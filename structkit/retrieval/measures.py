@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import ir_measures
 import numpy as np
@@ -15,7 +16,7 @@ from structkit.retrieval.qrels import Qrels
 from structkit.retrieval.runs import Run, canonical
 from structkit.seeds import key
 
-DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@10", "Judged@10")
+DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
 ALIASES = {"hitrate": "Success", "hit": "Success"}
 RESAMPLES = 1000
 CONFIDENCE = 0.95
@@ -97,7 +98,21 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str] = DEFAULT) -> Evaluati
     for number, found in enumerate(measures):
         columns.setdefault(found, []).append(number)
     values = np.zeros((len(query_ids), len(names)))
-    for metric in ir_measures.iter_calc(list(columns), qrels, canonical(judged)):
+    for metric in _metrics(list(columns), qrels, canonical(judged)):
         for column in columns[metric.measure]:
             values[row[metric.query_id], column] = metric.value
     return Evaluation(list(names), query_ids, values, len(qrels) - len(judged), unjudged)
+
+
+def _metrics(
+    measures: Sequence[ir_measures.Measure], qrels: Qrels, run: Run
+) -> Iterator[ir_measures.Metric]:
+    # the providers of RR@k and Judged@k are Python: they get no more than they look at
+    cut = [m for m in measures if m.NAME in ("RR", "Judged") and "cutoff" in m.params]
+    whole = [m for m in measures if m not in cut]
+    if cut:
+        cutoff = max(m.params["cutoff"] for m in cut)
+        top = {query_id: dict(islice(run[query_id].items(), cutoff)) for query_id in run}
+        yield from ir_measures.iter_calc(cut, qrels, top)
+    if whole:
+        yield from ir_measures.iter_calc(whole, qrels, run)
