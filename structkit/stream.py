@@ -71,7 +71,8 @@ class Rejects:
         if total and kind is None:
             common = [f"{count:,} x {text}" for text, count in self.reasons.most_common(3)]
             more = "; …" if len(self.reasons) > 3 else ""
-            say(f"{total:,} records rejected ({'; '.join(common)}{more})")
+            records = "record" if total == 1 else "records"
+            say(f"{total:,} {records} rejected ({'; '.join(common)}{more})")
 
     def add(self, rejected: Rejected) -> None:
         """Keep the rejected record, or stop."""

@@ -1,0 +1,49 @@
+"""Randomness depends on the seed and the record, and on nothing else."""
+
+from __future__ import annotations
+
+import json
+
+from conftest import Run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.seeds import key, random_for
+
+LINES = [
+    json.dumps(
+        {"id": f"r{number}", "language": "python", "code": "a = b + c + d + e + f + g"}
+    ).encode()
+    for number in range(20)
+]
+FLAGS = ("mask-entities", "--mask-ratio", "0.5")
+
+
+def test_keys_stay_what_they_are() -> None:
+    # blake2b(b"0\0doc-1", digest_size=8), as coreutils' `b2sum -l 64` gives it
+    assert 0x5BFAEFB833BCED38 == key(0, "doc-1")
+
+
+@given(st.integers(), st.text(st.characters(codec="utf-8")))
+def test_a_key_is_64_bits_and_gives_the_same_numbers(seed: int, part: str) -> None:
+    assert 0 <= key(seed, part) < 1 << 64
+    assert random_for(seed, part).random() == random_for(seed, part).random()
+
+
+def test_keys_differ() -> None:
+    keys = {key(seed, f"r{number}") for seed in range(100) for number in range(100)}
+    assert 10_000 == len(keys)
+
+
+def test_the_same_record_gets_the_same_bytes_in_any_order(run: Run) -> None:
+    forward = run(*FLAGS, input=b"\n".join(LINES)).stdout.splitlines()
+    backward = run(*FLAGS, "--workers", "2", input=b"\n".join(LINES[::-1])).stdout.splitlines()
+    assert 20 == len(forward)
+    assert forward == backward[::-1]
+
+
+def test_ids_and_seeds_decide(run: Run) -> None:
+    first = run(*FLAGS, input=b"\n".join(LINES)).stdout
+    assert 1 < len({str(json.loads(line)["entities"]) for line in first.splitlines()})
+    assert first == run(*FLAGS, "--seed", "0", input=b"\n".join(LINES)).stdout
+    assert first != run(*FLAGS, "--seed", "1", input=b"\n".join(LINES)).stdout
