@@ -23,6 +23,12 @@ class Tokens:
     def to(self, device: torch.device) -> Tokens:
         return Tokens(self.ids.to(device), self.mask.to(device))
 
+    def shortened(self, rows: Tensor) -> Tokens:
+        """Some rows, only as wide as their longest text."""
+        mask = self.mask[rows]
+        width = int(mask.sum(1).max())
+        return Tokens(self.ids[rows, :width], mask[:, :width])
+
 
 class Truncation:
     """How many texts of each kind were given, and how many were longer than allowed."""
