@@ -122,6 +122,35 @@ def matrix(folder: Path, vectors: np.ndarray, ids: list[str]) -> str:
     return str(folder / "m.npy")
 
 
+def test_many_queries_and_a_large_k_give_every_document(write: Write) -> None:
+    vectors = np.random.default_rng(2).normal(size=(30, 3)).astype(np.float32)
+    queries = np.random.default_rng(3).normal(size=(600, 3)).astype(np.float32)
+    ids = [f"{number:02}" for number in range(30)]
+    index = Index(Embeddings(ids, vectors, largest_norm(vectors)))
+    result = found(index, queries, 10**9)
+    assert 600 == len(result)
+    for ranked, query in zip(result, queries, strict=True):
+        assert sorted(ids) == sorted(doc_id for doc_id, _ in ranked)
+        expected = np.sort(vectors @ query)[::-1]
+        np.testing.assert_allclose([score for _, score in ranked], expected, atol=1e-5)
+
+
+def test_no_queries_give_an_empty_run_and_a_message(
+    write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = write("q")
+    assert [] == list(search([write("c", GOOD)], Records.read([queries])))
+    assert f"structkit: {queries} holds no queries; the run is empty\n" == capsys.readouterr().err
+
+
+def test_half_precision_and_chunked_matrices_are_read(tmp_path: Path) -> None:
+    vectors = np.array([[1, 0], [0, 1], [3, 0]], np.float16)
+    path = matrix(tmp_path, vectors, ["a1", "b", "a2"])
+    (tmp_path / "m.doc_ids.txt").write_text("a\nb\na\n")
+    index = Index(read_embeddings([path]))
+    assert [[("a", 3.0), ("b", 2.0)]] == found(index, np.array([[1, 2]], np.float32), 5)
+
+
 def test_chunks_count_as_their_document_with_the_best_score(write: Write) -> None:
     chunks = [
         {"id": "a1", "doc_id": "a", "embedding": [1, 0]},
