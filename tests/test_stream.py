@@ -140,7 +140,7 @@ def test_rejected_records_can_be_mended_and_run_again(run: Run, tmp_path: Path) 
 def test_the_count_names_the_common_reasons(run: Run) -> None:
     text = b'{"id":"1"}\n' * 2000 + b"oops\n" + line(1)
     done = run(*SKIP, input=text)
-    expected = '2,001 record rejected (2,000 x field "code" is missing; 1 x the line is not JSON ('
+    expected = '2,001 records rejected (2,000 x field "code" is missing; 1 x the line is not JSON ('
     assert done.stderr.decode().startswith(f"structkit: {expected}")
     assert [1] == numbers(done.stdout)
 
