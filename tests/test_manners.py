@@ -388,7 +388,7 @@ def test_help_into_a_closed_pipe(run: Run) -> None:
 
 def on_terminal(tmp_path: Path, *arguments: str, **changes: str) -> bytes:
     """What a terminal at stderr gets to see."""
-    (tmp_path / "in.jsonl").write_bytes(GOOD * 20_000)
+    (tmp_path / "in.jsonl").write_bytes(GOOD * 5_000)
     terminal, end = pty.openpty()
     program = subprocess.Popen(
         [*PROGRAM, "mask-entities", "in.jsonl", "-o", "/dev/null", *arguments],
@@ -417,7 +417,7 @@ def test_progress_is_for_a_terminal(run: Run, tmp_path: Path) -> None:
     plain = on_terminal(tmp_path, NO_COLOR="1")
     assert b" records, " in plain
     assert b"\x1b[3" not in plain
-    assert b"" == run("mask-entities", input=GOOD * 20_000).stderr
+    assert b"" == run("mask-entities", input=GOOD * 5_000).stderr
 
 
 def peak(input: Path, *arguments: str) -> int:
@@ -442,8 +442,8 @@ def peak(input: Path, *arguments: str) -> int:
 def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
     line = GOOD.replace(b'"id"', b'"unused":"%s","id"' % (b"x" * 4000))
     few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
-    few.write_bytes(line * 4_000)
-    many.write_bytes(line * 40_000)  # 160 MB
+    few.write_bytes(line * 3_000)
+    many.write_bytes(line * 30_000)  # 120 MB
     assert 1.1 * peak(few, "mask-entities") > peak(many, "mask-entities")
 
 
