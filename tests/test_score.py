@@ -97,7 +97,9 @@ def test_the_interval_holds_the_mean_and_does_not_change() -> None:
     assert [low.tolist(), high.tolist()] == [ends.tolist() for ends in result.intervals()]
 
 
-@pytest.mark.parametrize("name", ["nope@10", "nDCG@x", "P", "Success", "nDCG(@10", "", "@10"])
+@pytest.mark.parametrize(
+    "name", ["nope@10", "nDCG@x", "P", "Success", "nDCG(@10", "", "@10", "RR@0", "ERR@5"]
+)
 def test_an_unknown_measure_is_refused_with_examples(name: str) -> None:
     with pytest.raises(UserError) as error:
         measure(name)

@@ -10,6 +10,7 @@ import ir_measures
 import numpy as np
 import numpy.typing as npt
 from ir_measures.measures.base import registry
+from ir_measures.providers import FallbackProvider
 
 from structkit.errors import UserError
 from structkit.retrieval.qrels import Qrels
@@ -18,6 +19,10 @@ from structkit.seeds import key
 
 DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
 ALIASES = {"hitrate": "Success", "hit": "Success"}
+# those of the default pipeline that need no further program; gdeval is a Perl script
+PROVIDERS = FallbackProvider(  # type: ignore[no-untyped-call]
+    [ir_measures.pytrec_eval, ir_measures.judged, ir_measures.msmarco]
+)
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 
@@ -35,7 +40,8 @@ def measure(name: str) -> ir_measures.Measure:
     try:
         found = ir_measures.parse_measure(known.get(base.lower(), base) + name[len(base) :])
         found.validate_params()  # type: ignore[no-untyped-call]
-        supported = ir_measures.DefaultPipeline.supports(found)  # type: ignore[no-untyped-call]
+        offered = PROVIDERS.supports(found)  # type: ignore[no-untyped-call]
+        supported = offered and found.params.get("cutoff", 1) > 0
     except (NameError, ValueError, SyntaxError, TypeError, AssertionError, KeyError):
         supported = False
     if not supported:
@@ -113,6 +119,6 @@ def _metrics(
     if cut:
         cutoff = max(m.params["cutoff"] for m in cut)
         top = {query_id: dict(islice(run[query_id].items(), cutoff)) for query_id in run}
-        yield from ir_measures.iter_calc(cut, qrels, top)
+        yield from PROVIDERS.iter_calc(cut, qrels, top)
     if whole:
-        yield from ir_measures.iter_calc(whole, qrels, run)
+        yield from PROVIDERS.iter_calc(whole, qrels, run)
