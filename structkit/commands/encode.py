@@ -11,12 +11,13 @@ from numpy import float32
 from numpy.typing import NDArray
 
 from structkit.errors import UserError
-from structkit.jsonl import Record, text_field
+from structkit.jsonl import Record, Records, text_field
 from structkit.learning.devices import chosen_device
 from structkit.learning.embedding import Embedder
 from structkit.learning.model_folder import content_hash, open_model
 from structkit.learning.vector_files import VectorFiles
-from structkit.progress import say
+from structkit.progress import Position, progress, say
+from structkit.stream import Rejects, Stream, accepted
 
 WINDOW = 2048  # records held at a time
 BATCH_TOKENS = 4096
@@ -115,6 +116,24 @@ def encode(records: Iterable[Record], *, model: str, side: str, **options: Any) 
     """
     encoding = Encoding(model, side, **options)
     yield from encoding.embeddings(encoding.texts(records))
+    encoding.report()
+
+
+def write(encoding: Encoding, stream: Stream) -> None:
+    """Encode the stream's records into its output: JSONL, or `NAME.npy` with ids and meta."""
+    if not stream.output.endswith(".npy"):
+        stream.run(encoding.texts, encoding.embeddings, label="encode")
+    else:
+        records = Records.read(stream.files, stream.shard)
+        lines = records.lines
+
+        def look() -> Position:
+            return Position(records.count, lines.bytes, lines.total)
+
+        with Rejects(stream.on_error, stream.rejects) as rejects:
+            with progress("encode", look, quiet=stream.quiet):
+                texts = accepted(encoding.texts, records, rejects.add)
+                encode_to_numpy(texts, stream.output, encoding)
     encoding.report()
 
 

@@ -93,7 +93,7 @@ class Encoder(nn.Module):
             return self.pooled(token_states(self.model, tokens), tokens.mask)
         # in pieces of about equal lengths a CPU computes little padding and stays in its cache
         order = tokens.mask.sum(1).argsort(descending=True, stable=True)  # (batch,)
-        pieces = [tokens.shortened(rows) for rows in order.split(PIECE)]
+        pieces = [tokens.shortened(rows) for rows in torch.split(order, PIECE)]
         found = [self.pooled(token_states(self.model, piece), piece.mask) for piece in pieces]
         return torch.cat(found)[order.argsort()]  # (batch, dim)
 

@@ -33,7 +33,7 @@ def train_tokenizer(
     """
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
     tokenizer.normalizer = _normalizer(split_identifiers)
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=size - len(SENTINELS),
@@ -43,7 +43,8 @@ def train_tokenizer(
     )
     tokenizer.train_from_iterator(_without_sentinels(texts), trainer)
     tokenizer.add_special_tokens(
-        [AddedToken(name, special=True, normalized=False) for name in SENTINELS]
+        # the blank before a sentinel belongs to it, or each would cost a token of its own
+        [AddedToken(name, special=True, normalized=False, lstrip=True) for name in SENTINELS]
     )
     first = f"{CLS} " if cls else ""
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -63,18 +64,19 @@ def train_tokenizer(
 
 
 def _normalizer(split_identifiers: bool) -> normalizers.Normalizer:
-    blank = normalizers.Replace(Regex(r"\s+"), " ")
-    if not split_identifiers:
-        return normalizers.Sequence([blank])
-    return normalizers.Sequence(
-        [
-            normalizers.Replace(Regex("(?<=[a-z0-9])(?=[A-Z])"), " "),
-            normalizers.Replace(Regex("(?<=[A-Z])(?=[A-Z][a-z])"), " "),
-            normalizers.Replace("_", " "),
-            normalizers.Lowercase(),
-            blank,
-        ]
-    )
+    steps = [
+        normalizers.Replace(Regex("(?<=[a-z0-9])(?=[A-Z])"), " "),
+        normalizers.Replace(Regex("(?<=[A-Z])(?=[A-Z][a-z])"), " "),
+        normalizers.Replace("_", " "),
+        normalizers.Lowercase(),
+    ]
+    last = [
+        # a word at the start is the same token as elsewhere; what follows a sentinel is a start too
+        normalizers.Prepend(" "),
+        normalizers.Replace(Regex(r"\s+"), " "),
+        normalizers.Replace(Regex(r"\A (?=[^\w\s])"), ""),
+    ]
+    return normalizers.Sequence([*(steps if split_identifiers else ()), *last])
 
 
 def _without_sentinels(texts: Iterable[str]) -> Iterable[str]:
