@@ -58,6 +58,7 @@ def open_input(name: str) -> BinaryIO:
 
 
 def cannot_read(error: Exception) -> UserError:
+    """What is wrong with an input that the system or its decompression refuses."""
     if isinstance(error, IsADirectoryError):
         return UserError("is a folder", "name the files in it")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -233,6 +234,7 @@ def may_be_rounded(record: Record, line: bytes) -> bool:
 
 
 def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
+    """What is wrong with a line that does not parse."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as invalid:

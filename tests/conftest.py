@@ -65,8 +65,8 @@ def golden(request: pytest.FixtureRequest) -> Golden:
     def golden(path: Path, actual: str) -> None:
         if request.config.getoption("--update-goldens"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(actual, "utf-8")
+            path.write_bytes(actual.encode())
         assert path.exists(), f"{path} does not exist; pytest --update-goldens writes it"
-        assert path.read_text("utf-8") == actual
+        assert path.read_bytes().decode() == actual  # line ends count
 
     return golden

@@ -1,0 +1,47 @@
+"""What the README shows is what happens: its sessions are run, `…` stands for anything."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import environment
+
+BLOCKS = re.findall(r"```console\n(.*?)```", Path("README.md").read_text("utf-8"), re.DOTALL)
+PROGRAM = 'structkit() { "$PYTHON" -m structkit "$@"; }\n'
+
+
+def commands(block):
+    """The commands of a session with the output that is shown below each."""
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        yield command, shown
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.partition("\n")[0][:40])
+def test_session(block, tmp_path):
+    shutil.copytree("fixtures", tmp_path / "fixtures")
+    for command, shown in commands(block):
+        done = subprocess.run(
+            ["bash", "-c", PROGRAM + command],
+            cwd=tmp_path,
+            env=environment(PYTHON=shutil.which("python") or "python3", OMP_NUM_THREADS="1"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        pattern = ".*".join(re.escape(piece) for piece in shown.split("…"))
+        assert re.fullmatch(pattern, done.stdout), f"$ {command}\n{done.stdout}"
+
+
+def test_there_are_sessions():
+    assert len(BLOCKS) >= 2
+
+
+def test_make_targets_of_the_readme_exist():
+    targets = re.findall(r"^([a-z-]+):", Path("Makefile").read_text(), re.MULTILINE)
+    mentioned = re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)", Path("README.md").read_text("utf-8"))
+    assert {"demo", "test"} <= set(mentioned) <= set(targets)
+    assert os.access(".ci/run", os.X_OK)
