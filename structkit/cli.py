@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import sys
 from enum import StrEnum
@@ -72,6 +74,20 @@ class Strategy(StrEnum):
     span = "span"
 
 
+class Profile(StrEnum):
+    """Whose rules for entities."""
+
+    paper = "paper"
+    official = "official"
+
+
+class Tagger(StrEnum):
+    """What tells nouns from other words."""
+
+    rules = "rules"
+    nltk = "nltk"
+
+
 Files = Annotated[
     list[str] | None, typer.Argument(help="JSONL files, .gz too; stdin when none or -.")
 ]
@@ -111,14 +127,18 @@ def stream(options: dict[str, Any]) -> Any:
     )
 
 
-@app.command("mask-entities", short_help="Replace entities (names in code) by sentinels.")
+@app.command("mask-entities", short_help="Replace entities (names, nouns) by sentinels.")
 def mask_entities(
     files: Files = None,
     language: Annotated[
         str | None, typer.Option(help="Language of all records; default: the field `language`.")
     ] = None,
     field: Annotated[
-        str | None, typer.Option(help="Field to mask; default: `positive`, else `code`.")
+        str | None,
+        typer.Option(
+            help="Field to mask; default: `positive`, else `code`, `description` of products, "
+            "`html` or `content`."
+        ),
     ] = None,
     mask_ratio: Annotated[
         float | None,
@@ -139,6 +159,20 @@ def mask_entities(
     strategy: Annotated[
         Strategy, typer.Option(help="Entities (SANTA), or T5's random spans for the ablation.")
     ] = Strategy.entity,
+    profile: Annotated[
+        Profile, typer.Option(help="What the paper says, or what SANTA's released code masks.")
+    ] = Profile.paper,
+    types: Annotated[bool, typer.Option("--types", help="Code: names of types too.")] = False,
+    tagger: Annotated[
+        Tagger | None,
+        typer.Option(
+            help="Products: rules (default; the same everywhere, needs no data), or nltk (the "
+            "paper's, needs NLTK's data; default of --profile official)."
+        ),
+    ] = None,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="At the end, counts by language on stderr.")
+    ] = False,
     seed: Seed = 0,
     shard: ShardFlag = None,
     workers: Workers = 1,
@@ -147,25 +181,18 @@ def mask_entities(
     output: OutputFile = "-",
     quiet: Quiet = False,
 ) -> None:
-    """Replace entities (names in code) by sentinels: adds `masked`, `target`, `entities`."""
-    flags = locals()
-    from structkit.commands.mask_entities import mask_entities as command
-    from structkit.registry import load
+    """Replace entities by sentinels: adds `masked`, `target`, `entities`.
 
-    if language:
-        load("language", language)
-    stream(flags).run(
-        partial(
-            command,
-            language=language,
-            field=field,
-            mask_ratio=mask_ratio,
-            max_entities=max_entities,
-            strategy=strategy,
-            seed=seed,
-        ),
-        label="mask-entities",
-    )
+    Entities are names in code, nouns that a product's title and description share, and terms that
+    query, title and body of an HTML document share.
+    """
+    flags = locals()
+    from structkit.commands.mask_entities import Masking, statistics
+    from structkit.commands.mask_entities import mask_entities as command
+
+    masking = Masking.of(flags)
+    with statistics(show=stats) as tally:
+        stream(flags).run(partial(command, masking=masking), tally=tally, label="mask-entities")
 
 
 @app.command(short_help="Make training examples out of aligned fields.")
@@ -416,6 +443,11 @@ def _run() -> int:
         raise
     except (KeyboardInterrupt, typer.Abort):
         return 130
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left has no place to go
+        return _fail(f"stdout: cannot be written: {error.strerror}", 1)
     except MemoryError:
         return _fail("out of memory; try smaller batches or fewer --workers", 1)
 

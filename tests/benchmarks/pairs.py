@@ -1,0 +1,50 @@
+"""Compare two commands: interleaved runs, CPU time of the process and its children."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PYTHON = sys.executable
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A command of ours and its peer on the same input, with the ratio that we aim at."""
+
+    name: str
+    ours: list[str]
+    peer: list[str]
+    target: float
+    input: Path | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def ratio(self, pairs: int = 5) -> tuple[float, float, float]:
+        """CPU time of ours over the peer's: lowest, median and highest of interleaved pairs."""
+        ratios = sorted(self.seconds(self.ours) / self.seconds(self.peer) for _ in range(pairs))
+        return ratios[0], statistics.median(ratios), ratios[-1]
+
+    def seconds(self, command: list[str]) -> float:
+        """User and system seconds of one run, its children included."""
+        with open(self.input or os.devnull, "rb") as stdin, open(os.devnull, "wb") as sink:
+            environment = {**os.environ, **self.environment}
+            process = subprocess.Popen(command, stdin=stdin, stdout=sink, env=environment)
+            _, status, usage = os.wait4(process.pid, 0)
+        assert status == 0, command
+        return usage.ru_utime + usage.ru_stime
+
+
+def report(comparisons: list[Comparison], pairs: int = 5) -> None:
+    """Print one line for each comparison: median ratio, range, target."""
+    for comparison in comparisons:
+        low, median, high = comparison.ratio(pairs)
+        verdict = "ok" if median <= comparison.target else "OVER"
+        print(
+            f"{comparison.name:<58} {median:6.2f}x  ({low:.2f} … {high:.2f})"
+            f"  target {comparison.target:g}x  {verdict}",
+            flush=True,
+        )
