@@ -10,10 +10,23 @@ if TYPE_CHECKING:
 
 
 class Language(Protocol):
-    """A file of languages/: where the entities of a text are."""
+    """A file of languages/: where the entities of a text are.
+
+    Optional beside it: `FIELDS`, the fields with the text, the first that a record has (default
+    `code`); keywords of the function for flags of `mask-entities`: `types` (names of types too),
+    `tagger`, `profile`; `docstring(text)`, where a function keeps its query (for `pair`).
+    """
 
     def entities(self, text: str) -> list[Span]:
         """Every occurrence of an entity, in text order, as non-overlapping spans."""
+        ...
+
+
+class RecordLanguage(Protocol):
+    """A language whose entities need more of a record than the text: a title, a query."""
+
+    def record_entities(self, record: dict[str, Any], text: str) -> list[Span]:
+        """Every occurrence of an entity in the text, as above."""
         ...
 
 

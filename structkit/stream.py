@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from types import TracebackType
+from typing import Any, Protocol
 
 import orjson
 
@@ -22,6 +24,14 @@ from structkit.output import Output, dump
 from structkit.progress import Position, progress, say
 
 Command = Callable[[Iterable[Record]], Iterator[Record]]
+
+
+class Tally(Protocol):
+    """What a command counts beside its records; one that is made anew counts nothing yet."""
+
+    def merge(self, other: Any) -> None:
+        """Add what another one of the same kind counted."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -109,10 +119,18 @@ class Stream:
     workers: int = 1
     quiet: bool = False
 
-    def run(self, command: Command, then: Command | None = None, *, label: str = "") -> None:
+    def run(
+        self,
+        command: Callable[..., Iterator[Record]],
+        then: Command | None = None,
+        *,
+        tally: Tally | None = None,
+        label: str = "",
+    ) -> None:
         """Send every record through the command, and all it yields through `then`, to the output.
 
-        `then` may remember records, which several workers cannot: it needs `workers=1`.
+        `then` may remember records, which several workers cannot: it needs `workers=1`. A `tally`
+        is given to the command to count in; what several workers counted is merged into it.
         """
         assert then is None or self.workers == 1
         if self.rejects and os.path.realpath(self.rejects) == os.path.realpath(self.output):
@@ -121,21 +139,27 @@ class Stream:
         with Rejects(self.on_error, self.rejects) as rejects, Output(self.output) as output:
             if self.workers == 1:
                 records = Records(lines, self.shard)
-                found = accepted(command, records, rejects.add)
+                found = accepted(_counting(command, tally), records, rejects.add)
                 with progress(label, lambda: _position(lines, records.count), quiet=self.quiet):
                     output.write_records(then(found) if then else found)
                 empty = records.count == 0
             else:
-                pool = Workers(self.workers, command, self.shard, rejects.skip)
+                pool = Workers(self.workers, command, self.shard, rejects.skip, tally)
                 with progress(label, lambda: _position(lines, pool.count), quiet=self.quiet):
                     for done in pool.results(lines.blocks()):
                         output.write(done.output)
+                        if tally is not None:
+                            tally.merge(done.tally)
                         for rejected in done.rejected:
                             rejects.add(rejected)
                 empty = pool.count == 0
         if empty and not self.shard:
             names = ", ".join(map(shown, lines.files[:3])) + ", …" * (len(lines.files) > 3)
             say(f"no records in {names}; the output is empty")
+
+
+def _counting(command: Callable[..., Iterator[Record]], tally: Tally | None) -> Command:
+    return command if tally is None else partial(command, tally=tally)
 
 
 def _position(lines: Lines, count: int) -> Position:
@@ -149,14 +173,22 @@ class Done:
     output: bytes = b""
     count: int = 0
     rejected: list[Rejected] = field(default_factory=list)
+    tally: Any = None
 
 
 class Workers:
     """Processes that run a command over blocks of lines; results come in input order."""
 
-    def __init__(self, workers: int, command: Command, shard: Shard | None, skip: bool) -> None:
+    def __init__(
+        self,
+        workers: int,
+        command: Callable[..., Iterator[Record]],
+        shard: Shard | None,
+        skip: bool,
+        tally: Tally | None = None,
+    ) -> None:
         self.workers = workers
-        self.task = (command, shard, skip)
+        self.task = (command, shard, skip, None if tally is None else type(tally))
         self.count = 0
 
     def results(self, blocks: Iterator[Block]) -> Iterator[Done]:
@@ -209,8 +241,14 @@ def _start_worker(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _work(block: Block, command: Command, shard: Shard | None, skip: bool) -> Done:
-    done = Done()
+def _work(
+    block: Block,
+    command: Callable[..., Iterator[Record]],
+    shard: Shard | None,
+    skip: bool,
+    counts: type[Any] | None,
+) -> Done:
+    done = Done(tally=counts() if counts else None)
     records = Records(block, shard)
 
     def reject(rejected: Rejected) -> None:
@@ -220,7 +258,7 @@ def _work(block: Block, command: Command, shard: Shard | None, skip: bool) -> Do
 
     parts: list[bytes] = []
     try:
-        for record in accepted(command, records, reject):
+        for record in accepted(_counting(command, done.tally), records, reject):
             parts.append(dump(record))
     except _Stop:
         pass

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.commands.mask_entities import mask_entities
+from structkit.commands.mask_entities import Masking, mask_entities
 from structkit.errors import UserError
 from structkit.registry import load
 from structkit.structure.sentinels import SENTINEL, mask, random_spans, target, unmask
@@ -27,7 +27,7 @@ REAL = Path("../shared/data/codesearch/train.jsonl.gz")
 
 
 def masked(code, **options):
-    [record] = mask_entities([{"id": "1", "language": "python", "code": code}], **options)
+    [record] = mask_entities([{"id": "1", "language": "python", "code": code}], Masking(**options))
     return record
 
 

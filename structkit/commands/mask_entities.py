@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any
 
 from structkit.errors import UserError
 from structkit.jsonl import Record, text_field
-from structkit.registry import load
 from structkit.seeds import random_for
+from structkit.structure import official
+from structkit.structure.finders import Finder, finder
 from structkit.structure.sentinels import (
     Masked,
     draw,
@@ -16,60 +21,133 @@ from structkit.structure.sentinels import (
     random_spans,
     refuse_sentinels,
 )
+from structkit.structure.spans import Span
+from structkit.structure.statistics import Statistics
 
-FIELDS = ("positive", "code")
+
+@dataclass(frozen=True)
+class Masking:
+    """What to mask: the flags of the command, checked before any record is read."""
+
+    language: str | None = None
+    field: str | None = None
+    mask_ratio: float | None = None
+    max_entities: int = 99
+    strategy: str = "entity"
+    profile: str = "paper"
+    types: bool = False
+    tagger: str | None = None
+    seed: int = 0
+
+    @classmethod
+    def of(cls, flags: dict[str, Any]) -> Masking:
+        """The flags of this class among others."""
+        return cls(**{field.name: flags[field.name] for field in fields(cls)})
+
+    def __post_init__(self) -> None:
+        official.check(self.profile, self.strategy)
+        if self.language and self.strategy == "entity":
+            self.finder(self.language)
+
+    def finder(self, language: str) -> Finder:
+        return finder(
+            language,
+            types=self.types,
+            tagger=self.tagger,
+            profile=self.profile,
+            status=2 if self.language else 1,
+        )
 
 
 def mask_entities(
-    records: Iterable[Record],
-    *,
-    language: str | None = None,
-    field: str | None = None,
-    mask_ratio: float | None = None,
-    max_entities: int = 99,
-    strategy: str = "entity",
-    seed: int = 0,
+    records: Iterable[Record], masking: Masking | None = None, *, tally: Statistics | None = None
 ) -> Iterator[Record]:
     """Add `masked`, `target` and `entities` to every record.
 
-    `field` is `positive` (a training example's) or else `code`. `mask_ratio` is the share of
-    distinct entities (default 1.0), or of tokens with `strategy="span"` (default 0.15). A text
-    without entities, or with a sentinel in it, raises. Source: SANTA, section 3.2.
+    The field is `positive` (a training example's), or else the language's: `code`, `description`,
+    `html`. `mask_ratio` is the share of distinct entities (default 1.0), or of tokens with
+    `strategy="span"` (default 0.15). A text without entities, or with a sentinel in it, raises.
+    `tally` counts what is done. Source: SANTA, section 3.2.
 
     >>> records = [{"id": "1", "language": "python", "code": "x = y + x"}]
     >>> [record["masked"] for record in mask_entities(records)]
     ['<extra_id_0> = <extra_id_1> + <extra_id_0>']
     """
+    masking = masking or Masking()
+    make = _spans if masking.strategy == "span" else _entities
     for record in records:
-        text = text_field(record, field or _field(record))
-        refuse_sentinels(text)
-        if strategy == "span":
-            ratio = 0.15 if mask_ratio is None else mask_ratio
-            rng = random_for(seed, record["id"], "span")
-            masked = mask_spans(text, random_spans(text, ratio, rng, max_spans=max_entities))
-        else:
-            masked = _entities(record, text, language, mask_ratio, max_entities, seed)
-        if not masked.entities:
-            raise UserError("the text holds no entity to mask", "leave the record out")
+        try:
+            text, spans, masked = make(record, masking)
+            if not masked.entities:
+                raise UserError("the text holds no entity to mask", "leave the record out")
+        except UserError as error:
+            if tally:
+                tally.reject(_language(record, masking), error)
+            raise
+        if tally:
+            tally.add(_language(record, masking), text, spans, masked)
         yield {**record, **masked._asdict()}
 
 
-def _field(record: Record) -> str:
-    return next((field for field in FIELDS if field in record), FIELDS[-1])
+@contextmanager
+def statistics(*, show: bool) -> Iterator[Statistics | None]:
+    """Counts to fill, which stderr shows at the end; none if they are not wanted."""
+    tally = Statistics() if show else None
+    yield tally
+    for line in tally.lines() if tally else ():
+        print(line, file=sys.stderr)  # noqa: T201 statistics are for people
 
 
-def _entities(
-    record: Record,
-    text: str,
-    language: str | None,
-    ratio: float | None,
-    max_entities: int,
-    seed: int,
-) -> Masked:
-    name = language or text_field(record, "language", "name it with --language")
-    spans = load("language", name, status=1 if language is None else 2).entities(text)
-    only = None
-    if ratio is not None and ratio < 1:
-        found = [text[start:end] for start, end in spans]
-        only = draw(found, ratio, random_for(seed, record["id"], "entity")) if found else None
-    return mask(text, spans, max_entities=max_entities, only=only)
+def _language(record: Record, masking: Masking) -> str:
+    return masking.language or str(record.get("language", "-"))
+
+
+Made = tuple[str, Sequence[Span], Masked]
+
+
+def _entities(record: Record, masking: Masking) -> Made:
+    language = masking.language or record.get("language")
+    if not isinstance(language, str):
+        _text(record, masking.field, ("code",))  # what is masked is missed before its language
+        language = text_field(record, "language", "name it with --language")
+    found = masking.finder(language)
+    text = _text(record, masking.field, found.fields)
+    spans = found.spans(record, text)
+    only = _drawn(record, language, text, spans, masking)
+    return text, spans, mask(text, spans, max_entities=masking.max_entities, only=only)
+
+
+def _drawn(
+    record: Record, language: str, text: str, spans: Sequence[Span], masking: Masking
+) -> set[str] | None:
+    """The entities to mask, where that is not all of them."""
+    ratio = masking.mask_ratio
+    if not spans or ratio == 1 or (ratio is None and masking.profile == "paper"):
+        return None
+    found = [text[start:end] for start, end in spans]
+    rng = random_for(masking.seed, record["id"], "entity")
+    return official.draw(language, found, rng) if ratio is None else draw(found, ratio, rng)
+
+
+def _spans(record: Record, masking: Masking) -> Made:
+    fields = masking.finder(language).fields if (language := _known(record, masking)) else ("code",)
+    text = _text(record, masking.field, fields)
+    ratio = 0.15 if masking.mask_ratio is None else masking.mask_ratio
+    rng = random_for(masking.seed, record["id"], "span")
+    spans = random_spans(text, ratio, rng, max_spans=masking.max_entities)
+    return text, spans, mask_spans(text, spans)
+
+
+def _known(record: Record, masking: Masking) -> str | None:
+    """The language, if the default field depends on it: spans need none."""
+    if masking.field or "positive" in record:
+        return None
+    return masking.language or record.get("language")
+
+
+def _text(record: Record, field: str | None, fields: Sequence[str]) -> str:
+    if field is None:
+        field = next((each for each in ("positive", *fields) if each in record), fields[0])
+    text = text_field(record, field)
+    refuse_sentinels(text)
+    return text

@@ -1,0 +1,56 @@
+"""HTML: terms that the query, the title and the body of a document share."""
+
+from __future__ import annotations
+
+import re
+
+from structkit.errors import UserError
+from structkit.jsonl import Record, text_field
+from structkit.structure.english import STOPWORDS
+from structkit.structure.markup import content, visible
+from structkit.structure.spans import Span
+
+FIELDS = ("html", "content")
+WORD = re.compile(r"\w+")
+
+
+def record_entities(record: Record, text: str) -> list[Span]:
+    """Every occurrence of a term that is in the query, in the title and in the body.
+
+    A term is a whole word with a letter that is no stopword; terms are compared case-folded. The
+    title is the field `title`, else the content of <title>, else of <h1>. Tags, attributes,
+    comments, scripts and styles are no text. Source: SEAL's baseline SANTA.
+
+    >>> html = "<title>Tea</title><p class=tea>Green tea</p>"
+    >>> [html[start:end] for start, end in record_entities({"query": "the tea"}, html)]
+    ['Tea', 'tea']
+    """
+    query = text_field(record, "query", "the entities of HTML are terms of its query too")
+    plain = visible(text)
+    title, (start, end) = _title(record, text, plain)
+    body = plain[:start] + " " + plain[end:]
+    shared = terms(query) & terms(title) & terms(body)
+    return [match.span() for match in WORD.finditer(plain) if match[0].casefold() in shared]
+
+
+def terms(text: str) -> set[str]:
+    """The words of a text, case-folded, without stopwords and numbers.
+
+    >>> sorted(terms("The Tea of 1984"))
+    ['tea']
+    """
+    words = {word.casefold() for word in WORD.findall(text)}
+    return {word for word in words if word not in STOPWORDS and any(map(str.isalpha, word))}
+
+
+def _title(record: Record, text: str, plain: str) -> tuple[str, Span]:
+    """The title, and where the text repeats it before its body."""
+    if record.get("title") is not None:
+        return text_field(record, "title"), content(text, "title") or (0, 0)
+    for name in ("title", "h1"):
+        if (span := content(text, name)) and plain[span[0] : span[1]].strip():
+            return plain[span[0] : span[1]], span
+    raise UserError(
+        "the document has no title: no field `title`, no <title> and no <h1>",
+        'add a field "title"',
+    )

@@ -1,0 +1,201 @@
+"""Products: nouns of the description that the title has too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from nltk.tag import DefaultTagger, RegexpTagger, SequentialBackoffTagger, UnigramTagger
+from nltk.tag.perceptron import PerceptronTagger
+from nltk.tokenize import NLTKWordTokenizer
+
+from structkit.errors import UserError, unknown
+from structkit.jsonl import Record, text_field
+from structkit.structure.english import TAGS
+from structkit.structure.markup import visible
+from structkit.structure.spans import Span
+
+FIELDS = ("description",)
+NOUNS = frozenset(("NN", "NNS", "NNP", "NNPS"))
+PROPER = frozenset(("NNP", "NNPS"))
+
+
+def record_entities(
+    record: Record, text: str, *, tagger: str | None = None, profile: str = "paper"
+) -> list[Span]:
+    """Every occurrence of a noun or proper noun of the text that is also a word of the title.
+
+    Words are compared case-folded; one that is a noun somewhere in the text counts everywhere.
+    HTML in the text stays untouched. `tags` of the record, a list of [word, tag] for the words of
+    the text, replace the `tagger`: `rules` (the default) or `nltk`. `profile="official"` takes
+    proper nouns, and words that are proper nouns in the title. Source: SANTA, appendix A.3.
+
+    >>> record = {"title": "USB Cable"}
+    >>> record_entities(record, "A <b>cable</b> with usb plug")
+    [(5, 10), (20, 23)]
+    """
+    title = text_field(record, "title", "a product's nouns are those that its title has too")
+    tagger = tagger or ("nltk" if profile == "official" else "rules")
+    words = tokens(text)
+    if record.get("tags") is None:
+        tags = tag([text[start:end] for start, end in words], tagger)
+    else:
+        words, tags = supplied(record["tags"], text)
+    return (official if profile == "official" else common)(text, words, tags, title, tagger)
+
+
+def common(
+    text: str, words: Sequence[Span], tags: Sequence[str], title: str, tagger: str
+) -> list[Span]:
+    """The words that are nouns in the text and occur in the title."""
+    wanted = {title[start:end].casefold() for start, end in tokens(title)}
+    nouns = {text[start:end] for (start, end), tag in zip(words, tags, strict=True) if tag in NOUNS}
+    nouns = {noun for noun in nouns if noun.casefold() in wanted and any(map(str.isalpha, noun))}
+    return [(start, end) for start, end in words if text[start:end] in nouns]
+
+
+def official(
+    text: str, words: Sequence[Span], tags: Sequence[str], title: str, tagger: str
+) -> list[Span]:
+    """The words that are proper nouns in the text, or are proper nouns in the title."""
+    names = [title[start:end] for start, end in tokens(title)]
+    tagged = zip(names, tag(names, tagger), strict=True)
+    wanted = {name.lower() for name, tag in tagged if tag in PROPER}
+    return [
+        (start, end)
+        for (start, end), tag in zip(words, tags, strict=True)
+        if tag in PROPER or text[start:end].lower() in wanted
+    ]
+
+
+TOKENIZER = NLTKWordTokenizer()
+ABBREVIATION = re.compile(r"(?:\w\.)+")
+OPENING = re.compile(r'(?<![^\s([{<])"')
+
+
+def tokens(text: str) -> list[Span]:
+    """The words and signs of a text by NLTK's word tokenizer, without its markup.
+
+    The tokenizer takes a text for one sentence: a period behind a word is cut off here.
+
+    >>> [text[start:end] for text in ["<b>It's</b> 5.5 in. Buy!"] for start, end in tokens(text)]
+    ['It', "'s", '5.5', 'in', '.', 'Buy', '!']
+    """
+    plain = OPENING.sub("“", visible(text)).translate(QUOTES)
+    plain = plain.replace("``", "““").replace("''", "””")
+    found: list[Span] = []
+    for start, end in TOKENIZER.span_tokenize(plain):
+        token = plain[start:end]
+        if token[-1] == "." and token.strip(".") and not ABBREVIATION.fullmatch(token):
+            word = len(token.rstrip("."))
+            found += [(start, start + word), (start + word, end)]
+        else:
+            found.append((start, end))
+    return found
+
+
+# span_tokenize loses count of straight quotes where they nest; of these it keeps every one
+QUOTES = str.maketrans({'"': "”", "’": "'"})
+
+
+def tag(words: Sequence[str], tagger: str) -> list[str]:
+    """The Penn Treebank tag of each word.
+
+    >>> tag(["The", "cable", "is", "washable"], "rules")
+    ['DT', 'NN', 'VBZ', 'JJ']
+    """
+    if tagger == "nltk":
+        return [tag for _, tag in _perceptron().tag([TREEBANK.get(word, word) for word in words])]
+    if tagger != "rules":
+        raise unknown("tagger", tagger, ("nltk", "rules"))
+    tags = [tag for _, tag in RULES.tag([word.lower() for word in words])]
+    starts = [True, *(tag == "." for tag in tags)]
+    return [
+        "NNP" if word[0].isupper() and tag in (("NN",) if first else NAMES) else tag
+        for word, tag, first in zip(words, tags, starts[:-1], strict=True)
+    ]
+
+
+# what a capital letter inside a sentence makes a name
+NAMES = ("NN", "NNS", "JJ", "VB", "VBN", "VBG")
+TREEBANK = {"“": "``", "”": "''", '"': "''", "’": "'"}
+SUFFIXES = RegexpTagger(
+    [
+        (r"^[^\w]+$", "."),
+        (r"^[-+$€£]?\d[\d.,:/x%-]*$", "CD"),
+        (r"^.{3,}ly$", "RB"),
+        (r"^.{2,}(able|ible|ful|less|ous|proof|free|wide)$", "JJ"),
+        (r"^(.{3,}(ive|al|ic|iest)|.+-.+ed)$", "JJ"),
+        (r"^.{3,}ing$", "VBG"),
+        (r"^.{2,}[^e]ed$", "VBN"),
+        (r"^.{2,}(ss|us|is)$", "NN"),
+        (r"^.{2,}s$", "NNS"),
+    ],
+    backoff=DefaultTagger("NN"),
+)
+
+
+class BehindTagger(SequentialBackoffTagger):  # type: ignore[misc]
+    """A word behind `to`, a modal verb or a pronoun is a verb: to buy, can match, you wish."""
+
+    def choose_tag(self, tokens: list[str], index: int, history: list[str]) -> str | None:
+        verb = tokens[index].isalpha() and not tokens[index].endswith("s")
+        return "VB" if verb and history[-1:] in (["TO"], ["MD"], ["PRP"]) else None
+
+
+RULES = UnigramTagger(model=TAGS, backoff=BehindTagger(backoff=SUFFIXES))
+
+
+@cache
+def _perceptron() -> Any:
+    try:
+        return PerceptronTagger()
+    except LookupError:
+        raise UserError(
+            "the data of --tagger nltk is not installed",
+            "`python -m nltk.downloader averaged_perceptron_tagger_eng` installs it (NLTK_DATA "
+            "names another place); --tagger rules needs none",
+            status=2,
+        ) from None
+
+
+def supplied(tags: Any, text: str) -> tuple[list[Span], list[str]]:
+    """The words of the user's tags where they stand in the text, and the tags.
+
+    >>> supplied([["usb", "NN"], ["plugs", "NNS"]], "<b>usb</b> plugs")
+    ([(3, 6), (11, 16)], ['NN', 'NNS'])
+    """
+    plain = visible(text)
+    spans: list[Span] = []
+    at = 0
+    for number, pair in enumerate(tags if isinstance(tags, list) else [None]):
+        if not (
+            isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
+        ):
+            raise UserError(
+                'field "tags" is not a list of [word, tag]',
+                'write "tags": [["gift", "NN"], …], or rename the field',
+            )
+        start, length = _find(plain, pair[0], at)
+        if start < 0 or not length:
+            raise UserError(
+                f'field "tags": word {number + 1}, {pair[0]!r}, does not follow in the text',
+                "tag the words of the masked field, in their order",
+            )
+        at = start + length
+        spans.append((start, at))
+    return spans, [tag for _, tag in tags]
+
+
+BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+
+
+def _find(text: str, word: str, at: int) -> Span:
+    """Where a word stands, and how long it is there; quotes and brackets also in Treebank form."""
+    forms = [BRACKETS.get(word, word)]
+    if word in ("``", "''"):
+        forms += ['"', "“", "”"]
+    found = [(text.find(form, at), len(form)) for form in forms]
+    return min((each for each in found if each[0] >= 0), default=(-1, 0))
