@@ -195,13 +195,49 @@ def mask_entities(
         stream(flags).run(partial(command, masking=masking), tally=tally, label="mask-entities")
 
 
-@app.command(short_help="Make training examples out of aligned fields.")
+@app.command(short_help="Make training examples: fields, judgements, hard negatives.")
 def pair(
     files: Files = None,
-    query: Annotated[str, typer.Option(help="Field with the query.")] = "docstring",
+    query: Annotated[
+        str | None,
+        typer.Option(help="Field with the query; default: docstring, bullets or query, by record."),
+    ] = None,
     positive: Annotated[
-        str, typer.Option(help="Field with the document that answers it.")
-    ] = "code",
+        str | None,
+        typer.Option(help="Field with the document; default: code, description, html or content."),
+    ] = None,
+    positive_template: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Document made of fields: 'title : {title} text : {description}' (SANTA).",
+        ),
+    ] = None,
+    qrels: Annotated[
+        str | None,
+        typer.Option(help="Judgements: the highest grade is positive, lower ones are negative."),
+    ] = None,
+    queries: Annotated[
+        str | None, typer.Option(help="With --qrels: file with the judged queries.")
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option(help="With --qrels or --negatives-from: file with the documents.")
+    ] = None,
+    negatives_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN", help="Draw hard negatives from this run; --qrels are left out."
+        ),
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Documents of the run to draw from (default 100).")
+    ] = None,
+    per_query: Annotated[
+        int | None, typer.Option(min=0, help="Negatives for each example (default 1).")
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option(help="Negatives score below the positive by more than this.")
+    ] = None,
     dedupe: Annotated[
         bool,
         typer.Option("--dedupe", help="Drop examples with a query or document seen before."),
@@ -217,15 +253,16 @@ def pair(
     output: OutputFile = "-",
     quiet: Quiet = False,
 ) -> None:
-    """Make training examples: adds `query` and `positive`, the docstring cut out of the code."""
-    flags = locals()
-    from structkit.commands.pair import pair as command
-    from structkit.commands.pair import whole_input
+    """Make training examples: adds `query` and `positive`, a docstring cut out of its code.
 
-    then = whole_input(dedupe=dedupe, splits=split, shard=shard, seed=seed)
-    stream(flags).run(
-        partial(command, query=query, positive=positive, seed=seed), then, label="pair"
-    )
+    With --qrels, examples are made of judgements; with --negatives-from, examples get `negatives`,
+    `negative_ids`, `negative_ranks` and `negative_scores`.
+    """
+    flags = locals()
+    from structkit.commands.pair import Pairing
+
+    pairing = Pairing.of(flags)
+    stream({**flags, "files": pairing.files}).run(pairing.command, pairing.then, label="pair")
 
 
 def train(method: str, settings: Any, options: Any, files: list[str] | None) -> None:

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.commands.pair import cut, drop_repeated, pair, parse_split, split
+from structkit.commands.pair import pair
 from structkit.errors import UserError
 from structkit.registry import load
+from structkit.structure.docstrings import cut
+from structkit.structure.splits import drop_repeated, parse_split, split
 
 docstring = load("language", "python").docstring
 
@@ -20,13 +22,22 @@ docstring = load("language", "python").docstring
         ("def f(): 'Doc.'; return 1", "def f(): return 1"),
         ('def f():\n    r"""Doc\n    more."""\n\n    return 1', "def f():\n\n    return 1"),
         ('async def f():\n    "Doc."  # why\n    x', "async def f():\n      # why\n    x"),
-        ('@wrap\n@twice(2)\ndef f():\n    """Doc."""\n    pass', "@wrap\n@twice(2)\ndef f():\n    pass"),
-        ('# note\ndef f():\n    # first\n    """Doc."""\n    y', "# note\ndef f():\n    # first\n    y"),
+        (
+            '@wrap\n@twice(2)\ndef f():\n    """Doc."""\n    pass',
+            "@wrap\n@twice(2)\ndef f():\n    pass",
+        ),
+        (
+            '# note\ndef f():\n    # first\n    """Doc."""\n    y',
+            "# note\ndef f():\n    # first\n    y",
+        ),
         ('def f():\n    "a" "b"\n    return 1', "def f():\n    return 1"),
         ('class A:\n    """Doc."""\n    x = 1', "class A:\n    x = 1"),
         ('def é():\n    """Größe."""\n    return "é"', 'def é():\n    return "é"'),
         ("def f():\n    return 'Doc.'", "def f():\n    return 'Doc.'"),
-        ("def f():\n    x = 1\n    'not a docstring'", "def f():\n    x = 1\n    'not a docstring'"),
+        (
+            "def f():\n    x = 1\n    'not a docstring'",
+            "def f():\n    x = 1\n    'not a docstring'",
+        ),
         ("x = 1", "x = 1"),
         ("", None),
     ],

@@ -1,191 +1,154 @@
-"""Make training examples: a query and the document that answers it."""
+"""Make training examples: a query, the document that answers it, and documents that do not."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.jsonl import Record, text_field
-from structkit.progress import say
-from structkit.registry import load
-from structkit.seeds import key, random_for
+from structkit.jsonl import Record
+from structkit.retrieval.hard_negatives import HardNegatives
+from structkit.retrieval.judged import Judged
 from structkit.stream import Command
-from structkit.structure.spans import Span
+from structkit.structure.examples import Fields
+from structkit.structure.splits import drop_repeated, parse_split, split
 
 
 def pair(
     records: Iterable[Record],
     *,
-    query: str = "docstring",
-    positive: str = "code",
+    query: str | None = None,
+    positive: str | None = None,
+    template: str | None = None,
     seed: int = 0,
 ) -> Iterator[Record]:
     """Add `query` and `positive`, taken from two fields of each record.
 
-    A list field yields one item, drawn by `(seed, id)`. Where the query is a docstring, it is cut
-    out of the code: CodeSearchNet's Python functions contain it, and a query must not sit in its
-    own document. An empty text raises.
+    By default docstring and code, one of the bullets and the description of a product, query and
+    HTML. A list yields one item, drawn by `(seed, id)`. `template` makes the positive of several
+    fields. Where the query is a docstring, it is cut out of the code: CodeSearchNet's Python
+    functions contain it, and a query must not sit in its own document. An empty text raises.
 
     >>> record = {"id": "1", "docstring": "Add.", "code": "def f(a, b): return a + b"}
     >>> [(made["query"], made["positive"]) for made in pair([record])]
     [('Add.', 'def f(a, b): return a + b')]
     """
+    fields = Fields(query, positive, template)
     for record in records:
-        texts = {
-            "query": _text(record, query, seed, "--query"),
-            "positive": _text(record, positive, seed, "--positive"),
-        }
-        if query == "docstring":
-            texts["positive"] = without_docstring(texts["positive"], record)
-        yield {**record, **texts}
+        yield {**record, **fields.example(record, seed)}
 
 
-def _text(record: Record, field: str, seed: int, flag: str) -> str:
-    value: Any = record.get(field)
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        value = random_for(seed, record["id"], field).choice(value)
-    else:
-        value = text_field(record, field, f"name another with {flag}")
-    if not value.strip():
-        raise UserError(f'field "{field}" is empty', "leave the record out")
-    return str(value)
+@dataclass(frozen=True)
+class Pairing:
+    """The stages that the flags ask for: files to read, a command, and what sees all it yields."""
+
+    files: list[str]
+    command: Command
+    then: Command | None
+
+    @classmethod
+    def of(cls, flags: dict[str, Any]) -> Pairing:
+        """The stages of the command's flags, whose files agree with each other."""
+        _check(flags)
+        fields = Fields(flags["query"], flags["positive"], flags["positive_template"])
+        stages: list[Command] = []
+        then = _whole_input(flags)
+        if flags["queries"]:
+            judged = _judged(flags, fields)
+            stages.append(judged)
+            if not flags["shard"]:
+                then.insert(0, judged.all_known)
+        else:
+            stages.append(
+                partial(
+                    pair,
+                    query=fields.query,
+                    positive=fields.positive,
+                    template=fields.template,
+                    seed=flags["seed"],
+                )
+            )
+        if flags["negatives_from"]:
+            stages.append(_hard(flags, fields))
+        files = [flags["queries"]] if flags["queries"] else flags["files"] or []
+        return cls(files, _chain(stages), _chain(then) if then else None)
 
 
-def without_docstring(code: str, record: Record) -> str:
-    """The code without the docstring of its function, where its language keeps it inside."""
-    language = record.get("language")
-    if not isinstance(language, str):
-        return code
-    plugin = load("language", language, status=1)
-    span = plugin.docstring(code) if hasattr(plugin, "docstring") else None
-    if span is None:
-        return code
-    if "masked" in record:
+def _check(flags: dict[str, Any]) -> None:
+    """Raise if flags are missing that others need."""
+    flag = {name: f"--{name.replace('_', '-')}" for name in flags}
+    needs = {
+        "queries": ("qrels", "corpus"),
+        "negatives_from": ("corpus",),
+        "margin": ("negatives_from",),
+        "depth": ("negatives_from",),
+    }
+    for name, others in needs.items():
+        for other in others:
+            if flags[name] is not None and flags[other] is None:
+                raise UserError(f"{flag[name]} needs {flag[other]}", "add it", status=2)
+    if flags["qrels"] and not flags["queries"] and not flags["negatives_from"]:
+        raise UserError("--qrels needs --queries and --corpus", "add them", status=2)
+    if flags["corpus"] and not flags["queries"] and not flags["negatives_from"]:
+        raise UserError("--corpus needs --qrels or --negatives-from", "add one", status=2)
+    if flags["per_query"] is not None and not flags["corpus"]:
+        raise UserError("--per-query needs --qrels or --negatives-from", "add one", status=2)
+    if flags["per_query"] == 0 and flags["negatives_from"]:
+        raise UserError("--per-query 0 asks --negatives-from for nothing", "leave one", status=2)
+    if flags["queries"] and flags["files"]:
         raise UserError(
-            "the record is masked already, with the docstring inside",
-            "run pair before mask-entities",
+            f"--queries names what is read, and so does {flags['files'][0]!r}", "give one", status=2
         )
-    return cut(code, span)
 
 
-def cut(text: str, span: Span) -> str:
-    r"""The text without a statement: its whole lines, or itself and the semicolon behind it.
-
-    >>> cut("def f():\n    'doc'\n    return 1", (13, 18))
-    'def f():\n    return 1'
-    >>> cut("def f(): 'doc'; return 1", (9, 14))
-    'def f(): return 1'
-    """
-    before, after = text[: span[0]], text[span[1] :]
-    rest, newline, following = after.partition("\n")
-    if rest.lstrip().startswith(";"):
-        return before + after.lstrip().removeprefix(";").lstrip(" \t")
-    line = before.rpartition("\n")[2]
-    if not line.strip() and not rest.strip():
-        return before[: len(before) - len(line)] + following
-    return before + after
+def _count(flags: dict[str, Any]) -> int:
+    return 1 if flags["per_query"] is None else int(flags["per_query"])
 
 
-def _digest(text: str) -> bytes:
-    """What two texts share that differ in blanks only."""
-    return hashlib.blake2b(" ".join(text.split()).encode("utf-8"), digest_size=8).digest()
+def _judged(flags: dict[str, Any], fields: Fields) -> Judged:
+    return Judged(
+        flags["qrels"],
+        flags["corpus"],
+        fields.query_text,
+        fields.document_text,
+        per_query=0 if flags["negatives_from"] else _count(flags),
+        seed=flags["seed"],
+    )
 
 
-def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
-    """Drop examples whose query or positive was there before; say how many.
-
-    Memory: eight bytes and some overhead for every text seen.
-    """
-    seen: set[bytes] = set()
-    dropped = 0
-    for record in records:
-        texts = {_digest("q" + record["query"]), _digest("d" + record["positive"])}
-        if texts & seen:
-            dropped += 1
-            continue
-        seen |= texts
-        yield record
-    if dropped:
-        say(f"{dropped:,} records dropped: their query or document was there before")
+def _hard(flags: dict[str, Any], fields: Fields) -> HardNegatives:
+    return HardNegatives(
+        flags["negatives_from"],
+        flags["corpus"],
+        fields.document_text,
+        qrels_path=flags["qrels"],
+        depth=flags["depth"] or 100,
+        per_query=_count(flags),
+        margin=flags["margin"],
+        seed=flags["seed"],
+    )
 
 
-def whole_input(
-    *, dedupe: bool, splits: str | None, shard: str | None, seed: int
-) -> Command | None:
-    """The stages that remember what they saw, as one; none if nothing is asked for."""
-    stages: list[Command] = [drop_repeated] if dedupe else []
-    if splits:
-        stages.append(partial(split, splits=parse_split(splits), seed=seed))
-    if stages and shard:
+def _whole_input(flags: dict[str, Any]) -> list[Command]:
+    """The stages that remember what they saw."""
+    stages: list[Command] = [drop_repeated] if flags["dedupe"] else []
+    if flags["split"]:
+        stages.append(partial(split, splits=parse_split(flags["split"]), seed=flags["seed"]))
+    if stages and flags["shard"]:
         raise UserError(
             "--dedupe and --split need the whole input, --shard gives a part",
             "shard another stage",
             status=2,
         )
-    return partial(_chain, stages=stages) if stages else None
+    return stages
 
 
-def _chain(records: Iterable[Record], stages: list[Command]) -> Iterator[Record]:
-    for stage in stages:
-        records = stage(records)
-    yield from records
+def _chain(stages: list[Command]) -> Command:
+    def chained(records: Iterable[Record]) -> Iterator[Record]:
+        for stage in stages:
+            records = stage(records)
+        yield from records
 
-
-def parse_split(text: str) -> list[tuple[str, float]]:
-    """The splits that `NAME:SHARE,NAME:SHARE` names; the shares sum to 1.
-
-    >>> parse_split("train:0.9,dev:0.1")
-    [('train', 0.9), ('dev', 0.1)]
-    """
-    wrong = UserError(
-        f"--split {text!r} is not NAME:SHARE,NAME:SHARE with shares that sum to 1",
-        "for example train:0.9,dev:0.1",
-        status=2,
-    )
-    splits = []
-    for part in text.split(","):
-        name, _, share = part.partition(":")
-        try:
-            splits.append((name, float(share)))
-        except ValueError:
-            raise wrong from None
-    if abs(sum(share for _, share in splits) - 1) > 1e-6 or min(splits, key=_share)[1] < 0:
-        raise wrong
-    return splits
-
-
-def _share(split: tuple[str, float]) -> float:
-    return split[1]
-
-
-def split(
-    records: Iterable[Record], splits: list[tuple[str, float]], *, seed: int = 0
-) -> Iterator[Record]:
-    """Add `split`: drawn by `(seed, id)`, the same for examples that share a query or document.
-
-    An example that would tie two splits together is dropped, and counted: nothing leaks.
-    """
-    homes: dict[bytes, str] = {}
-    dropped = 0
-    for record in records:
-        texts = _digest("q" + record["query"]), _digest("d" + record["positive"])
-        found = {homes[text] for text in texts if text in homes}
-        if len(found) == 2:
-            dropped += 1
-            continue
-        name = found.pop() if found else _drawn(splits, key(seed, record["id"], "split") / 2**64)
-        homes.update(dict.fromkeys(texts, name))
-        yield {**record, "split": name}
-    if dropped:
-        say(f"{dropped:,} records dropped: they would tie two splits together")
-
-
-def _drawn(splits: list[tuple[str, float]], at: float) -> str:
-    for name, share in splits:
-        if at < share:
-            return name
-        at -= share
-    return splits[-1][0]
+    return chained
