@@ -43,7 +43,8 @@ def load_pretrained(
             raise UserError("is a file, not a model folder", "name the folder that holds it").at(
                 name
             )
-        if not HUB_NAME.fullmatch(name):
+        beside_others = "/" in name and folder.parent.is_dir()  # no hub name: a mistyped folder
+        if beside_others or not HUB_NAME.fullmatch(name):
             raise UserError(f"there is no model folder {name}", "check the path given as the model")
     elif not (folder / "config.json").is_file():
         raise UserError(

@@ -50,6 +50,10 @@ def new_model(
             add_pooling_layer=False,
         )
     config = T5Config(  # type: ignore[call-arg]
+        # layers add a tenth to the word embeddings at first: an untrained model already matches
+        # words (RR@100 0.22 against 0.10 at T5's own 1.0 on the 474 functions of `make santa-code`,
+        # the columns `untrained`), and the same step changes it more
+        initializer_factor=0.1,
         vocab_size=len(tokenizer),
         d_model=width,
         d_ff=inner,
