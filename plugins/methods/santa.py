@@ -72,26 +72,40 @@ class Santa(DualEncoder):
         parts, total = {}, torch.zeros((), device=self.encoder.device)
         positives = None  # (batch, dim)
         if inputs.masked:
-            states = token_states(self.encoder.model, inputs.masked)  # (batch, length, dim)
-            if inputs.targets:
-                decoded = self.decoded(states, inputs.masked.mask, inputs.targets)
-                parts["entity"] = self.entity_loss(decoded, inputs.targets)
-                total = total + settings.entity_weight * parts["entity"]
-                if settings.pooling == "first-decoder-token":
-                    # position 0 has read the start token only: it is the embedding (eq. 1)
-                    positives = self.encoder.finished(decoded[:, 0])
+            positives, entity = self.masked_pass(inputs.masked, inputs.targets)
+            if entity is not None:
+                parts["entity"] = entity
+                total = total + settings.entity_weight * entity
         if inputs.queries:
             if inputs.originals:
                 positives = self.encoder.embed(inputs.originals)
-            elif positives is None:
-                assert inputs.masked
-                positives = self.encoder.pooled(states, inputs.masked.mask)
+            assert positives is not None
             negatives = self.encoder.embed(inputs.negatives) if inputs.negatives else None
             queries = self.encoder.embed(inputs.queries)  # (batch, dim)
             documents = stacked(positives, negatives)  # (batch * (1 + n), dim)
             parts["alignment"] = self.contrast(queries, documents, inputs.exclude)
             total = total + settings.alignment_weight * parts["alignment"]
         return total, {name: part.detach() for name, part in parts.items()}
+
+    def masked_pass(self, masked: Tokens, targets: Tokens | None) -> tuple[Tensor, Tensor | None]:
+        """Embeddings of the masked documents, (batch, dim), and the loss of their entities."""
+        sums: list[Tensor] = []
+
+        def both(rows: Tensor, piece: Tokens) -> Tensor:
+            states = token_states(self.encoder.model, piece)  # (rows, length, dim)
+            if targets is not None:
+                wanted = targets.shortened(rows)
+                decoded = self.decoded(states, piece.mask, wanted)
+                sums.append(self.entity_loss(decoded, wanted))
+                if self.settings.pooling == "first-decoder-token":
+                    # position 0 has read the start token only: it is the embedding (eq. 1)
+                    return self.encoder.finished(decoded[:, 0])
+            return self.encoder.pooled(states, piece.mask)
+
+        embeddings = self.encoder.in_pieces(masked, both)
+        if targets is None:
+            return embeddings, None
+        return embeddings, torch.stack(sums).sum() / targets.mask.sum()
 
     def decoded(self, states: Tensor, mask: Tensor, targets: Tokens) -> Tensor:
         """Decoder states with the targets as input, shifted right, (batch, target length, dim)."""
@@ -101,14 +115,14 @@ class Santa(DualEncoder):
         return decoder_states(model, shifted, states, mask)
 
     def entity_loss(self, decoded: Tensor, targets: Tokens) -> Tensor:
-        """Masked entity prediction: cross-entropy a target token, without padding (eq. 6-7)."""
+        """Masked entity prediction: the cross-entropies of all target tokens (eq. 6-7)."""
         model = self.encoder.model
         real = targets.mask.bool()  # (batch, target length)
         states = decoded[real]  # (tokens, dim)
         if getattr(model.config, "scale_decoder_outputs", model.config.tie_word_embeddings):
             states = states * model.config.d_model**-0.5
         scores = model.lm_head(states)  # (tokens, vocabulary)
-        return functional.cross_entropy(scores.float(), targets.ids[real])
+        return functional.cross_entropy(scores.float(), targets.ids[real], reduction="sum")
 
 
 @dataclass(frozen=True)

@@ -89,13 +89,22 @@ class Encoder(nn.Module):
 
     def embed(self, tokens: Tokens) -> Tensor:
         """One embedding a text, (batch, dim)."""
-        if self.device.type != "cpu" or len(tokens.mask) <= PIECE:
-            return self.pooled(token_states(self.model, tokens), tokens.mask)
-        # in pieces of about equal lengths a CPU computes little padding and stays in its cache
-        order = tokens.mask.sum(1).argsort(descending=True, stable=True)  # (batch,)
-        pieces = [tokens.shortened(rows) for rows in torch.split(order, PIECE)]
-        found = [self.pooled(token_states(self.model, piece), piece.mask) for piece in pieces]
-        return torch.cat(found)[order.argsort()]  # (batch, dim)
+
+        def embedded(rows: Tensor, piece: Tokens) -> Tensor:
+            return self.pooled(token_states(self.model, piece), piece.mask)
+
+        return self.in_pieces(tokens, embedded)
+
+    def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:
+        """What `compute(rows, piece)` makes of the texts, in their order, (batch, dim).
+
+        In pieces of about equal lengths a CPU computes little padding and stays in its cache.
+        """
+        rows = tokens.mask.sum(1).argsort(descending=True, stable=True)  # (batch,)
+        if self.device.type != "cpu" or len(rows) <= PIECE:
+            return compute(torch.arange(len(rows), device=self.device), tokens)
+        found = [compute(piece, tokens.shortened(piece)) for piece in torch.split(rows, PIECE)]
+        return torch.cat(found)[rows.argsort()]
 
     def pooled(self, states: Tensor, mask: Tensor) -> Tensor:
         """Embeddings of states that are known already, (batch, dim)."""
