@@ -195,7 +195,7 @@ def mask_entities(
         stream(flags).run(partial(command, masking=masking), tally=tally, label="mask-entities")
 
 
-@app.command(short_help="Make training examples: fields, judgements, hard negatives.")
+@app.command(short_help="Make training examples of records or judgements.")
 def pair(
     files: Files = None,
     query: Annotated[

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from structkit.errors import UserError
 from structkit.jsonl import Record
-from structkit.retrieval.judged import Text, document, read_corpus
+from structkit.retrieval.judged import Corpus, Text
 from structkit.retrieval.qrels import read_qrels
 from structkit.retrieval.runs import ranking, read_run
 from structkit.seeds import random_for
@@ -19,8 +19,8 @@ class HardNegatives:
 
     Drawn by `(seed, id)` from the first `depth` documents of the run, in rank order. Left out are
     the example's own document (`doc_id`, else its id), documents judged above 0 for its query, and
-    those with the positive's text. With a `margin`, only documents count whose score is below the
-    positive's by more than it. Source: SANTA, section 4 (one of the top 100).
+    those with the positive's text or an empty one. With a `margin`, only documents count whose
+    score is below the positive's by more than it. Source: SANTA, section 4 (one of the top 100).
     """
 
     run_path: str
@@ -37,7 +37,7 @@ class HardNegatives:
         self.run = read_run(self.run_path)
         self.top = {query: ranking(scores)[: self.depth] for query, scores in self.run.items()}
         wanted = set().union(*self.top.values())
-        self.corpus = read_corpus(self.corpus_path, wanted, self.document_text)
+        self.corpus = Corpus(self.corpus_path, wanted, self.document_text)
 
     def __call__(self, examples: Iterable[Record]) -> Iterator[Record]:
         for example in examples:
@@ -78,6 +78,7 @@ class HardNegatives:
             if doc_id != own
             and doc_id not in known
             and scores[doc_id] < limit
+            and self.corpus.usable(doc_id)
             and self._text(doc_id).split() != positive
         ]
 
@@ -92,4 +93,4 @@ class HardNegatives:
         return self.run[query_id][own] - self.margin
 
     def _text(self, doc_id: str) -> str:
-        return document(self.corpus, doc_id, self.corpus_path, self.run_path)
+        return self.corpus.text(doc_id, self.run_path)

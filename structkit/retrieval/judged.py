@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from structkit.errors import UserError
@@ -11,31 +11,46 @@ from structkit.retrieval.qrels import read_qrels
 from structkit.seeds import random_for
 
 Text = Callable[[Record], str]
-Corpus = Mapping[str, str]
 
 
-def read_corpus(path: str, wanted: Collection[str], text: Text) -> Corpus:
-    """The texts of the wanted documents of a file, by id."""
-    records = Records.read([path])
-    texts: dict[str, str] = {}
-    try:
-        for record in records:
-            if record["id"] in wanted:
-                if record["id"] in texts:
-                    raise UserError(f'document "{record["id"]}" is there twice', "keep one")
-                texts[record["id"]] = text(record)
-    except UserError as error:
-        raise records.place(error) from None
-    return texts
+class Corpus:
+    """The texts of the wanted documents of a file, by id.
 
+    A document whose text cannot be used raises when it is asked for, with its place in the file.
+    """
 
-def document(corpus: Corpus, doc_id: str, path: str, source: str) -> str:
-    """The text of a document that a file names."""
-    if doc_id not in corpus:
-        raise UserError(
-            f'document "{doc_id}" of {source} is not in {path}', "give the corpus that was judged"
-        )
-    return corpus[doc_id]
+    def __init__(self, path: str, wanted: Collection[str], text: Text) -> None:
+        self.path = path
+        self.texts: dict[str, str | UserError] = {}
+        records = Records.read([path])
+        try:
+            for record in records:
+                if record["id"] in wanted:
+                    self._add(record, records, text)
+        except UserError as error:
+            raise records.place(error) from None
+
+    def _add(self, record: Record, records: Records, text: Text) -> None:
+        if record["id"] in self.texts:
+            raise UserError(f'document "{record["id"]}" is there twice', "keep one")
+        try:
+            self.texts[record["id"]] = text(record)
+        except UserError as error:
+            self.texts[record["id"]] = records.place(error)
+
+    def usable(self, doc_id: str) -> bool:
+        return not isinstance(self.texts.get(doc_id), UserError)
+
+    def text(self, doc_id: str, source: str) -> str:
+        """The text of a document that the file `source` names."""
+        found = self.texts.get(doc_id)
+        if found is None:
+            raise UserError(
+                f'document "{doc_id}" of {source} is not in {self.path}', "give the whole corpus"
+            )
+        if isinstance(found, UserError):
+            raise found
+        return found
 
 
 @dataclass
@@ -63,7 +78,7 @@ class Judged:
                 self.qrels_path
             )
         wanted = set().union(*self.qrels.values())
-        self.corpus = read_corpus(self.corpus_path, wanted, self.document_text)
+        self.corpus = Corpus(self.corpus_path, wanted, self.document_text)
 
     def __call__(self, queries: Iterable[Record]) -> Iterator[Record]:
         for query in queries:
@@ -105,7 +120,7 @@ class Judged:
         return {"negatives": [self._text(each) for each in drawn], "negative_ids": drawn}
 
     def _text(self, doc_id: str) -> str:
-        return document(self.corpus, doc_id, self.corpus_path, self.qrels_path)
+        return self.corpus.text(doc_id, self.qrels_path)
 
     def all_known(self, examples: Iterable[Record]) -> Iterator[Record]:
         """The same records; at their end, a judged query that was not among the queries raises."""
