@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import tree_sitter
 
 from structkit.structure.spans import Span, from_bytes
+
+SKIP, TAKE, ENTER, HIDE = range(4)
+ERROR = 0xFFFF
+ENDLESS = (1 << 62, 1 << 62)
+CLASS = (b"class A {", b"\n}")
+NOTHING = frozenset[int]()
+NO_WORDS = frozenset[str]()
 
 
 @dataclass(frozen=True)
@@ -17,49 +26,160 @@ class Grammar:
     parser: tree_sitter.Parser
     take: frozenset[int]
     skip: frozenset[int]
+    # what to skip under a kind of parent: kinds and names of fields
+    under: Mapping[int, frozenset[int | str]] = field(default_factory=dict)
+    never: frozenset[str] = NO_WORDS
+    reserved: frozenset[str] = NO_WORDS
+    member: re.Pattern[str] | None = None
+    with_types: Grammar | None = None
 
     @classmethod
-    def load(cls, pointer: object, *, take: Iterable[str], skip: Iterable[str]) -> Grammar:
+    def load(
+        cls,
+        pointer: object,
+        *,
+        take: Iterable[str],
+        skip: Iterable[str],
+        type_names: Iterable[str] = (),
+        types: Iterable[str] = (),
+        never: Collection[str] = (),
+        reserved: Collection[str] = (),
+        member: str | None = None,
+    ) -> Grammar:
         """The grammar behind the `language()` of a grammar package.
 
-        `take` and `skip` are node kinds, named or literal; one that the grammar lacks is a bug.
+        `take` and `skip` are kinds of nodes, named or literal; one that the grammar lacks is a
+        bug. Only with types, `type_names` are taken too; only without, `types` are skipped: a
+        kind, a kind under a parent (`annotation>identifier`), a field of one (`parameter.type`).
+        `never` are words that the grammar takes for names; `reserved` words are left out where
+        code does not parse. `member` is a pattern for the start of a class member: with one, code
+        that does not parse is read inside a class too.
         """
         language = tree_sitter.Language(pointer)
-        kinds: dict[str, set[int]] = {}
-        for number in range(language.node_kind_count):
-            kinds.setdefault(language.node_kind_for_id(number) or "", set()).add(number)
-        return cls(
+        kinds = kinds_by_name(language)
+        around = set[int]()
+        under: dict[int, set[int | str]] = {}
+        for rule in types:
+            parent, sign, child = re.split("([>.]|$)", rule, maxsplit=1)
+            for kind in kinds[parent]:
+                if sign:
+                    under.setdefault(kind, set()).update(kinds[child] if sign == ">" else [child])
+                else:
+                    around.add(kind)
+        typed = cls(
             tree_sitter.Parser(language),
-            frozenset[int]().union(*(kinds[kind] for kind in take)),
-            frozenset[int]().union(*(kinds[kind] for kind in skip)),
+            NOTHING.union(*(kinds[kind] for kind in (*take, *type_names))),
+            NOTHING.union(*(kinds[kind] for kind in skip)),
+            never=frozenset(never),
+            reserved=frozenset((*never, *reserved)),
+            member=re.compile(member) if member else None,
+        )
+        return replace(
+            typed,
+            take=typed.take.difference(*(kinds[kind] for kind in type_names)),
+            skip=typed.skip | around,
+            under={kind: frozenset(hidden) for kind, hidden in under.items()},
+            with_types=typed,
         )
 
-    def leaves(self, text: str, *, reserved: frozenset[str] = frozenset()) -> list[Span]:
-        """Every leaf of a kind to take that is not inside a node to skip, in text order.
-
-        `reserved` words are left out: where code does not parse, one may be taken for a name.
-        """
+    def leaves(self, text: str, *, types: bool = False) -> list[Span]:
+        """Every leaf of a kind to take that is not inside a node to skip, in text order."""
+        if types and self.with_types:
+            return self.with_types.leaves(text)
         data = text.encode("utf-8")
-        tree = self.parser.parse(data)
-        found = from_bytes(text, data, self._walk(tree))
-        if tree.root_node.has_error:
-            return [(start, end) for start, end in found if text[start:end] not in reserved]
-        return found
+        tree, shift = self._parse(text, data)
+        found = self._walk(tree)
+        if shift:
+            end = shift + len(data)
+            found = [(a - shift, b - shift) for a, b in found if shift <= a and b <= end]
+        spans = from_bytes(text, data, found)
+        # where code does not parse, a reserved word may be taken for a name
+        barred = self.reserved if tree.root_node.has_error else self.never
+        if any(map(text.__contains__, barred)):
+            return [(start, end) for start, end in spans if text[start:end] not in barred]
+        return spans
+
+    def _parse(self, text: str, data: bytes) -> tuple[tree_sitter.Tree, int]:
+        """The tree of a text, and where the text starts in it.
+
+        The first reading without an error holds: as it stands, or inside a class. What looks like
+        a class member is read inside a class first, so that clean code is parsed once. If both
+        have errors, the one tried first holds.
+        """
+        if self.member is None:
+            return self.parser.parse(data), 0
+        ways = (CLASS, (b"", b"")) if self.member.match(text) else ((b"", b""), CLASS)
+        trees: list[tuple[tree_sitter.Tree, int]] = []
+        for head, tail in ways:
+            tree = self.parser.parse(head + data + tail)
+            trees.append((tree, len(head)))
+            if not tree.root_node.has_error:
+                return trees[-1]
+        return trees[0]
+
+    @cached_property
+    def _actions(self) -> dict[int, int]:
+        """What to do with a node of a kind."""
+        language = self.parser.language
+        assert language is not None
+        kinds = range(language.node_kind_count)
+        # what has no name has no parts
+        skip = self.skip.union(kind for kind in kinds if not language.node_kind_is_named(kind))
+        actions = dict.fromkeys((*kinds, ERROR), ENTER)
+        actions |= dict.fromkeys(skip, SKIP) | dict.fromkeys(self.under, HIDE)
+        return actions | dict.fromkeys(self.take, TAKE)
 
     def _walk(self, tree: tree_sitter.Tree) -> list[Span]:
         cursor = tree.walk()
         into, along, out = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
-        take, skip = self.take, self.skip
+        actions = self._actions
         found: list[Span] = []
-        # a cursor over leaves costs a third of the parse; queries cost half, recursion as much
-        # as the parse itself (and has a depth limit)
+        hidden: list[Span] = []
+        # a cursor over leaves costs half of the parse; queries cost as much, and leave strings and
+        # types to be sorted out; recursion costs more (and has a depth limit)
         while True:
             node = cursor.node
-            kind = node.kind_id  # type: ignore[union-attr]
-            if kind in take:
+            action = actions[node.kind_id]  # type: ignore[union-attr]
+            if action > TAKE:
+                if action == HIDE:
+                    hidden += self._hidden(node)  # type: ignore[arg-type]
+                if into():
+                    continue
+            elif action:
                 found.append(node.byte_range)  # type: ignore[union-attr]
-            elif kind not in skip and into():
-                continue
             while not along():
                 if not out():
-                    return found
+                    return outside(found, sorted(hidden)) if hidden else found
+
+    def _hidden(self, node: tree_sitter.Node) -> Iterator[Span]:
+        """Those children of a node that are types."""
+        rules = self.under[node.kind_id]
+        for index, child in enumerate(node.children):
+            name = node.field_name_for_child(index)
+            if child.kind_id in rules or name in rules:
+                yield child.byte_range
+
+
+def outside(spans: list[Span], holes: list[Span]) -> list[Span]:
+    """The spans that are not in one of the holes; holes are in order of their start.
+
+    >>> outside([(0, 1), (2, 3), (4, 5)], [(2, 4)])
+    [(0, 1), (4, 5)]
+    """
+    kept: list[Span] = []
+    rest = iter(holes)
+    start, end = next(rest)
+    for span in spans:
+        while span[0] >= end:
+            start, end = next(rest, ENDLESS)
+        if span[0] < start:
+            kept.append(span)
+    return kept
+
+
+def kinds_by_name(language: tree_sitter.Language) -> dict[str, set[int]]:
+    """The numbers of every kind of node: an alias has several."""
+    kinds: dict[str, set[int]] = {}
+    for number in range(language.node_kind_count):
+        kinds.setdefault(language.node_kind_for_id(number) or "", set()).add(number)
+    return kinds
