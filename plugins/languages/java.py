@@ -1,0 +1,51 @@
+"""Java: names of variables, methods, fields, packages and labels; types if asked for.
+
+Types are what stands where only a type can: `Foo x`, `new Foo()`, `List<Foo>`, `class Foo` and its
+constructor's name, `@Foo`. In `Foo.bar()` and in imports, `Foo` is a name like any other. Bare
+methods are read as they would be inside a class.
+"""
+
+from __future__ import annotations
+
+import tree_sitter_java
+
+from structkit.structure.spans import Span
+from structkit.structure.treesitter import Grammar
+
+# not here: words that are keywords in some places only (record, var, yield, sealed, module …)
+KEYWORDS = (
+    "abstract assert boolean break byte case catch char class const continue default do double "
+    "else enum extends false final finally float for goto if implements import instanceof int "
+    "interface long native new null package private protected public return short static strictfp "
+    "super switch synchronized this throw throws transient true try void volatile while"
+).split()
+DECLARED = "class interface enum record annotation_type constructor compact_constructor".split()
+GRAMMAR = Grammar.load(
+    tree_sitter_java.language(),
+    take=("identifier",),
+    skip=("string_literal", "line_comment", "block_comment"),
+    type_names=("type_identifier",),
+    types=(
+        *(f"{kind}_declaration>identifier" for kind in DECLARED),
+        "marker_annotation>identifier",
+        "marker_annotation>scoped_identifier",
+        "annotation>identifier",
+        "annotation>scoped_identifier",
+        "record_pattern>identifier",
+    ),
+    never=("var",),  # a type of its own in this grammar
+    reserved=KEYWORDS,
+    member=r"(?!)",  # methods parse bare as well: inside a class only what does not
+)
+
+
+def entities(text: str, *, types: bool = False) -> list[Span]:
+    """Every name; `types` adds the names of types.
+
+    >>> text = "int f(Foo x) { return this.y + x; }"
+    >>> [text[start:end] for start, end in entities(text)]
+    ['f', 'x', 'y', 'x']
+    >>> [text[start:end] for start, end in entities(text, types=True)]
+    ['f', 'Foo', 'x', 'y', 'x']
+    """
+    return GRAMMAR.leaves(text, types=types)
