@@ -1,0 +1,40 @@
+"""Go: names of variables, functions, methods, fields, packages and labels; types if asked for.
+
+Types are what stands where only a type can: `x Foo`, `Foo{}`, `[]Foo`, type parameters, predeclared
+types such as `int` and `error`. A conversion `Foo(x)` looks like a call, so `Foo` is a name there;
+`f[int](x)` looks like a conversion, so `f` is a type there. `_`, `nil`, `true`, `false` and `iota`
+name nothing of the program.
+"""
+
+from __future__ import annotations
+
+import tree_sitter_go
+
+from structkit.structure.spans import Span
+from structkit.structure.treesitter import Grammar
+
+KEYWORDS = (
+    "break case chan const continue default defer else fallthrough for func go goto if import "
+    "interface map package range return select struct switch type var"
+).split()
+GRAMMAR = Grammar.load(
+    tree_sitter_go.language(),
+    take=("identifier", "field_identifier", "package_identifier", "label_name"),
+    skip=("interpreted_string_literal", "raw_string_literal", "comment"),
+    type_names=("type_identifier",),
+    types=("type_parameter_declaration>identifier",),
+    never=("_", "nil"),
+    reserved=(*KEYWORDS, "true", "false", "iota"),
+)
+
+
+def entities(text: str, *, types: bool = False) -> list[Span]:
+    """Every name; `types` adds the names of types.
+
+    >>> text = "func (s *Foo) f(x int) { s.y, _ = fmt.Print(x) }"
+    >>> [text[start:end] for start, end in entities(text)]
+    ['s', 'f', 'x', 's', 'y', 'fmt', 'Print', 'x']
+    >>> [text[start:end] for start, end in entities(text, types=True)]
+    ['s', 'Foo', 'f', 'x', 'int', 's', 'y', 'fmt', 'Print', 'x']
+    """
+    return GRAMMAR.leaves(text, types=types)
