@@ -1,0 +1,80 @@
+"""PHP: names of variables, functions, methods, properties, constants, namespaces and labels.
+
+The `$` of a variable stays outside the entity: `$x`, the property `->x` and the argument `x:` are
+one name. `$this` is a keyword. Types are what stands where only a type can: declared types, `new
+Foo`, `instanceof Foo`, `class Foo extends Bar`, traits, `#[Foo]`; in `Foo::bar()` and in imports,
+`Foo` is a name like any other. Text that begins with `<` is a file with HTML around `<?php`, all
+other text is code; bare methods are read as they would be inside a class.
+"""
+
+from __future__ import annotations
+
+import re
+
+import tree_sitter_php
+
+from structkit.structure.spans import Span
+from structkit.structure.treesitter import Grammar, outside
+
+WORDS = (
+    "abstract and array as break callable case catch class clone const continue declare default "
+    "die do echo else elseif empty enddeclare endfor endforeach endif endswitch endwhile eval exit "
+    "extends false final finally fn for foreach function global goto if implements include "
+    "include_once instanceof insteadof interface isset list match namespace new null or print "
+    "private protected public readonly require require_once return self static switch this throw "
+    "trait true try unset use var while xor yield parent __halt_compiler __class__ __dir__ "
+    "__file__ __function__ __line__ __method__ __namespace__ __trait__"
+).split()
+# in any case, but nobody writes the others
+KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, str.capitalize))
+GRAMMAR, FILE = (
+    Grammar.load(
+        pointer,
+        take=("name",),
+        skip=(
+            *("string", "encapsed_string", "heredoc", "nowdoc", "shell_command_expression"),
+            "comment",
+        ),
+        types=(
+            *("named_type", "base_clause", "class_interface_clause", "use_instead_of_clause>name"),
+            *(f"{kind}_declaration>name" for kind in ("class", "interface", "trait", "enum")),
+            *(
+                f"{parent}>{kind}"
+                for parent in ("object_creation_expression", "use_declaration", "attribute")
+                for kind in ("name", "qualified_name")
+            ),
+        ),
+        member=r"\s*(?:#\[.*?\]\s*)*(?:public|protected|private|static|abstract|final|var)\s+(?!fn\b)",
+    )
+    for pointer in (tree_sitter_php.language_php_only(), tree_sitter_php.language_php())
+)
+# the grammar has no node of its own for this, and a constant may stand on the right of others
+INSTANCEOF = re.compile(r"(?i:\binstanceof)\s+[\w\\]+")
+
+
+def entities(text: str, *, types: bool = False) -> list[Span]:
+    r"""Every name; `types` adds the names of types.
+
+    >>> text = "function f(?Foo $x) { return $this->y + A\\g(name: $x, z: \"$z\"); }"
+    >>> [text[start:end] for start, end in entities(text)]
+    ['f', 'x', 'y', 'A', 'g', 'name', 'x', 'z']
+    """
+    grammar = FILE if text.lstrip().startswith("<") else GRAMMAR
+    spans = grammar.leaves(text, types=types)
+    if not types and (holes := [match.span() for match in INSTANCEOF.finditer(text)]):
+        spans = outside(spans, holes)
+    return [
+        (start, end)
+        for start, end in spans
+        if text[start:end] not in KEYWORDS or _is_member(text, start, end)
+    ]
+
+
+def _is_member(text: str, start: int, end: int) -> bool:
+    """Whether a reserved word stands where it may be the name of a variable or a member."""
+    word, before = text[start:end].lower(), text[max(0, start - 10) : start]
+    if before.endswith("$"):
+        return word != "this"
+    if before.endswith("::"):
+        return word != "class"
+    return before.endswith(("->", "function ", "const ", "case "))
