@@ -1,0 +1,50 @@
+"""JavaScript: names of variables, functions, properties, modules, classes and labels.
+
+A class is a plain name, as in Python, so `--types` changes nothing. `#x` is one name with its sign.
+`undefined` is a literal. Tags and attributes of JSX are names. Bare class methods are read as they
+would be inside a class.
+"""
+
+from __future__ import annotations
+
+import tree_sitter_javascript
+
+from structkit.structure.spans import Span
+from structkit.structure.treesitter import Grammar
+
+# not here: words that are keywords in some places only (async, get, of, static …)
+KEYWORDS = (
+    "await break case catch class const continue debugger default delete do else enum export "
+    "extends false finally for function if import in instanceof let new null return super switch "
+    "this throw true try typeof var void while with yield"
+).split()
+NAMES = (
+    "identifier",
+    "property_identifier",
+    "private_property_identifier",
+    "shorthand_property_identifier",
+    "shorthand_property_identifier_pattern",
+    "statement_identifier",
+)
+# `name(` at the start that is not a call: what follows the parenthesis is checked by the parser
+MEMBER = (
+    r"\s*(?!(?:if|for|while|switch|catch|with|function|return|async\s+function)\b)"
+    r"(?:(?:static|async|get|set)\s+|\*\s*)*[#\w$]+\s*\("
+)
+GRAMMAR = Grammar.load(
+    tree_sitter_javascript.language(),
+    take=NAMES,
+    skip=("string", "template_string", "regex", "comment", "html_comment"),
+    reserved=(*KEYWORDS, "undefined"),
+    member=MEMBER,
+)
+
+
+def entities(text: str, *, types: bool = False) -> list[Span]:
+    """Every name; types have no names of their own.
+
+    >>> text = "get x() { return {a, b: this.#c, [`${d}`]: /e/}; }"
+    >>> [text[start:end] for start, end in entities(text)]
+    ['x', 'a', 'b', '#c']
+    """
+    return GRAMMAR.leaves(text, types=types)
