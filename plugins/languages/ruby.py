@@ -1,0 +1,53 @@
+"""Ruby: names of variables, methods, constants, classes, modules and keyword arguments.
+
+The signs of `@x`, `@@x` and `$x` belong to the name, as do those of `x?` and `x!`. The key in
+`x: 1` is a name (of a keyword argument, as in Python; `x:` alone is a variable too); the symbol
+`:x` is a literal. A class is a plain name, so `--types` changes nothing.
+"""
+
+from __future__ import annotations
+
+import tree_sitter_ruby
+
+from structkit.structure.spans import Span
+from structkit.structure.treesitter import Grammar
+
+KEYWORDS = (
+    "BEGIN END alias and begin break case class def defined? do else elsif end ensure false for if "
+    "in module next nil not or redo rescue retry return self super then true undef unless until "
+    "when while yield"
+).split()
+GRAMMAR = Grammar.load(
+    tree_sitter_ruby.language(),
+    take=(
+        "identifier",
+        "constant",
+        "instance_variable",
+        "class_variable",
+        "global_variable",
+        "hash_key_symbol",
+    ),
+    skip=(
+        "string",
+        "string_array",
+        "symbol_array",
+        "simple_symbol",
+        "delimited_symbol",
+        "regex",
+        "subshell",
+        "heredoc_body",
+        "comment",
+    ),
+    never=("__FILE__", "__LINE__", "__ENCODING__"),
+    reserved=KEYWORDS,
+)
+
+
+def entities(text: str, *, types: bool = False) -> list[Span]:
+    """Every name; types have no names of their own.
+
+    >>> text = "def f?(x, y: :z) = @a.b(y: 1, **$c) + K"
+    >>> [text[start:end] for start, end in entities(text)]
+    ['f?', 'x', 'y', '@a', 'b', 'y', '$c', 'K']
+    """
+    return GRAMMAR.leaves(text, types=types)
