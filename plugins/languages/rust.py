@@ -1,0 +1,40 @@
+"""Rust: names of variables, functions, methods, fields, modules, macros and labels; types too.
+
+Types are what stands where only a type can: `x: Foo`, `Foo { .. }`, `impl Foo`, `struct Foo`, and
+come with `--types`. In the path `Foo::new()`, in imports and inside the brackets of a macro, `Foo`
+is a name like any other; a variant of an enumeration is a name. Lifetimes and attributes are
+neither.
+"""
+
+from __future__ import annotations
+
+import tree_sitter_rust
+
+from structkit.structure.spans import Span
+from structkit.structure.treesitter import Grammar
+
+KEYWORDS = (
+    "Self as async await break const continue crate dyn else enum extern false fn for if impl in "
+    "let loop match mod move mut pub ref return self static struct super trait true type unsafe "
+    "use where while"
+).split()
+GRAMMAR = Grammar.load(
+    tree_sitter_rust.language(),
+    take=("identifier", "field_identifier", "shorthand_field_identifier", "metavariable"),
+    skip=(
+        *("string_literal", "raw_string_literal", "char_literal", "line_comment", "block_comment"),
+        *("lifetime", "attribute_item", "inner_attribute_item"),
+    ),
+    type_names=("type_identifier",),
+    never=KEYWORDS,  # macros hold any word
+)
+
+
+def entities(text: str, *, types: bool = False) -> list[Span]:
+    """Every name; `types` adds the names of types.
+
+    >>> text = "fn f<'a>(x: &'a Foo) -> u8 { std::mem::swap(&x.y, 'z'); vec![x] }"
+    >>> [text[start:end] for start, end in entities(text)]
+    ['f', 'x', 'std', 'mem', 'swap', 'x', 'y', 'vec', 'x']
+    """
+    return GRAMMAR.leaves(text, types=types)
