@@ -1,0 +1,40 @@
+"""C: names of variables, functions, fields, macros, enumerators and labels; types if asked for.
+
+Types are what stands where only a type can: `Foo x`, `struct foo`, `(Foo *)x`. In `sizeof(Foo)`
+a type looks like a variable. The body of a macro is raw text: nothing in it is an entity.
+"""
+
+from __future__ import annotations
+
+import tree_sitter_c
+
+from structkit.structure.spans import Span
+from structkit.structure.treesitter import Grammar
+
+KEYWORDS = (
+    "alignas alignof auto break case char const constexpr continue default defined do double else "
+    "enum extern false float for goto if inline int long nullptr register restrict return short "
+    "signed sizeof static static_assert struct switch true typedef typeof union unsigned void "
+    "volatile while _Alignas _Alignof _Atomic _Bool _Complex _Generic _Noreturn _Static_assert "
+    "_Thread_local"
+).split()
+GRAMMAR = Grammar.load(
+    tree_sitter_c.language(),
+    take=("identifier", "field_identifier", "statement_identifier"),
+    skip=(
+        *("string_literal", "char_literal", "system_lib_string", "comment"),
+        *("preproc_arg", "attribute_specifier", "attribute_declaration"),
+    ),
+    type_names=("type_identifier",),
+    never=KEYWORDS,
+)
+
+
+def entities(text: str, *, types: bool = False) -> list[Span]:
+    """Every name; `types` adds the names of types.
+
+    >>> text = "static Foo *f(const Foo *x) { goto end; end: return g(x->y, 'z'); }"
+    >>> [text[start:end] for start, end in entities(text)]
+    ['f', 'x', 'end', 'end', 'g', 'x', 'y']
+    """
+    return GRAMMAR.leaves(text, types=types)
