@@ -1,0 +1,45 @@
+"""C++: names of variables, functions, methods, fields, namespaces and labels; types if asked for.
+
+Types are what stands where only a type can: `Foo x`, `new Foo`, `class Foo`, `vector<Foo>`,
+destructors. In `Foo::bar()` and in a constructor's definition, `Foo` is a name like any other. The
+body of a macro is raw text: nothing in it is an entity.
+"""
+
+from __future__ import annotations
+
+import tree_sitter_cpp
+
+from structkit.structure.spans import Span
+from structkit.structure.treesitter import Grammar
+
+KEYWORDS = (
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl "
+    "const const_cast consteval constexpr constinit continue co_await co_return co_yield decltype "
+    "default defined delete do double dynamic_cast else enum explicit export extern false float "
+    "for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator "
+    "or or_eq private protected public register reinterpret_cast requires return short signed "
+    "sizeof static static_assert static_cast struct switch template this thread_local throw true "
+    "try typedef typeid typename union unsigned using virtual void volatile while xor xor_eq"
+).split()
+GRAMMAR = Grammar.load(
+    tree_sitter_cpp.language(),
+    take=("identifier", "field_identifier", "namespace_identifier", "statement_identifier"),
+    skip=(
+        *("string_literal", "raw_string_literal", "char_literal", "user_defined_literal"),
+        *("system_lib_string", "comment", "preproc_arg"),
+        *("attribute_specifier", "attribute_declaration", "operator_name"),
+    ),
+    type_names=("type_identifier",),
+    types=("destructor_name",),
+    never=KEYWORDS,  # static_cast and its like are functions in this grammar
+)
+
+
+def entities(text: str, *, types: bool = False) -> list[Span]:
+    """Every name; `types` adds the names of types.
+
+    >>> text = "Foo *ns::f(std::vector<Foo> x) { return static_cast<Foo *>(this->y(x)); }"
+    >>> [text[start:end] for start, end in entities(text)]
+    ['ns', 'f', 'std', 'x', 'y', 'x']
+    """
+    return GRAMMAR.leaves(text, types=types)
