@@ -1,0 +1,62 @@
+"""C#: names of variables, methods, properties, fields, namespaces and labels; types if asked for.
+
+Types are what stands where only a type can: `Foo x`, `new Foo()`, `List<Foo>`, `class Foo : Bar`
+and its constructors' names, `x as Foo`, `[Foo]`. In `Foo.Bar()`, in patterns without a variable and
+in imports, `Foo` is a name like any other. Bare methods are read as they would be inside a class.
+"""
+
+from __future__ import annotations
+
+import tree_sitter_c_sharp
+
+from structkit.structure.spans import Span
+from structkit.structure.treesitter import Grammar
+
+# not here: words that are keywords in some places only (async, get, record, value, where …)
+KEYWORDS = (
+    "abstract as base bool break byte case catch char checked class const continue decimal default "
+    "delegate do double else enum event explicit extern false finally fixed float for foreach goto "
+    "if implicit in int interface internal is lock long namespace new null object operator out "
+    "override params private protected public readonly ref return sbyte sealed short sizeof "
+    "stackalloc static string struct switch this throw true try typeof uint ulong unchecked unsafe "
+    "ushort using virtual void volatile while"
+).split()
+DECLARED = "class struct enum interface record delegate constructor destructor".split()
+# a field `type` is a type, whatever its parent
+TYPED = (
+    "array_type cast_expression catch_declaration conversion_operator_declaration "
+    "declaration_expression declaration_pattern default_expression event_declaration "
+    "foreach_statement indexer_declaration local_function_statement nullable_type "
+    "object_creation_expression operator_declaration parameter parameter_list pointer_type "
+    "property_declaration recursive_pattern ref_type sizeof_expression tuple_element type_pattern "
+    "typeof_expression variable_declaration"
+).split()
+GRAMMAR = Grammar.load(
+    tree_sitter_c_sharp.language(),
+    take=("identifier", "implicit_parameter"),
+    skip=(
+        *("string_literal", "verbatim_string_literal", "raw_string_literal", "character_literal"),
+        *("interpolated_string_expression", "comment", "preproc_arg"),
+    ),
+    types=(
+        *(f"{kind}_declaration>identifier" for kind in DECLARED),
+        *(f"{kind}.type" for kind in TYPED),
+        *("method_declaration.returns", "as_expression.right", "attribute.name"),
+        *("base_list>identifier", "base_list>qualified_name", "base_list>generic_name"),
+        *("primary_constructor_base_type>identifier", "type_argument_list", "type_parameter_list"),
+        *("type_parameter_constraints_clause", "explicit_interface_specifier"),
+    ),
+    never=("var", "_"),
+    reserved=KEYWORDS,
+    member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",
+)
+
+
+def entities(text: str, *, types: bool = False) -> list[Span]:
+    """Every name; `types` adds the names of types.
+
+    >>> text = "public Foo F<T>(List<T> x) { var y = (Bar)x.Z; return new Foo(y); }"
+    >>> [text[start:end] for start, end in entities(text)]
+    ['F', 'x', 'y', 'x', 'Z', 'y']
+    """
+    return GRAMMAR.leaves(text, types=types)
