@@ -38,7 +38,7 @@ bench: $(INSTALLED) ## Speed beside the peer's, in one run
 # (santa). TRAIN and TEST are code documents, RUN is the folder of the recipe, FLAGS its settings.
 
 demo: $(INSTALLED) ## SANTA end to end on the fixtures, with a table of measures
-	@$(MAKE) --no-print-directory santa-table RUN=runs/demo TRAIN=fixtures/code/train.jsonl \
+	@$(MAKE) --no-print-directory -j 2 santa-table RUN=runs/demo TRAIN=fixtures/code/train.jsonl \
 	  TEST=fixtures/code/test.jsonl FLAGS='$(DEMO_FLAGS)'
 
 santa-code: $(INSTALLED) ## The same on real functions: make santa-code DATA=../shared/data/codesearch
@@ -52,7 +52,7 @@ santa-code: $(INSTALLED) ## The same on real functions: make santa-code DATA=../
 # the fixtures are few and short: a tiny model, many passes
 DEMO_FLAGS := --size tiny --vocabulary-size 1000 --document-length 128 --target-length 64 \
   --pooling mean --normalize --temperature 0.05 --symmetric --align-on original \
-  --batch-size 32 --learning-rate 3e-3 --epochs 20
+  --batch-size 32 --learning-rate 3e-3 --epochs 15
 CODE_FLAGS := --document-length 128 --pooling mean --normalize --temperature 0.05 --symmetric \
   --align-on original --batch-size 64 --learning-rate 1e-3 --epochs 3 --bf16
 

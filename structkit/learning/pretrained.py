@@ -86,6 +86,8 @@ def _explained(name: str, folder: Path, offline: bool, error: Exception) -> User
     weights = [file.name for file in folder.glob("*") if file.suffix in (".safetensors", ".bin")]
     if not weights:
         return UserError(f"the folder {name} holds no model.safetensors", "copy the folder again")
+    if "tokenizer" in str(error) and not (folder / "tokenizer.json").is_file():
+        return UserError(f"the folder {name} holds no tokenizer.json", "copy the folder again")
     if isinstance(error, SafetensorError):
         return UserError(f"{folder / weights[0]} is damaged: {error}", "copy the folder again")
     return UserError(f"the model folder {name} cannot be loaded: {_line(error)}", "copy it again")
