@@ -226,7 +226,8 @@ def pair(
     negatives_from: Annotated[
         str | None,
         typer.Option(
-            metavar="RUN", help="Draw hard negatives from this run; --qrels are left out."
+            metavar="RUN",
+            help="Draw hard negatives from this run, none that --qrels judge above 0.",
         ),
     ] = None,
     depth: Annotated[

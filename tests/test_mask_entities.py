@@ -48,9 +48,9 @@ def test_at_most_99_entities_and_a_closing_sentinel():
     code = " + ".join(f"v{number}" for number in range(120))
     record = masked(code)
     assert len(record["entities"]) == 99
-    assert record["masked"].endswith("<extra_id_98> + v99 + v100 + " + " + ".join(
-        f"v{number}" for number in range(101, 120)
-    ))
+    assert record["masked"].endswith(
+        "<extra_id_98> + v99 + v100 + " + " + ".join(f"v{number}" for number in range(101, 120))
+    )
     assert record["target"].endswith("<extra_id_98> v98 <extra_id_99>")
 
 
