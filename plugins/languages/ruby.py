@@ -12,11 +12,11 @@ import tree_sitter_ruby
 from structkit.structure.spans import Span
 from structkit.structure.treesitter import Grammar
 
-KEYWORDS = (
-    "BEGIN END alias and begin break case class def defined? do else elsif end ensure false for if "
-    "in module next nil not or redo rescue retry return self super then true undef unless until "
-    "when while yield"
-).split()
+KEYWORDS = frozenset(
+    "__ENCODING__ __FILE__ __LINE__ BEGIN END alias and begin break case class def defined? do "
+    "else elsif end ensure false for if in module next nil not or redo rescue retry return self "
+    "super then true undef unless until when while yield".split()
+)
 GRAMMAR = Grammar.load(
     tree_sitter_ruby.language(),
     take=(
@@ -38,8 +38,6 @@ GRAMMAR = Grammar.load(
         "heredoc_body",
         "comment",
     ),
-    never=("__FILE__", "__LINE__", "__ENCODING__"),
-    reserved=KEYWORDS,
 )
 
 
@@ -50,4 +48,15 @@ def entities(text: str, *, types: bool = False) -> list[Span]:
     >>> [text[start:end] for start, end in entities(text)]
     ['f?', 'x', 'y', '@a', 'b', 'y', '$c', 'K']
     """
-    return GRAMMAR.leaves(text, types=types)
+    return [
+        (start, end)
+        for start, end in GRAMMAR.leaves(text, types=types)
+        if text[start:end] not in KEYWORDS or _is_member(text, start, end)
+    ]
+
+
+def _is_member(text: str, start: int, end: int) -> bool:
+    """Whether a reserved word, which the grammar takes for a name anywhere, is a method or key."""
+    if text.startswith(":", end) and not text.startswith("::", end):
+        return True
+    return text[max(0, start - 6) : start].endswith((".", "::", "def ", "alias "))

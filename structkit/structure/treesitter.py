@@ -92,9 +92,12 @@ class Grammar:
         if shift:
             end = shift + len(data)
             found = [(a - shift, b - shift) for a, b in found if shift <= a and b <= end]
+        barred = self.never
+        if tree.root_node.has_error:
+            # names may be empty, where one is missing, and reserved words may be taken for names
+            found = [(start, end) for start, end in found if start < end]
+            barred = self.reserved
         spans = from_bytes(text, data, found)
-        # where code does not parse, a reserved word may be taken for a name
-        barred = self.reserved if tree.root_node.has_error else self.never
         if any(map(text.__contains__, barred)):
             return [(start, end) for start, end in spans if text[start:end] not in barred]
         return spans
