@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-GROUND = {"output", "flags", "registry", "plugin", "jsonl", "stream", "seeds", "errors", "progress", "table"}
+GROUND = set("output flags registry plugin jsonl stream seeds errors progress table".split())
 FLOORS = {
     "cli": {"commands", "learning", "retrieval", "ground"},
     "commands": {"structure", "learning", "retrieval", "ground"},

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def test_session(block, tmp_path):
         done = subprocess.run(
             ["bash", "-c", PROGRAM + command],
             cwd=tmp_path,
-            env=environment(PYTHON=shutil.which("python") or "python3", OMP_NUM_THREADS="1"),
+            env=environment(PYTHON=sys.executable, OMP_NUM_THREADS="1"),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -42,6 +43,7 @@ def test_there_are_sessions():
 
 def test_make_targets_of_the_readme_exist():
     targets = re.findall(r"^([a-z-]+):", Path("Makefile").read_text(), re.MULTILINE)
-    mentioned = re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)", Path("README.md").read_text("utf-8"))
+    text = Path("README.md").read_text("utf-8")
+    mentioned = re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE)
     assert {"demo", "test"} <= set(mentioned) <= set(targets)
     assert os.access(".ci/run", os.X_OK)

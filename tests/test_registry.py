@@ -97,7 +97,8 @@ def test_a_wheel_holds_everything(tmp_path):
         for path in (tmp_path / "environment").rglob("*.py")
     }
     for path in [*Path("structkit").rglob("*.py"), *Path("plugins").rglob("*.py")]:
-        expected = path if path.parts[0] == "structkit" else Path("structkit_plugins", *path.parts[1:])
+        package = "structkit_plugins" if path.parts[0] == "plugins" else "structkit"
+        expected = Path(package, *path.parts[1:])
         assert str(expected) in installed
     done = structkit(tmp_path / "environment", "plugins")
     assert b'"pack":"structkit_plugins"' in done.stdout

@@ -166,4 +166,5 @@ def content_hash(folder: Path) -> str:
 
 
 def write_json(file: Path, content: object) -> None:
+    """Write a JSON file for people too: indented, with a last line end."""
     file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
