@@ -209,3 +209,45 @@ def test_every_real_function_has_an_entity():
     """None is rejected but for this."""
     empty = [id for language in REAL for id, code in real(language) if not names(language, code)]
     assert empty == []
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "types"),
+    [
+        ("java", "@Inject Foo<T> f(var x) { return new Bar(x); }", ["Inject", "Foo", "T", "Bar"]),
+        ("go", "func (s *Foo) f(x []int) { var y pkg.T = nil; _ = y }", ["Foo", "int", "T"]),
+        (
+            "php",
+            "function f(?Foo $x): static { return $x instanceof A\\B ? new C : D::e; }",
+            "FooABC",
+        ),
+        ("typescript", "class A extends B { x: C<string> = new D(e.f); }", "ABCD"),
+        (
+            "rust",
+            "impl<'a, T> Foo<'a, T> { fn f(&self) -> Self { Foo::new() } }",
+            ["T", "Foo", "T"],
+        ),
+        ("c", "static Foo *f(const struct bar *x) { return (Baz *)x; }", ["Foo", "bar", "Baz"]),
+        ("cpp", "std::vector<Foo> Bar::f(int x) { return new T(x); }", ["vector", "Foo", "T"]),
+        (
+            "csharp",
+            "public Foo F<T>(List<Bar> x) { var y = (Baz)x; }",
+            ["Foo", "T", "List", "Bar", "Baz"],
+        ),
+        ("python", "def f(x: Foo) -> Bar: return Baz(x)", []),
+        ("javascript", "class A extends B { f() { return new C(); } }", []),
+        ("ruby", "class A < B; def f = C.new; end", []),
+    ],
+)
+def test_types_come_only_when_asked_for(language, text, types):
+    plain = set(load("language", language).entities(text))
+    added = [
+        span for span in load("language", language).entities(text, types=True) if span not in plain
+    ]
+    found = [text[start:end] for start, end in added]
+    assert found == types if isinstance(types, list) else "".join(found) == types
+
+
+def test_an_opening_tag_in_a_string_makes_no_file_of_php():
+    assert names("php", "public function f($x) { return '<?php ' . $x; }") == ["f", "x", "x"]
+    assert names("php", "<p>x</p><?php f($x); ?>") == ["f", "x"]

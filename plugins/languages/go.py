@@ -2,8 +2,8 @@
 
 Types are what stands where only a type can: `x Foo`, `Foo{}`, `[]Foo`, type parameters, predeclared
 types such as `int` and `error`. A conversion `Foo(x)` looks like a call, so `Foo` is a name there;
-`f[int](x)` looks like a conversion, so `f` is a type there. `_`, `nil`, `true`, `false` and `iota`
-name nothing of the program.
+`f[int](x)` and `fs[i](x)` look like conversions, so `f` and `fs` are types there. `_`, `nil`,
+`true`, `false` and `iota` name nothing of the program.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ GRAMMAR, FILE = (
     for pointer in (tree_sitter_php.language_php_only(), tree_sitter_php.language_php())
 )
 # the grammar has no node of its own for this, and a constant may stand on the right of others
-INSTANCEOF = re.compile(r"(?i:\binstanceof)\s+[\w\\]+")
+INSTANCEOF = re.compile(r"instanceof\s+[\w\\]+")
 
 
 def entities(text: str, *, types: bool = False) -> list[Span]:
