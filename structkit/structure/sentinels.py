@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Collection, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from structkit.errors import UserError
@@ -39,14 +38,23 @@ def mask(
     >>> mask("a = b + a", [(0, 1), (4, 5), (8, 9)]).masked
     '<extra_id_0> = <extra_id_1> + <extra_id_0>'
     """
-    found = [text[start:end] for start, end in spans]
-    distinct = dict.fromkeys(found)
-    chosen = distinct if only is None else (entity for entity in distinct if entity in only)
-    entities = list(islice(chosen, max_entities))
-    # the same entity takes the same sentinel (SANTA, Eq. 6)
-    sentinel = dict(zip(entities, SENTINELS, strict=False)).get
-    replaced = splice(text, spans, [sentinel(entity, entity) for entity in found])
-    return Masked(replaced, target(entities), entities)
+    free = iter(SENTINELS[:max_entities])
+    pieces_of: dict[str, str] = {}
+    parts: list[str] = []
+    add = parts.append
+    last = 0
+    for start, end in spans:
+        entity = text[start:end]
+        piece = pieces_of.get(entity)
+        if piece is None:
+            piece = next(free, entity) if only is None or entity in only else entity
+            pieces_of[entity] = piece  # the same entity takes the same sentinel (SANTA, Eq. 6)
+        add(text[last:start])
+        add(piece)
+        last = end
+    add(text[last:])
+    entities = [entity for entity, piece in pieces_of.items() if piece is not entity]
+    return Masked("".join(parts), target(entities), entities)
 
 
 def mask_spans(text: str, spans: Sequence[Span]) -> Masked:
@@ -56,22 +64,14 @@ def mask_spans(text: str, spans: Sequence[Span]) -> Masked:
     Masked(masked='<extra_id_0> b <extra_id_1>', target='<extra_id_0> a <extra_id_1> a \
 <extra_id_2>', entities=['a', 'a'])
     """
+    parts: list[str] = []
+    last = 0
+    for (start, end), sentinel in zip(spans, SENTINELS, strict=False):
+        parts += text[last:start], sentinel
+        last = end
+    parts.append(text[last:])
     entities = [text[start:end] for start, end in spans]
-    return Masked(splice(text, spans, SENTINELS[: len(spans)]), target(entities), entities)
-
-
-def splice(text: str, spans: Sequence[Span], pieces: Sequence[str]) -> str:
-    """The text with each span replaced by a piece.
-
-    >>> splice("a = b", [(0, 1), (4, 5)], ["x", "y"])
-    'x = y'
-    """
-    parts = [""] * (2 * len(spans) + 1)
-    starts = [start for start, _ in spans]
-    ends = [end for _, end in spans]
-    parts[0::2] = [text[a:b] for a, b in zip([0, *ends], [*starts, len(text)], strict=True)]
-    parts[1::2] = pieces
-    return "".join(parts)
+    return Masked("".join(parts), target(entities), entities)
 
 
 def target(entities: Sequence[str]) -> str:
