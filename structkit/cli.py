@@ -459,7 +459,9 @@ def plugins(output: OutputFile = "-") -> None:
 
 def main() -> NoReturn:
     """Run the program, and turn what the user can mend into one line and an exit status."""
-    signal.signal(signal.SIGTERM, _terminate)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) != signal.SIG_IGN:  # nohup ignores the second
+            signal.signal(ending, _terminate)
     sys.exit(_run())
 
 

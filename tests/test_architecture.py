@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-GROUND = set("output flags registry plugin jsonl stream seeds errors progress table".split())
+GROUND = set(
+    "errors flags jsonl output plugin progress registry rejects seeds stream table workers".split()
+)
 FLOORS = {
     "cli": {"commands", "learning", "retrieval", "ground"},
     "commands": {"structure", "learning", "retrieval", "ground"},

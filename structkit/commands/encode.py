@@ -17,7 +17,8 @@ from structkit.learning.embedding import Embedder
 from structkit.learning.model_folder import content_hash, open_model
 from structkit.learning.vector_files import VectorFiles
 from structkit.progress import Position, progress, say
-from structkit.stream import Rejects, Stream, accepted
+from structkit.rejects import Rejects, accepted
+from structkit.stream import Stream
 
 WINDOW = 2048  # records held at a time
 BATCH_TOKENS = 4096

@@ -9,9 +9,9 @@ from typing import Any
 
 from structkit.errors import UserError
 from structkit.jsonl import Record
+from structkit.rejects import Command
 from structkit.retrieval.hard_negatives import HardNegatives
 from structkit.retrieval.judged import Judged
-from structkit.stream import Command
 from structkit.structure.examples import Fields
 from structkit.structure.splits import drop_repeated, parse_split, split
 

@@ -16,7 +16,7 @@ from structkit.learning.spool import Spool
 from structkit.learning.trainer import Trainer
 from structkit.learning.training_module import TrainingModule
 from structkit.progress import Position, progress, say
-from structkit.stream import Rejects
+from structkit.rejects import Rejects
 
 
 def train(

@@ -13,7 +13,7 @@ import orjson
 
 from structkit.errors import UserError
 from structkit.jsonl import Record, Records, text_field
-from structkit.stream import Rejected, accepted
+from structkit.rejects import Rejected, accepted
 
 MAKERS = {
     "masked": "structkit mask-entities adds it",

@@ -9,8 +9,8 @@ from functools import partial
 from structkit.errors import UserError
 from structkit.jsonl import Record
 from structkit.progress import say
+from structkit.rejects import Command
 from structkit.seeds import key
-from structkit.stream import Command
 
 
 def digest(text: str) -> bytes:
