@@ -426,6 +426,15 @@ def score(
     measures: Annotated[
         str, typer.Option(help="Names as ir_measures has them, and MRR, HitRate@k.")
     ] = "nDCG@10 RR@10 R@100 Success@1 Success@5 Judged@10",
+    gains: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRESET|LABEL=VALUE,…",
+            help="Gains of the qrels' field `label`: esci-documented (E=1,S=0.1,C=0.01,I=0), "
+            "esci-official (S and C swapped), exact (E=1, others 0), or your own; "
+            "default: `relevance`.",
+        ),
+    ] = None,
     per_query: Annotated[
         bool, typer.Option("--per-query", help="One record for each run and query.")
     ] = False,
@@ -443,6 +452,7 @@ def score(
         measures=measures.replace(",", " ").split(),
         per_query=per_query,
         queries=queries or (),
+        gains=gains,
         seed=seed,
     )
     write(found, output, markdown=markdown)

@@ -9,6 +9,7 @@ from pathlib import Path
 from structkit.errors import UserError
 from structkit.jsonl import Record, Records, shown
 from structkit.output import Output, write_records
+from structkit.retrieval.gains import parse_gains
 from structkit.retrieval.measures import DEFAULT, Evaluation, evaluate, measure
 from structkit.retrieval.qrels import Qrels, read_qrels
 from structkit.retrieval.runs import Run, read_run
@@ -21,6 +22,7 @@ def score(
     measures: Sequence[str] = DEFAULT,
     per_query: bool = False,
     queries: Sequence[str] = (),
+    gains: str | None = None,
     seed: int = 0,
 ) -> Iterator[Record]:
     """One record for each run: measures averaged over all judged queries, with 95 % intervals.
@@ -30,12 +32,15 @@ def score(
     of a measure is in `MEASURE_low` and `MEASURE_high`. With `per_query`: one record for each run
     and judged query. `qrels` is a file, or `self`: the one relevant document of a query is that
     with its own id, as in code search; then the judged queries are the run's, or those of the
-    records in the files `queries`.
+    records in the files `queries`. `gains`, a preset or `LABEL=VALUE,…`, says what the qrels'
+    labels are worth to nDCG; to the other measures a document with a gain above 0 is relevant.
     """
     names = list(dict.fromkeys(measures))
     for name in names:
         measure(name)  # an unknown one is refused before anything is read
-    judgements = None if qrels == "self" and not queries else _qrels(qrels, queries)
+    if gains is not None and qrels == "self":
+        raise UserError("--gains and --qrels self exclude each other", "leave one out", status=2)
+    judgements = None if qrels == "self" and not queries else _qrels(qrels, queries, gains)
     for run_name, path in runs.items():
         run = read_run(path)
         try:
@@ -48,9 +53,9 @@ def score(
             yield _summary(run_name, found, seed)
 
 
-def _qrels(qrels: str, queries: Sequence[str]) -> Qrels:
+def _qrels(qrels: str, queries: Sequence[str], gains: str | None) -> Qrels:
     if not queries:
-        return read_qrels(qrels)
+        return read_qrels(qrels, None if gains is None else parse_gains(gains))
     if qrels != "self":
         raise UserError(
             "--queries goes with --qrels self", "a qrels file names its queries itself", status=2

@@ -7,16 +7,19 @@ from itertools import chain
 
 from structkit.errors import UserError
 from structkit.jsonl import Lines
+from structkit.retrieval.gains import Gains
 from structkit.retrieval.runs import columns, content, json_rows
 
 Qrels = dict[str, dict[str, int]]  # query_id -> doc_id -> relevance
 FORMS = "JSONL records, TREC's `query_id 0 doc_id relevance`, or BEIR's .tsv with its header"
 
 
-def read_qrels(path: str) -> Qrels:
+def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
     """The judgements in a file: JSONL records, TREC's four columns or BEIR's three under a header.
 
-    A document that is judged twice for a query, a relevance that is not a whole number and an
+    With `gains`, the field `label` of JSONL records says what a document is worth, and
+    `relevance` is not read. A label without a gain, a document that is judged twice for a query,
+    a relevance that is not a whole number and an
     empty file raise with their place.
     """
     lines = Lines([path])
@@ -26,7 +29,12 @@ def read_qrels(path: str) -> Qrels:
         if first is None:
             raise UserError("holds no judgements", f"give {FORMS}")
         if first.startswith(b"{"):
-            return _qrels(json_rows(chain([first], rows), "relevance"))
+            every = chain([first], rows)
+            return _qrels(_gained(every, gains) if gains else json_rows(every, "relevance"))
+        if gains:
+            raise UserError(
+                "the judgements have no labels", "--gains needs JSONL with query_id, doc_id, label"
+            )
         if columns(first) == ["query-id", "corpus-id", "score"]:
             return _qrels(_column_rows(rows, "\t", 3, 1))
         return _qrels(_column_rows(chain([first], rows), None, 4, 2))
@@ -44,6 +52,13 @@ def _qrels(rows: Iterable[tuple[str, str, float | str]]) -> Qrels:
             )
         documents[doc_id] = _relevance(relevance)
     return qrels
+
+
+def _gained(lines: Iterable[bytes], gains: Gains) -> Iterator[tuple[str, str, int]]:
+    for query_id, doc_id, label in json_rows(lines, "label", (str,)):
+        if label not in gains:
+            raise UserError(f'label "{label}" has no gain', f"there are: {', '.join(gains)}")
+        yield query_id, doc_id, gains[label]
 
 
 def _relevance(found: float | str) -> int:

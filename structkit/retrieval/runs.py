@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import orjson
@@ -64,7 +65,9 @@ def content(lines: Lines) -> Iterator[bytes]:
             yield line
 
 
-def json_rows(lines: Iterable[bytes], value: str = "score") -> Iterator[Row]:
+def json_rows(
+    lines: Iterable[bytes], value: str = "score", kinds: tuple[type, ...] = (float, int)
+) -> Iterator[tuple[str, str, Any]]:
     """Query id, document id and value of JSON records; ids may be numbers."""
     loads = orjson.loads
     for line in lines:
@@ -78,8 +81,8 @@ def json_rows(lines: Iterable[bytes], value: str = "score") -> Iterator[Row]:
             query_id, doc_id, number = record["query_id"], record["doc_id"], record[value]
         except (KeyError, TypeError):
             raise _incomplete(record, value) from None
-        if type(number) is not float and type(number) is not int:
-            raise _not(value, number, "a number")
+        if type(number) not in kinds:
+            raise _not(value, number, "a string" if str in kinds else "a number")
         if type(query_id) is not str:
             query_id = _identifier(query_id, "query_id")
         if type(doc_id) is not str:
