@@ -44,7 +44,10 @@ GRAMMAR, FILE = (
                 for kind in ("name", "qualified_name")
             ),
         ),
-        member=r"\s*(?:#\[.*?\]\s*)*(?:public|protected|private|static|abstract|final|var)\s+(?!fn\b)",
+        member=(
+            r"\s*(?:#\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*)*+"  # attributes
+            r"(?:public|protected|private|static|abstract|final|var)\s+(?!fn\b)"
+        ),
     )
     for pointer in (tree_sitter_php.language_php_only(), tree_sitter_php.language_php())
 )

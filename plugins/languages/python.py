@@ -6,6 +6,7 @@ import keyword
 
 import tree_sitter_python
 
+from structkit.structure.parsing import parse
 from structkit.structure.spans import Span, from_bytes
 from structkit.structure.treesitter import Grammar
 
@@ -36,7 +37,7 @@ def docstring(text: str) -> Span | None:
     (13, 25)
     """
     data = text.encode("utf-8")
-    node = GRAMMAR.parser.parse(data).root_node
+    node = parse(GRAMMAR.parser, data).root_node
     while node.type not in ("function_definition", "class_definition"):
         named = [child for child in node.named_children if child.type != "comment"]
         inner = [child for child in named if child.type in DEFINITIONS] or named[:1]

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import tree_sitter
 
+from structkit.structure.parsing import parse
 from structkit.structure.spans import Span, from_bytes
 
 SKIP, TAKE, ENTER, HIDE = range(4)
@@ -83,7 +84,10 @@ class Grammar:
         )
 
     def leaves(self, text: str, *, types: bool = False) -> list[Span]:
-        """Every leaf of a kind to take that is not inside a node to skip, in text order."""
+        """Every leaf of a kind to take that is not inside a node to skip, in text order.
+
+        A text that takes too long to parse raises.
+        """
         if types and self.with_types:
             return self.with_types.leaves(text)
         data = text.encode("utf-8")
@@ -110,11 +114,11 @@ class Grammar:
         have errors, the one tried first holds.
         """
         if self.member is None:
-            return self.parser.parse(data), 0
+            return parse(self.parser, data), 0
         ways = (CLASS, (b"", b"")) if self.member.match(text) else ((b"", b""), CLASS)
         trees: list[tuple[tree_sitter.Tree, int]] = []
         for head, tail in ways:
-            tree = self.parser.parse(head + data + tail)
+            tree = parse(self.parser, head + data + tail)
             trees.append((tree, len(head)))
             if not tree.root_node.has_error:
                 return trees[-1]

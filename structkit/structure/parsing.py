@@ -1,0 +1,57 @@
+"""Parsing that gives up in time: a few kilobytes of strange code can keep a grammar for hours."""
+
+from __future__ import annotations
+
+import os
+import signal
+from time import thread_time
+
+import tree_sitter
+
+from structkit.errors import UserError
+
+LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.1
+LONG = 8_000  # bytes
+
+
+def parse(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree:
+    """The tree of UTF-8 text; a text that takes longer than the limit raises."""
+    # the end of a text may be one step of a time, and memory, that are quadratic in what is open
+    if len(data) > LONG and not _ends(parser, data):
+        raise _too_slow()
+    end = thread_time() + LIMIT
+
+    # only a parse that reads by a function can be stopped: all at once, so that it reads once
+    def read(offset: int, _point: tree_sitter.Point) -> bytes:
+        return data[offset:]
+
+    def late(_offset: int, _error: bool) -> bool:
+        return thread_time() > end
+
+    try:
+        return parser.parse(read, progress_callback=late)
+    except BaseException as error:  # Ctrl-C stops it too
+        parser.reset()  # or the next text would be taken for the rest of this one
+        if isinstance(error, ValueError):
+            raise _too_slow() from None
+        raise
+
+
+def _too_slow() -> UserError:
+    return UserError(f"parsing takes longer than {LIMIT:g} s", "leave the record out")
+
+
+def _ends(parser: tree_sitter.Parser, data: bytes) -> bool:
+    """Whether a process of its own, which can be stopped at any step, parses the text in time."""
+    if not hasattr(os, "fork"):
+        return True
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1] == 0
+    try:
+        for number in (signal.SIGPROF, signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, LIMIT)
+        parser.parse(data)
+    finally:
+        os._exit(0)
