@@ -278,6 +278,11 @@ def test_a_closed_stderr_gives_nothing_to_stdout(run: Run) -> None:
     assert (0, b"") == (done.returncode, done.stdout)
 
 
+def _foreground() -> None:
+    """Ctrl-C counts, as at a prompt: what a shell starts behind & inherits to ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Endless:
     """The program at work on an input without an end."""
 
@@ -292,6 +297,7 @@ class Endless:
             cwd=folder,
             env=environment(),
             start_new_session=True,
+            preexec_fn=_foreground,
         )
         assert self.source.stdout
         self.source.stdout.close()
