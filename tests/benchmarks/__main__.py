@@ -1,5 +1,9 @@
-"""`make bench`: every benchmark of the folder, one after the other."""
+"""`make bench`: every benchmark of the folder, one after the other.
 
-from tests.benchmarks import records
+Arguments, such as `--data ../shared/data/codesearch`, go to the one on languages.
+"""
+
+from tests.benchmarks import languages, records
 
 records.main()
+languages.main()
