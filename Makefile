@@ -66,7 +66,7 @@ SCRATCH := --document-length 128 --pooling mean --normalize --temperature 0.05 -
   --batch-size 64 --learning-rate 1e-3 --bf16
 CODE_FLAGS := $(SCRATCH) --epochs 3
 # a quarter of an hour; all models learn from the same pairs: those with an entity to mask
-PRODUCT_FLAGS := $(SCRATCH) --epochs 30
+PRODUCT_FLAGS := $(SCRATCH) --epochs 15
 PRODUCT_MASK := --language product --mask-ratio 0.3 --on-error skip --stats
 PRODUCT_MEASURES := --measures 'nDCG@10 RR@10 R@100'
 
