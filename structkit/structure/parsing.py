@@ -12,10 +12,13 @@ from structkit.errors import UserError
 
 LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.1
 LONG = 8_000  # bytes
+SHORT = 1_000  # bytes: too few for the worst that is known to last (0.2 s)
 
 
 def parse(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree:
     """The tree of UTF-8 text; a text that takes longer than the limit raises."""
+    if len(data) < SHORT:
+        return parser.parse(data)
     # the end of a text may be one step of a time, and memory, that are quadratic in what is open
     if len(data) > LONG and not _ends(parser, data):
         raise _too_slow()
