@@ -62,9 +62,9 @@ DEMO_FLAGS := --size tiny --vocabulary-size 1000 --document-length 128 --target-
   --pooling mean --normalize --temperature 0.05 --symmetric --align-on original \
   --batch-size 32 --learning-rate 3e-3 --epochs 15
 # the paper's settings are the defaults; these are for a model from scratch and half an hour
-SCRATCH := --document-length 128 --pooling mean --normalize --temperature 0.05 --symmetric \
+SCRATCH := --size wide --document-length 200 --pooling mean --normalize --temperature 0.05 --symmetric \
   --batch-size 64 --learning-rate 1e-3 --bf16
-CODE_FLAGS := $(SCRATCH) --epochs 3
+CODE_FLAGS := $(SCRATCH) --epochs 1
 # a quarter of an hour; all models learn from the same pairs: those with an entity to mask
 PRODUCT_FLAGS := $(SCRATCH) --epochs 15
 PRODUCT_MASK := --language product --mask-ratio 0.3 --on-error skip --stats

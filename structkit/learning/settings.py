@@ -48,7 +48,9 @@ class TrainingSettings:
         None, "start from this model: a local folder or a hub name; without it, from scratch"
     )
     architecture: str = setting("t5", "kind of a model from scratch", choices=("t5", "bert"))
-    size: str = setting("mini", "size of a model from scratch", choices=("tiny", "mini", "small"))
+    size: str = setting(
+        "mini", "size of a model from scratch", choices=("tiny", "mini", "wide", "small")
+    )
     vocabulary_size: int = setting(8000, "tokens of a tokenizer trained on the records")
     split_identifiers: bool = setting(
         True, "a trained tokenizer lowercases, and splits fooBar and foo_bar"
