@@ -10,7 +10,7 @@ import tree_sitter
 
 from structkit.errors import UserError
 
-LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.1
+LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
 LONG = 8_000  # bytes
 SHORT = 1_000  # bytes: too few for the worst that is known to last (0.2 s)
 
