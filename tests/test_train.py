@@ -172,7 +172,7 @@ def test_no_records(tmp_path):
         ({"temperature": 0.0}, "--temperature 0"),
         ({"learning_rate": float("nan")}, "--learning-rate nan"),
         ({"warmup": 1.5}, "--warmup 1.5"),
-        ({"size": "huge"}, "--size huge is not tiny or mini or small"),
+        ({"size": "huge"}, "--size huge is not tiny or mini or wide or small"),
         ({"pooling": "max"}, "--pooling max"),
     ],
 )
