@@ -223,14 +223,14 @@ JSON_NAMES = {
 }
 
 
+_ROUNDED = frozenset((float, list, dict))
 _DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
 
 
 def may_be_rounded(record: Record, line: bytes) -> bool:
     """Whether orjson may have made a float of an integer beyond 64 bits (19 digits or more)."""
-    return any(
-        kind is float or kind is list or kind is dict for kind in map(type, record.values())
-    ) and b"0" * 19 in line.translate(_DIGITS)
+    flat = _ROUNDED.isdisjoint(map(type, record.values()))  # the usual record has texts only
+    return not flat and b"0" * 19 in line.translate(_DIGITS)
 
 
 def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:

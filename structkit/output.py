@@ -65,9 +65,15 @@ class Output:
 
     def write_records(self, records: Iterable[Record]) -> None:
         """Write records, one a line."""
-        write = self.write
+        write = self.handle.write
         for record in records:
-            write(dump(record))
+            line = dump(record)
+            try:  # here and not around the loop: records may raise what is none of our business
+                write(line)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                raise self._cannot_write(error) from None
 
     def _cannot_write(self, error: OSError) -> UserError:
         name = "stdout" if self.path == "-" else self.path
