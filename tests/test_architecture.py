@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 GROUND = set(
-    "errors flags jsonl output plugin progress registry rejects seeds stream table workers".split()
+    "errors extras flags jsonl output plugin progress registry rejects seeds stream table workers".split()
 )
 FLOORS = {
     "cli": {"commands", "learning", "retrieval", "ground"},

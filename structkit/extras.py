@@ -1,0 +1,28 @@
+"""Packages of named extras: imported when they are needed, their absence one clear message."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from structkit.errors import UserError
+
+
+def require(package: str, extra: str) -> ModuleType:
+    """The package, or the error that names the command which installs it.
+
+    >>> require("json", "none").__name__
+    'json'
+    >>> require("no_such_package", "plot")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    structkit.errors.UserError: this needs the package no_such_package; pip install ...
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package.partition(".")[0]:
+            raise
+        raise UserError(
+            f"this needs the package {error.name}", f"pip install 'structkit[{extra}]'"
+        ) from None
