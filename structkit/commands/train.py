@@ -70,7 +70,7 @@ def read(method: Any, files: Sequence[str], options: RunOptions) -> Spool:
 
     with Rejects(options.on_error, options.rejects) as rejects:
         with progress("read", look, quiet=options.quiet):
-            return Spool(records, needs, optional, rejects.add)
+            return Spool(records, needs, optional, rejects.add, getattr(method, "prepare", None))
 
 
 def summary(trainer: Trainer, module: TrainingModule, records: int) -> Record:

@@ -38,6 +38,7 @@ class Plan:
     seed: int
     max_steps: int | None = None
     stages: tuple[str, ...] = ("train",)
+    constant: bool = False
 
     @classmethod
     def of(cls, settings: TrainingSettings, records: int) -> Plan:
@@ -49,6 +50,7 @@ class Plan:
             settings.seed,
             settings.max_steps,
             settings.stages,
+            settings.schedule == "constant",
         )
 
     @property
@@ -70,6 +72,8 @@ class Plan:
     def learning_rate(self, number: int) -> float:
         """The share of the highest learning rate: linear up, then linear down to the stage's end.
 
+        A constant one stays at the top behind the warm-up.
+
         >>> plan = Plan(records=5, batch_size=1, epochs=1, warmup=0.2, seed=0)
         >>> [plan.learning_rate(number) for number in range(5)]
         [0.5, 1.0, 0.75, 0.5, 0.25]
@@ -78,7 +82,8 @@ class Plan:
         stage, place = divmod(number, stage_steps)
         length = min(stage_steps, self.steps - stage * stage_steps)
         rising = min(round(self.warmup * length), length - 1)
-        return min((place + 1) / (rising + 1), (length - place) / (length - rising))
+        up = (place + 1) / (rising + 1)
+        return min(up, 1.0 if self.constant else (length - place) / (length - rising))
 
 
 @lru_cache(maxsize=2)

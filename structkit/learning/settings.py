@@ -40,6 +40,8 @@ class TrainingSettings:
     # the fields a training record must have, as strings, and those it may have
     needs: ClassVar[tuple[str, ...]] = ("query", "positive")
     optional: ClassVar[tuple[str, ...]] = ("negatives",)
+    # settings that mean nothing to a method: it has no flags for them
+    unused: ClassVar[tuple[str, ...]] = ()
     # where `encode` finds the text of either side, first match
     query_fields: ClassVar[tuple[str, ...]] = ("query", "text", "docstring")
     document_fields: ClassVar[tuple[str, ...]] = ("positive", "code", "text")
@@ -68,6 +70,9 @@ class TrainingSettings:
     batch_size: int = setting(32, "records in one step")
     learning_rate: float = setting(5e-5, "highest learning rate of AdamW")
     warmup: float = setting(0.1, "share of the steps in which the learning rate grows")
+    schedule: str = setting(
+        "linear", "the learning rate after the warm-up", choices=("linear", "constant")
+    )
     weight_decay: float = setting(0.0, "weight decay of AdamW")
     max_grad_norm: float = setting(1.0, "longer gradients are scaled down to it; 0: never")
     max_steps: int | None = setting(None, "stop after so many steps; 0 writes the untrained model")
@@ -92,7 +97,7 @@ class TrainingSettings:
 
     def values(self) -> dict[str, Any]:
         """All settings, as they are written to `structkit.json`."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name not in self.unused}
 
 
 def flag_of(name: str) -> str:

@@ -20,6 +20,7 @@ MAKERS = {
     "target": "structkit mask-entities adds it",
     "tagged": "structkit html-variants adds it",
     "untagged": "structkit html-variants adds it",
+    "tree": "structkit parse-trees adds it",
 }
 
 
@@ -53,7 +54,8 @@ class Spool:
     """Records in a temporary file that vanishes with the process; memory holds only offsets.
 
     `spool[i]` is the i-th record, `hash` names the content, `fewest_negatives` is the smallest
-    number of negatives and the id of a record that has no more.
+    number of negatives and the id of a record that has no more. `prepare` makes of a record what is
+    kept of it, with its id, or raises `UserError`; by default that is `needs` and `optional`.
     """
 
     def __init__(
@@ -62,15 +64,17 @@ class Spool:
         needs: Sequence[str],
         optional: Sequence[str] = (),
         reject: Callable[[Rejected], None] | None = None,
+        prepare: Callable[[Record], Record] | None = None,
     ) -> None:
         self._file = tempfile.TemporaryFile("w+b", buffering=1 << 20, prefix="structkit-spool-")
         self._offsets = array("Q", [0])
         self.most_negatives = 0
         self.fewest_negatives: tuple[float, str] = (float("inf"), "")
         digest = hashlib.sha256()
-        found = accepted(
-            partial(validated, needs=needs, optional=optional), records, reject or _fail
-        )
+        check = partial(validated, needs=needs, optional=optional)
+        if prepare:
+            check = partial(map, prepare)
+        found = accepted(check, records, reject or _fail)
         try:
             for record in found:
                 line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
