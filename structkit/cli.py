@@ -53,6 +53,13 @@ class SearchMethod(StrEnum):
     bm25 = "bm25"
 
 
+class Similarity(StrEnum):
+    """What is compared."""
+
+    dot = "dot"
+    cosine = "cosine"
+
+
 class FuseMethod(StrEnum):
     """How runs become one."""
 
@@ -65,6 +72,14 @@ class RunFormat(StrEnum):
 
     jsonl = "jsonl"
     trec = "trec"
+
+
+class Task(StrEnum):
+    """What embeddings are scored on."""
+
+    similarity = "similarity"
+    classification = "classification"
+    space = "space"
 
 
 class Strategy(StrEnum):
@@ -342,6 +357,15 @@ def encode(
     write(encoding, stream(flags))
 
 
+def query_encoding(model: str | None, field: str | None) -> Any:
+    """What turns query texts into embeddings, or nothing where they are embeddings."""
+    if model is None:
+        return None
+    from structkit.commands.encode import Encoding
+
+    return Encoding(model, "query", field=field)
+
+
 @app.command(short_help="Find the documents that answer each query.")
 def search(
     corpus: Annotated[list[str], typer.Argument(help="Embeddings (JSONL, .npy), or texts (bm25).")],
@@ -352,11 +376,51 @@ def search(
     method: Annotated[
         SearchMethod, typer.Option(help="Inner product of embeddings, or BM25 over texts.")
     ] = SearchMethod.dense,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="Queries are texts; this model folder encodes them."),
+    ] = None,
+    index: Annotated[
+        str, typer.Option(help="flat (exact), hnsw, ivf, or a factory string of faiss.")
+    ] = "flat",
+    parameters: Annotated[
+        str | None, typer.Option(help="Of the index, as faiss has them: nprobe=16, efSearch=256.")
+    ] = None,
+    save_index: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Keep the index; DIR is a CORPUS from then.")
+    ] = None,
+    recall_sample: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Compare N queries with exact search."),
+    ] = 0,
+    similarity: Annotated[
+        Similarity, typer.Option(help="Inner product, or cosine: rows are scaled to length 1.")
+    ] = Similarity.dot,
+    filter: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD=VALUE", help="Search only rows that have it; all must hold."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add `best`: the row that a hit was found by.")
+    ] = False,
+    backend: Annotated[
+        str | None,
+        typer.Option(help="Where to search: exact, approximate, pgvector; default: by --index."),
+    ] = None,
+    database_url: Annotated[
+        str | None, typer.Option(help="pgvector: postgresql://USER@HOST/DATABASE.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="pgvector: table; default: after the first file.")
+    ] = None,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="pgvector: load the corpus anew.")
+    ] = False,
     document_field: Annotated[
         str | None, typer.Option(help="bm25: field with a document's text.")
     ] = None,
     query_field: Annotated[
-        str | None, typer.Option(help="bm25: field with a query's text.")
+        str | None, typer.Option(help="bm25 and --model: field with a query's text.")
     ] = None,
     exclude_self: Annotated[
         bool, typer.Option("--exclude-self", help="Leave out the document with the query's id.")
@@ -371,13 +435,29 @@ def search(
     """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
     from structkit.commands.search import search as command
     from structkit.jsonl import Records
+    from structkit.retrieval.hits import SearchOptions
     from structkit.retrieval.runs import write_run
 
+    options = SearchOptions(
+        index=index,
+        parameters=parameters,
+        similarity=similarity,
+        filters=tuple(filter or ()),
+        explain=explain,
+        save_index=save_index,
+        recall_sample=recall_sample,
+        database_url=database_url,
+        table=table,
+        reload=reload,
+    )
     found = command(
         corpus,
         Records.read(queries or []),
         k=k,
         method=method,
+        backend=backend,
+        options=options,
+        encoding=query_encoding(model, query_field),
         document_field=document_field,
         query_field=query_field,
         exclude_self=exclude_self,
@@ -409,17 +489,50 @@ def fuse(
     write_run(command(runs, method=method, weights=weight, k=k, rrf_k=rrf_k), output, format=format)
 
 
-@app.command(short_help="Score runs against judgements.")
+def task_scores(
+    task: Task, files: Any, train: list[str], seeds: int, above: float, seed: int
+) -> Any:
+    """The scores of pairs of embeddings; only a classifier needs torch."""
+    if task is Task.classification:
+        from structkit.commands.score_classification import classification
+
+        return classification(files, train, seed=seed, seeds=seeds)
+    from structkit.commands.score_pairs import similarity, space
+
+    if task is Task.space:
+        return space(files, positive_above=above)
+    return similarity(files, seed=seed)
+
+
+@app.command(short_help="Score runs against judgements, or embeddings on a task.")
 def score(
     runs: Annotated[
-        list[str] | None, typer.Argument(help="Run files, JSONL or TREC; stdin when none.")
+        list[str] | None,
+        typer.Argument(help="Run files, JSONL or TREC (--task: pairs); stdin when none."),
     ] = None,
     qrels: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Judgements: JSONL, TREC or BEIR; `self`: the document with the query's own id."
         ),
-    ] = ...,  # type: ignore[assignment]
+    ] = None,
+    task: Annotated[
+        Task | None,
+        typer.Option(
+            help="Instead of --qrels, pairs of embeddings: Spearman x 100 of cosines with `score`; "
+            "accuracy of a classifier for `label`; alignment and uniformity."
+        ),
+    ] = None,
+    train: Annotated[
+        list[str] | None,
+        typer.Option(help="classification: pairs to learn from; one for all files, or one each."),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="classification: classifiers that are trained.")
+    ] = 5,
+    positive_above: Annotated[
+        float, typer.Option(help="space: pairs with a higher `score` are positive.")
+    ] = 4.0,
     queries: Annotated[
         list[str] | None, typer.Option(help="With --qrels self: the queries that count.")
     ] = None,
@@ -442,10 +555,21 @@ def score(
     seed: Seed = 0,
     output: OutputFile = "-",
 ) -> None:
-    """Score runs against judgements: means over all judged queries, with 95 % intervals."""
+    """Score runs against judgements: means over all judged queries, with 95 % intervals.
+
+    With --task, score pairs of embeddings (structkit encode --field text_a --field text_b).
+    """
     from structkit.commands.score import names, write
     from structkit.commands.score import score as command
 
+    if (task is None) == (qrels is None):
+        raise typer.BadParameter("give --qrels or --task, one of them")
+    if (task is Task.classification) != bool(train):
+        raise typer.BadParameter("--train goes with --task classification")
+    if task is not None:
+        scores = task_scores(task, names(runs), train or [], seeds, positive_above, seed)
+        return write(scores, output, markdown=markdown)
+    assert qrels is not None
     found = command(
         names(runs),
         qrels,

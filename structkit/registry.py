@@ -13,7 +13,13 @@ from types import ModuleType
 
 from structkit.errors import UserError, unknown
 
-KINDS = {"language": "languages", "parser": "parsers", "method": "methods"}
+KINDS = {
+    "language": "languages",
+    "parser": "parsers",
+    "method": "methods",
+    "backend": "backends",
+    "format": "formats",
+}
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from structkit.commands.search import search
 from structkit.errors import UserError
 from structkit.jsonl import Record, Records
 from structkit.retrieval import index as index_module
-from structkit.retrieval.embeddings import Embeddings, largest_norm, read_embeddings
+from structkit.retrieval.embeddings import Embeddings, read_embeddings
 from structkit.retrieval.index import Index
 from structkit.retrieval.runs import read_run, write_run
+from structkit.retrieval.vectors import Rows, largest_norm
 
 Write = Callable[..., str]
 
@@ -34,10 +35,14 @@ def write(tmp_path: Path) -> Write:
     return write
 
 
+def embeddings(ids: list[str], vectors: np.ndarray) -> Embeddings:
+    return Embeddings(ids, Rows([vectors]), largest_norm(Rows([vectors])))
+
+
 def brute_force(corpus: Embeddings, query: np.ndarray, k: int) -> list[tuple[str, float]]:
     """Every score in float64, rounded once; the best chunk of each document."""
     best: dict[str, float] = {}
-    for doc_id, row in zip(corpus.doc_ids, corpus.vectors.astype(np.float64), strict=True):
+    for doc_id, row in zip(corpus.doc_ids, corpus.vectors[:].astype(np.float64), strict=True):
         value = float(np.float32((row * query.astype(np.float64)).sum()))
         best[doc_id] = max(best.get(doc_id, -np.inf), value)
     ranked = sorted(((score, doc_id) for doc_id, score in best.items()), reverse=True)
@@ -69,7 +74,7 @@ def test_search_equals_brute_force_with_ties_and_chunks(data: st.DataObject) -> 
     if data.draw(st.booleans()):
         ids = [ids[number] for number in generator.integers(0, rows, rows)]  # several chunks each
     vectors = draw(rows)
-    corpus = Embeddings(ids, vectors, largest_norm(vectors))
+    corpus = embeddings(ids, vectors)
     queries = draw(data.draw(st.integers(1, 4)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index_module, "BLOCK", block)
@@ -84,7 +89,7 @@ def test_equal_documents_tie_wherever_they_stand() -> None:
     copies = [0, 7, 1000, 1023, 2047, 2999, 3000]
     vectors[copies] = vectors[0]
     ids = [f"{number:04}" for number in range(3001)]
-    index = Index(Embeddings(ids, vectors, largest_norm(vectors)))
+    index = Index(embeddings(ids, vectors))
     queries = np.concatenate([vectors[:1], generator.normal(size=(8, 47))]).astype(np.float32)
     expected = sorted((ids[number] for number in copies), reverse=True)
     assert expected == [doc_id for doc_id, _ in found(index, queries, 7)[0]]
@@ -93,7 +98,7 @@ def test_equal_documents_tie_wherever_they_stand() -> None:
 
 def test_documents_that_all_tie_are_found_by_descending_id() -> None:
     vectors = np.zeros((20_000, 2), np.float32)
-    index = Index(Embeddings([f"{n:05}" for n in range(20_000)], vectors, 0.0))
+    index = Index(embeddings([f"{n:05}" for n in range(20_000)], vectors))
     expected = [("19999", 0.0), ("19998", 0.0), ("19997", 0.0)]
     assert [expected] == found(index, np.ones((1, 2), np.float32), 3)
 
@@ -126,7 +131,7 @@ def test_many_queries_and_a_large_k_give_every_document(write: Write) -> None:
     vectors = np.random.default_rng(2).normal(size=(30, 3)).astype(np.float32)
     queries = np.random.default_rng(3).normal(size=(600, 3)).astype(np.float32)
     ids = [f"{number:02}" for number in range(30)]
-    index = Index(Embeddings(ids, vectors, largest_norm(vectors)))
+    index = Index(embeddings(ids, vectors))
     result = found(index, queries, 10**9)
     assert 600 == len(result)
     for ranked, query in zip(result, queries, strict=True):

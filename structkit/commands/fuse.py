@@ -9,6 +9,7 @@ import numpy as np
 
 from structkit.errors import UserError, unknown
 from structkit.jsonl import Record
+from structkit.retrieval.hits import Hit
 from structkit.retrieval.runs import Run, ranking, read_run, run_records
 
 METHODS = ("rrf", "weighted")
@@ -46,7 +47,7 @@ def fuse(
 
     for query_id, scores in _fused([read_run(path) for path in runs], shares, points).items():
         # rounded as trec_eval rounds them, so that scores and ranks tell the same order
-        ranked = [(doc_id, float(np.float32(scores[doc_id]))) for doc_id in ranking(scores)[:k]]
+        ranked = [Hit(doc_id, float(np.float32(scores[doc_id]))) for doc_id in ranking(scores)[:k]]
         yield from run_records(query_id, ranked)
 
 

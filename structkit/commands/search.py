@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Protocol
 
+from structkit import registry
 from structkit.errors import UserError, unknown
 from structkit.jsonl import Record, Records, text_field
 from structkit.progress import say
 from structkit.retrieval.bm25 import BM25
-from structkit.retrieval.embeddings import identified, matrix, read_embeddings, vector
-from structkit.retrieval.index import Index
+from structkit.retrieval.embeddings import (
+    add_new,
+    identified,
+    matrix,
+    read_embeddings,
+    same_model,
+    vector,
+)
+from structkit.retrieval.hits import Hit, Searcher, SearchOptions
 from structkit.retrieval.runs import run_records
+from structkit.retrieval.vectors import Vectors, blocks
 
 DOCUMENT_FIELDS = ("positive", "code", "untagged", "text", "description")
 QUERY_FIELDS = ("query", "text", "docstring")
@@ -23,6 +34,9 @@ def search(
     *,
     k: int = 100,
     method: str = "dense",
+    backend: str | None = None,
+    options: SearchOptions | None = None,
+    encoding: QueryEncoding | None = None,
     document_field: str | None = None,
     query_field: str | None = None,
     exclude_self: bool = False,
@@ -32,47 +46,120 @@ def search(
 ) -> Iterator[Record]:
     """Run records: the k best documents of each query, best first, queries in input order.
 
-    With `dense`, corpus files and queries hold embeddings, and the score is their inner product.
-    With `bm25` they hold texts: a document's is the first of DOCUMENT_FIELDS that it has (a
-    `title` goes before `text` and `description`), a query's the first of QUERY_FIELDS. Equal
-    scores are ordered by descending document id. `exclude_self` leaves the document out that has
-    the query's own id. Repeated ids raise.
+    With `dense`, corpus files and queries hold embeddings (or the queries texts, which `encoding`
+    turns into some), and the score is their inner product; `backend` is the plugin that searches,
+    by default `exact`, or `approximate` where `options` ask for an index. With `bm25` both hold
+    texts: a document's is the first of DOCUMENT_FIELDS that it has (a `title` goes before `text`
+    and `description`), a query's the first of QUERY_FIELDS. Equal scores are ordered by descending
+    document id. `exclude_self` leaves the document out that has the query's own id. Repeated ids
+    raise.
     """
     if k < 1:
         raise UserError(f"--k {k} is less than 1", "the default is 100", status=2)
     depth = k + exclude_self
+    options = options or SearchOptions()
     if method == "dense":
-        found = _dense(corpus, queries, depth)
+        found = _dense(opened(corpus, backend, options), queries, depth, encoding)
     elif method == "bm25":
+        if options != SearchOptions() or backend or encoding:
+            raise UserError(
+                "--method bm25 takes no flags of embeddings", "leave them out", status=2
+            )
         index = _bm25(corpus, document_field, k1=k1, b=b, stopwords=stopwords)
         found = _lexical(index, queries, query_field, depth)
     else:
         raise unknown("search method", method, ("bm25", "dense"))
     for query_id, ranked in found:
         if exclude_self:
-            ranked = [(doc_id, score) for doc_id, score in ranked if doc_id != query_id][:k]
+            ranked = [hit for hit in ranked if hit.doc_id != query_id][:k]
         yield from run_records(query_id, ranked)
     if not queries.count:
         say(f"{queries.lines.file} holds no queries; the run is empty")
 
 
-Ranked = tuple[str, list[tuple[str, float]]]
+Ranked = tuple[str, list[Hit]]
 
 
-def _dense(corpus: Sequence[str], queries: Records, k: int) -> Iterator[Ranked]:
-    embeddings = read_embeddings(corpus)
-    index = Index(embeddings)
-    rows = identified(queries, lambda record: vector(record, embeddings.dimensions))
-    while batch := list(islice(rows, index.batch(k))):
-        scores, documents = index.search(matrix(row for _, row in batch), k)
-        for number, (query_id, _) in enumerate(batch):
-            ranked = zip(documents[number].tolist(), scores[number].tolist(), strict=True)
-            yield query_id, [(index.doc_ids[document], score) for document, score in ranked]
+class QueryEncoding(Protocol):
+    """What `--model` makes of texts: `commands.encode.Encoding` with side `query`."""
+
+    def texts(self, records: Iterable[Record]) -> Iterator[Record]: ...
+
+    def windows(self, texts: Iterable[Record]) -> Iterator[tuple[list[Record], Vectors]]: ...
+
+    def meta(self) -> Record: ...
+
+
+def opened(corpus: Sequence[str], backend: str | None, options: SearchOptions) -> Searcher:
+    """The corpus, opened by its backend."""
+    if backend is None:
+        indexed = options.index != "flat" or (len(corpus) == 1 and os.path.isdir(corpus[0]))
+        backend = "approximate" if indexed else "exact"
+    searcher: Searcher = registry.load("backend", backend).open_corpus(corpus, options)
+    return searcher
+
+
+def _dense(
+    searcher: Searcher, queries: Records, k: int, encoding: QueryEncoding | None
+) -> Iterator[Ranked]:
+    if queries.lines.files[0].endswith(".npy"):
+        batches = _mapped(searcher, queries.lines.files)
+    elif encoding:
+        batches = _encoded(searcher, queries, encoding)
+    else:
+        batches = _embedded(searcher, queries, searcher.batch(k))
+    size = searcher.batch(k)
+    for ids, vectors in batches:
+        for first in range(0, len(ids), size):
+            hits = searcher.search(vectors[first : first + size], k)
+            yield from zip(ids[first : first + size], hits, strict=True)
+    searcher.close()
+
+
+Batch = tuple[list[str], Vectors]
+
+
+def _embedded(searcher: Searcher, queries: Records, size: int) -> Iterator[Batch]:
+    """Queries that are embeddings already."""
+    rows = identified(queries, lambda record: vector(record, searcher.dimensions))
+    while batch := list(islice(rows, size)):
+        yield [query_id for query_id, _ in batch], matrix(row for _, row in batch)
+
+
+def _mapped(searcher: Searcher, files: Sequence[str]) -> Iterator[Batch]:
+    """Queries in .npy files."""
+    found = read_embeddings(files)
+    same_model(found.model, searcher.model, files[0], "the corpus")
+    _same_dimensions(found.dimensions, searcher, files[0])
+    for first, block in blocks(found.vectors):
+        yield found.ids[first : first + len(block)], block
+
+
+def _encoded(searcher: Searcher, queries: Records, encoding: QueryEncoding) -> Iterator[Batch]:
+    """Queries that are texts."""
+    same_model(encoding.meta()["model_sha256"], searcher.model, "the model", "the corpus")
+    seen: set[str] = set()
+    try:
+        for window, vectors in encoding.windows(encoding.texts(queries)):
+            _same_dimensions(vectors.shape[1], searcher, "the model")
+            for record in window:
+                add_new(record["id"], seen)
+            yield [record["id"] for record in window], vectors
+    except UserError as error:
+        raise queries.place(error) from None
+
+
+def _same_dimensions(found: int, searcher: Searcher, file: str) -> None:
+    if found != searcher.dimensions:
+        raise UserError(
+            f"gives {found} dimensions, and the corpus has {searcher.dimensions}",
+            "encode queries and documents with one model",
+        ).at(file)
 
 
 def _lexical(index: BM25, queries: Records, field: str | None, k: int) -> Iterator[Ranked]:
     for query_id, text in identified(queries, lambda record: _query(record, field)):
-        yield query_id, index.search(text, k)
+        yield query_id, [Hit(*found) for found in index.search(text, k)]
 
 
 def _bm25(

@@ -1,72 +1,137 @@
-"""Read embeddings: JSONL records, or a memory-mapped matrix with its ids beside it."""
+"""Read embeddings: JSONL records, or memory-mapped matrices with their ids beside them."""
 
 from __future__ import annotations
 
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import orjson
 
 from structkit.errors import UserError
 from structkit.jsonl import JSON_NAMES, Record, Records, cannot_read
+from structkit.retrieval.vectors import TOO_LARGE, Floats, Numbers, Rows, Vectors, largest_norm
 
-Floats = npt.NDArray[np.floating]
-Vectors = npt.NDArray[np.float32]
 T = TypeVar("T")
-
-BLOCK = 8192  # rows looked at together
 
 
 @dataclass(frozen=True)
 class Embeddings:
-    """The rows of a corpus: which document each one belongs to, and how long the longest is."""
+    """The rows of a corpus: which document each belongs to, and how long the longest is.
+
+    `ids` are the rows' own ids (a chunk's, where a document has several), `fields` what was kept
+    beside each row (empty where nothing was asked for), `model` the hash of the model they are of.
+    """
 
     doc_ids: list[str]
-    vectors: Floats  # (rows, dimensions), float32 or float16, in memory or mapped
+    vectors: Rows  # (rows, dimensions)
     largest_norm: float
+    ids: list[str] = field(default_factory=list)
+    fields: list[Record] = field(default_factory=list)
+    model: str | None = None
 
     @property
     def dimensions(self) -> int:
-        return int(self.vectors.shape[1])
+        return self.vectors.shape[1]
+
+    def __post_init__(self) -> None:
+        if not self.ids:
+            object.__setattr__(self, "ids", self.doc_ids)
+
+    def taken(self, rows: Numbers) -> Embeddings:
+        """Some of the rows, in that order."""
+        return replace(
+            self,
+            doc_ids=[self.doc_ids[row] for row in rows],
+            vectors=self.vectors.taken(rows),
+            ids=[self.ids[row] for row in rows],
+            fields=[self.fields[row] for row in rows] if self.fields else [],
+        )
 
 
-def read_embeddings(files: Sequence[str]) -> Embeddings:
-    """The embeddings of JSONL files together, or of one `NAME.npy`.
+def read_embeddings(
+    files: Sequence[str], *, normalize: bool = False, fields: bool = False
+) -> Embeddings:
+    """The embeddings of JSONL files together, or of matrices `NAME.npy` together.
 
     A record is `{id, embedding}`, and `doc_id` where it is a chunk of a document. Beside
-    `NAME.npy` (rows, dimensions) stand `NAME.ids.txt`, one id a line, and, for chunks,
-    `NAME.doc_ids.txt`. Repeated ids, differing dimensions, NaN and an empty corpus raise.
+    `NAME.npy` (rows, dimensions) stand `NAME.ids.txt`, one id a line, for chunks
+    `NAME.doc_ids.txt`, and what was kept in `NAME.fields.jsonl`. `normalize` scales every row to
+    length 1, `fields` reads what else the rows have. Repeated ids, differing dimensions or models,
+    NaN and an empty corpus raise.
     """
     matrices = [name for name in files if name.endswith(".npy")]
     if not matrices:
-        return read_records(Records.read(files))
-    if len(files) > 1:
-        raise UserError("a .npy corpus cannot be read together with other files", "name one file")
-    return read_matrix(matrices[0])
+        return read_records(Records.read(files), normalize=normalize, fields=fields)
+    if len(matrices) < len(files):
+        raise UserError("a corpus is JSONL or .npy files, not both", "name one kind")
+    return together([read_matrix(name, fields=fields) for name in files], files, normalize)
 
 
-def read_records(records: Records) -> Embeddings:
+def together(found: list[Embeddings], files: Sequence[str], normalize: bool) -> Embeddings:
+    """Several matrices as one corpus; each id stands in one of them only."""
+    first, seen = found[0], set[str]()
+    for name, part in zip(files, found, strict=True):
+        if part.dimensions != first.dimensions:
+            raise UserError(
+                f"has {part.dimensions} dimensions, and {files[0]} has {first.dimensions}",
+                "encode all files with one model",
+            ).at(name)
+        same_model(part.model, first.model, name, files[0])
+        if len(found) > 1:
+            try:
+                for identifier in part.ids:
+                    add_new(identifier, seen)
+            except UserError as error:
+                raise error.at(name) from None
+    vectors = Rows([matrix for part in found for matrix in part.vectors.parts], normalize=normalize)
+    return Embeddings(
+        [doc_id for part in found for doc_id in part.doc_ids],
+        vectors,
+        largest_norm(vectors) if normalize else max(part.largest_norm for part in found),
+        [identifier for part in found for identifier in part.ids],
+        [record for part in found for record in part.fields],
+        first.model,
+    )
+
+
+def same_model(model: str | None, other: str | None, file: str, other_file: str) -> None:
+    """Raise where two files are known to be of different models."""
+    if model and other and model != other:
+        raise UserError(
+            f"was encoded with another model than {other_file}", "encode both with one model"
+        ).at(file)
+
+
+def read_records(records: Records, *, normalize: bool = False, fields: bool = False) -> Embeddings:
     """The embeddings of records; an error knows file and line."""
-    values, doc_ids, dimensions = array("f"), list[str](), 0
+    values, dimensions = array("f"), 0
+    doc_ids, ids, kept = list[str](), list[str](), list[Record]()
 
     def parse(record: Record) -> tuple[str, array[float]]:
-        return _document(record), vector(record, dimensions)
+        row = vector(record, dimensions)
+        if fields:
+            kept.append({name: record[name] for name in record if name not in KNOWN})
+        return _document(record), row
 
-    for _, (doc_id, row) in identified(records, parse):
+    for row_id, (doc_id, row) in identified(records, parse):
         dimensions = len(row)
+        ids.append(row_id)
         doc_ids.append(doc_id)
         values.extend(row)
     if not doc_ids:
         raise UserError("the corpus is empty", "embed documents with structkit encode").at(
             records.lines.file
         )
-    vectors = np.frombuffer(values, np.float32).reshape(len(doc_ids), dimensions)
-    return Embeddings(doc_ids, vectors, largest_norm(vectors))
+    matrix = np.frombuffer(values, np.float32).reshape(len(doc_ids), dimensions)
+    vectors = Rows([matrix], normalize=normalize)
+    return Embeddings(doc_ids, vectors, largest_norm(vectors), ids, kept)
+
+
+KNOWN = frozenset(("id", "doc_id", "embedding"))
 
 
 def identified(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
@@ -120,9 +185,6 @@ def vector(record: Record, dimensions: int = 0) -> array[float]:
     return row
 
 
-TOO_LARGE = "normalize the embeddings"
-
-
 def _named(value: object) -> str:
     kind = JSON_NAMES.get(type(value).__name__, type(value).__name__)
     return f"{'an' if kind[0] in 'ao' else 'a'} JSON {kind}"
@@ -135,10 +197,10 @@ def _document(record: Record) -> str:
     return str(found)
 
 
-def read_matrix(path: str) -> Embeddings:
+def read_matrix(path: str, *, fields: bool = False) -> Embeddings:
     """The embeddings of `NAME.npy`, memory-mapped, with the ids in `NAME.ids.txt`."""
     try:
-        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+        vectors: Floats = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise cannot_read(error).at(path) from None
     if vectors.ndim != 2 or vectors.dtype.kind != "f" or 0 in vectors.shape:
@@ -146,8 +208,6 @@ def read_matrix(path: str) -> Embeddings:
             f"holds {vectors.dtype} {vectors.shape}, not floats (documents, dimensions)",
             "write it with structkit encode -o NAME.npy",
         ).at(path)
-    if vectors.dtype.itemsize > 4:
-        vectors = vectors.astype(np.float32)
     stem = path.removesuffix(".npy")
     ids = _lines(f"{stem}.ids.txt", vectors)
     seen: set[str] = set()
@@ -156,11 +216,13 @@ def read_matrix(path: str) -> Embeddings:
             add_new(identifier, seen)
         except UserError as error:
             raise error.at(f"{stem}.ids.txt", number) from None
-    _check_meta(f"{stem}.meta.json", vectors)
-    chunks = f"{stem}.doc_ids.txt"
+    meta = _meta(f"{stem}.meta.json", vectors)
+    chunks, kept = f"{stem}.doc_ids.txt", f"{stem}.fields.jsonl"
     doc_ids = _lines(chunks, vectors) if os.path.exists(chunks) else ids
+    found = _fields(kept, len(ids)) if fields and os.path.exists(kept) else []
+    rows = Rows([vectors])
     try:
-        return Embeddings(doc_ids, vectors, largest_norm(vectors))
+        return Embeddings(doc_ids, rows, largest_norm(rows), ids, found, meta.get("model_sha256"))
     except UserError as error:
         raise error.at(path) from None
 
@@ -178,12 +240,25 @@ def _lines(path: str, vectors: Floats) -> list[str]:
     return lines
 
 
-def _check_meta(path: str, vectors: Floats) -> None:
-    if not os.path.exists(path):
-        return
+def _fields(path: str, rows: int) -> list[Record]:
     try:
         with open(path, "rb") as handle:
-            meta = orjson.loads(handle.read())
+            found = [orjson.loads(line) for line in handle]
+    except (OSError, ValueError) as error:
+        raise cannot_read(error).at(path) from None
+    if len(found) != rows:
+        raise UserError(
+            f"holds {len(found):,} records for {rows:,} embeddings", "encode the corpus again"
+        ).at(path)
+    return found
+
+
+def _meta(path: str, vectors: Floats) -> dict[str, Any]:
+    if not os.path.exists(path):
+        return {}
+    try:
+        with open(path, "rb") as handle:
+            meta: dict[str, Any] = orjson.loads(handle.read())
         shape = (meta["count"], meta["dim"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"cannot be read: {error!r}", "encode the corpus again").at(path) from None
@@ -191,27 +266,7 @@ def _check_meta(path: str, vectors: Floats) -> None:
         raise UserError(
             f"says {shape}, the matrix is {vectors.shape}", "encode the corpus again"
         ).at(path)
-
-
-def blocks(vectors: Floats, size: int = BLOCK) -> Iterator[tuple[int, Vectors]]:
-    """The rows `size` at a time, as float32, each block with the number of its first row."""
-    for first in range(0, len(vectors), size):
-        yield first, np.asarray(vectors[first : first + size], np.float32)
-
-
-def largest_norm(vectors: Floats) -> float:
-    """The largest Euclidean norm of a row; a row with NaN, infinity or an overflow raises."""
-    largest = 0.0
-    for first, block in blocks(vectors):
-        with np.errstate(over="ignore"):
-            squares = np.einsum("rd,rd->r", block, block)  # (rows,)
-        if not np.isfinite(squares).all():
-            row = first + int(np.argmin(np.isfinite(squares)))
-            raise UserError(
-                f"row {row + 1:,} holds NaN, infinity or a number too large for float32", TOO_LARGE
-            )
-        largest = max(largest, float(squares.max()))
-    return float(np.sqrt(largest))
+    return meta
 
 
 def matrix(rows: Iterable[array[float]]) -> Vectors:

@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from structkit.retrieval.embeddings import BLOCK, Embeddings, Floats, Vectors
-
-Numbers = npt.NDArray[np.int64]
+from structkit.retrieval.embeddings import Embeddings
+from structkit.retrieval.vectors import BLOCK, Floats, Numbers, Vectors
 
 QUERIES = 256  # scores are computed for QUERIES x BLOCK pairs at a time
 RESULTS = 1 << 21  # results that are held at a time
@@ -60,9 +58,8 @@ class Index:
         )
         self.doc_ids = list(numbers)
         self.place = places(self.doc_ids)
-        self.vectors: Floats = corpus.vectors  # (rows, dimensions), the rows of a document together
-        if (np.diff(document) < 0).any():
-            self.vectors = self.vectors[np.argsort(document, kind="stable")]
+        self.rows = np.argsort(document, kind="stable")  # (rows,), those of a document together
+        self.vectors = corpus.vectors.taken(self.rows)  # (rows, dimensions)
         counts = np.bincount(document, minlength=len(self.doc_ids))
         self.starts = np.concatenate(([0], np.cumsum(counts)))  # (documents + 1,)
         self.largest_norm = corpus.largest_norm
@@ -79,6 +76,21 @@ class Index:
         scores = np.concatenate([scores for scores, _ in found])
         return scores, np.concatenate([documents for _, documents in found])
 
+    def best_rows(self, queries: Vectors, documents: Numbers) -> Numbers:
+        """The row of the corpus by which each document (queries, k) was found, (queries, k).
+
+        Of equally good rows it is the first.
+        """
+        found = np.empty(documents.shape, np.int64)
+        for query, row in zip(queries.astype(np.float64), range(len(documents)), strict=True):
+            for rank, document in enumerate(documents[row]):
+                first, last = self.starts[document], self.starts[document + 1]
+                best = 0
+                if last - first > 1:
+                    best = int(np.argmax(self.vectors[first:last].astype(np.float64) @ query))
+                found[row, rank] = self.rows[first + best]
+        return found
+
     def batch(self, k: int) -> int:
         """How many queries should be searched together for k documents each."""
         return max(1, min(QUERIES, RESULTS // min(k, len(self.doc_ids))))
@@ -90,7 +102,7 @@ class Index:
         found = Found(self, queries.astype(np.float64), k)
         for first, last in self._blocks():
             rows = slice(self.starts[first], self.starts[last])
-            block = np.asarray(self.vectors[rows], np.float32)
+            block = self.vectors[rows]
             scores = queries @ block.T  # (queries, rows)
             if rows.stop - rows.start != last - first:  # the best chunk of each document
                 chunks = self.starts[first:last] - rows.start

@@ -13,6 +13,7 @@ import orjson
 from structkit.errors import UserError
 from structkit.jsonl import JSON_NAMES, Lines, Record, not_json
 from structkit.output import Output, write_records
+from structkit.retrieval.hits import Hit
 
 Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
 Row = tuple[str, str, float]
@@ -170,10 +171,11 @@ def canonical(run: Run) -> Run:
     }
 
 
-def run_records(query_id: str, ranked: Iterable[tuple[str, float]]) -> Iterator[Record]:
-    """Run records of one query from its documents and scores, best first."""
-    for rank, (doc_id, score) in enumerate(ranked, 1):
-        yield {"query_id": query_id, "doc_id": doc_id, "score": score, "rank": rank}
+def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
+    """Run records of one query from its hits, best first."""
+    for rank, (doc_id, score, best) in enumerate(ranked, 1):
+        record = {"query_id": query_id, "doc_id": doc_id, "score": score, "rank": rank}
+        yield {**record, "best": best} if best else record
 
 
 def write_run(records: Iterable[Record], path: str = "-", format: str = "jsonl") -> None:

@@ -14,8 +14,9 @@ import time
 import numpy as np
 
 from structkit.retrieval import index as index_module
-from structkit.retrieval.embeddings import Embeddings, largest_norm
+from structkit.retrieval.embeddings import Embeddings
 from structkit.retrieval.index import Index
+from structkit.retrieval.vectors import Rows, largest_norm
 
 
 def unit_vectors(count: int, dimensions: int, seed: int) -> np.ndarray:
@@ -46,7 +47,7 @@ def main() -> None:
     corpus = unit_vectors(args.documents, args.dimensions, 0)
     queries = unit_vectors(args.queries, args.dimensions, 1)
     ids = [f"{number:09}" for number in range(args.documents)]
-    index = Index(Embeddings(ids, corpus, largest_norm(corpus)))
+    index = Index(Embeddings(ids, Rows([corpus]), largest_norm(Rows([corpus]))))
     few = max(1, args.queries // 16)  # the naive loop is slow
     ways = {
         "bound": (args.queries, lambda: product(corpus, queries)),

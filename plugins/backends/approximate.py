@@ -1,0 +1,213 @@
+"""Approximate search over files with faiss: HNSW, IVF, or any factory string."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+import orjson
+
+from structkit.errors import UserError
+from structkit.jsonl import Record, cannot_read
+from structkit.retrieval.embeddings import Embeddings
+from structkit.retrieval.exact import Exact
+from structkit.retrieval.hits import Hit, Recall, SearchOptions, read_corpus, row_record
+from structkit.retrieval.vectors import Rows, Vectors, blocks, unit
+
+BATCH = 256
+SAMPLE = 64  # rows a cluster is trained on, as faiss recommends (39 … 256)
+FILES = ("index", "docid", "ids.txt", "fields.jsonl", "meta.json")
+
+
+class Approximate:
+    """A faiss index; a document of several rows counts with its best one among those found."""
+
+    def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
+        self.index, self.corpus, self.options = index, corpus, options
+        self.dimensions, self.model = corpus.dimensions, corpus.model
+        self.documents = len(set(corpus.doc_ids))
+        if options.parameters:
+            set_parameters(index, options.parameters)
+        self.exact = Exact(corpus, options) if options.recall_sample else None
+        self.recall = Recall(options.recall_sample)
+
+    def batch(self, k: int) -> int:
+        return BATCH
+
+    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
+        if self.options.cosine:
+            queries = unit(queries)
+        k = min(k, self.documents)
+        # as many rows as k documents have on average, and more as long as that is too few
+        rows = k * math.ceil(len(self.corpus.doc_ids) / self.documents)
+        while True:
+            rows = min(rows, len(self.corpus.doc_ids))
+            hits = self._rows(queries, rows, k)
+            if rows == len(self.corpus.doc_ids) or all(len(ranked) == k for ranked in hits):
+                break
+            if rows == k and self.documents == len(self.corpus.doc_ids):
+                break  # one row a document: the index itself finds no more
+            rows *= 2
+        if self.exact and self.recall.left > 0:
+            self.recall.add(hits, self.exact.search(queries[: self.recall.left], k))
+        return hits
+
+    def _rows(self, queries: Vectors, rows: int, k: int) -> list[list[Hit]]:
+        if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
+            self.index.hnsw.efSearch = max(self.index.hnsw.efSearch, rows)
+        scores, numbers = self.index.search(np.ascontiguousarray(queries), rows)
+        return [
+            self._documents(of_query, found, k)
+            for of_query, found in zip(scores.tolist(), numbers.tolist(), strict=True)
+        ]
+
+    def _documents(self, scores: list[float], numbers: list[int], k: int) -> list[Hit]:
+        best: dict[str, tuple[float, int]] = {}
+        for score, row in zip(scores, numbers, strict=True):
+            if row >= 0:
+                best.setdefault(self.corpus.doc_ids[row], (score, row))  # the first is the best
+        ranked = sorted(((score, doc_id, row) for doc_id, (score, row) in best.items()))[::-1]
+        explain = self.options.explain
+        return [
+            Hit(doc_id, score, row_record(self.corpus, row) if explain else None)
+            for score, doc_id, row in ranked[:k]
+        ]
+
+    def close(self) -> None:
+        self.recall.report()
+
+
+def open_corpus(files: Sequence[str], options: SearchOptions) -> Approximate:
+    """The index of a corpus in JSONL or .npy files, built now, or a folder that was saved."""
+    if len(files) == 1 and os.path.isdir(files[0]):
+        return opened(Path(files[0]), options)
+    corpus = read_corpus(files, options)
+    index = built(corpus.vectors, options.index)
+    if options.save_index:
+        save(index, corpus, options, Path(options.save_index))
+    return Approximate(index, corpus, options)
+
+
+def built(vectors: Rows, name: str) -> Any:
+    """A trained and filled faiss index for inner products.
+
+    `hnsw` is HNSW32, `ivf` has about 4 √n clusters; their parameters at search are set so that
+    recall is high (efSearch 128; a 16th of the clusters), and `--parameters` changes them.
+    """
+    rows, dimensions = vectors.shape
+    clusters = max(1, min(int(4 * math.sqrt(rows)), rows // SAMPLE or 1))
+    factory = {"hnsw": "HNSW32", "ivf": f"IVF{clusters},Flat", "flat": "Flat"}.get(name, name)
+    try:
+        index: Any = faiss.index_factory(dimensions, factory, faiss.METRIC_INNER_PRODUCT)
+    except RuntimeError as error:
+        raise UserError(
+            f"--index {name} is no index that faiss knows ({_line(error)})",
+            "flat, hnsw, ivf, or a factory string such as IVF1024,PQ32",
+            status=2,
+        ) from None
+    if name == "hnsw":
+        index.hnsw.efConstruction, index.hnsw.efSearch = 200, 128
+    try:
+        if not index.is_trained:
+            index.train(sample(vectors, SAMPLE * max(clusters, 4096)))
+        for _, block in blocks(vectors):
+            index.add(np.ascontiguousarray(block))
+    except RuntimeError as error:
+        raise UserError(
+            f"faiss cannot build {factory} of {rows:,} rows ({_line(error)})",
+            "use fewer clusters or codes, or --index hnsw",
+        ) from None
+    if name == "ivf":
+        index.nprobe = max(8, clusters // 16)
+    return index
+
+
+def sample(vectors: Rows, most: int) -> Vectors:
+    """At most so many rows, spread evenly."""
+    numbers = np.linspace(0, len(vectors) - 1, min(most, len(vectors))).astype(np.int64)
+    return np.ascontiguousarray(vectors[numbers])
+
+
+def set_parameters(index: Any, parameters: str) -> None:
+    """Set search parameters as faiss names them: `nprobe=16` or `efSearch=256`."""
+    space: Any = faiss.ParameterSpace()
+    try:
+        space.set_index_parameters(index, parameters)
+    except RuntimeError as error:
+        raise UserError(
+            f"--parameters {parameters} do not fit this index ({_line(error)})",
+            "nprobe=16 for ivf, efSearch=256 for hnsw",
+            status=2,
+        ) from None
+
+
+def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: Path) -> None:
+    """Write the folder of an index, whole: `index` and `docid` as Pyserini has them, and more."""
+    if folder.exists():
+        raise UserError(f"{folder} exists", "name a new folder with --save-index, or remove it")
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    partial.mkdir(parents=True)
+    faiss.write_index(index, str(partial / "index"))
+    meta = {
+        "count": len(corpus.ids),
+        "dim": corpus.dimensions,
+        "index": options.index,
+        "similarity": options.similarity,
+        "filters": list(options.filters),
+        "model_sha256": corpus.model,
+    }
+    contents: dict[str, Iterator[bytes]] = {
+        "docid": (f"{name}\n".encode() for name in corpus.doc_ids),
+        "ids.txt": (f"{name}\n".encode() for name in corpus.ids),
+        "fields.jsonl": (orjson.dumps(record) + b"\n" for record in corpus.fields),
+        "meta.json": iter([orjson.dumps(meta, option=orjson.OPT_INDENT_2)]),
+    }
+    for name, lines in contents.items():
+        with (partial / name).open("wb") as handle:
+            handle.writelines(lines)
+    os.replace(partial, folder)
+
+
+def opened(folder: Path, options: SearchOptions) -> Approximate:
+    """A saved index: of structkit, or a faiss folder of Pyserini (`index` and `docid`)."""
+    if options.filters or options.recall_sample or options.save_index:
+        raise UserError(
+            "--filter, --recall-sample and --save-index need the embeddings, not a saved index",
+            "name the .npy or JSONL files as the corpus",
+            status=2,
+        )
+    try:
+        index = faiss.read_index(str(folder / "index"))
+        doc_ids = (folder / "docid").read_text("utf-8").splitlines()
+        ids, fields, meta = doc_ids, list[Record](), {}
+        if (folder / "meta.json").exists():
+            meta = orjson.loads((folder / "meta.json").read_bytes())
+            ids = (folder / "ids.txt").read_text("utf-8").splitlines()
+            lines = (folder / "fields.jsonl").read_bytes().splitlines()
+            fields = [orjson.loads(line) for line in lines]
+    except (OSError, RuntimeError, ValueError) as error:
+        problem = cannot_read(error) if isinstance(error, OSError) else UserError(_line(error))
+        raise problem.at(str(folder)) from None
+    if index.ntotal != len(doc_ids):
+        raise UserError(
+            f"holds {len(doc_ids):,} ids for {index.ntotal:,} vectors", "build the index again"
+        ).at(str(folder))
+    if meta and meta["similarity"] != options.similarity:
+        raise UserError(
+            f"was built for --similarity {meta['similarity']}", "search it with that"
+        ).at(str(folder))
+    nothing = np.lib.stride_tricks.as_strided(
+        np.zeros(1, np.float32), (index.ntotal, index.d), (0, 0)
+    )
+    corpus = Embeddings(doc_ids, Rows([nothing]), 0.0, ids, fields, meta.get("model_sha256"))
+    return Approximate(index, corpus, options)
+
+
+def _line(error: Exception) -> str:
+    """What faiss says, without the place in its source."""
+    return str(error).strip().partition(".cpp:")[2].partition(": ")[2] or str(error).strip()

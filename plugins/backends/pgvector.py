@@ -1,0 +1,293 @@
+"""PostgreSQL with pgvector: embeddings in a table, for corpora that outgrow files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from structkit.errors import UserError
+from structkit.extras import require
+from structkit.jsonl import Record
+from structkit.retrieval.embeddings import Embeddings, read_embeddings
+from structkit.retrieval.hits import Hit, Recall, SearchOptions
+from structkit.retrieval.vectors import Vectors, blocks, unit
+
+BATCH = 100
+MOST = 1000  # rows that pgvector's HNSW gives at most (hnsw.ef_search)
+INDEXED = 2000  # dimensions that an index of pgvector takes at most
+FORMAT = 1
+
+# a row for each table that structkit wrote: what it holds, so that it is not loaded twice
+TABLES = """CREATE TABLE IF NOT EXISTS structkit_tables
+  (name text PRIMARY KEY, format int, content text, rows bigint, documents bigint, dimensions int,
+   similarity text, model text)"""
+
+
+class PgVector:
+    """A table of embeddings; a document of several rows counts with its best one."""
+
+    def __init__(self, connection: Any, table: str, facts: Record, options: SearchOptions) -> None:
+        self.sql = require("psycopg.sql", "pgvector")
+        self.connection, self.options = connection, options
+        self.table = self.sql.Identifier(table)
+        self.dimensions, self.model = facts["dimensions"], facts["model"]
+        self.rows, self.documents = facts["rows"], facts["documents"]
+        self.recall = Recall(options.recall_sample)
+
+    def batch(self, k: int) -> int:
+        return BATCH
+
+    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
+        if self.options.cosine:
+            queries = unit(queries)
+        exact = self.options.index == "flat"
+        hits = self._documents(queries, k, exact=exact)
+        if not exact:
+            # an index looks at a part of the table only: where a filter left too little of it,
+            # all of it is looked at
+            short = [number for number, ranked in enumerate(hits) if len(ranked) < k]
+            if short and (self.options.filters or k < self.documents):
+                again = self._documents(queries[short], k, exact=True)
+                for number, ranked in zip(short, again, strict=True):
+                    hits[number] = ranked
+            if self.recall.left > 0:
+                sample = queries[: self.recall.left]
+                self.recall.add(hits, self._documents(sample, k, exact=True))
+        return hits
+
+    def _documents(self, queries: Vectors, k: int, *, exact: bool) -> list[list[Hit]]:
+        """The k best documents, from as many rows as that takes."""
+        per_document = -(-self.rows // self.documents)
+        rows = k * per_document
+        while True:
+            if not exact and rows > MOST:
+                exact = True
+            hits = self._rows(queries, rows, exact=exact)
+            merged = [best_of_documents(ranked)[:k] for ranked in hits]
+            whole = rows >= self.rows or self.rows == self.documents
+            if whole or all(
+                len(ranked) == k or len(found) < rows
+                for ranked, found in zip(merged, hits, strict=True)
+            ):
+                return merged
+            rows *= 2
+
+    def _rows(self, queries: Vectors, rows: int, *, exact: bool) -> list[list[Hit]]:
+        sql, wanted = self.sql, self.options.wanted()
+        # a value, or an item of a list
+        one = "(fields ->> %s::text = %s OR fields -> %s::text @> %s::jsonb)"
+        condition = sql.SQL(f"WHERE {' AND '.join([one] * len(wanted))}" if wanted else "")
+        query = sql.SQL(
+            "SELECT q.number, hit.id, hit.doc_id, hit.fields, -hit.distance"
+            " FROM unnest(%s::vector[]) WITH ORDINALITY AS q(embedding, number)"
+            " CROSS JOIN LATERAL (SELECT id, doc_id, fields, embedding <#> q.embedding AS distance"
+            " FROM {} {} ORDER BY embedding <#> q.embedding LIMIT %s) AS hit"
+        ).format(self.table, condition)
+        values = [
+            text
+            for name, value in wanted.items()
+            for text in (name, value, name, orjson.dumps([value]).decode())
+        ]
+        texts = [orjson.dumps(row.tolist()).decode() for row in queries]
+        hits: list[list[Hit]] = [[] for _ in texts]
+        with self.connection.transaction(), self.connection.cursor() as cursor:
+            for setting in settings(rows, exact=exact):
+                cursor.execute(setting)
+            for number, row_id, doc_id, fields, score in cursor.execute(
+                query, [texts, *values, rows], prepare=True
+            ):
+                best = {"id": row_id, **(fields or {})} if self.options.explain else None
+                hits[number - 1].append(Hit(doc_id, score, best))
+        return hits
+
+    def close(self) -> None:
+        self.recall.report()
+        self.connection.close()
+
+
+def settings(rows: int, *, exact: bool) -> list[str]:
+    """What a search of so many rows sets for its transaction."""
+    if exact:
+        return ["SET LOCAL enable_indexscan = off", "SET LOCAL enable_bitmapscan = off"]
+    return [
+        f"SET LOCAL hnsw.ef_search = {min(MOST, max(100, rows))}",
+        "SET LOCAL enable_seqscan = off",
+    ]
+
+
+def best_of_documents(hits: list[Hit]) -> list[Hit]:
+    """Each document once, with its best row; equal scores by descending document id.
+
+    >>> [hit[:2] for hit in best_of_documents([Hit("a", 2.0), Hit("b", 2.0), Hit("a", 1.0)])]
+    [('b', 2.0), ('a', 2.0)]
+    """
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        best.setdefault(hit.doc_id, hit)
+    return sorted(best.values(), key=lambda hit: (hit.score, hit.doc_id), reverse=True)
+
+
+def open_corpus(files: Sequence[str], options: SearchOptions) -> PgVector:
+    """The table of a corpus; the files are loaded into it where that was not done before.
+
+    The name of a table that was loaded is a corpus too.
+    """
+    if not options.database_url:
+        raise UserError("--backend pgvector needs --database-url", "postgresql://…", status=2)
+    if options.index not in ("flat", "hnsw") or options.parameters or options.save_index:
+        raise UserError(
+            "--backend pgvector knows --index flat and hnsw, no --parameters, no --save-index",
+            status=2,
+        )
+    options.wanted()
+    psycopg = require("psycopg", "pgvector")
+    try:
+        connection = psycopg.connect(options.database_url, autocommit=True)
+    except psycopg.Error as error:
+        raise UserError(
+            f"the database cannot be reached: {_line(error)}", "check --database-url"
+        ) from None
+    loaded = len(files) == 1 and not os.path.exists(files[0])
+    table = files[0] if loaded else options.table or default_table(files)
+    try:
+        return _opened(connection, table, files, options)
+    except psycopg.Error as error:
+        connection.close()
+        raise UserError(f"the database says: {_line(error)}").at(f"table {table}") from None
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _opened(connection: Any, table: str, files: Sequence[str], options: SearchOptions) -> PgVector:
+    connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    connection.execute(TABLES)
+    facts = _facts(connection, table)
+    if not os.path.exists(files[0]):
+        if facts is None:
+            raise UserError(f"there is no file and no loaded table {table}", "check the name")
+        return PgVector(connection, table, facts, options)
+    corpus = read_embeddings(files, normalize=options.cosine, fields=True)
+    content = content_of(corpus)
+    if facts and facts["content"] != content and not options.reload:
+        raise UserError(
+            f"the table {table} holds another corpus", "--reload replaces it, --table names one"
+        )
+    if facts is None or facts["content"] != content or options.reload:
+        load(connection, table, corpus, content, options)
+        facts = _facts(connection, table)
+        assert facts is not None
+    if options.index == "hnsw":
+        index(connection, table, corpus.dimensions)
+    return PgVector(connection, table, facts, options)
+
+
+def _facts(connection: Any, table: str) -> Record | None:
+    names = ("format", "content", "rows", "documents", "dimensions", "similarity", "model")
+    found = connection.execute(
+        f"SELECT {', '.join(names)} FROM structkit_tables WHERE name = %s", [table]
+    ).fetchone()
+    return dict(zip(names, found, strict=True)) if found else None
+
+
+def load(
+    connection: Any, table: str, corpus: Embeddings, content: str, options: SearchOptions
+) -> None:
+    """Copy the corpus into its table, in one transaction: whole or not at all."""
+    sql = require("psycopg.sql", "pgvector")
+    name = sql.Identifier(table)
+    with connection.transaction(), connection.cursor() as cursor:
+        known = cursor.execute("SELECT 1 FROM structkit_tables WHERE name = %s", [table]).fetchone()
+        exists = cursor.execute("SELECT to_regclass(%s)", [f'"{table}"']).fetchone()[0]
+        if exists and not known:
+            raise UserError(
+                f"the database has a table {table} that structkit did not write",
+                "name another one with --table",
+            )
+        cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name))
+        cursor.execute(
+            sql.SQL(
+                "CREATE TABLE {} (row bigint PRIMARY KEY, id text NOT NULL, doc_id text NOT NULL,"
+                " fields jsonb, embedding vector({}) NOT NULL)"
+            ).format(name, sql.Literal(corpus.dimensions))
+        )
+        copy = sql.SQL("COPY {} (row, id, doc_id, fields, embedding) FROM STDIN (FORMAT BINARY)")
+        with cursor.copy(copy.format(name)) as target:
+            for piece in binary(corpus):
+                target.write(piece)
+        cursor.execute("DELETE FROM structkit_tables WHERE name = %s", [table])
+        cursor.execute(
+            "INSERT INTO structkit_tables VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+            [table, FORMAT, content, len(corpus.ids), len(set(corpus.doc_ids))]
+            + [corpus.dimensions, options.similarity, corpus.model],
+        )
+    connection.execute(sql.SQL("ANALYZE {}").format(name))
+
+
+def index(connection: Any, table: str, dimensions: int) -> None:
+    """Build the HNSW index where it is missing."""
+    if dimensions > INDEXED:
+        raise UserError(
+            f"pgvector indexes at most {INDEXED} dimensions, not {dimensions}",
+            "encode with --dimensions, or search with --index flat",
+        )
+    sql = require("psycopg.sql", "pgvector")
+    connection.execute(
+        sql.SQL(
+            "CREATE INDEX IF NOT EXISTS {} ON {} USING hnsw (embedding vector_ip_ops)"
+            " WITH (m = 16, ef_construction = 100)"
+        ).format(sql.Identifier(f"{table}_hnsw"), sql.Identifier(table))
+    )
+
+
+def binary(corpus: Embeddings) -> Iterator[bytes]:
+    """The corpus as PostgreSQL's binary COPY: header, rows of five fields, trailer.
+
+    A vector is its dimensions and a zero as 16-bit integers, and its numbers, all big-endian.
+    Source: PostgreSQL's documentation of COPY; pgvector's vector_recv.
+    """
+    yield b"PGCOPY\n\xff\r\n\0" + bytes(8)
+    head = corpus.dimensions.to_bytes(2, "big") + bytes(2)
+    for first, block in blocks(corpus.vectors):
+        rows = block.astype(">f4")
+        for row, numbers in enumerate(rows, first):
+            fields = corpus.fields[row] if corpus.fields else {}
+            values = (
+                row.to_bytes(8, "big"),
+                corpus.ids[row].encode(),
+                corpus.doc_ids[row].encode(),
+                b"\1" + orjson.dumps(fields),  # the version of jsonb
+                head + numbers.tobytes(),
+            )
+            sized = (len(value).to_bytes(4, "big") + value for value in values)
+            yield b"\0\5" + b"".join(sized)
+    yield b"\xff\xff"
+
+
+def content_of(corpus: Embeddings) -> str:
+    """The hash of everything that a table holds."""
+    digest = hashlib.sha256(orjson.dumps([corpus.ids, corpus.doc_ids, corpus.model, corpus.fields]))
+    for _, block in blocks(corpus.vectors):
+        digest.update(np.ascontiguousarray(block).tobytes())
+    return digest.hexdigest()
+
+
+def default_table(files: Sequence[str]) -> str:
+    """The name of a table for a file.
+
+    >>> default_table(["runs/Corpus-1.npy"])
+    'structkit_corpus_1'
+    """
+    stem = Path(files[0]).name.partition(".")[0].lower()
+    return "structkit_" + re.sub(r"[^a-z0-9]+", "_", stem)[:40]
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,101 @@
+"""Rows of float vectors: in memory, mapped, several files one behind the other, normalized."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structkit.errors import UserError
+
+Floats = npt.NDArray[np.floating]
+Vectors = npt.NDArray[np.float32]
+Numbers = npt.NDArray[np.int64]
+
+BLOCK = 8192  # rows looked at together
+TOO_LARGE = "normalize the embeddings"
+
+
+class Rows:
+    """The rows of some matrices one behind the other, read as float32 when they are asked for.
+
+    `rows[slice]` and `rows[numbers]` are (n, dimensions). With `normalize` every row has length 1
+    (a row of zeros stays). Matrices may be memory-mapped: only what is asked for is read.
+    """
+
+    def __init__(self, parts: Sequence[Floats], *, normalize: bool = False) -> None:
+        self.parts = list(parts)
+        self.normalize = normalize
+        self.starts = np.cumsum([0, *map(len, self.parts)])  # (parts + 1,)
+        self.shape = (int(self.starts[-1]), int(self.parts[0].shape[1]))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | Numbers) -> Vectors:
+        found = self._slice(rows) if isinstance(rows, slice) else self._numbers(rows)
+        return unit(found) if self.normalize else found
+
+    def _slice(self, rows: slice) -> Vectors:
+        first, last, step = rows.indices(len(self))
+        if step != 1:
+            raise IndexError("steps other than 1 are not needed here")
+        pieces = [
+            part[max(0, first - start) : max(0, last - start)]
+            for start, part in zip(self.starts, self.parts, strict=False)
+            if start < last and start + len(part) > first
+        ]
+        if len(pieces) == 1:
+            return np.asarray(pieces[0], np.float32)
+        return np.concatenate([*pieces, np.empty((0, self.shape[1]))], dtype=np.float32)
+
+    def _numbers(self, rows: Numbers) -> Vectors:
+        if len(self.parts) == 1:
+            return np.asarray(self.parts[0][rows], np.float32)
+        found = np.empty((len(rows), self.shape[1]), np.float32)
+        part_of = np.searchsorted(self.starts, rows, side="right") - 1  # (rows,)
+        for number, part in enumerate(self.parts):
+            here = part_of == number
+            found[here] = part[rows[here] - self.starts[number]]
+        return found
+
+    def taken(self, rows: Numbers) -> Rows:
+        """Some rows as rows of their own, in memory; nothing is copied where all are taken."""
+        if len(rows) == len(self) and (np.diff(rows) == 1).all():
+            return self
+        return Rows([self._numbers(rows)], normalize=self.normalize)
+
+
+def unit(vectors: Any) -> Vectors:
+    """The rows scaled to length 1; a row of zeros stays.
+
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    exact = np.asarray(vectors, np.float64)
+    lengths = np.sqrt(np.einsum("rd,rd->r", exact, exact))[:, None]
+    result: Vectors = (exact / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+    return result
+
+
+def blocks(rows: Rows, size: int = BLOCK) -> Iterator[tuple[int, Vectors]]:
+    """The rows `size` at a time, each block with the number of its first row."""
+    for first in range(0, len(rows), size):
+        yield first, rows[first : first + size]
+
+
+def largest_norm(rows: Rows) -> float:
+    """The largest Euclidean norm of a row; a row with NaN, infinity or an overflow raises."""
+    largest = 0.0
+    for first, block in blocks(rows):
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.einsum("rd,rd->r", block, block)  # (rows,)
+        if not np.isfinite(squares).all():
+            row = first + int(np.argmin(np.isfinite(squares)))
+            raise UserError(
+                f"row {row + 1:,} holds NaN, infinity or a number too large for float32", TOO_LARGE
+            )
+        largest = max(largest, float(squares.max()))
+    return float(np.sqrt(largest))
