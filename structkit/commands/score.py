@@ -145,14 +145,16 @@ def table(records: Sequence[Record], markdown: bool = False) -> str:
 
 
 def _is_end(name: str, record: Record) -> bool:
-    """Whether a field is an end of an interval, which stands in the cell of its measure."""
-    return name.endswith(("_low", "_high")) and name.rpartition("_")[0] in record
+    """Whether a field is an interval's end or a deviation: it stands in the cell of its measure."""
+    return name.endswith(("_low", "_high", "_deviation")) and name.rpartition("_")[0] in record
 
 
 def _cell(record: Record, name: str) -> str:
     value = record.get(name, "")
     if not isinstance(value, float):
         return str(value)
+    if f"{name}_deviation" in record:
+        return f"{value:.3f} ± {record[f'{name}_deviation']:.3f}"
     if f"{name}_low" not in record:
         return f"{value:.3f}"
     return f"{value:.3f} [{record[f'{name}_low']:.3f}, {record[f'{name}_high']:.3f}]"
