@@ -1,0 +1,188 @@
+"""Search in a real PostgreSQL with pgvector, started in a temporary folder: the same run as files.
+
+pgserver is the PyPI package that carries both.
+"""
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pgserver
+import psycopg
+import pytest
+
+from structkit.commands.search import search
+from structkit.errors import UserError
+from structkit.jsonl import Record, Records
+from structkit.retrieval.hits import SearchOptions
+
+K = 4
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    logging.getLogger("pgserver").setLevel(logging.WARNING)
+    server = pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> str:
+    """100 documents of three chunks each; the last quarter of them in Go."""
+    vectors = np.random.default_rng(0).normal(size=(300, 8)).round(3)
+    rows = [
+        {
+            "id": f"c{number}",
+            "doc_id": f"d{number // 3}",
+            "language": "go" if number >= 225 else "python",
+            "tags": ["all", f"t{number % 2}"],
+            "year": 2000 + number % 5,
+            "embedding": row.tolist(),
+        }
+        for number, row in enumerate(vectors)
+    ]
+    return write(tmp_path / "corpus.jsonl", rows)
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> str:
+    vectors = np.random.default_rng(1).normal(size=(130, 8))
+    rows = [{"id": f"q{n}", "embedding": row.tolist()} for n, row in enumerate(vectors)]
+    return write(tmp_path / "queries.jsonl", rows)
+
+
+def write(path: Path, records: list[Record]) -> str:
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return str(path)
+
+
+def in_files(corpus: str, queries: str, **options: object) -> list[Record]:
+    given = SearchOptions(**options)  # type: ignore[arg-type]
+    return list(search([corpus], Records.read([queries]), k=K, options=given))
+
+
+def in_table(corpus: str, queries: str, url: str, table: str, **options: object) -> list[Record]:
+    given = SearchOptions(database_url=url, table=table, **options)  # type: ignore[arg-type]
+    records = Records.read([queries])
+    return list(search([corpus], records, k=K, backend="pgvector", options=given))
+
+
+def assert_equal(expected: list[Record], result: list[Record]) -> None:
+    names = ("query_id", "doc_id", "rank", "best")
+    assert [[record.get(name) for name in names] for record in expected] == [
+        [record.get(name) for name in names] for record in result
+    ]
+    np.testing.assert_allclose(
+        [record["score"] for record in expected],
+        [record["score"] for record in result],
+        rtol=1e-5,
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"explain": True},
+        {"similarity": "cosine"},
+        {"filters": ("language=go",)},
+        {"filters": ("tags=t1", "year=2003"), "explain": True},
+    ],
+    ids=str,
+)
+def test_an_exact_scan_gives_the_run_of_files(
+    corpus: str, queries: str, url: str, options: dict[str, object]
+) -> None:
+    expected = in_files(corpus, queries, **options)
+    assert 130 * K == len(expected)
+    table = f"exact_{options.get('similarity', 'dot')}"
+    assert_equal(expected, in_table(corpus, queries, url, table, **options))
+
+
+def test_hnsw_finds_nearly_all_and_says_so(
+    corpus: str, queries: str, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = in_table(corpus, queries, url, "hnsw", index="hnsw", recall_sample=120)
+    expected = {(record["query_id"], record["doc_id"]) for record in in_files(corpus, queries)}
+    found = {(record["query_id"], record["doc_id"]) for record in result}
+    assert len(expected & found) / len(expected) > 0.95
+    told = capsys.readouterr().err.split()
+    assert ["structkit:", "recall@4"] == told[:2]
+    assert 0.95 < float(told[2]) <= 1
+    assert ["120", "queries"] == told[-2:]
+
+
+def test_a_filter_that_leaves_few_rows_does_not_leave_few_hits(
+    corpus: str, queries: str, url: str
+) -> None:
+    options = {
+        "filters": ("language=go", "year=2001")
+    }  # 15 of 300 rows: the index alone misses some
+    expected = in_files(corpus, queries, **options)
+    result = in_table(corpus, queries, url, "few", index="hnsw", **options)
+    assert_equal(expected, result)
+
+
+def test_a_corpus_is_loaded_once_and_its_table_is_a_corpus(
+    corpus: str, queries: str, url: str, tmp_path: Path
+) -> None:
+    expected = in_table(corpus, queries, url, "once")
+    with psycopg.connect(url) as connection:
+        before = connection.execute("SELECT min(xmin::text) FROM once").fetchone()
+        assert [(300, 100)] == connection.execute(
+            "SELECT rows, documents FROM structkit_tables WHERE name = 'once'"
+        ).fetchall()
+    assert expected == in_table(corpus, queries, url, "once")
+    assert expected == in_table("once", queries, url, "")
+    with psycopg.connect(url) as connection:
+        assert before == connection.execute("SELECT min(xmin::text) FROM once").fetchone()
+    other = write(tmp_path / "other.jsonl", [{"id": "only", "embedding": [1.0] * 8}])
+    with pytest.raises(UserError, match="the table once holds another corpus; --reload replaces"):
+        in_table(other, queries, url, "once")
+    assert expected == in_table("once", queries, url, "")
+    reloaded = in_table(other, queries, url, "once", reload=True)
+    assert {"only"} == {record["doc_id"] for record in reloaded}
+
+
+def test_hostile_names_are_only_names(corpus: str, queries: str, url: str) -> None:
+    name = 'x"; DROP TABLE structkit_tables; --'
+    expected = in_files(corpus, queries)
+    assert_equal(expected, in_table(corpus, queries, url, name))
+    hostile = "language='; DROP TABLE structkit_tables; --"
+    assert [] == in_table(corpus, queries, url, name, filters=(hostile,))
+    assert_equal(expected, in_table(corpus, queries, url, name))
+
+
+def test_a_table_of_somebody_else_stays(corpus: str, queries: str, url: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE theirs (content text)")
+    with pytest.raises(UserError, match="has a table theirs that structkit did not write"):
+        in_table(corpus, queries, url, "theirs", reload=True)
+    with psycopg.connect(url) as connection:
+        assert [] == connection.execute("SELECT * FROM theirs").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"database_url": None}, "--backend pgvector needs --database-url"),
+        ({"database_url": "postgresql://127.0.0.1:1/x"}, "the database cannot be reached: "),
+        ({"index": "ivf"}, "knows --index flat and hnsw"),
+    ],
+    ids=str,
+)
+def test_wrong_usage(
+    corpus: str, queries: str, url: str, options: dict[str, object], problem: str
+) -> None:
+    given = SearchOptions(**{"database_url": url, **options})  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=problem):
+        list(search([corpus], Records.read([queries]), backend="pgvector", options=given))
+
+
+def test_a_missing_corpus(queries: str, url: str) -> None:
+    with pytest.raises(UserError, match="there is no file and no loaded table nowhere"):
+        in_table("nowhere", queries, url, "")
