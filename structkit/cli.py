@@ -6,7 +6,6 @@ import errno
 import os
 import signal
 import sys
-from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any, NoReturn
 
@@ -14,6 +13,28 @@ import typer
 
 from structkit.errors import UserError
 from structkit.flags import MethodGroup
+from structkit.options import (
+    Dtype,
+    Files,
+    FuseMethod,
+    OnError,
+    OnErrorFlag,
+    OutputFile,
+    Profile,
+    Quiet,
+    RejectsFile,
+    RunFormat,
+    RunFormatFlag,
+    SearchMethod,
+    Seed,
+    ShardFlag,
+    Side,
+    Similarity,
+    Strategy,
+    Tagger,
+    Task,
+    Workers,
+)
 
 app = typer.Typer(
     help="Mask, parse, train, encode and search structured text, from JSONL to JSONL.",
@@ -23,106 +44,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class OnError(StrEnum):
-    """What to do with a record that cannot be used."""
-
-    fail = "fail"
-    skip = "skip"
-
-
-class Side(StrEnum):
-    """What a text is to the model."""
-
-    query = "query"
-    document = "document"
-
-
-class Dtype(StrEnum):
-    """Precision of a computation."""
-
-    fp32 = "fp32"
-    bf16 = "bf16"
-
-
-class SearchMethod(StrEnum):
-    """How documents are found."""
-
-    dense = "dense"
-    bm25 = "bm25"
-
-
-class Similarity(StrEnum):
-    """What is compared."""
-
-    dot = "dot"
-    cosine = "cosine"
-
-
-class FuseMethod(StrEnum):
-    """How runs become one."""
-
-    rrf = "rrf"
-    weighted = "weighted"
-
-
-class RunFormat(StrEnum):
-    """How a run is written."""
-
-    jsonl = "jsonl"
-    trec = "trec"
-
-
-class Task(StrEnum):
-    """What embeddings are scored on."""
-
-    similarity = "similarity"
-    classification = "classification"
-    space = "space"
-
-
-class Strategy(StrEnum):
-    """What to mask."""
-
-    entity = "entity"
-    span = "span"
-
-
-class Profile(StrEnum):
-    """Whose rules for entities."""
-
-    paper = "paper"
-    official = "official"
-
-
-class Tagger(StrEnum):
-    """What tells nouns from other words."""
-
-    rules = "rules"
-    nltk = "nltk"
-
-
-Files = Annotated[
-    list[str] | None, typer.Argument(help="JSONL files, .gz too; stdin when none or -.")
-]
-OutputFile = Annotated[
-    str, typer.Option("--output", "-o", help="File to write, .gz too; - is stdout.")
-]
-OnErrorFlag = Annotated[OnError, typer.Option("--on-error", help="Stop, or leave the record out.")]
-RejectsFile = Annotated[
-    str | None, typer.Option("--rejects", help="With --on-error skip: file for what is left out.")
-]
-Seed = Annotated[int, typer.Option(help="All randomness is keyed by it and the record's id.")]
-ShardFlag = Annotated[
-    str | None,
-    typer.Option("--shard", metavar="I/N", help="Keep every N-th line, from the I-th."),
-]
-Workers = Annotated[int, typer.Option(min=1, help="Processes; the output stays the same.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
-
-
-RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six columns.")]
 
 
 def stream(options: dict[str, Any]) -> Any:

@@ -1,0 +1,108 @@
+"""What several commands offer on the command line: choices, and flags with their help."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class OnError(StrEnum):
+    """What to do with a record that cannot be used."""
+
+    fail = "fail"
+    skip = "skip"
+
+
+class Side(StrEnum):
+    """What a text is to the model."""
+
+    query = "query"
+    document = "document"
+
+
+class Dtype(StrEnum):
+    """Precision of a computation."""
+
+    fp32 = "fp32"
+    bf16 = "bf16"
+
+
+class SearchMethod(StrEnum):
+    """How documents are found."""
+
+    dense = "dense"
+    bm25 = "bm25"
+
+
+class Similarity(StrEnum):
+    """What is compared."""
+
+    dot = "dot"
+    cosine = "cosine"
+
+
+class FuseMethod(StrEnum):
+    """How runs become one."""
+
+    rrf = "rrf"
+    weighted = "weighted"
+
+
+class RunFormat(StrEnum):
+    """How a run is written."""
+
+    jsonl = "jsonl"
+    trec = "trec"
+
+
+class Task(StrEnum):
+    """What embeddings are scored on."""
+
+    similarity = "similarity"
+    classification = "classification"
+    space = "space"
+
+
+class Strategy(StrEnum):
+    """What to mask."""
+
+    entity = "entity"
+    span = "span"
+
+
+class Profile(StrEnum):
+    """Whose rules for entities."""
+
+    paper = "paper"
+    official = "official"
+
+
+class Tagger(StrEnum):
+    """What tells nouns from other words."""
+
+    rules = "rules"
+    nltk = "nltk"
+
+
+Files = Annotated[
+    list[str] | None, typer.Argument(help="JSONL files, .gz too; stdin when none or -.")
+]
+OutputFile = Annotated[
+    str, typer.Option("--output", "-o", help="File to write, .gz too; - is stdout.")
+]
+OnErrorFlag = Annotated[OnError, typer.Option("--on-error", help="Stop, or leave the record out.")]
+RejectsFile = Annotated[
+    str | None, typer.Option("--rejects", help="With --on-error skip: file for what is left out.")
+]
+Seed = Annotated[int, typer.Option(help="All randomness is keyed by it and the record's id.")]
+ShardFlag = Annotated[
+    str | None,
+    typer.Option("--shard", metavar="I/N", help="Keep every N-th line, from the I-th."),
+]
+Workers = Annotated[int, typer.Option(min=1, help="Processes; the output stays the same.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
+
+
+RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six columns.")]
