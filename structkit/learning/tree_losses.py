@@ -1,0 +1,209 @@
+"""The objectives of StrAE: contrastive over all nodes, cross-entropy over the vocabulary.
+
+Both are one autograd function each: scores exist in blocks of rows only, and the gradients are
+computed beside the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+BLOCK = 1 << 19  # scores in a block: it stays in the cache
+KEPT = 256 << 20  # bytes of exponentials kept between two sweeps; beyond it they are recomputed
+SHORT = 1e-8  # shorter vectors are not scaled up to length 1
+STEEP = 40.0  # the exponential of a score that is smaller than this needs no care
+
+
+def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None = None) -> Tensor:
+    """The mean over nodes of -log softmax of a node's own score, over its row and its column.
+
+    `up` and `down` are (nodes, E); scores are cosines times `scale`, 1 / temperature. Nodes with
+    equal numbers in `same` (nodes,) are no negatives of each other. Source: StrAE, eq. 2.
+
+    >>> eye = torch.eye(2)
+    >>> round(contrastive_loss(eye, eye, 1.0).item(), 6)  # log(1 + exp(-1)), both ways
+    0.313262
+    """
+    loss: Tensor = _Contrastive.apply(unit(up), unit(down), scale, same)  # type: ignore[no-untyped-call]
+    return loss
+
+
+def unit(vectors: Tensor) -> Tensor:
+    """Vectors (n, E) scaled to length 1; zeros stay zeros."""
+    lengths: Tensor = vectors.norm(dim=1, keepdim=True)  # type: ignore[no-untyped-call]
+    return vectors / lengths.clamp(min=SHORT)
+
+
+class _Contrastive(torch.autograd.Function):
+    """Two sweeps over blocks of rows: the sums of rows and columns, then the gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, up: Tensor, down: Tensor, scale: float, same: Tensor | None) -> Tensor:
+        scores = _Scores(up, down, scale, same, keep=any(ctx.needs_input_grad))
+        rows, columns = scores.log_sums()  # (nodes,) each
+        own = (up * down).sum(1) * scale  # (nodes,)
+        if any(ctx.needs_input_grad):
+            ctx.save_for_backward(*scores.gradients(rows, columns))
+        return (rows + columns - 2 * own).sum() / (2 * len(up))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        up, down = ctx.saved_tensors
+        return up * gradient, down * gradient, None, None
+
+
+class _Scores:
+    """scale · up · downᵀ in blocks of rows, and the softmax of its rows and columns.
+
+    No score is greater than the scale. Up to STEEP exp(score) neither overflows nor vanishes: no
+    maximum is subtracted, and one exponential serves its row and its column.
+    """
+
+    def __init__(
+        self, up: Tensor, down: Tensor, scale: float, same: Tensor | None, *, keep: bool
+    ) -> None:
+        self.up, self.down, self.scale, self.same = up, down, scale, same
+        self.steep = scale > STEEP
+        self.columns = (down * scale).T  # (E, nodes)
+        nodes = len(up)
+        step = max(16, BLOCK // nodes)
+        self.blocks = [slice(first, min(first + step, nodes)) for first in range(0, nodes, step)]
+        self.keep = keep and not self.steep and nodes * nodes * up.element_size() <= KEPT
+        self.kept: list[Tensor] = []
+
+    def block(self, rows: slice) -> Tensor:
+        """The scores of some rows, or up to STEEP their exponentials, (rows, nodes)."""
+        scores = self.up[rows] @ self.columns
+        if not self.steep:
+            scores.exp_()
+        if self.same is not None:
+            excluded = self.same[rows, None] == self.same  # (rows, nodes)
+            own = torch.arange(rows.start, rows.stop, device=scores.device)
+            excluded[own - rows.start, own] = False
+            scores.masked_fill_(excluded, float("-inf") if self.steep else 0.0)
+        return scores
+
+    def log_sums(self) -> tuple[Tensor, Tensor]:
+        """The logarithms of the sums of exponentials, along rows and along columns, (nodes,)."""
+        rows, columns = torch.empty_like(self.up[:, 0]), torch.zeros_like(self.up[:, 0])
+        if self.steep:
+            columns.fill_(float("-inf"))
+        for part in self.blocks:
+            block = self.block(part)
+            if self.steep:
+                rows[part] = block.logsumexp(1)
+                columns = torch.logaddexp(columns, block.logsumexp(0))
+                continue
+            torch.sum(block, 1, out=rows[part])
+            columns += block.sum(0)
+            if self.keep:
+                self.kept.append(block)
+        return (rows, columns) if self.steep else (rows.log(), columns.log())
+
+    def gradients(self, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the loss with respect to `up` and `down`, (nodes, E) each."""
+        share = self.scale / (2 * len(self.up))
+        up, down = torch.empty_like(self.up), self.up * (-2 * share)
+        by_row, by_column = share * (-rows).exp()[:, None], share * (-columns).exp()
+        for number, part in enumerate(self.blocks):
+            if self.steep:
+                scores = self.block(part)
+                weights = (scores - rows[part, None]).exp_().add_((scores - columns).exp_())
+                weights *= share
+            else:
+                weights = self.kept[number] if self.kept else self.block(part)
+                weights *= by_row[part] + by_column  # (rows, nodes)
+            torch.mm(weights, self.down, out=up[part])
+            down.addmm_(weights.T, self.up[part])
+            if self.kept:
+                self.kept[number] = weights[:0]  # memory goes as it is used up
+        return up.sub_(self.down, alpha=2 * share), down
+
+
+def vocabulary_loss(
+    vectors: Tensor, table: Tensor, bias: Tensor | None, targets: Tensor, weights: Tensor
+) -> Tensor:
+    """The weighted sum of -log softmax of each target among all words: cross-entropy.
+
+    `vectors` is (tokens, E), `table` (words, E), `bias` (words,), the others (tokens,). Source:
+    StrAE, eq. 1, with weights 1 / (sentences · length of the sentence).
+
+    >>> vectors, table = torch.tensor([[1.0, 0.0]]), torch.eye(2)
+    >>> one = torch.ones(1)
+    >>> round(vocabulary_loss(vectors, table, None, torch.tensor([0]), one).item(), 6)
+    0.313262
+    """
+    loss: Tensor = _CrossEntropy.apply(vectors, table, bias, targets, weights)  # type: ignore[no-untyped-call]
+    return loss
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """One sweep over blocks of tokens: scores, softmax, loss and gradients."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        vectors: Tensor,
+        table: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        weights: Tensor,
+    ) -> Tensor:
+        wanted = any(ctx.needs_input_grad)
+        total = torch.zeros((), dtype=vectors.dtype, device=vectors.device)
+        to_vectors = torch.empty_like(vectors)
+        to_table = torch.zeros_like(table)
+        to_bias = None if bias is None else torch.zeros_like(bias)
+        bound = _bound(vectors, table, bias)
+        for part in _parts(len(vectors), len(table)):
+            block = vectors[part] @ table.T  # (rows, words)
+            if bias is not None:
+                block += bias
+            own = block.gather(1, targets[part, None])[:, 0]  # (rows,)
+            if bound > STEEP:  # else no exponential overflows or vanishes
+                highest = block.amax(1, keepdim=True)
+                block -= highest
+                own = own - highest[:, 0]
+            sums = block.exp_().sum(1)  # (rows,)
+            total += (weights[part] * (sums.log() - own)).sum()
+            if not wanted:
+                continue
+            block *= (weights[part] / sums)[:, None]
+            block.scatter_add_(1, targets[part, None], -weights[part, None])
+            torch.mm(block, table, out=to_vectors[part])
+            to_table.addmm_(block.T, vectors[part])
+            if to_bias is not None:
+                to_bias += block.sum(0)
+        if wanted:
+            ctx.save_for_backward(to_vectors, to_table, to_bias)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        vectors, table, bias = ctx.saved_tensors
+        return (
+            vectors * gradient,
+            table * gradient,
+            None if bias is None else bias * gradient,
+            None,
+            None,
+        )
+
+
+def _bound(vectors: Tensor, table: Tensor, bias: Tensor | None) -> float:
+    """No score of the vocabulary is farther from 0 than this."""
+    longest = vectors.norm(dim=1).max() * table.norm(dim=1).max()
+    return float(longest if bias is None else longest + bias.abs().max())
+
+
+def _parts(rows: int, words: int) -> Iterator[slice]:
+    step = max(16, 8 * BLOCK // words)
+    for first in range(0, rows, step):
+        yield slice(first, min(first + step, rows))
