@@ -17,6 +17,7 @@ from structkit.options import (
     Dtype,
     Files,
     FuseMethod,
+    Hide,
     OnError,
     OnErrorFlag,
     OutputFile,
@@ -30,6 +31,7 @@ from structkit.options import (
     ShardFlag,
     Side,
     Similarity,
+    Source,
     Strategy,
     Tagger,
     Task,
@@ -129,6 +131,58 @@ def mask_entities(
     masking = Masking.of(flags)
     with statistics(show=stats) as tally:
         stream(flags).run(partial(command, masking=masking), tally=tally, label="mask-entities")
+
+
+@app.command("html-variants", short_help="Tagged, untagged and masked variants of HTML.")
+def html_variants(
+    files: Files = None,
+    mask_ratio: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Share of elements to mask; one at least.")
+    ] = 0.1,
+    mask: Annotated[
+        Hide,
+        typer.Option(help="Remove the tags of an element (SEAL's paper), or its content as well."),
+    ] = Hide.tag,
+    tags: Annotated[
+        str,
+        typer.Option(
+            metavar="TAG,…",
+            help="Tags to keep; may name sets: structure (headings, paragraphs, lists, tables, "
+            "sections), phrases (a, em, span …), all.",
+        ),
+    ] = "structure",
+    keep_attributes: Annotated[
+        bool, typer.Option("--keep-attributes", help="Keep the attributes of these tags.")
+    ] = False,
+    field: Annotated[
+        str | None,
+        typer.Option(
+            help="Field with the document; default: `html`, `content` or `positive`, behind "
+            "`markdown` or `text` for these."
+        ),
+    ] = None,
+    source: Annotated[
+        Source, typer.Option("--from", help="What the documents are written in.")
+    ] = Source.html,
+    seed: Seed = 0,
+    shard: ShardFlag = None,
+    workers: Workers = 1,
+    on_error: OnErrorFlag = OnError.fail,
+    rejects: RejectsFile = None,
+    output: OutputFile = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Make variants of HTML documents: adds `tagged`, `untagged`, `masked`.
+
+    A record with `negatives` also gets `negatives_tagged`, `negatives_untagged` and
+    `negatives_masked`.
+    """
+    flags = locals()
+    from structkit.commands.html_variants import Variation
+    from structkit.commands.html_variants import html_variants as command
+
+    variation = Variation.of(flags)
+    stream(flags).run(partial(command, variation=variation), label="html-variants")
 
 
 @app.command(short_help="Make training examples of records or judgements.")
@@ -472,6 +526,17 @@ def score(
     per_query: Annotated[
         bool, typer.Option("--per-query", help="One record for each run and query.")
     ] = False,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RUN", help="Paired tests of every run against this one."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="One record for each value of this field.")
+    ] = None,
+    by_records: Annotated[
+        list[str] | None,
+        typer.Option(help="With --by: file with the field, for queries or for documents."),
+    ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="A table for a README.")] = False,
     seed: Seed = 0,
     output: OutputFile = "-",
@@ -498,6 +563,9 @@ def score(
         per_query=per_query,
         queries=queries or (),
         gains=gains,
+        compare_with=compare or (),
+        by=by,
+        by_records=by_records or (),
         seed=seed,
     )
     write(found, output, markdown=markdown)

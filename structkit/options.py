@@ -79,6 +79,21 @@ class Profile(StrEnum):
     official = "official"
 
 
+class Hide(StrEnum):
+    """What of an element is removed."""
+
+    tag = "tag"
+    content = "content"
+
+
+class Source(StrEnum):
+    """What documents are written in."""
+
+    html = "html"
+    markdown = "markdown"
+    text = "text"
+
+
 class Tagger(StrEnum):
     """What tells nouns from other words."""
 

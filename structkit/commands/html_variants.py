@@ -1,0 +1,117 @@
+"""Tagged, untagged and masked variants of HTML documents, and of their negatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from structkit.errors import UserError
+from structkit.jsonl import JSON_NAMES, Record, text_field
+from structkit.seeds import random_for
+from structkit.structure.html import Document, Reader
+from structkit.structure.markdown import CONVERTERS
+from structkit.structure.tags import kept
+
+FIELDS = {
+    "html": ("html", "content", "positive"),
+    "markdown": ("markdown", "text", "content", "positive"),
+    "text": ("text", "content", "positive"),
+}
+
+
+@dataclass(frozen=True)
+class Variation:
+    """How variants are made: the flags of the command, checked before any record is read."""
+
+    mask_ratio: float = 0.1
+    mask: str = "tag"
+    tags: str = "structure"
+    keep_attributes: bool = False
+    field: str | None = None
+    source: str = "html"
+    seed: int = 0
+
+    @classmethod
+    def of(cls, flags: dict[str, Any]) -> Variation:
+        """The flags of this class among others."""
+        return cls(**{field.name: flags[field.name] for field in fields(cls)})
+
+    def __post_init__(self) -> None:
+        kept(self.tags)
+
+    def masked(self, document: Document, *key: str | int) -> str:
+        """The document with a share of its elements masked, drawn by the seed and a key."""
+        rng = random_for(self.seed, *key)
+        return document.masked(self.mask_ratio, rng, content=self.mask == "content")
+
+
+def html_variants(
+    records: Iterable[Record], variation: Variation | None = None
+) -> Iterator[Record]:
+    """Add `tagged`, `untagged` and `masked` to every record, and the same of its `negatives`.
+
+    A document without text, or without an element, raises. Source: SEAL, sections 3.1 to 3.3.
+
+    >>> records = [{"id": "1", "html": "<h1 class=x>Tea</h1><p>is <b>hot</b>"}]
+    >>> found = next(html_variants(records, Variation(mask_ratio=0.5)))
+    >>> found["tagged"], found["untagged"], found["masked"]
+    ('<h1>Tea</h1><p>is hot</p>', 'Tea is hot', '<h1>Tea</h1>is hot')
+    """
+    variation = variation or Variation()
+    reader = Reader(kept(variation.tags), attributes=variation.keep_attributes)
+    convert = CONVERTERS[variation.source]
+    for record in records:
+        id = record["id"]
+        document = _document(reader, convert(_text(record, variation)))
+        if not document.elements:
+            raise UserError(
+                "the document holds no element to mask",
+                "leave the record out, or keep more --tags",
+            )
+        variants = {
+            "tagged": document.tagged,
+            "untagged": document.text,
+            "masked": variation.masked(document, id, "element"),
+        }
+        if "negatives" in record:
+            negatives = [_document(reader, convert(text)) for text in _negatives(record)]
+            variants |= {
+                "negatives_tagged": [negative.tagged for negative in negatives],
+                "negatives_untagged": [negative.text for negative in negatives],
+                "negatives_masked": [
+                    variation.masked(negative, id, "negative", position)
+                    for position, negative in enumerate(negatives)
+                ],
+            }
+        yield {**record, **variants}
+
+
+def _document(reader: Reader, html: str) -> Document:
+    document = reader.read(html)
+    if not document.text:
+        raise UserError("the document holds no text", "leave the record out")
+    return document
+
+
+def _text(record: Record, variation: Variation) -> str:
+    known = FIELDS[variation.source]
+    field = variation.field or next((each for each in known if each in record), known[0])
+    return text_field(record, field)
+
+
+def _negatives(record: Record) -> list[str]:
+    negatives = record["negatives"]
+    if type(negatives) is not list:
+        kind = type(negatives).__name__
+        raise UserError(
+            f'field "negatives" is a JSON {JSON_NAMES.get(kind, kind)}, not an array of strings'
+        )
+    for position, negative in enumerate(negatives):
+        if type(negative) is not str:
+            kind = type(negative).__name__
+            raise UserError(
+                f'field "negatives" holds a JSON {JSON_NAMES.get(kind, kind)} '
+                f"(at {position}), not strings alone"
+            )
+    return negatives

@@ -1,0 +1,78 @@
+"""What the tags of HTML are: which separate words, which hide their text, which are structure."""
+
+from __future__ import annotations
+
+from structkit.errors import UserError
+
+# what a browser starts on a line or in a cell of its own (HTML standard, section 15.3), and what it
+# draws as a box within a line: words at the two sides are not one word
+SEPARATORS = frozenset(
+    (
+        "address article aside audio blockquote body br button canvas caption center col colgroup "
+        "dd details dialog dir div dl dt embed fieldset figcaption figure footer foreignobject "
+        "form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe img input isindex "
+        "legend li listing main map marquee menu meter mtable mtd mtr nav object ol optgroup "
+        "option p plaintext pre progress search section select summary svg table tbody td text "
+        "textarea tfoot th thead title tr ul video xmp"
+    ).split()
+)
+
+# what no browser that runs scripts shows as text
+SILENT = frozenset(
+    (
+        "annotation annotation-xml audio canvas datalist defs desc iframe metadata noembed "
+        "noframes noscript script style symbol template video"
+    ).split()
+)
+
+VOID = frozenset(
+    (
+        "area base basefont bgsound br col embed frame hr img input isindex keygen link meta param "
+        "source track wbr"
+    ).split()
+)
+
+# their content is no markup, or every document has them anyway
+NEVER = SILENT | VOID | frozenset("body frameset head html plaintext svg xmp".split())
+
+HEADINGS = "h1 h2 h3 h4 h5 h6"
+TABLES = "caption table tbody td tfoot th thead tr"
+LISTS = "dd dl dt li ol ul"
+SECTIONS = "article aside footer header hgroup main nav section"
+GROUPS = "address blockquote details div figcaption figure p pre summary title"
+STRUCTURE = tuple(sorted(f"{HEADINGS} {TABLES} {LISTS} {SECTIONS} {GROUPS}".split()))
+
+PHRASES = (
+    "a abbr b big cite code data del dfn em font i ins kbd mark q s samp small span strike strong "
+    "sub sup time tt u var"
+)
+FORMS = "button fieldset form label legend meter optgroup option output progress select textarea"
+OTHERS = "bdi bdo center dialog dir map math menu object rb rp rt rtc ruby search"
+SETS = {
+    "structure": STRUCTURE,
+    "phrases": tuple(PHRASES.split()),
+    "all": tuple(sorted({*STRUCTURE, *PHRASES.split(), *FORMS.split(), *OTHERS.split()})),
+}
+
+
+def kept(names: str) -> tuple[str, ...]:
+    """The tags that a list names, which may also name sets: `structure`, `phrases`, `all`.
+
+    >>> kept("h1, P")
+    ('h1', 'p')
+    >>> "strong" in kept("structure phrases")
+    True
+    """
+    found: set[str] = set()
+    for name in names.lower().replace(",", " ").split():
+        found.update(SETS.get(name, (name,)))
+    for name in sorted(found):
+        if name in NEVER or not name[0].isalpha() or not name.replace("-", "").isalnum():
+            raise UserError(
+                f"--tags: {name!r} is no tag to keep",
+                f"a tag that encloses text, or a set: {', '.join(SETS)}",
+                status=2,
+            )
+    if not found:
+        raise UserError("--tags names no tag", f"for example {', '.join(SETS)}", status=2)
+    return tuple(sorted(found))
