@@ -213,7 +213,7 @@ def test_a_bad_line_of_qrels_is_refused(tmp_path: Path, text: str, problem: str)
 def test_empty_and_missing_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty"
     path.write_text("\n")
-    with pytest.raises(UserError, match="empty:1: holds no results"):
+    with pytest.raises(UserError, match="empty: holds no results"):
         read_run(str(path))
     with pytest.raises(UserError, match="empty:1: holds no judgements"):
         read_qrels(str(path))

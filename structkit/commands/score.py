@@ -9,7 +9,9 @@ from pathlib import Path
 from structkit.errors import UserError
 from structkit.jsonl import Record, Records, shown
 from structkit.output import Output, write_records
+from structkit.retrieval.comparison import compare
 from structkit.retrieval.gains import parse_gains
+from structkit.retrieval.groups import NONE, Values, grouped, order, read_values
 from structkit.retrieval.measures import DEFAULT, Evaluation, evaluate, measure
 from structkit.retrieval.qrels import Qrels, read_qrels
 from structkit.retrieval.runs import Run, read_run
@@ -23,6 +25,9 @@ def score(
     per_query: bool = False,
     queries: Sequence[str] = (),
     gains: str | None = None,
+    compare_with: Sequence[str] = (),
+    by: str | None = None,
+    by_records: Sequence[str] = (),
     seed: int = 0,
 ) -> Iterator[Record]:
     """One record for each run: measures averaged over all judged queries, with 95 % intervals.
@@ -34,23 +39,46 @@ def score(
     with its own id, as in code search; then the judged queries are the run's, or those of the
     records in the files `queries`. `gains`, a preset or `LABEL=VALUE,…`, says what the qrels'
     labels are worth to nDCG; to the other measures a document with a gain above 0 is relevant.
+    With `compare_with`: one record for each run, each of these runs and each measure, with paired
+    tests. With `by`: one record for each run and value of that field, which the files `by_records`
+    have for queries or for the documents that answer them.
     """
     names = list(dict.fromkeys(measures))
     for name in names:
         measure(name)  # an unknown one is refused before anything is read
     if gains is not None and qrels == "self":
         raise UserError("--gains and --qrels self exclude each other", "leave one out", status=2)
+    if bool(by) != bool(by_records) or per_query + bool(by) + bool(compare_with) > 1:
+        raise UserError(
+            "--by FIELD goes with --by-records FILE, and not with --per-query or --compare",
+            status=2,
+        )
     judgements = None if qrels == "self" and not queries else _qrels(qrels, queries, gains)
+    others = {name: _evaluated(path, judgements, names) for name, path in _named(compare_with)}
+    values = read_values(by_records, by) if by else {}
     for run_name, path in runs.items():
-        run = read_run(path)
-        try:
-            found = evaluate(run, own(run) if judgements is None else judgements, names)
-        except UserError as error:
-            raise error.at(shown(path)) from None
+        found = _evaluated(path, judgements, names)
         if per_query:
             yield from _per_query(run_name, found)
+        elif by:
+            yield from _by_group(run_name, found, by, values, seed)
+        elif others:
+            for other_name, other in others.items():
+                yield from _compared(run_name, found, other_name, other, seed)
         else:
-            yield _summary(run_name, found, seed)
+            yield {"run": run_name, **_summary(found, seed)}
+
+
+def _named(paths: Sequence[str]) -> list[tuple[str, str]]:
+    return list(names(paths).items()) if paths else []
+
+
+def _evaluated(path: str, judgements: Qrels | None, measures: Sequence[str]) -> Evaluation:
+    run = read_run(path)
+    try:
+        return evaluate(run, own(run) if judgements is None else judgements, measures)
+    except UserError as error:
+        raise error.at(shown(path)) from None
 
 
 def _qrels(qrels: str, queries: Sequence[str], gains: str | None) -> Qrels:
@@ -72,11 +100,10 @@ def own(query_ids: Run | Iterator[str]) -> Qrels:
     return {query_id: {query_id: 1} for query_id in query_ids}
 
 
-def _summary(run: str, found: Evaluation, seed: int) -> Record:
+def _summary(found: Evaluation, seed: int) -> Record:
     low, high = found.intervals(seed)
     means = found.means()
     record: Record = {
-        "run": run,
         "queries": len(found.query_ids),
         "missing": found.missing,
         "unjudged": found.unjudged,
@@ -86,6 +113,51 @@ def _summary(run: str, found: Evaluation, seed: int) -> Record:
         record[f"{name}_low"] = float(low[column])
         record[f"{name}_high"] = float(high[column])
     return record
+
+
+def _by_group(
+    run: str, found: Evaluation, field: str, values: Values, seed: int
+) -> Iterator[Record]:
+    groups = grouped(found.query_ids, found.qrels, values)
+    if set(groups) == {NONE}:
+        raise UserError(
+            "--by-records has none of the queries and none of the documents that answer them",
+            "give records with the ids of queries or documents",
+        )
+    for group in order(groups):
+        part = found.part([place for place, name in enumerate(groups) if name == group])
+        yield {"run": run, field: group, **_summary(part, seed)}
+
+
+def _compared(
+    run: str, found: Evaluation, other_name: str, other: Evaluation, seed: int
+) -> Iterator[Record]:
+    """Paired tests over the queries that are judged for both."""
+    place = {query_id: row for row, query_id in enumerate(other.query_ids)}
+    both = [row for row, query_id in enumerate(found.query_ids) if query_id in place]
+    theirs = [place[found.query_ids[row]] for row in both]
+    if not both:
+        raise UserError(f"{run} and {other_name} have no judged query in common")
+    for column, name in enumerate(found.names):
+        ours_values = found.values[both, column]
+        their_values = other.values[theirs, column]
+        result = compare(ours_values, their_values, seed)
+        yield {
+            "run": run,
+            "against": other_name,
+            "measure": name,
+            "queries": len(both),
+            "value": float(ours_values.mean()),
+            "against_value": float(their_values.mean()),
+            "difference": result.difference,
+            "difference_low": result.low,
+            "difference_high": result.high,
+            "p_randomization": result.p_randomization,
+            "p_t": result.p_t,
+            "wins": result.wins,
+            "ties": result.ties,
+            "losses": result.losses,
+        }
 
 
 def _per_query(run: str, found: Evaluation) -> Iterator[Record]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import ir_measures
@@ -62,6 +63,16 @@ class Evaluation:
     values: Values  # (queries, measures)
     missing: int  # judged queries that the run lacks; their values are 0
     unjudged: int  # queries of the run without judgements; they do not count
+    qrels: Qrels
+    without: frozenset[str] = frozenset()  # the missing ones
+
+    def part(self, rows: Sequence[int]) -> Evaluation:
+        """The same for some of the queries; unjudged queries belong to none of them."""
+        query_ids = [self.query_ids[row] for row in rows]
+        missing = sum(query_id in self.without for query_id in query_ids)
+        return replace(
+            self, query_ids=query_ids, values=self.values[rows], missing=missing, unjudged=0
+        )
 
     def means(self) -> Values:
         """The mean of each measure over all judged queries (measures,)."""
@@ -72,15 +83,20 @@ class Evaluation:
 
         Queries are drawn with replacement. Source: Sakai, SIGIR 2006.
         """
-        generator = np.random.default_rng(key(seed, "bootstrap"))
-        count = len(self.values)
-        means = np.empty((RESAMPLES, len(self.names)))
-        for sample in range(RESAMPLES):
-            drawn = generator.integers(0, count, count)
-            means[sample] = self.values[drawn].mean(axis=0)
-        outside = (1 - CONFIDENCE) / 2
-        low, high = np.quantile(means, [outside, 1 - outside], axis=0)
-        return low, high
+        return interval(self.values, seed)
+
+
+def interval(values: Values, seed: int = 0) -> tuple[Values, Values]:
+    """Low and high ends (columns,) of the 95 % intervals of the means of (rows, columns)."""
+    generator = np.random.default_rng(key(seed, "bootstrap"))
+    count = len(values)
+    means = np.empty((RESAMPLES, values.shape[1]))
+    for sample in range(RESAMPLES):
+        drawn = np.bincount(generator.integers(0, count, count), minlength=count)  # (rows,)
+        means[sample] = drawn @ values / count
+    outside = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(means, [outside, 1 - outside], axis=0)
+    return low, high
 
 
 def evaluate(run: Run, qrels: Qrels, names: Sequence[str] = DEFAULT) -> Evaluation:
@@ -104,21 +120,30 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str] = DEFAULT) -> Evaluati
     for number, found in enumerate(measures):
         columns.setdefault(found, []).append(number)
     values = np.zeros((len(query_ids), len(names)))
-    for metric in _metrics(list(columns), qrels, canonical(judged)):
-        for column in columns[metric.measure]:
+    # a measure's own hash is that of its name, made anew each time
+    known: dict[int, tuple[ir_measures.Measure, list[int]]] = {}
+    for metric in _metrics(list(columns), qrels, judged):
+        if id(metric.measure) not in known:
+            known[id(metric.measure)] = metric.measure, columns[metric.measure]
+        _, found_columns = known[id(metric.measure)]
+        for column in found_columns:
             values[row[metric.query_id], column] = metric.value
-    return Evaluation(list(names), query_ids, values, len(qrels) - len(judged), unjudged)
+    without = frozenset(query_id for query_id in qrels if query_id not in judged)
+    return Evaluation(list(names), query_ids, values, len(without), unjudged, qrels, without)
 
 
 def _metrics(
     measures: Sequence[ir_measures.Measure], qrels: Qrels, run: Run
 ) -> Iterator[ir_measures.Metric]:
-    # the providers of RR@k and Judged@k are Python: they get no more than they look at
-    cut = [m for m in measures if m.NAME in ("RR", "Judged") and "cutoff" in m.params]
-    whole = [m for m in measures if m not in cut]
+    # trec_eval orders a run itself; the others get no more of its order than they look at
+    own = [m for m in measures if ir_measures.pytrec_eval.supports(m)]
+    cut = [m for m in measures if m not in own]
     if cut:
-        cutoff = max(m.params["cutoff"] for m in cut)
-        top = {query_id: dict(islice(run[query_id].items(), cutoff)) for query_id in run}
+        cutoff = max(m.params.get("cutoff", sys.maxsize) for m in cut)
+        top = {
+            query_id: dict(islice(documents.items(), cutoff))
+            for query_id, documents in canonical(run).items()
+        }
         yield from PROVIDERS.iter_calc(cut, qrels, top)
-    if whole:
-        yield from PROVIDERS.iter_calc(whole, qrels, run)
+    if own:
+        yield from PROVIDERS.iter_calc(own, qrels, run)

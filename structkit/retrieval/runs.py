@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import math
+import zlib
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import orjson
 
 from structkit.errors import UserError
-from structkit.jsonl import JSON_NAMES, Lines, Record, not_json
+from structkit.jsonl import JSON_NAMES, Lines, Record, cannot_read, not_json, open_input
 from structkit.output import Output, write_records
 from structkit.retrieval.hits import Hit
 
@@ -28,33 +31,107 @@ def read_run(path: str) -> Run:
     query, a score that is not a finite number and an empty file raise with their place.
     """
     lines = Lines([path])
+    run: Run = {}
+    collecting = gc.isenabled()
+    gc.disable()  # millions of new objects and no cycle: looking for one takes half of the time
     try:
-        rows = content(lines)
-        first = next(rows, None)
-        if first is None:
-            raise UserError("holds no results", "was the search interrupted?")
-        every = chain([first], rows)
-        return _run(json_rows(every) if first.startswith(b"{") else trec_rows(every))
+        for chunk in chunks(lines):
+            found = usual(chunk)
+            if found is None or not _add(run, *found):
+                _read_slowly(run, chunk, lines)
+            else:
+                lines.line += chunk.count(b"\n")
     except UserError as error:
         raise error.at(lines.file, lines.line) from None
+    finally:
+        if collecting:
+            gc.enable()
+    if not run:
+        raise UserError("holds no results", "was the search interrupted?").at(lines.file)
+    return run
 
 
-def _run(rows: Iterable[Row]) -> Run:
-    run: Run = {}
-    last = None
-    documents: dict[str, float] = {}
-    isfinite = math.isfinite
-    for query_id, doc_id, score in rows:
-        if query_id != last:
-            documents, last = run.setdefault(query_id, {}), query_id
+CHUNK = 1 << 20
+Columns = tuple[list[str], list[str], list[float]]  # query ids, document ids, scores
+
+
+def chunks(lines: Lines) -> Iterator[bytes]:
+    """The bytes of a file, cut behind a line, without a byte order mark."""
+    with open_input(lines.files[0]) as handle:
+        try:
+            chunk = handle.read(CHUNK).removeprefix(b"\xef\xbb\xbf")
+            while chunk:
+                yield chunk + handle.readline()
+                chunk = handle.read(CHUNK)
+        except (OSError, EOFError, zlib.error) as error:
+            raise cannot_read(error).at(lines.file) from None
+
+
+def usual(chunk: bytes) -> Columns | None:
+    """The columns of lines that are all as they should be; nothing where one is not.
+
+    Many lines are parsed at once, ten times as fast as one by one.
+    """
+    chunk = chunk.removesuffix(b"\n")
+    count = chunk.count(b"\n") + 1
+    try:
+        if chunk.startswith(b"{"):
+            records = orjson.loads(b"[" + chunk.replace(b"\n", b",") + b"]")
+            query_ids = [record["query_id"] for record in records]
+            doc_ids = [record["doc_id"] for record in records]
+            scores = [record["score"] for record in records]
+        else:
+            cells = chunk.decode().split()
+            query_ids, doc_ids = cells[0::6], cells[2::6]
+            scores = list(map(float, cells[4::6]))
+            count *= len(cells) == 6 * count
+    except (ValueError, KeyError, TypeError):
+        return None
+    kinds = {*map(type, query_ids), *map(type, doc_ids)}
+    as_expected = kinds == {str} and set(map(type, scores)) <= {float, int}
+    if not as_expected or len(scores) != count or not all(map(math.isfinite, scores)):
+        return None
+    return query_ids, doc_ids, scores
+
+
+def _add(run: Run, query_ids: list[str], doc_ids: list[str], scores: list[float]) -> bool:
+    """Add rows to a run; nothing is added where a document stands twice under its query."""
+    changes = [row for row, (one, other) in enumerate(pairwise(query_ids), 1) if one != other]
+    found: Run = {}
+    for first, last in pairwise([0, *changes, len(query_ids)]):
+        new = dict(zip(doc_ids[first:last], scores[first:last], strict=True))
+        query_id = query_ids[first]
+        before = found.get(query_id) or run.get(query_id, {})
+        if len(new) < last - first or not new.keys().isdisjoint(before):
+            return False
+        found[query_id] = {**before, **new} if before else new
+    run.update(found)
+    return True
+
+
+def _read_slowly(run: Run, chunk: bytes, lines: Lines) -> None:
+    """Add the rows of a chunk one by one, knowing each one's place."""
+    rows = _content(chunk, lines)
+    first = next(rows, None)
+    if first is None:
+        return
+    every = chain([first], rows)
+    for query_id, doc_id, score in json_rows(every) if first.startswith(b"{") else trec_rows(every):
+        documents = run.setdefault(query_id, {})
         if doc_id in documents:
             raise UserError(
                 f'document "{doc_id}" stands twice under query "{query_id}"', "keep one of them"
             )
-        if not isfinite(score):
+        if not math.isfinite(score):
             raise UserError(f'field "score" is {score}', "a score is a finite number")
         documents[doc_id] = score
-    return run
+
+
+def _content(chunk: bytes, lines: Lines) -> Iterator[bytes]:
+    for line in io.BytesIO(chunk):
+        lines.line += 1
+        if not line.isspace():
+            yield line
 
 
 def content(lines: Lines) -> Iterator[bytes]:
@@ -163,10 +240,10 @@ def canonical(run: Run) -> Run:
     >>> canonical({"q": {"a": 0.5, "b": 0.5}})
     {'q': {'b': 2.0, 'a': 1.0}}
     """
+    longest = max(map(len, run.values()), default=0)
+    falling = [float(score) for score in range(longest, 0, -1)]
     return {
-        query_id: {
-            doc_id: float(len(documents) - rank) for rank, doc_id in enumerate(ranking(documents))
-        }
+        query_id: dict(zip(ranking(documents), falling[-len(documents) :], strict=True))
         for query_id, documents in run.items()
     }
 
