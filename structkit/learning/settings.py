@@ -27,6 +27,14 @@ RANGES: dict[str, NUMBER] = {
     "negatives_per_query": (0, 1e4),
     "alignment_weight": (0, float("inf")),
     "entity_weight": (0, float("inf")),
+    "embedding_size": (1, 1e5),
+    "channels": (1, 1e5),
+    "minimum_count": (1, 1e9),
+    "max_length": (1, 1e9),
+    "batch_tokens": (1, 1e9),
+    "init_range": (0, 1e3),
+    "embedding_dropout": (0, 0.99),
+    "composition_dropout": (0, 0.99),
 }
 
 

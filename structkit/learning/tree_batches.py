@@ -19,8 +19,8 @@ A model goes up and down like this, with vectors (nodes, E) and no loop over nod
     for first, last in batch.levels:
         down[B + 2 * first : B + 2 * last] = decompose(down[batch.inner[first:last]]).view(-1, E)
 
-`start` and `width` tell the leaves under a node; `batch.leaf_order` brings what stands at the
-leaves (`batch.leaves`) into the order of the text, sentence after sentence.
+`start` and `width` tell the leaves under a node, counted over the text of the batch, sentence after
+sentence; `text_vectors[batch.places]` is in the order of `batch.leaves`.
 """
 
 from __future__ import annotations
@@ -168,10 +168,18 @@ class TreeBatch:
         return torch.from_numpy(owner[self.start]).to(self.device)
 
     @cached_property
-    def leaf_order(self) -> Tensor:
-        """Which of `leaves` comes first, second … in the text, (leaves,)."""
-        order = numpy.argsort(self.start[self.width == 1])
-        return torch.from_numpy(order).to(self.device)
+    def places(self) -> Tensor:
+        """Where in the text of the batch each of `leaves` stands, (leaves,)."""
+        return torch.from_numpy(self.start[self.width == 1]).to(self.device)
+
+    @cached_property
+    def in_trees(self) -> Tensor | None:
+        """The nodes of sentences that have more than a word, or none where that is all nodes."""
+        if self.lengths.min() > 1:
+            return None
+        alone = numpy.zeros(self.nodes, bool)
+        alone[: self.sentences] = self.lengths == 1
+        return torch.from_numpy(numpy.flatnonzero(~alone)).to(self.device)
 
     @cached_property
     def right(self) -> Tensor:
@@ -227,11 +235,11 @@ def _levels(depths: Ints) -> Iterator[tuple[NDArray[numpy.int64], NDArray[numpy.
             depths, start, width = depths[kept], start[kept], width[kept]
 
 
-def pieces(sentences: Sequence[Sentence], most: int) -> list[list[Sentence]]:
+def passes(sentences: Sequence[Sentence], most: int) -> list[list[Sentence]]:
     """A batch cut, in order, into parts of at most `most` leaves, at least a sentence each.
 
     >>> one = Sentence(numpy.zeros(3, numpy.int32), numpy.array([1, 2, 2], numpy.int32))
-    >>> [len(part) for part in pieces([one, one, one], 6)]
+    >>> [len(part) for part in passes([one, one, one], 6)]
     [2, 1]
     """
     parts: list[list[Sentence]] = [[]]

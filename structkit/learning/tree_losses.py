@@ -35,7 +35,7 @@ def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None
 
 def unit(vectors: Tensor) -> Tensor:
     """Vectors (n, E) scaled to length 1; zeros stay zeros."""
-    lengths: Tensor = vectors.norm(dim=1, keepdim=True)  # type: ignore[no-untyped-call]
+    lengths: Tensor = vectors.norm(dim=1, keepdim=True)
     return vectors / lengths.clamp(min=SHORT)
 
 

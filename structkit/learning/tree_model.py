@@ -7,14 +7,17 @@ Embeddings using Explicit Structure" (https://aclanthology.org/2023.emnlp-main.4
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from structkit.learning.tree_batches import TreeBatch
+from structkit.learning.greedy_merge import induced
+from structkit.learning.tree_batches import Sentence, TreeBatch
 
 
 class StrAE(nn.Module):
@@ -33,9 +36,35 @@ class StrAE(nn.Module):
         self.decompose = nn.Linear(columns, 2 * columns)
         self.head = nn.Linear(size, words) if untied else None
 
-    def embed(self, batch: TreeBatch, dropout: float = 0.0) -> Tensor:
-        """The embeddings of a batch's leaves, in the order of the nodes, (leaves, E)."""
-        found = functional.embedding(batch.ids, self.embedding)
+    def both_ways(
+        self,
+        sentences: Sequence[Sentence],
+        embedding_dropout: float = 0.0,
+        composition_dropout: float = 0.0,
+        *,
+        induce: bool = False,
+    ) -> tuple[TreeBatch, Tensor, Tensor]:
+        """The trees of sentences, and all upward and downward embeddings, (nodes, E) each.
+
+        With `induce` the trees are those of greedy merging. A root's downward embedding is its
+        upward one. Dropout is for training only.
+        """
+        device, size = self.embedding.device, self.embedding.shape[1]
+        dropout = composition_dropout if self.training else 0.0
+        text = numpy.concatenate([sentence.ids for sentence in sentences])
+        leaves = self.embed(torch.from_numpy(text).to(device), embedding_dropout)
+        # the composition whose right child begins at a leaf has that leaf's row
+        noise = dropout_noise((len(leaves), size), dropout, leaves)
+        if induce:
+            sentences = induced(sentences, leaves.detach(), self.composition(), noise)
+        batch = TreeBatch.of(sentences, device)
+        up = self.upward(batch, leaves[batch.places], None if noise is None else noise[batch.right])
+        noise = dropout_noise((len(batch.inner), 2 * size), dropout, leaves)
+        return batch, up, self.downward(batch, up[: batch.sentences], noise)
+
+    def embed(self, ids: Tensor, dropout: float = 0.0) -> Tensor:
+        """The embeddings of leaves, (leaves, E)."""
+        found = functional.embedding(ids, self.embedding)
         return functional.dropout(found, dropout, training=self.training)
 
     def upward(self, batch: TreeBatch, leaves: Tensor, noise: Tensor | None = None) -> Tensor:

@@ -1,0 +1,30 @@
+"""Self-StrAE: as StrAE, on trees that the model makes: the most similar neighbors are merged.
+
+Records: `text`, or a `tree` whose leaves are the words.
+Source: Opper et al. 2023, "StrAE: Autoencoding for Pre-Trained Embeddings using Explicit
+Structure" (https://aclanthology.org/2023.emnlp-main.469), section 5 and appendix B.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from structkit.learning.strae_methods import StraeSettings
+from structkit.learning.tree_settings import VocabularySettings
+
+
+@dataclass(frozen=True)
+class Method(StraeSettings):
+    """Settings of Self-StrAE; on WikiText-103 the paper has 5e-5, temperature 0.6, range 1e-4."""
+
+    induce: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = VocabularySettings.needs
+    query_fields: ClassVar[tuple[str, ...]] = VocabularySettings.query_fields
+    document_fields: ClassVar[tuple[str, ...]] = VocabularySettings.document_fields
+    # pieces are merged like words: there is no tree over those of one word
+    unused: ClassVar[tuple[str, ...]] = (*VocabularySettings.unused, "subword_tree")
+
+    prepare = VocabularySettings.prepare
+    read = VocabularySettings.read
+    numbers = VocabularySettings.numbers

@@ -1,0 +1,17 @@
+"""StrAE: embeddings of words, phrases and sentences, composed and decomposed along given trees.
+
+Records: `tree`, a binary tree in brackets (`structkit parse-trees`).
+Source: Opper et al. 2023, "StrAE: Autoencoding for Pre-Trained Embeddings using Explicit
+Structure" (https://aclanthology.org/2023.emnlp-main.469).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from structkit.learning.strae_methods import StraeSettings
+
+
+@dataclass(frozen=True)
+class Method(StraeSettings):
+    """Settings of StrAE, as in the paper's appendix A."""
