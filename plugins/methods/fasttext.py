@@ -1,0 +1,153 @@
+"""fastText: skip-grams with subwords; a sentence is the mean of its words.
+
+Records: `text`, or `tree`, whose leaves are the words. Sources: Bojanowski et al. 2017
+(https://aclanthology.org/Q17-1010), trained by the floret library; StrAE (Opper et al. 2023),
+section 5 and appendix A, for the settings.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy
+import torch
+from floret.floret import floret as library
+from structkit.structure.words import words_of
+
+from structkit.errors import UserError
+from structkit.jsonl import Record
+from structkit.learning.spool import Spool
+from structkit.learning.training_module import TrainingModule
+from structkit.learning.tree_settings import PAPER, VocabularySettings
+from structkit.learning.word_vectors import Bag, NGrams, WordVectors
+from structkit.plugin import setting
+from structkit.seeds import key
+
+DEFAULT = "fastText's default"
+
+
+class Model(WordVectors):
+    """Word vectors that encode texts."""
+
+    def inputs(self, texts: Sequence[str], side: str) -> list[Bag]:
+        return [self.bag(words_of(text)) for text in texts]
+
+
+class Trained(TrainingModule):
+    """Word vectors as the library left them: its training has no steps of ours."""
+
+    def __init__(self, settings: Method, model: WordVectors) -> None:
+        super().__init__(settings)
+        self.model = model
+
+    def save(self, folder: Path) -> None:
+        self.model.save(folder)
+
+    def facts(self) -> dict[str, Any]:
+        return {"words": len(self.model.words), "rows": len(self.model.table)}
+
+
+@dataclass(frozen=True)
+class Method(VocabularySettings):
+    """Settings of fastText as StrAE's authors used it."""
+
+    unused: ClassVar[tuple[str, ...]] = (
+        *VocabularySettings.unused,
+        *("vocabulary_size", "subwords", "batch_size", "batch_tokens", "embedding_dropout"),
+        *("init_range", "temperature", "schedule", "warmup", "max_grad_norm", "max_steps"),
+    )
+
+    learning_rate: float = setting(1e-3, "first learning rate; it falls to 0", PAPER)
+    window: int = setting(10, "most words between a word and its context", PAPER)
+    shortest_ngram: int = setting(3, "fewest characters of an n-gram", DEFAULT)
+    longest_ngram: int = setting(6, "most characters of an n-gram", DEFAULT)
+    buckets: int = setting(2_000_000, "rows that n-grams share by their hash", DEFAULT)
+    noise_words: int = setting(5, "negative samples for each context word", DEFAULT)
+    subsampling: float = setting(1e-4, "threshold over which frequent words are left out", DEFAULT)
+    threads: int = setting(1, "more are faster, but no two runs are equal")
+    max_steps: int | None = setting(0, "the library's training has no steps of the trainer's")
+
+    def build(self, spool: Spool, *, offline: bool = False) -> Trained:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as text:
+            for index in range(len(spool)):
+                line = " ".join(spool[index]["words"])
+                text.write((line.lower() if self.lowercase else line) + "\n")
+            text.flush()
+            return Trained(self, self.word_vectors(self.trained(text.name)))
+
+    @property
+    def ngrams(self) -> NGrams:
+        return NGrams(self.shortest_ngram, self.longest_ngram, self.buckets)
+
+    def trained(self, file: str) -> Any:
+        """The library's model of a file with one sentence a line.
+
+        In a thread, beside which Ctrl-C works; the library lets go of the interpreter.
+        """
+        arguments = library.args()
+        for name, value in self.arguments(file).items():
+            setattr(arguments, name, value)
+        model, failed = library.fasttext(), list[Exception]()
+
+        def train() -> None:
+            try:
+                library.train(model, arguments)
+            except (ValueError, RuntimeError) as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=train, daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(0.1)
+        if failed:
+            raise UserError(
+                f"fastText says: {failed[0]}", "lower --minimum-count, or give more records"
+            )
+        return model
+
+    def arguments(self, file: str) -> dict[str, Any]:
+        """Our settings by the library's names."""
+        return {
+            "input": file,
+            "output": "",
+            "saveOutput": 0,
+            "model": library.model_name.skipgram,
+            "loss": library.loss_name.ns,
+            "mode": library.mode_name.fasttext,
+            "hashCount": 1,
+            "label": "\x01",  # no word is a label
+            "verbose": 0,
+            "seed": key(self.seed, "fasttext") % (1 << 31),
+            "lr": self.learning_rate,
+            "dim": self.embedding_size,
+            "ws": self.window,
+            "epoch": self.epochs,
+            "minCount": self.minimum_count,
+            "minn": self.shortest_ngram,
+            "maxn": self.longest_ngram,
+            "bucket": self.buckets,
+            "neg": self.noise_words,
+            "t": self.subsampling,
+            "thread": self.threads,
+        }
+
+    def word_vectors(self, trained: Any) -> Model:
+        """The rows that training reached: all words, and the buckets of their n-grams."""
+        words = trained.getVocab("ignore")[0]
+        ngrams = self.ngrams
+        numbers = (number for word in words for number in ngrams.numbers(word))
+        buckets = sorted(set(numbers))
+        table = numpy.array(trained.getInputMatrix(), copy=False)  # (words + all buckets, dim)
+        kept = table[[*range(len(words)), *(len(words) + each for each in buckets)]]
+        return Model(words, torch.from_numpy(kept), buckets, ngrams, lowercase=self.lowercase)
+
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> Model:
+        settings = facts["settings"]
+        names = ("shortest_ngram", "longest_ngram", "buckets")
+        return Model.load(folder, NGrams(*(settings[name] for name in names)))
