@@ -28,7 +28,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy
 import torch
@@ -36,9 +35,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from structkit.errors import UserError
-
-if TYPE_CHECKING:
-    from structkit.structure.trees import Tree
+from structkit.structure.tree import Tree
 
 Ints = NDArray[numpy.int32]
 
