@@ -16,7 +16,7 @@ from structkit.learning.spool import MAKERS, Spool
 from structkit.learning.tree_batches import Sentences, leaf_depths
 from structkit.learning.tree_vocabulary import Vocabulary
 from structkit.plugin import setting
-from structkit.structure import trees
+from structkit.structure.trees import read as read_tree
 from structkit.structure.words import words_of
 
 PAPER = "StrAE, appendix A"
@@ -66,7 +66,7 @@ class VocabularySettings(TrainingSettings):
         if "text" in record or "tree" not in record:
             words: Sequence[str] = words_of(text_field(record, "text", "its words are learned"))
         else:
-            words = trees.read(text_field(record, "tree")).words
+            words = read_tree(text_field(record, "tree")).words
         return {"id": record["id"], "words": self.fitting(words)}
 
     def read(self, text: str) -> Record:
@@ -76,7 +76,7 @@ class VocabularySettings(TrainingSettings):
         """
         if text.startswith("(") and text.rstrip().endswith(")"):
             with suppress(UserError):
-                tree = trees.read(text)
+                tree = read_tree(text)
                 if tree.is_binary and (len(tree.words) > 1 or text.startswith("(X ")):
                     return {"tree": text}
         return {"text": text}
@@ -171,7 +171,7 @@ class TreeSettings(VocabularySettings):
 
     def prepare(self, record: Record) -> Record:
         """The words and the tree of a record. Errors: no binary tree."""
-        tree = trees.read(text_field(record, "tree", MAKERS["tree"]))
+        tree = read_tree(text_field(record, "tree", MAKERS["tree"]))
         depths = leaf_depths(tree)
         return {"id": record["id"], "words": self.fitting(tree.words), "depths": depths}
 
