@@ -69,7 +69,7 @@ def html_variants(
                 "the document holds no element to mask",
                 "leave the record out, or keep more --tags",
             )
-        variants = {
+        variants: Record = {
             "tagged": document.tagged,
             "untagged": document.text,
             "masked": variation.masked(document, id, "element"),

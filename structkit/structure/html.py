@@ -1,23 +1,31 @@
-"""HTML to its variants: structure tags without attributes, the text alone, and elements masked.
-
-The parser's events are taken as they come. A tree would end at a depth of 2,048, which is where
-libxml2 stops to build one, and dropped what is deeper.
-"""
+"""HTML to its variants: structure tags without attributes, the text alone, and elements masked."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from structkit.structure.elements import Element, mask, remask, untag
-from structkit.structure.events import closing, parse
-from structkit.structure.sources import escape, with_attributes
-from structkit.structure.tags import SEPARATORS, SILENT, STRUCTURE
+from structkit.structure.elements import BLOCKS, Element, mask, remask, untag
+from structkit.structure.events import (
+    BREAK,
+    CLOSE,
+    DRAW,
+    DRAWN,
+    HIDE,
+    OPEN,
+    SHOW,
+    Event,
+    Events,
+    Kept,
+)
+from structkit.structure.sources import escape
+from structkit.structure.tags import STRUCTURE
 
 __all__ = ["Document", "Reader", "remask", "untag"]
 
-NOTHING = ("", "")  # a tag that is not written
+
+SPECIAL = ("pre", "title")
 
 
 class Document(NamedTuple):
@@ -45,210 +53,196 @@ class Reader:
     '<ul><li>a cd</li><li>e&amp;f</li></ul>'
     """
 
-    def __init__(self, keep: Sequence[str] = STRUCTURE, *, attributes: bool = False) -> None:
-        self._tags = {name: (name, f"<{name}>") for name in keep}
-        self._ends = {name: f"</{name}>" for name in keep}
-        self._closing = closing(keep)
-        self._attributes = attributes
+    def __init__(self, keep: tuple[str, ...] = STRUCTURE, *, attributes: bool = False) -> None:
+        self._events = Events(keep, attributes=attributes)
 
     def read(self, html: str) -> Document:
         """The document in a text, whatever it declares to be encoded in."""
-        builder = _Builder(self._tags, self._ends, self._closing, self._attributes)
-        document: Document = parse(html, builder)
-        return document
+        return _Builder().build(self._events.of(html))
 
 
 class _Builder:
-    """Makes tokens of a parser's events; its public methods are what lxml calls.
+    """Makes a document of a parser's events, in one pass.
 
-    A tag is written when text follows, so that blank elements leave nothing. `_space` is what
-    separates the next text from the last one, `_fresh` whether a written block tag does.
+    A start tag is written when text follows, so that blank elements leave nothing: until then it
+    is `pending`. `space` is what separates the next text from the last one, `fresh` whether a
+    block tag that is written does.
     """
 
-    def __init__(
-        self,
-        tags: Mapping[str, tuple[str, str]],
-        ends: Mapping[str, str],
-        closing: Mapping[str, frozenset[str]],
-        attributes: bool,
-    ) -> None:
-        self._tags, self._ends = tags, ends
-        self._closing, self._attributes = closing, attributes
-        self._tokens: list[str] = []
-        self._elements: list[Element] = []
-        self._text: list[str] = []
-        self._pending: list[tuple[str, str]] = []  # open, not written yet: name and tag
-        self._near = 0  # blocks among these
-        self._open: list[str] = []  # open and written
-        self._starts: list[int] = []  # where their tags are
-        self._direct = [False]  # whether they have text of their own
-        self._frames: list[bool] = []  # of open elements that are not pending: is it written?
-        self._space = ""
-        self._fresh = True
-        self._hidden = self._drawn = self._pre = 0
-        self._behind_p = False
+    def __init__(self) -> None:
+        self.tokens: list[str] = []
+        self.elements: list[Element] = []
+        self.pending: list[Event] = []
+        # elements whose start tag is written: what they are, where, do they have text of their own
+        self.stack: list[list[Any]] = [[None, 0, False]]
+        self.texts: list[str] = []
+        self.pre = self.drawings = 0  # depth of <pre> and <svg>
 
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """An element starts."""
-        self._behind_p = False
-        kept = self._tags.get(tag)
-        if kept is None or self._hidden or self._drawn:
-            self._other(tag, 1)
-            return
-        if self._attributes and attributes:
-            kept = (tag, with_attributes(tag, attributes))
-        self._pending.append(kept)
-        if tag in SEPARATORS:
-            self._near += 1
-            if tag == "pre":
-                self._pre += 1
-                self._space = ""
-
-    def end(self, tag: str) -> None:
-        """An element ends, by its end tag or by what follows."""
-        if tag not in self._tags or self._hidden or self._drawn:
-            self._other(tag, -1)
-            return
-        if self._pending:
-            self._pending.pop()
-            self._near -= tag in SEPARATORS
-            self._pre -= tag == "pre"
-        elif self._frames.pop():
-            self._close()
-            return
-        if tag in SEPARATORS:
-            self._separate()
-
-    def _other(self, tag: str, step: int) -> None:
-        """A tag that is not kept starts (1) or ends (-1)."""
-        if tag in SILENT or (self._drawn and tag == "title"):
-            if self._hidden + min(step, 0) == 0 and tag in SEPARATORS:
-                self._separate()
-            self._hidden += step
-        elif not self._hidden:
-            self._drawn += step * (tag == "svg")
-            if tag == "br" and self._pre:
-                self._space += "\n" * (step > 0)
-            elif tag in SEPARATORS:
-                self._separate()
-
-    def _separate(self) -> None:
-        """Keep the next word from the last one."""
-        self._space = self._space or " "
-
-    def data(self, text: str) -> None:
-        """Text, or a piece of it."""
-        words = text.split()
-        if self._hidden:
-            return
-        if self._pre:
-            self._preformatted(text, words)
-            return
-        if not words:
-            self._space = " "
-            return
-        line = " ".join(words)
-        if line[0] != text[0]:
-            self._space = " "
-        self._write(line, line)
-        self._space = " " if line[-1] != text[-1] else ""
-
-    def _preformatted(self, text: str, words: list[str]) -> None:
-        """Text whose blanks and line ends count."""
-        if self._behind_p:
-            text = text.removeprefix(" ")  # which is none of the document's
-            self._behind_p = False
-        text = text.replace("\r", "\n")
-        inner = text.strip()
-        start = text.index(inner) if inner else len(text)
-        self._space += text[:start]
-        if inner:
-            self._write(inner, " ".join(words))
-            self._space = text[start + len(inner) :]
-
-    def _write(self, token: str, words: str) -> None:
-        """Write the tags that are pending, and a text."""
-        if self._near or self._fresh or self._space:
-            words = " " + words
-        if self._pending:
-            self._write_tags()
-        elif self._space:
-            self._write_space()
-        self._direct[-1] = True
-        self._text.append(words)
-        if "&" in token or "<" in token or ">" in token:
-            token = escape(token)
-        self._tokens.append(token)
-        self._fresh = False
-
-    def _write_tags(self) -> None:
-        outer = self._open[-1] if self._open else ""
-        for name, _ in self._pending:
-            if outer and name in self._closing[outer]:
-                self._close_outer()
-                break
-            outer = name
-        if self._space and not self._near:
-            self._write_space()
-        for name, tag in self._pending:
-            self._frames.append(name != "")
-            if not name:
+    def build(self, events: list[Any]) -> Document:
+        """The document of some events."""
+        tokens, pending, stack = self.tokens, self.pending, self.stack
+        texts, elements = self.texts, self.elements
+        space, fresh = "", True
+        stream = iter(events)
+        for event in stream:
+            if event.__class__ is str:
+                if self.pre:
+                    space, fresh = self._preformatted(event, space, fresh)
+                    continue
+                words = event.split()
+                if not words:
+                    space = " "
+                    continue
+                line = " ".join(words)
+                after = ""
+                if len(line) != len(event):
+                    space = space if line[0] == event[0] else " "
+                    after = "" if line[-1] == event[-1] else " "
+                if pending:
+                    space, fresh = self._write_tags(space, fresh)
+                elif space and not fresh:
+                    tokens.append(" ")
+                if space or fresh:
+                    texts.append(" ")
+                texts.append(line)
+                if "&" in line or "<" in line or ">" in line:
+                    line = escape(line)
+                tokens.append(line)
+                stack[-1][2] = True
+                space, fresh = after, False
                 continue
-            self._open.append(name)
-            self._starts.append(len(self._tokens))
-            self._direct.append(False)
-            self._tokens.append(tag)
-            if name == "pre" and self._space:
-                self._write_space()
-        self._pending.clear()
-        self._near = 0
+            code, kept, tag = event
+            if code is OPEN:
+                pending.append(event)
+                if kept.name in SPECIAL:
+                    space = self._special(stream, kept, space)
+            elif code is CLOSE:
+                if pending:
+                    pending.pop()
+                    if kept.block:
+                        space = " "
+                elif stack[-1][0] is kept:
+                    _, start, direct = stack.pop()
+                    if direct:
+                        elements.append((start, len(tokens)))
+                    tokens.append(tag)
+                    if kept.block:
+                        space, fresh = "", True
+                else:  # it was ended by another one
+                    space = " " if kept.block else space
+                    continue
+                self.pre -= kept.name == "pre"
+            else:
+                space = self._other(stream, event, space)
+        while len(stack) > 1:
+            self._close()
+        return Document(tokens, elements, "".join(texts)[1:])
 
-    def _write_space(self) -> None:
-        """Write what separates two texts, where no tag does."""
-        if not self._pre:
-            if not self._fresh:
-                self._tokens.append(" ")
-        elif self._open and self._open[-1] == "pre" and self._starts[-1] == len(self._tokens) - 1:
-            # a line end at the start of <pre> is none of its text
-            if space := self._space.lstrip("\n"):
-                self._tokens.append(space)
-        else:
-            self._tokens.append(self._space)
+    def _special(self, stream: Iterator[Any], kept: Kept, space: str) -> str:
+        """What separates behind the start of <pre> or <title>."""
+        if kept.name == "pre":
+            self.pre += 1
+            return ""
+        if self.drawings:  # the title of a drawing is not seen
+            self.pending.pop()
+            _skip(stream, (OPEN, CLOSE), kept)
+        return space
 
-    def _close_outer(self) -> None:
-        """Close what the pending tags end, as nothing that is kept stands between any more."""
-        found: list[tuple[str, str]] = []
-        held: list[int] = []  # those of them that stay open
-        for kept in self._pending:
-            name = kept[0]
-            while held and name in self._closing[found[held[-1]][0]]:
-                self._pre -= found[held[-1]][0] == "pre"
-                found[held.pop()] = NOTHING
-                self._separate()
-            while not held and self._open and name in self._closing[self._open[-1]]:
-                written = len(self._frames) - 1
-                while not self._frames[written]:
-                    written -= 1
-                self._frames[written] = False
+    def _other(self, stream: Iterator[Any], event: Event, space: str) -> str:
+        """What separates behind a tag that is not kept."""
+        code, _, separator = event
+        if code is BREAK and self.pre:
+            return space + "\n"
+        if code is HIDE:
+            _skip(stream, (HIDE, SHOW))
+        elif code is DRAW:
+            self.drawings += 1
+        elif code is DRAWN:
+            self.drawings -= 1
+        return space or separator
+
+    def _preformatted(self, text: str, space: str, fresh: bool) -> tuple[str, bool]:
+        """Write text whose blanks and line ends count; what separates the next one from it."""
+        if not self.pending and not space and self.tokens and self.tokens[-1] == "</p>":
+            text = text.removeprefix(" ")  # which is none of the document's
+        text = text.replace("\r", "\n")
+        if self.pending and self.pending[-1][1].name == "pre" and not space:
+            text = text.lstrip("\n")  # a line end at the start is none of its text
+        line = text.strip()
+        if not line:
+            return space + text, fresh
+        start = text.index(line)
+        space += text[:start]
+        if self.pending:
+            space, fresh = self._write_tags(space, fresh)
+        elif space:
+            self.tokens.append(space)
+        words = " ".join(line.split())
+        if space or fresh:
+            self.texts.append(" ")
+        self.texts.append(words)
+        self.tokens.append(escape(line))
+        self.stack[-1][2] = True
+        return text[start + len(line) :], False
+
+    def _write_tags(self, space: str, fresh: bool) -> tuple[str, bool]:
+        """Write the tags that are pending; what then separates the text from the last one."""
+        tokens, stack, pending = self.tokens, self.stack, self.pending
+        block = False
+        outer = stack[-1][0]
+        for _, kept, _ in pending:
+            if outer is not None and outer.name in kept.closes:
+                if self._close_outer():
+                    space = space or " "
+                    fresh = fresh or tokens[-1] in BLOCKS
+                block = any(kept.block for _, kept, _ in pending)
+                break
+            block = block or kept.block
+            outer = kept
+        if space and not block and (self.pre or not fresh):
+            tokens.append(space if self.pre else " ")
+        for _, kept, tag in pending:
+            stack.append([kept, len(tokens), False])
+            tokens.append(tag)
+            if self.pre and space and kept.name == "pre":
+                tokens.append(space)
+        pending.clear()
+        return (" " if block else space), fresh
+
+    def _close_outer(self) -> bool:
+        """Close what the pending tags end, as nothing that is kept stands between any more.
+
+        Returns whether a block was among it.
+        """
+        closed: list[bool] = []
+        pending: list[Event] = []
+        for event in self.pending:
+            closes = event[1].closes
+            while pending and pending[-1][1].name in closes:
+                closed.append(pending.pop()[1].block)
+            while not pending and (top := self.stack[-1][0]) and top.name in closes:
+                closed.append(top.block)
                 self._close()
-            held.append(len(found))
-            found.append(kept)
-        self._pending = found
-        self._near = sum(name in SEPARATORS for name, _ in found)
+            pending.append(event)
+        self.pending[:] = pending
+        if self.pre:
+            kept = [top for top, _, _ in self.stack[1:]] + [held for _, held, _ in pending]
+            self.pre = sum(each.name == "pre" for each in kept)
+        return any(closed)
 
     def _close(self) -> None:
-        """Write an end tag."""
-        name = self._open.pop()
-        start = self._starts.pop()
-        if self._direct.pop():
-            self._elements.append((start, len(self._tokens)))
-        self._tokens.append(self._ends[name])
-        self._behind_p = name == "p"
-        if name in SEPARATORS:
-            self._fresh = True
-            self._space = ""
-            self._pre -= name == "pre"
+        """Write the end tag of the innermost element."""
+        kept, start, direct = self.stack.pop()
+        if direct:
+            self.elements.append((start, len(self.tokens)))
+        self.tokens.append(kept.end)
 
-    def close(self) -> Document:
-        """What lxml takes for the result."""
-        return Document(self._tokens, self._elements, "".join(self._text)[1:])
+
+def _skip(stream: Iterator[Any], codes: tuple[int, int], kept: Kept | None = None) -> None:
+    """Take the events of an element that is open, up to its end."""
+    depth = 1
+    for event in stream:
+        if event.__class__ is not str and (kept is None or event[1] is kept):
+            depth += (event[0] == codes[0]) - (event[0] == codes[1])
+            if not depth:
+                return
