@@ -21,6 +21,7 @@ from structkit.options import (
     OnError,
     OnErrorFlag,
     OutputFile,
+    Picture,
     Profile,
     Quiet,
     RejectsFile,
@@ -569,6 +570,65 @@ def score(
         seed=seed,
     )
     write(found, output, markdown=markdown)
+
+
+drawing = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(
+    drawing,
+    name="plot",
+    short_help="Draw embeddings, ranking probabilities, measures, losses.",
+    help="Draw what the papers draw, to .svg, .png or .pdf (extra: structkit[plot]).",
+)
+
+
+@drawing.command("embeddings", short_help="Embeddings in two dimensions, by t-SNE.")
+def plot_embeddings(
+    files: Annotated[list[str], typer.Argument(help="Embeddings: JSONL or .npy, a color each.")],
+    output: Picture,
+    sample: Annotated[int, typer.Option(min=1, help="Rows of each file that are drawn.")] = 500,
+    seed: Seed = 0,
+) -> None:
+    """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE."""
+    from structkit.commands.plot import embeddings
+
+    embeddings(files, output, sample=sample, seed=seed)
+
+
+@drawing.command("ranks", short_help="How probable the relevant documents are.")
+def plot_ranks(
+    runs: Annotated[list[str], typer.Argument(help="Run files, JSONL or TREC.")],
+    output: Picture,
+    qrels: Annotated[str, typer.Option(help="Judgements, or `self`.")],
+    temperature: Annotated[float, typer.Option(help="Divides the scores.")] = 1.0,
+    bins: Annotated[int, typer.Option(min=1, help="Bars of the histogram.")] = 20,
+) -> None:
+    """Draw a histogram of the softmax probability of each query's relevant document."""
+    from structkit.commands.plot import ranks
+
+    ranks(runs, qrels, output, temperature=temperature, bins=bins)
+
+
+@drawing.command("runs", short_help="Measures with intervals, by run and group.")
+def plot_runs(
+    files: Annotated[list[str], typer.Argument(help="What `structkit score` wrote, as JSONL.")],
+    output: Picture,
+    measure: Annotated[str | None, typer.Option(help="Default: the first one there is.")] = None,
+) -> None:
+    """Draw a measure of runs as bars with 95 % intervals, in groups where score had --by."""
+    from structkit.commands.plot import runs
+
+    runs(files, output, measure=measure)
+
+
+@drawing.command("losses", short_help="Losses over the steps of trainings.")
+def plot_losses(
+    files: Annotated[list[str], typer.Argument(help="Logs of `train --log-format json`.")],
+    output: Picture,
+) -> None:
+    """Draw the loss over the steps of trainings."""
+    from structkit.commands.plot import losses
+
+    losses(files, output)
 
 
 @app.command(short_help="List languages, parsers and methods.")

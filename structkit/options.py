@@ -121,3 +121,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stder
 
 
 RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six columns.")]
+Picture = Annotated[
+    str, typer.Option("--output", "-o", help="Picture to write: .svg, .png or .pdf.")
+]

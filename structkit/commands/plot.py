@@ -1,0 +1,223 @@
+"""Draw what the papers draw: embeddings, ranking probabilities, measures by group, losses."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.errors import UserError
+from structkit.extras import require
+from structkit.jsonl import Record, Records, shown
+from structkit.output import Output
+from structkit.retrieval.embeddings import Embeddings, read_embeddings
+from structkit.retrieval.qrels import Qrels, read_qrels
+from structkit.retrieval.runs import Run, read_run
+from structkit.seeds import key
+
+FORMATS = (".svg", ".png", ".pdf")
+# told apart without color too
+MARKERS, LINES, HATCHES = "o^sDvP*X", ("-", "--", ":", "-."), ("", "//", "..", "xx", "--")
+Floats = NDArray[np.float64]
+
+
+def embeddings(files: Sequence[str], path: str, *, sample: int = 500, seed: int = 0) -> None:
+    """Draw the embeddings of some files (queries, documents, …) in two dimensions, by t-SNE.
+
+    At most `sample` rows of each file are drawn, by seed. Source: van der Maaten, Hinton, 2008;
+    SANTA, fig. 4; SEAL, fig. 3.
+    """
+    parts = [_sampled(read_embeddings([file]), sample, key(seed, file)) for file in files]
+    if len({part.shape[1] for part in parts}) > 1:
+        raise UserError(
+            "the files have embeddings of different dimensions", "encode with one model"
+        )
+    rows = np.concatenate(parts)  # (rows, dimensions)
+    if len(rows) < 4:
+        raise UserError(f"{len(rows)} embeddings are too few to draw", "give at least 4")
+    reduced = require("sklearn.manifold", "plot").TSNE(
+        init="pca", perplexity=min(30, (len(rows) - 1) / 3), random_state=key(seed, "tsne") % 2**32
+    )
+    places = np.split(reduced.fit_transform(rows), np.cumsum([len(part) for part in parts])[:-1])
+
+    def draw(axes: Any) -> None:
+        for name, found, marker in zip(_names(files), places, cycle(MARKERS), strict=False):
+            axes.scatter(found[:, 0], found[:, 1], s=14, marker=marker, alpha=0.7, label=name)
+        axes.set(xticks=[], yticks=[])
+        axes.legend()
+
+    _save(draw, path, (5, 5))
+
+
+def _sampled(found: Embeddings, sample: int, seed: int) -> Floats:
+    rows = np.arange(len(found.ids))
+    if len(rows) > sample:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, sample, replace=False))
+    return np.asarray(found.vectors[rows], np.float64)
+
+
+def ranks(
+    runs: Sequence[str], qrels: str, path: str, *, temperature: float = 1.0, bins: int = 20
+) -> None:
+    """Draw how probable each query's relevant document is among those found, as a histogram.
+
+    The probability is the softmax of the scores of a query; a document that was not found has 0.
+    Source: SANTA, fig. 3a.
+    """
+    if temperature <= 0 or bins < 1:
+        raise UserError("--temperature and --bins must be above 0", status=2)
+    found = {
+        name: probabilities(run, _own(run) if qrels == "self" else read_qrels(qrels), temperature)
+        for name, run in zip(_names(runs), map(read_run, runs), strict=True)
+    }
+
+    def draw(axes: Any) -> None:
+        edges = np.linspace(0, 1, bins + 1)
+        for (name, values), line in zip(found.items(), cycle(LINES), strict=False):
+            share = np.histogram(values, edges)[0] / len(values)
+            axes.stairs(share, edges, linestyle=line, linewidth=1.8, label=name)
+        axes.set(
+            xlabel="ranking probability of the relevant document",
+            ylabel="share of queries",
+            xlim=(0, 1),
+            ylim=(0, None),
+        )
+        axes.legend()
+
+    _save(draw, path, (6, 4))
+
+
+def _own(run: Run) -> Qrels:
+    return {query_id: {query_id: 1} for query_id in run}
+
+
+def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
+    """The highest softmax probability of a relevant document, for each judged query.
+
+    >>> import math
+    >>> run = {"q": {"a": math.log(3.0), "b": 0.0}}
+    >>> probabilities(run, {"q": {"a": 1}, "r": {"c": 1}}).round(6).tolist()
+    [0.75, 0.0]
+    """
+    found = []
+    for query_id, judged in qrels.items():
+        documents = run.get(query_id, {})
+        scores = np.array(list(documents.values()), np.float64) / temperature
+        best = 0.0
+        if len(scores):
+            exponentials = np.exp(scores - scores.max())
+            share = dict(zip(documents, exponentials / exponentials.sum(), strict=True))
+            best = max(
+                (share.get(doc_id, 0.0) for doc_id in judged if judged[doc_id] > 0), default=0
+            )
+        found.append(float(best))
+    return np.array(found)
+
+
+def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None:
+    """Draw a measure as bars with intervals, from what `structkit score` wrote (with --by: groups).
+
+    `measure` is by default the first that the records have.
+    """
+    records = _records(files)
+    name = measure or _measure(records[0])
+    for record in records:
+        if not isinstance(record.get(name), int | float):
+            raise UserError(
+                f"a record has no number in the field {name}", f"it has: {', '.join(record)}"
+            ).at(shown(files[0]))
+    group = next((key for key in list(records[0])[1:2] if key not in ("queries", "n")), None)
+    labels = list(dict.fromkeys(str(record[group]) if group else "" for record in records))
+    series = list(dict.fromkeys(str(record["run"]) for record in records))
+    width = 0.8 / len(series)
+
+    def draw(axes: Any) -> None:
+        for number, (run, hatch) in enumerate(zip(series, cycle(HATCHES), strict=False)):
+            of_run = [record for record in records if str(record["run"]) == run]
+            at = [labels.index(str(record[group]) if group else "") for record in of_run]
+            values = np.array([record[name] for record in of_run], np.float64)
+            low = np.array([record.get(f"{name}_low", record[name]) for record in of_run])
+            high = np.array([record.get(f"{name}_high", record[name]) for record in of_run])
+            axes.bar(
+                np.array(at) + (number - (len(series) - 1) / 2) * width,
+                values,
+                width,
+                yerr=np.abs([values - low, high - values]),
+                capsize=3,
+                hatch=hatch,
+                edgecolor="black",
+                label=run,
+            )
+        axes.set(ylabel=name, xlabel=group or "", ylim=(0, None))
+        axes.set_xticks(range(len(labels)), labels)
+        axes.legend(ncols=min(3, len(series)), fontsize="small")
+
+    _save(draw, path, (max(5.0, 1.2 * len(labels) * max(1, len(series) / 3)), 4))
+
+
+def losses(files: Sequence[str], path: str) -> None:
+    """Draw the loss over the steps, from what `train --log-format json` wrote on stderr."""
+    found: dict[str, tuple[list[float], list[float]]] = {}
+    for name, file in zip(_names(files), files, strict=True):
+        for record in _records([file]):
+            if "step" in record and isinstance(record.get("loss"), int | float):
+                steps, values = found.setdefault(name, ([], []))
+                steps.append(record["step"])
+                values.append(record["loss"])
+    if not found:
+        raise UserError("no line holds a step and a loss", "train with --log-format json").at(
+            shown(files[0])
+        )
+
+    def draw(axes: Any) -> None:
+        for (name, (steps, values)), line in zip(found.items(), cycle(LINES), strict=False):
+            axes.plot(steps, values, linestyle=line, label=name)
+        axes.set(xlabel="step", ylabel="loss")
+        axes.legend()
+
+    _save(draw, path, (6, 4))
+
+
+def _records(files: Sequence[str]) -> list[Record]:
+    records = list(Records.read(files))
+    if not records:
+        raise UserError("holds no records").at(shown((files or ["-"])[0]))
+    return records
+
+
+def _measure(record: Record) -> str:
+    """The first measure of a score record: the one with an interval."""
+    found = next((name for name in record if f"{name}_low" in record), None)
+    if found is None or "run" not in record:
+        raise UserError(
+            "the records are no scores of runs", "give what `structkit score` writes as JSONL"
+        )
+    return found
+
+
+def _names(files: Sequence[str]) -> list[str]:
+    """The names to show for files: without folders and endings, where that is clear."""
+    short = [Path(file).name.partition(".")[0] for file in files]
+    return short if len(set(short)) == len(short) else list(files)
+
+
+def _save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
+    """Draw on new axes and write the picture, whole; the same data give the same bytes."""
+    ending = Path(path).suffix
+    if ending not in FORMATS:
+        raise UserError(f"-o {path} ends in none of {', '.join(FORMATS)}", status=2)
+    matplotlib = require("matplotlib", "plot")
+    figure_class = require("matplotlib.figure", "plot").Figure
+    with matplotlib.rc_context({"svg.hashsalt": "structkit", "font.size": 10}):
+        figure = figure_class(figsize=size, layout="constrained")
+        draw(figure.subplots())
+        picture = io.BytesIO()
+        metadata = {"Date": None} if ending == ".svg" else None
+        figure.savefig(picture, format=ending[1:], dpi=150, metadata=metadata)
+    with Output(path) as output:
+        output.write(picture.getvalue())

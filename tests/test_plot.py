@@ -1,0 +1,129 @@
+"""plot: pictures are whole, the same for the same data, and show what they should."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from structkit.commands import plot
+from structkit.errors import UserError
+
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(name: str, *records: dict[str, object]) -> str:
+        path = tmp_path / name
+        path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def files(write: Write) -> list[str]:
+    generator = np.random.default_rng(0)
+    names = ("queries", "documents")
+    return [
+        write(
+            f"{name}.jsonl",
+            *({"id": str(n), "embedding": generator.normal(at, 1, 5).tolist()} for n in range(12)),
+        )
+        for at, name in enumerate(names)
+    ]
+
+
+def texts(path: Path) -> str:
+    """What an SVG says: matplotlib keeps each text as a comment beside its outlines."""
+    return " ".join(re.findall(r"<!-- (.*?) -->", path.read_text()))
+
+
+def test_embeddings_are_drawn_one_mark_each(files: list[str], tmp_path: Path) -> None:
+    target = tmp_path / "tsne.svg"
+    plot.embeddings(files, str(target), sample=8)
+    assert "queries" in texts(target)
+    assert "documents" in texts(target)
+    # a mark for each of the 8 drawn rows of 2 files, and one of each in the legend
+    assert 2 * 8 + 2 == len(re.findall(r'<use xlink:href="#(?!DejaVu)', target.read_text()))
+    again = tmp_path / "again.svg"
+    plot.embeddings(files, str(again), sample=8)
+    assert target.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")]
+)
+def test_the_ending_names_the_format(
+    write: Write, tmp_path: Path, ending: str, start: bytes
+) -> None:
+    run = write("run.jsonl", {"query_id": "a", "doc_id": "a", "score": 1.0})
+    target = tmp_path / f"ranks.{ending}"
+    plot.ranks([run], "self", str(target))
+    assert target.read_bytes().startswith(start)
+
+
+def test_ranks_are_softmax_probabilities_by_hand() -> None:
+    run = {"q": {"a": 1.0, "b": 0.0, "c": 0.0}, "s": {"x": 5.0}}
+    qrels = {"q": {"b": 1, "c": 2, "a": 0}, "r": {"z": 1}, "s": {"y": 1}}
+    # exp(0) / (e + 2) = 0.2119; r was not found at all, s without its document
+    expected = [pytest.approx(0.2119, abs=1e-4), 0.0, 0.0]
+    assert expected == plot.probabilities(run, qrels).tolist()
+    # at half the temperature: 1 / (e^2 + 2)
+    assert pytest.approx(0.1065, abs=1e-4) == plot.probabilities(run, qrels, 0.5)[0]
+
+
+def test_runs_show_groups_and_names(write: Write, tmp_path: Path) -> None:
+    rows = [
+        {"run": run, "language": name, "queries": 9, "RR": 0.5, "RR_low": 0.4, "RR_high": 0.7}
+        for run in ("bm25", "santa")
+        for name in ("go", "ruby")
+    ]
+    target = tmp_path / "runs.svg"
+    plot.runs([write("scores.jsonl", *rows)], str(target))
+    assert {"bm25", "santa", "go", "ruby", "language", "RR"} <= set(texts(target).split())
+    plot.runs(
+        [write("plain.jsonl", {"run": "x", "queries": 2, "MAP": 0.5})], str(target), measure="MAP"
+    )
+    assert {"x", "MAP"} <= set(texts(target).split())
+
+
+def test_losses_come_from_a_log(write: Write, tmp_path: Path) -> None:
+    log = write("log.jsonl", *({"step": step, "loss": 1 / step} for step in range(1, 9)))
+    target = tmp_path / "losses.svg"
+    plot.losses([log], str(target))
+    assert {"step", "loss", "log"} <= set(texts(target).split())
+
+
+def test_what_cannot_be_drawn_is_one_clear_line(
+    write: Write, files: list[str], tmp_path: Path
+) -> None:
+    few = write("few.jsonl", {"id": "1", "embedding": [1.0] * 5})
+    narrow = write("narrow.jsonl", {"id": "1", "embedding": [1.0]})
+    target = tmp_path / "x.svg"
+    for call, problem in (
+        (lambda: plot.embeddings([few], str(target)), "1 embeddings are too few"),
+        (
+            lambda: plot.embeddings([files[0], narrow], str(target)),
+            "of different dimensions",
+        ),
+        (lambda: plot.runs([few], str(target)), "the records are no scores of runs"),
+        (lambda: plot.runs([few], str(target), measure="RR"), "no number in the field RR"),
+        (lambda: plot.losses([few], str(target)), "no line holds a step and a loss"),
+        (lambda: plot.embeddings(files, str(tmp_path / "x.gif")), "ends in none of .svg"),
+    ):
+        with pytest.raises(UserError, match=problem):
+            call()
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_the_command(run, files: list[str], tmp_path: Path) -> None:
+    done = run("plot", "embeddings", *files, "-o", "out.png")
+    assert (0, b"", b"") == (done.returncode, done.stdout, done.stderr)
+    assert (tmp_path / "out.png").exists()
+    done = run("plot", "losses", files[0], "-o", "out.jpg")
+    assert (1, b"") == (done.returncode, done.stdout)
+    assert b"no line holds a step" in done.stderr
