@@ -114,3 +114,83 @@ def cross_entropy(roots, w):
         ]
         losses.append(torch.stack(found).mean())
     return torch.stack(losses).mean()
+
+
+def lstm(vectors, w, suffix=""):
+    """The states after each vector; torch has the gates in the order i, f, g, o."""
+    hidden = cell = torch.zeros_like(vectors[0])
+    found = []
+    for vector in vectors:
+        gates = w[f"lstm.weight_ih_l0{suffix}"] @ vector + w[f"lstm.bias_ih_l0{suffix}"]
+        gates = gates + w[f"lstm.weight_hh_l0{suffix}"] @ hidden + w[f"lstm.bias_hh_l0{suffix}"]
+        i, f, g, o = gates.chunk(4)
+        cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
+        hidden = torch.sigmoid(o) * torch.tanh(cell)
+        found.append(hidden)
+    return found
+
+
+def bi_lstm(ids, w):
+    """The embedding of a text, and the loss of each of its tokens."""
+    vectors = [w["embedding"][number] for number in ids]
+    nothing = torch.zeros_like(vectors[0])
+    forward = [nothing, *lstm(vectors, w)]  # [t] has seen what stands before t
+    backward = [nothing, *lstm(vectors[::-1], w, "_reverse")][::-1]  # [t] what stands from t on
+
+    def both(before, after):
+        return (
+            w["before.weight"] @ before
+            + w["before.bias"]
+            + w["after.weight"] @ after
+            + w["after.bias"]
+        )
+
+    losses = []
+    for place, number in enumerate(ids):
+        scores = w["embedding"] @ both(forward[place], backward[place + 1])
+        losses.append(-functional.log_softmax(scores, dim=0)[number])
+    if len(ids) == 1:
+        return vectors[0], losses
+    return both(forward[-1], backward[0]), losses
+
+
+def norm(vector, w, name):
+    weight, bias = w[f"{name}.weight"], w[f"{name}.bias"]
+    return functional.layer_norm(vector, vector.shape, weight, bias)
+
+
+def roberta_layer(states, w, name, heads):
+    """One layer, one token and one head at a time."""
+
+    def linear(part, vector):
+        return w[f"{name}.{part}.weight"] @ vector + w[f"{name}.{part}.bias"]
+
+    size = len(states[0]) // heads
+    distance, middle = w[f"{name}.distance"], len(w[f"{name}.distance"]) // 2
+    found = []
+    for here, state in enumerate(states):
+        seen = []
+        for head in range(heads):
+            part = slice(head * size, (head + 1) * size)
+            query, scores = linear("query", state)[part], []
+            for there, other in enumerate(states):
+                key, apart = linear("key", other)[part], distance[middle + here - there]
+                scores.append((query @ key + query @ apart + key @ apart) / size**0.5)
+            weights = torch.stack(scores).softmax(0)
+            values = [linear("value", other)[part] for other in states]
+            seen.append(sum(w * value for w, value in zip(weights, values, strict=True)))
+        state = norm(state + linear("output", torch.cat(seen)), w, f"{name}.attention_norm")
+        inner = linear("narrow", functional.gelu(linear("widen", state)))
+        found.append(norm(state + inner, w, f"{name}.norm"))
+    return found
+
+
+def roberta(ids, word, w, heads, layers):
+    """The embedding of a text."""
+    if len(ids) == 1:
+        return w["embedding"][ids[0]]
+    states = [[norm(w["embedding"][number], w, "norm") for number in ids]]
+    for layer in range(layers):
+        states.append(roberta_layer(states[-1], w, f"layers.{layer}", heads))
+    chosen = [state for level in states[:3] for state in level] if word else states[-1]
+    return torch.stack(chosen).mean(0)

@@ -8,25 +8,22 @@ section 5 and appendix A, for the settings.
 from __future__ import annotations
 
 import tempfile
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy
 import torch
-from floret.floret import floret as library
-from structkit.structure.words import words_of
 
-from structkit.errors import UserError
 from structkit.jsonl import Record
+from structkit.learning.skip_grams import NGrams, learned
 from structkit.learning.spool import Spool
 from structkit.learning.training_module import TrainingModule
 from structkit.learning.tree_settings import PAPER, VocabularySettings
-from structkit.learning.word_vectors import Bag, NGrams, WordVectors
+from structkit.learning.word_vectors import Bag, WordVectors
 from structkit.plugin import setting
 from structkit.seeds import key
+from structkit.structure.words import words_of
 
 DEFAULT = "fastText's default"
 
@@ -78,50 +75,19 @@ class Method(VocabularySettings):
                 line = " ".join(spool[index]["words"])
                 text.write((line.lower() if self.lowercase else line) + "\n")
             text.flush()
-            return Trained(self, self.word_vectors(self.trained(text.name)))
+            rows = learned(self.arguments(text.name), self.ngrams)
+        table = torch.from_numpy(rows.table)
+        model = Model(rows.words, table, rows.buckets, self.ngrams, lowercase=self.lowercase)
+        return Trained(self, model)
 
     @property
     def ngrams(self) -> NGrams:
         return NGrams(self.shortest_ngram, self.longest_ngram, self.buckets)
 
-    def trained(self, file: str) -> Any:
-        """The library's model of a file with one sentence a line.
-
-        In a thread, beside which Ctrl-C works; the library lets go of the interpreter.
-        """
-        arguments = library.args()
-        for name, value in self.arguments(file).items():
-            setattr(arguments, name, value)
-        model, failed = library.fasttext(), list[Exception]()
-
-        def train() -> None:
-            try:
-                library.train(model, arguments)
-            except (ValueError, RuntimeError) as error:
-                failed.append(error)
-
-        thread = threading.Thread(target=train, daemon=True)
-        thread.start()
-        while thread.is_alive():
-            thread.join(0.1)
-        if failed:
-            raise UserError(
-                f"fastText says: {failed[0]}", "lower --minimum-count, or give more records"
-            )
-        return model
-
     def arguments(self, file: str) -> dict[str, Any]:
         """Our settings by the library's names."""
         return {
             "input": file,
-            "output": "",
-            "saveOutput": 0,
-            "model": library.model_name.skipgram,
-            "loss": library.loss_name.ns,
-            "mode": library.mode_name.fasttext,
-            "hashCount": 1,
-            "label": "\x01",  # no word is a label
-            "verbose": 0,
             "seed": key(self.seed, "fasttext") % (1 << 31),
             "lr": self.learning_rate,
             "dim": self.embedding_size,
@@ -135,16 +101,6 @@ class Method(VocabularySettings):
             "t": self.subsampling,
             "thread": self.threads,
         }
-
-    def word_vectors(self, trained: Any) -> Model:
-        """The rows that training reached: all words, and the buckets of their n-grams."""
-        words = trained.getVocab("ignore")[0]
-        ngrams = self.ngrams
-        numbers = (number for word in words for number in ngrams.numbers(word))
-        buckets = sorted(set(numbers))
-        table = numpy.array(trained.getInputMatrix(), copy=False)  # (words + all buckets, dim)
-        kept = table[[*range(len(words)), *(len(words) + each for each in buckets)]]
-        return Model(words, torch.from_numpy(kept), buckets, ngrams, lowercase=self.lowercase)
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> Model:

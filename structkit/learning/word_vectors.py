@@ -6,7 +6,7 @@ Source: Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -18,47 +18,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.errors import UserError
+from structkit.learning.skip_grams import NGrams
 from structkit.learning.tree_vocabulary import Found, Vocabulary
 
 WEIGHTS = "model.safetensors"
-
-
-@dataclass(frozen=True)
-class NGrams:
-    """Which n-grams of a word count, and how many buckets their hashes fall into."""
-
-    shortest: int
-    longest: int
-    buckets: int
-
-    def of(self, word: str) -> Iterator[str]:
-        """The n-grams of `<word>`, its ends marked; an end mark alone is none.
-
-        >>> list(NGrams(3, 4, 100).of("cat"))
-        ['<ca', '<cat', 'cat', 'cat>', 'at>']
-        """
-        marked = f"<{word}>"
-        for start in range(len(marked)):
-            for end in range(start + self.shortest, min(start + self.longest, len(marked)) + 1):
-                if end - start > 1 or 0 < start < len(marked) - 1:
-                    yield marked[start:end]
-
-    def numbers(self, word: str) -> list[int]:
-        """The buckets of a word's n-grams."""
-        return [fnv(gram) % self.buckets for gram in self.of(word)] if self.buckets else []
-
-
-def fnv(text: str) -> int:
-    """FNV-1a of 32 bits over UTF-8, bytes taken as signed, as fastText's own hash does.
-
-    >>> fnv("a")
-    3826002220
-    """
-    value = 2166136261
-    for byte in text.encode("utf-8", "surrogatepass"):
-        value ^= byte if byte < 128 else byte | 0xFFFFFF00
-        value = value * 16777619 & 0xFFFFFFFF
-    return value
 
 
 class Reached(Found):

@@ -1,0 +1,53 @@
+"""RoBERTa, a baseline of StrAE without trees: a small transformer that predicts masked tokens.
+
+Records: `text`, or `tree`, whose leaves are the words.
+Sources: Liu et al. 2019, "RoBERTa" (arXiv 1907.11692); Opper et al. 2023, StrAE, section 5 and
+appendix A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from structkit.errors import UserError
+from structkit.learning.text_models import RoBERTa
+from structkit.learning.text_training import TextSettings
+from structkit.learning.tree_settings import PAPER
+from structkit.plugin import setting
+from structkit.seeds import key
+
+SECTION = "StrAE, section 5"
+
+
+@dataclass(frozen=True)
+class Method(TextSettings):
+    """Settings of RoBERTa as StrAE's authors trained it, over subwords."""
+
+    unused: ClassVar[tuple[str, ...]] = (*TextSettings.unused, "temperature", "init_range")
+
+    subwords: bool = setting(True, "byte-pair pieces in place of words", SECTION)
+    heads: int = setting(10, "attention heads", SECTION)
+    layers: int = setting(6, "layers of the transformer", SECTION)
+    inner_size: int = setting(3072, "numbers inside a layer", "from StrAE, table 5")
+    embedding_dropout: float = setting(0.1, "dropout, in all layers", "RoBERTa")
+    epochs: int = setting(100, "passes over the records", PAPER)
+    learning_rate: float = setting(5e-5, "highest learning rate of Adam", PAPER)
+    warmup: float = setting(0.1, "share of the steps in which the learning rate grows", PAPER)
+    schedule: str = setting(
+        "linear", "the learning rate after the warm-up", PAPER, ("linear", "constant")
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.heads < 1 or self.embedding_size % self.heads:
+            raise UserError(
+                f"--embedding-size {self.embedding_size} is not a multiple of --heads {self.heads}",
+                status=2,
+            )
+
+    def untrained(self, words: int) -> RoBERTa:
+        torch.manual_seed(key(self.seed, "parameters") >> 1)
+        return RoBERTa(words, self.embedding_size, self.inner_size, self.heads, self.layers)

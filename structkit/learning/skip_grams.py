@@ -1,0 +1,134 @@
+"""fastText's skip-grams with subwords, trained by the floret library in a process of its own.
+
+The library cannot be stopped: Ctrl-C ends its process. Source: Bojanowski et al. 2017, "Enriching
+Word Vectors with Subword Information" (https://aclanthology.org/Q17-1010).
+"""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy
+import orjson
+from floret.floret import floret as library
+from numpy.typing import NDArray
+
+from structkit.errors import UserError
+
+
+@dataclass(frozen=True)
+class NGrams:
+    """Which n-grams of a word count, and how many buckets their hashes fall into."""
+
+    shortest: int
+    longest: int
+    buckets: int
+
+    def of(self, word: str) -> Iterator[str]:
+        """The n-grams of `<word>`, its ends marked; an end mark alone is none.
+
+        >>> list(NGrams(3, 4, 100).of("cat"))
+        ['<ca', '<cat', 'cat', 'cat>', 'at>']
+        """
+        marked = f"<{word}>"
+        for start in range(len(marked)):
+            for end in range(start + self.shortest, min(start + self.longest, len(marked)) + 1):
+                if end - start > 1 or 0 < start < len(marked) - 1:
+                    yield marked[start:end]
+
+    def numbers(self, word: str) -> list[int]:
+        """The buckets of a word's n-grams."""
+        return [fnv(gram) % self.buckets for gram in self.of(word)] if self.buckets else []
+
+
+def fnv(text: str) -> int:
+    """FNV-1a of 32 bits over UTF-8, bytes taken as signed, as fastText's own hash does.
+
+    >>> fnv("a")
+    3826002220
+    """
+    value = 2166136261
+    for byte in text.encode("utf-8", "surrogatepass"):
+        value ^= byte if byte < 128 else byte | 0xFFFFFF00
+        value = value * 16777619 & 0xFFFFFFFF
+    return value
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What training reached: the words, the buckets of their n-grams, and a row for each."""
+
+    words: list[str]
+    buckets: list[int]
+    table: NDArray[numpy.float32]  # (words + buckets, dim)
+
+
+def learned(arguments: dict[str, Any], ngrams: NGrams) -> Rows:
+    """The rows that the library learns from a file, by its names for settings (`input`, `lr` …).
+
+    Errors: `UserError` with what the library says, for example that no word is frequent enough.
+    """
+    with tempfile.TemporaryDirectory(prefix="structkit-") as folder:
+        target = Path(folder) / "rows"
+        process = get_context("spawn").Process(target=_learn, args=(arguments, ngrams, target))
+        process.start()
+        try:
+            process.join()
+        finally:
+            process.kill()
+            process.join()
+        if not target.with_suffix(".json").exists():
+            raise UserError("the process of fastText died", "was it killed for memory?")
+        found = orjson.loads(target.with_suffix(".json").read_bytes())
+        if "error" in found:
+            raise UserError(
+                f"fastText says: {found['error']}", "lower --minimum-count, or give more records"
+            )
+        return Rows(found["words"], found["buckets"], numpy.load(target.with_suffix(".npy")))
+
+
+def _learn(arguments: dict[str, Any], ngrams: NGrams, target: Path) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    found: dict[str, Any]
+    try:
+        rows = reached(trained(arguments), ngrams)
+        numpy.save(target.with_suffix(".npy"), rows.table)
+        found = {"words": rows.words, "buckets": rows.buckets}
+    except (ValueError, RuntimeError) as error:
+        found = {"error": str(error).strip().partition("\n")[0]}
+    target.with_suffix(".json").write_bytes(orjson.dumps(found))
+
+
+def trained(arguments: dict[str, Any]) -> Any:
+    """The library's own model, learned here and now."""
+    chosen = library.args()
+    fixed = {
+        "model": library.model_name.skipgram,
+        "loss": library.loss_name.ns,
+        "mode": library.mode_name.fasttext,
+        "hashCount": 1,
+        "label": "\x01",  # no word is a label
+        "verbose": 0,
+        "output": "",
+        "saveOutput": 0,
+    }
+    for name, value in {**fixed, **arguments}.items():
+        setattr(chosen, name, value)
+    model = library.fasttext()
+    library.train(model, chosen)
+    return model
+
+
+def reached(model: Any, ngrams: NGrams) -> Rows:
+    """The rows of the library's model that a word of its vocabulary takes part in."""
+    words = model.getVocab("ignore")[0]
+    buckets = sorted({number for word in words for number in ngrams.numbers(word)})
+    table = numpy.asarray(model.getInputMatrix())  # (words + all buckets, dim)
+    kept = table[[*range(len(words)), *(len(words) + each for each in buckets)]]
+    return Rows(words, buckets, kept)

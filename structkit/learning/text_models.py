@@ -1,0 +1,191 @@
+"""Bi-LSTM and RoBERTa, the models without trees that StrAE is compared with.
+
+Source: Opper et al. 2023, "StrAE", section 5, appendix A and table 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+MASKED = 0.15  # share of tokens that RoBERTa predicts (Liu et al. 2019, section 2.2)
+POSITIONS = 512  # tokens farther apart share the embedding of the greatest distance
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """Padded texts: ids (texts, length), how many of them count, and which texts are one word."""
+
+    ids: Tensor
+    lengths: Tensor  # (texts,)
+    word: Tensor  # (texts,) bool
+
+    @property
+    def real(self) -> Tensor:
+        """Which ids are no padding, (texts, length)."""
+        return torch.arange(self.ids.shape[1], device=self.ids.device) < self.lengths[:, None]
+
+
+class TextModel(nn.Module):
+    """A table of embeddings and what makes states of them; a subclass knows how."""
+
+    embedding: nn.Parameter  # (words, E), or more rows for special tokens
+
+    def learned(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
+        """What is predicted: vectors (tokens, E), their ids (tokens,), and the head's bias."""
+        raise NotImplementedError
+
+    def embed(self, batch: TextBatch) -> Tensor:
+        """The embeddings of texts, (texts, E).
+
+        A text of one id is that id's row of the table: there is no context (StrAE, section 5).
+        """
+        found = self.texts(batch)
+        rows = functional.embedding(batch.ids[:, 0], self.embedding)
+        return torch.where((batch.lengths == 1)[:, None], rows, found)
+
+    def texts(self, batch: TextBatch) -> Tensor:
+        """The embeddings of texts of any length, (texts, E)."""
+        raise NotImplementedError
+
+
+class BiLSTM(TextModel):
+    """An LSTM either way; a linear map makes E numbers of both last states, for each its own bias.
+
+    The paper does not say what it learns; here each token is predicted from the state of what
+    comes before it and the state of what comes after it, by the same map. Without the embeddings
+    2 · 4 · (2E² + 2E) + 2 (E² + E) parameters: 181,800 at E = 100, as published.
+    """
+
+    def __init__(self, words: int, size: int, init_range: float) -> None:
+        super().__init__()
+        self.embedding = nn.Parameter(torch.empty(words, size).uniform_(-init_range, init_range))
+        self.lstm = nn.LSTM(size, size, batch_first=True, bidirectional=True)
+        self.before, self.after = nn.Linear(size, size), nn.Linear(size, size)
+
+    def states(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor]:
+        """The states after each token, forward and backward, (texts, length, E); 0 on padding."""
+        vectors = functional.embedding(batch.ids, self.embedding)
+        vectors = functional.dropout(vectors, dropout, self.training)
+        lengths = batch.lengths.cpu()
+        packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
+        found, _ = pad_packed_sequence(
+            self.lstm(packed)[0], batch_first=True, total_length=batch.ids.shape[1]
+        )
+        forward, backward = found.chunk(2, dim=2)
+        return forward, backward
+
+    def learned(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
+        forward, backward = self.states(batch, dropout)
+        before = functional.pad(forward[:, :-1], (0, 0, 1, 0))  # (texts, length, E)
+        after = functional.pad(backward[:, 1:], (0, 0, 0, 1))
+        real = batch.real
+        vectors = self.before(before[real]) + self.after(after[real])  # (tokens, E)
+        return functional.dropout(vectors, dropout, self.training), batch.ids[real], None
+
+    def texts(self, batch: TextBatch) -> Tensor:
+        forward, backward = self.states(batch, 0.0)
+        last = (batch.lengths - 1)[:, None, None].expand(-1, 1, forward.shape[2])
+        found: Tensor = self.before(forward.gather(1, last)[:, 0]) + self.after(backward[:, 0])
+        return found
+
+
+class RoBERTa(TextModel):
+    """A transformer that predicts masked tokens, with relative positions in keys and queries.
+
+    Without embeddings and head a layer has 4 (E² + E) + 2EF + F + E + 4E parameters: six layers
+    with E = 100 and F = 3072 have the published 3,950,232, and no other F gives them. There are no
+    tokens for the ends of a text. A text's embedding is the mean of its last states; that of one
+    word in several pieces the mean of layers 0 to 2 (StrAE, section 5).
+    """
+
+    def __init__(self, words: int, size: int, inner: int, heads: int, layers: int) -> None:
+        super().__init__()
+        self.words = words
+        self.embedding = nn.Parameter(torch.empty(words + 1, size).normal_(std=0.02))  # and <mask>
+        self.norm = nn.LayerNorm(size)
+        self.layers = nn.ModuleList(Layer(size, inner, heads) for _ in range(layers))
+        self.transform, self.head_norm = nn.Linear(size, size), nn.LayerNorm(size)
+        self.bias = nn.Parameter(torch.zeros(words))
+
+    def states(self, batch: TextBatch, dropout: float) -> list[Tensor]:
+        """The embeddings and the states after each layer, (texts, length, E) each."""
+        dropout = dropout if self.training else 0.0
+        found = functional.embedding(batch.ids, self.embedding)
+        states = [functional.dropout(self.norm(found), dropout)]
+        for layer in self.layers:
+            states.append(layer(states[-1], batch.real, dropout))
+        return states
+
+    def learned(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
+        real = batch.real
+        draws = torch.rand(real.shape, device=real.device).masked_fill(~real, 2.0)
+        # each text has a token to predict, however short it is
+        chosen = (draws < MASKED) | ((draws == draws.min(1, keepdim=True).values) & real)
+        fate = torch.rand_like(draws)  # of ten, eight are hidden, one is another word, one stays
+        others = torch.randint_like(batch.ids, self.words)
+        ids = batch.ids.where(~chosen | (fate >= 0.9), others)
+        ids = ids.masked_fill(chosen & (fate < 0.8), self.words)
+        states = self.states(TextBatch(ids, batch.lengths, batch.word), dropout)[-1]
+        vectors = self.head_norm(functional.gelu(self.transform(states[chosen])))
+        return vectors, batch.ids[chosen], self.bias
+
+    def texts(self, batch: TextBatch) -> Tensor:
+        states = self.states(batch, 0.0)
+        low = torch.stack(states[:3]).mean(0)  # (texts, length, E)
+        chosen = torch.where(batch.word[:, None, None], low, states[-1])
+        weights = batch.real[..., None].to(chosen)
+        return (chosen * weights).sum(1) / weights.sum(1)
+
+
+class Layer(nn.Module):
+    """Attention and a feed-forward net, each added to its input and normalized (as in BERT)."""
+
+    def __init__(self, size: int, inner: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query, self.key = nn.Linear(size, size), nn.Linear(size, size)
+        self.value, self.output = nn.Linear(size, size), nn.Linear(size, size)
+        self.widen, self.narrow = nn.Linear(size, inner), nn.Linear(inner, size)
+        self.attention_norm, self.norm = nn.LayerNorm(size), nn.LayerNorm(size)
+        self.distance = nn.Parameter(
+            torch.empty(2 * POSITIONS - 1, size // heads).normal_(std=0.02)
+        )
+        for linear in (each for each in self.children() if isinstance(each, nn.Linear)):
+            nn.init.normal_(linear.weight, std=0.02)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, states: Tensor, real: Tensor, dropout: float) -> Tensor:
+        """New states (texts, length, E); padding is seen by none."""
+        seen = self.output(self.attend(states, real, dropout))
+        states = self.attention_norm(states + functional.dropout(seen, dropout))
+        inner = self.narrow(functional.gelu(self.widen(states)))
+        found: Tensor = self.norm(states + functional.dropout(inner, dropout))
+        return found
+
+    def attend(self, states: Tensor, real: Tensor, dropout: float) -> Tensor:
+        """What each token sees of the others, all heads side by side, (texts, length, E).
+
+        A score is (q · k + q · r + k · r) / √d, where r is the embedding of the distance from the
+        key to the query (Huang et al. 2020, arXiv 2009.13658, method 4).
+        """
+        texts, length, size = states.shape
+
+        def split(vectors: Tensor) -> Tensor:
+            return vectors.view(texts, length, self.heads, -1).transpose(1, 2)
+
+        queries, keys, values = (split(part(states)) for part in (self.query, self.key, self.value))
+        places = torch.arange(length, device=states.device)
+        apart = (places[:, None] - places).clamp(1 - POSITIONS, POSITIONS - 1) + POSITIONS - 1
+        distance = self.distance[apart]  # (length, length, d)
+        scores = queries @ keys.transpose(2, 3)  # (texts, heads, length, length)
+        scores = scores + torch.einsum("bhld,lrd->bhlr", queries, distance)
+        scores = scores + torch.einsum("bhrd,lrd->bhlr", keys, distance)
+        scores = scores / (size // self.heads) ** 0.5
+        scores = scores.masked_fill(~real[:, None, None], float("-inf"))
+        weights = functional.dropout(scores.softmax(3), dropout)
+        return (weights @ values).transpose(1, 2).flatten(2)
