@@ -12,7 +12,8 @@ from typing import IO, cast
 import orjson
 
 from structkit.errors import UserError
-from structkit.jsonl import BUFFER, Record
+from structkit.jsonl import Record
+from structkit.lines import BUFFER
 
 
 def dump(record: Record) -> bytes:
@@ -65,9 +66,12 @@ class Output:
 
     def write_records(self, records: Iterable[Record]) -> None:
         """Write records, one a line."""
-        write = self.handle.write
+        write, dumps, line_end = self.handle.write, orjson.dumps, orjson.OPT_APPEND_NEWLINE
         for record in records:
-            line = dump(record)
+            try:
+                line = dumps(record, None, line_end)
+            except TypeError:
+                line = dump(record)
             try:  # here and not around the loop: records may raise what is none of our business
                 write(line)
             except BrokenPipeError:

@@ -11,7 +11,7 @@ from structkit.jsonl import Lines, Record, Records, Shard, shown
 from structkit.output import Output
 from structkit.progress import Position, progress, say
 from structkit.rejects import Command, Rejects, accepted
-from structkit.workers import Tally, Workers, counting
+from structkit.workers import BLOCK, Tally, Workers, counting
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Stream:
             else:
                 pool = Workers(self.workers, command, self.shard, rejects.skip, tally)
                 with progress(label, lambda: _position(lines, pool.count), quiet=self.quiet):
-                    for done in pool.results(lines.blocks()):
+                    for done in pool.results(lines.blocks(BLOCK)):
                         output.write(done.output)
                         if tally is not None:
                             tally.merge(done.tally)

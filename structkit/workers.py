@@ -20,6 +20,8 @@ from structkit.jsonl import Block, Record, Records, Shard
 from structkit.output import dump
 from structkit.rejects import Command, Rejected, accepted
 
+BLOCK = 1 << 18  # bytes that a worker gets at a time
+
 
 class Tally(Protocol):
     """What a command counts beside its records; one that is made anew counts nothing yet."""

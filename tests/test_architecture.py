@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 GROUND = set(
-    "errors extras flags jsonl options output plugin progress registry rejects seeds stream table workers".split()
+    "errors extras flags jsonl lines options output plugin progress registry rejects seeds stream "
+    "table workers".split()
 )
 FLOORS = {
     "cli": {"commands", "learning", "retrieval", "ground"},

@@ -5,16 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+import orjson
 import pytest
 from conftest import Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.jsonl import Lines, Records
-from structkit.rejects import Rejected, accepted
+from structkit.errors import UserError
+from structkit.jsonl import Block, Lines, Record, Records, several
+from structkit.rejects import Command, Rejected, accepted
 
 
 def line(number: int) -> bytes:
@@ -173,24 +176,54 @@ def test_stages_compose(run: Run) -> None:
     assert json.loads(paired) == {name: masked[name] for name in json.loads(paired)}
 
 
-def same(records: Records) -> Records:
-    return records
+def same(records: Iterable[Record]) -> Iterator[Record]:
+    return iter(records)
 
 
 LINES = [b'{"id":"%d"}', b"oops", b"[]", b"", b'{"id":[%d]}']
 
 
-@settings(max_examples=50)
-@given(lines=st.lists(st.sampled_from(LINES), max_size=30))
+def together(records: Iterable[Record]) -> Iterator[Record]:
+    """The same, some at a time."""
+    return several(records, lambda some: some)
+
+
+@settings(max_examples=80)
+@given(
+    command=st.sampled_from([same, together]),
+    lines=st.lists(st.sampled_from(LINES), max_size=80),
+)
 def test_every_record_is_given_or_rejected(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
+    tmp_path_factory: pytest.TempPathFactory,
+    command: Command,
+    lines: list[bytes],
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "law.jsonl"
     path.write_bytes(b"\n".join(lines).replace(b"%d", b"7"))
     rejected: list[Rejected] = []
     records = Records(Lines([str(path)]))
-    found = list(accepted(same, records, rejected.append))  # type: ignore[arg-type]
+    found = list(accepted(command, records, rejected.append))
     assert lines.count(LINES[0]) == len(found)
     places = [number for number, line in enumerate(lines, 1) if line not in (LINES[0], b"")]
     assert places == [each.error.line for each in rejected]
     assert len(found) + len(rejected) == records.count
+
+
+@settings(max_examples=50)
+@given(st.lists(st.booleans(), max_size=80))
+def test_what_is_made_of_several_records_comes_in_order_each_in_its_place(good: list[bool]) -> None:
+    def odd(some: Iterable[Record]) -> Iterator[Record | UserError]:
+        for record in some:
+            yield record if record["good"] else UserError("odd")
+
+    rows = [orjson.dumps({"id": str(at), "good": each}) for at, each in enumerate(good)]
+    records = Records(Block("rows", 0, 0, b"\n".join(rows) + b"\n" * bool(rows)))
+    rejected: list[Rejected] = []
+    found = list(accepted(lambda each: several(each, odd), records, rejected.append))
+    assert [str(at) for at, each in enumerate(good) if each] == [made["id"] for made in found]
+    bad = [at for at, each in enumerate(good) if not each]
+    assert bad == [each.error.line - 1 for each in rejected]
+    assert [rows[at] for at in bad] == [each.raw for each in rejected]
+    if bad:
+        with pytest.raises(UserError, match="odd"):
+            list(several([{"good": False}], odd))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.jsonl import Record, text_field
+from structkit.jsonl import Record, several, text_field
 from structkit.seeds import random_for
 from structkit.structure import official
 from structkit.structure.finders import Finder, finder
@@ -49,6 +50,11 @@ class Masking:
         if self.language and self.strategy == "entity":
             self.finder(self.language)
 
+    @property
+    def draws(self) -> bool:
+        """Whether some entities of a text stay."""
+        return self.mask_ratio != 1 and (self.mask_ratio is not None or self.profile != "paper")
+
     def finder(self, language: str) -> Finder:
         return finder(
             language,
@@ -73,19 +79,29 @@ def mask_entities(
     >>> [record["masked"] for record in mask_entities(records)]
     ['<extra_id_0> = <extra_id_1> + <extra_id_0>']
     """
-    masking = masking or Masking()
-    make = _spans if masking.strategy == "span" else _entities
-    for record in records:
-        try:
-            text, spans, masked = make(record, masking)
-            if not masked.entities:
-                raise UserError("the text holds no entity to mask", "leave the record out")
-        except UserError as error:
+    return several(records, partial(_masked, masking=masking or Masking(), tally=tally))
+
+
+def _masked(
+    records: list[Record], masking: Masking, tally: Statistics | None
+) -> Iterator[Record | UserError]:
+    """The masked records, in two steps over all: find the entities, replace them."""
+    find, replace = (_random, _spans) if masking.strategy == "span" else (_entities, _replaced)
+    found = [_or_error(find, record, masking) for record in records]
+    made = [
+        each if isinstance(each, UserError) else replace(record, *each, masking)
+        for record, each in zip(records, found, strict=True)
+    ]
+    for record, each, masked in zip(records, found, made, strict=True):
+        if not isinstance(masked, UserError) and not masked.entities:
+            masked = UserError("the text holds no entity to mask", "leave the record out")
+        if isinstance(masked, UserError):
             if tally:
-                tally.reject(_language(record, masking), error)
-            raise
-        if tally:
-            tally.add(_language(record, masking), text, spans, masked)
+                tally.reject(_language(record, masking), masked)
+            yield masked
+            continue
+        if tally and not isinstance(each, UserError):
+            tally.add(_language(record, masking), *each, masked)
         yield {**record, **masked._asdict()}
 
 
@@ -102,40 +118,54 @@ def _language(record: Record, masking: Masking) -> str:
     return masking.language or str(record.get("language", "-"))
 
 
-Made = tuple[str, Sequence[Span], Masked]
+Found = tuple[str, list[Span]]
 
 
-def _entities(record: Record, masking: Masking) -> Made:
+def _or_error(
+    find: Callable[[Record, Masking], Found], record: Record, masking: Masking
+) -> Found | UserError:
+    try:
+        return find(record, masking)
+    except UserError as error:
+        return error.with_traceback(None)  # it would keep all records of the step
+
+
+def _entities(record: Record, masking: Masking) -> Found:
     language = masking.language or record.get("language")
     if not isinstance(language, str):
         _text(record, masking.field, ("code",))  # what is masked is missed before its language
         language = text_field(record, "language", "name it with --language")
     found = masking.finder(language)
     text = _text(record, masking.field, found.fields)
-    spans = found.spans(record, text)
-    only = _drawn(record, language, text, spans, masking)
-    return text, spans, mask(text, spans, max_entities=masking.max_entities, only=only)
+    return text, found.spans(record, text)
 
 
-def _drawn(
-    record: Record, language: str, text: str, spans: Sequence[Span], masking: Masking
-) -> set[str] | None:
+def _replaced(record: Record, text: str, spans: list[Span], masking: Masking) -> Masked:
+    only = None
+    if spans and masking.draws:
+        only = _drawn(record, text, spans, masking)
+    return mask(text, spans, max_entities=masking.max_entities, only=only)
+
+
+def _drawn(record: Record, text: str, spans: list[Span], masking: Masking) -> set[str] | None:
     """The entities to mask, where that is not all of them."""
-    ratio = masking.mask_ratio
-    if not spans or ratio == 1 or (ratio is None and masking.profile == "paper"):
-        return None
     found = [text[start:end] for start, end in spans]
     rng = random_for(masking.seed, record["id"], "entity")
-    return official.draw(language, found, rng) if ratio is None else draw(found, ratio, rng)
+    if masking.mask_ratio is None:
+        return official.draw(_language(record, masking), found, rng)
+    return draw(found, masking.mask_ratio, rng)
 
 
-def _spans(record: Record, masking: Masking) -> Made:
+def _random(record: Record, masking: Masking) -> Found:
     fields = masking.finder(language).fields if (language := _known(record, masking)) else ("code",)
     text = _text(record, masking.field, fields)
     ratio = 0.15 if masking.mask_ratio is None else masking.mask_ratio
     rng = random_for(masking.seed, record["id"], "span")
-    spans = random_spans(text, ratio, rng, max_spans=masking.max_entities)
-    return text, spans, mask_spans(text, spans)
+    return text, random_spans(text, ratio, rng, max_spans=masking.max_entities)
+
+
+def _spans(_record: Record, text: str, spans: list[Span], _masking: Masking) -> Masked:
+    return mask_spans(text, spans)
 
 
 def _known(record: Record, masking: Masking) -> str | None:

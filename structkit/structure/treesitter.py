@@ -125,16 +125,18 @@ class Grammar:
         return trees[0]
 
     @cached_property
-    def _actions(self) -> dict[int, int]:
-        """What to do with a node of a kind."""
+    def _actions(self) -> list[int]:
+        """What to do with a node of a kind, at the kind's number."""
         language = self.parser.language
         assert language is not None
         kinds = range(language.node_kind_count)
         # what has no name has no parts
         skip = self.skip.union(kind for kind in kinds if not language.node_kind_is_named(kind))
-        actions = dict.fromkeys((*kinds, ERROR), ENTER)
-        actions |= dict.fromkeys(skip, SKIP) | dict.fromkeys(self.under, HIDE)
-        return actions | dict.fromkeys(self.take, TAKE)
+        actions = [ENTER] * (ERROR + 1)
+        for some, action in ((skip, SKIP), (self.under, HIDE), (self.take, TAKE)):
+            for kind in some:
+                actions[kind] = action
+        return actions
 
     def _walk(self, tree: tree_sitter.Tree) -> list[Span]:
         cursor = tree.walk()
