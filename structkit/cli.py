@@ -15,7 +15,9 @@ from structkit.errors import UserError
 from structkit.flags import MethodGroup
 from structkit.options import (
     Dtype,
+    Factor,
     Files,
+    FinalPunct,
     FuseMethod,
     Hide,
     OnError,
@@ -184,6 +186,58 @@ def html_variants(
 
     variation = Variation.of(flags)
     stream(flags).run(partial(command, variation=variation), label="html-variants")
+
+
+@app.command("parse-trees", short_help="Trees of texts, binary and in brackets.")
+def parse_trees(
+    files: Files = None,
+    parser: Annotated[
+        str, typer.Option(help="Name of a parser; `structkit plugins` lists them.")
+    ] = "builtin",
+    field: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Field with the text; more than one give FIELD_tree each; default: `text`, `code` "
+            "for ast, `html` or `content` for dom, `tree` for brackets."
+        ),
+    ] = None,
+    factor: Annotated[
+        Factor | None,
+        typer.Option(help="Cut long nodes so; default: right, for ast and dom balanced."),
+    ] = None,
+    final_punct: Annotated[
+        FinalPunct,
+        typer.Option(help="Keep the final punctuation where it is, or put it beside the rest."),
+    ] = FinalPunct.keep,
+    binarize: Annotated[
+        bool, typer.Option("--binarize/--no-binarize", help="Make every node a pair or a word.")
+    ] = True,
+    tokenized: Annotated[
+        bool, typer.Option("--tokenized", help="The words of the text stand between blanks.")
+    ] = False,
+    url: Annotated[
+        str | None, typer.Option(help="corenlp: the server (default http://localhost:9000).")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="self-strae: the model folder.")
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option(help="ast: language of all records; default: their `language`.")
+    ] = None,
+    seed: Seed = 0,
+    shard: ShardFlag = None,
+    workers: Workers = 1,
+    on_error: OnErrorFlag = OnError.fail,
+    rejects: RejectsFile = None,
+    output: OutputFile = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Parse texts: adds `tree`, one binary tree in Penn Treebank brackets."""
+    flags = locals()
+    from structkit.commands.parse_trees import Parsing
+    from structkit.commands.parse_trees import parse_trees as command
+
+    stream(flags).run(partial(command, parsing=Parsing.of(flags)), label="parse-trees")
 
 
 @app.command(short_help="Make training examples of records or judgements.")

@@ -101,6 +101,21 @@ class Tagger(StrEnum):
     nltk = "nltk"
 
 
+class Factor(StrEnum):
+    """How a node with many children becomes binary."""
+
+    right = "right"
+    left = "left"
+    balanced = "balanced"
+
+
+class FinalPunct(StrEnum):
+    """Where the punctuation at the end of a sentence goes."""
+
+    keep = "keep"
+    root = "root"
+
+
 Files = Annotated[
     list[str] | None, typer.Argument(help="JSONL files, .gz too; stdin when none or -.")
 ]

@@ -11,7 +11,17 @@ from collections.abc import Iterator
 from structkit.errors import UserError
 from structkit.structure.tree import Tree, from_merges, from_spans, grown
 
-__all__ = ["Tree", "binarize", "clean", "from_merges", "from_spans", "read", "read_all", "write"]
+__all__ = [
+    "Tree",
+    "binarize",
+    "clean",
+    "from_merges",
+    "from_spans",
+    "lift_final",
+    "read",
+    "read_all",
+    "write",
+]
 
 TOPS = frozenset(("", "ROOT", "TOP", "S1"))
 TRACE = "-NONE-"
@@ -91,7 +101,8 @@ def read_all(text: str) -> Iterator[Tree]:
                 children, labels, words = [], [], []
         fresh = False
     if stack:
-        raise UserError(f"{len(stack)} brackets are not closed", "mend the brackets")
+        which = "bracket is" if len(stack) == 1 else "brackets are"
+        raise UserError(f"{len(stack)} {which} not closed", "mend the brackets")
 
 
 def unescaped(word: str) -> str:
@@ -188,8 +199,10 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
         if high - low == 1:
             return []
         middle = {"right": low + 1, "left": high - 1, "balanced": (low + high) // 2}[factor]
-        return [(f"{label}|<>", low, middle), (f"{label}|<>", middle, high)]
+        new = f"{label}|<>" if label else ""
+        return [(new, low, middle), (new, middle, high)]
 
+    # an item is some children that stand side by side, and the label of a new node over them
     def expand(item: tuple[str, int, int]) -> tuple[str, str | None, list[tuple[str, int, int]]]:
         label, low, high = item
         if high - low > 1:  # a new node, over some children
@@ -198,9 +211,42 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
         while count[node] == 1:
             node = first[node]
             names.append(labels[node])
-        name = "+".join(names)
+        name = "+".join(filter(None, names))
         if not count[node]:
             return name, tree.words[tree.word[node]], []
         return name, None, cut(name, first[node], first[node] + count[node])
 
     return grown(("", 0, 1), expand)
+
+
+def lift_final(tree: Tree) -> Tree:
+    """The tree with its final punctuation beside all the rest, sign by sign.
+
+    Binarizing to the right would put a final period into the verb phrase. Labels on the way and
+    nodes that are left empty go with it.
+
+    >>> write(binarize(lift_final(read("(S (NP I) (VP go) (. .))"))))
+    '(S (S|<> (NP I) (VP go)) (. .))'
+    """
+    count, labels, words = tree.count.tolist(), tree.labels, tree.words
+    last = len(words)
+    while last > 1 and not any(map(str.isalnum, words[last - 1])):
+        last -= 1
+    if last == len(words):
+        return tree
+    starts = tree.spans()[:, 0].tolist()
+    leaves = {word: node for node, word in enumerate(tree.word.tolist()) if word >= 0}
+    top = labels[0]
+
+    # an item is a node, or the rest of the text in front of so many words of punctuation
+    def expand(item: tuple[int, int]) -> tuple[str, str | None, list[tuple[int, int]]]:
+        node, end = item
+        if node == 0 and end > last:
+            label = top if end == len(words) else f"{top}|<>" * bool(top)
+            return label, None, [(0, end - 1), (leaves[end - 1], 0)]
+        if not count[node]:
+            return labels[node], words[tree.word[node]], []
+        label = f"{top}|<>" * bool(top) if node == 0 else labels[node]
+        return label, None, [(child, 0) for child in tree.children(node) if starts[child] < last]
+
+    return grown((0, len(words)), expand)

@@ -4,14 +4,38 @@ from __future__ import annotations
 
 from nltk.tokenize import NLTKWordTokenizer
 
+from structkit.structure.trees import unescaped
+
 _TOKENIZER = NLTKWordTokenizer()
 
 
-def words_of(text: str) -> list[str]:
+def words_of(text: str, *, tokenized: bool = False) -> list[str]:
     """The words of a text, punctuation included; needs no data of nltk's.
+
+    A text that is `tokenized` has blanks between all its words. Brackets are plain also where the
+    text has the Treebank's escapes; quotes are the Treebank's, `` and ''.
 
     >>> words_of("It isn't so.")
     ['It', 'is', "n't", 'so', '.']
     """
-    found: list[str] = _TOKENIZER.tokenize(text)
-    return found
+    found: list[str] = text.split() if tokenized else _TOKENIZER.tokenize(text)
+    return [unescaped(word) for word in found] if "-" in text else found
+
+
+QUOTES = {"``": '"', "''": '"', "“": '"', "”": '"', "’": "'", "‘": "'", "`": "'"}
+
+
+def same(words: list[str] | tuple[str, ...], text: str) -> bool:
+    r"""Whether words are those of a text: letter by letter, whatever its blanks and quotes are.
+
+    >>> same(["``", "f(x)", "''", "."], '"f (x)" .'), same(["a"], "a b")
+    (True, False)
+    """
+    return _letters("".join(words)) == _letters(text)
+
+
+def _letters(text: str) -> str:
+    text = unescaped("".join(text.split())).replace("\\/", "/").replace("\\*", "*")
+    for quote, plain in QUOTES.items():
+        text = text.replace(quote, plain)
+    return text.replace("''", '"')

@@ -1,0 +1,15 @@
+"""Left-branching trees: each node holds a word and all in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from structkit.structure.shapes import left_branching
+from structkit.structure.tree import Tree
+from structkit.structure.words import words_of
+
+
+def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree]:
+    """The tree of each text."""
+    for text in texts:
+        yield left_branching(words_of(text, tokenized=tokenized))

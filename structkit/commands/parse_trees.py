@@ -1,0 +1,161 @@
+"""Texts to trees, by any parser: binary, in Penn Treebank brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from typing import Any
+
+from structkit.errors import UserError
+from structkit.jsonl import Record, several, text_field
+from structkit.structure.parsers import Parser
+from structkit.structure.tree import Tree
+from structkit.structure.trees import binarize, lift_final, write
+
+# texts that a parser gets at a time: enough to sort by length, or to fill a few requests
+BATCH = 256
+
+
+@dataclass(frozen=True)
+class Parsing:
+    """How trees are made: the flags of the command, checked before any record is read."""
+
+    parser: str = "builtin"
+    field: tuple[str, ...] = ()
+    factor: str | None = None
+    final_punct: str = "keep"
+    binarize: bool = True
+    tokenized: bool = False
+    url: str | None = None
+    model: str | None = None
+    language: str | None = None
+    seed: int = 0
+
+    @classmethod
+    def of(cls, flags: dict[str, Any]) -> Parsing:
+        """The flags of this class among others."""
+        found = {each.name: flags[each.name] for each in fields(cls)}
+        return cls(**found | {"field": tuple(flags["field"] or ())})
+
+    def __post_init__(self) -> None:
+        if self.language and "languages" not in self.trees_of.takes:
+            raise UserError(
+                f"the parser {self.parser} takes no --language", "leave it out", status=2
+            )
+        if len(set(self.field)) < len(self.field):
+            raise UserError("--field names a field twice", "name each once", status=2)
+
+    @cached_property
+    def trees_of(self) -> Parser:
+        """The parser, with those flags that are set; one that it does not take raises."""
+        options: dict[str, Any] = {"url": self.url, "model": self.model}
+        options["tokenized"] = self.tokenized or None
+        given = {name: value for name, value in options.items() if value is not None}
+        return Parser(self.parser, given, defaults={"seed": self.seed})
+
+    def fields_of(self, record: Record) -> tuple[str, ...]:
+        """The fields of a record to parse."""
+        if self.field:
+            return self.field
+        known = self.trees_of.fields
+        return (next((name for name in known if name in record), known[0]),)
+
+    def written(self, tree: Tree) -> str:
+        """A tree as the record gets it."""
+        if self.final_punct == "root":
+            tree = lift_final(tree)
+        if self.binarize:
+            tree = binarize(tree, self.factor or self.trees_of.factor)
+        return write(tree)
+
+
+def parse_trees(records: Iterable[Record], parsing: Parsing | None = None) -> Iterator[Record]:
+    """Add `tree` to every record: one binary tree, its leaves the words of the text in order.
+
+    Several fields give `FIELD_tree` each. An empty text raises, and so does one whose tree the
+    parser does not find.
+
+    >>> records = [{"id": "1", "text": "The cat sleeps."}]
+    >>> [record["tree"] for record in parse_trees(records, Parsing(parser="right-branching"))]
+    ['(X (X The) (X (X cat) (X (X sleeps) (X .))))']
+    """
+    return several(records, partial(_parsed, parsing=parsing or Parsing()), BATCH)
+
+
+def _parsed(records: list[Record], parsing: Parsing) -> Iterator[Record | UserError]:
+    """The records with their trees: all texts at once, for parsers that work on batches."""
+    found = [_texts(record, parsing) for record in records]
+    texts = [(record, *each) for record, some in _good(records, found) for each in some]
+    trees = iter(
+        parsing.trees_of.trees(
+            [text for _, _, text in texts],
+            keys=[_key(record, name, parsing) for record, name, _ in texts],
+            languages=[parsing.language or record.get("language") for record, _, _ in texts],
+            sentences=[_sentence(record, name) for record, name, _ in texts],
+        )
+    )
+    for record, some in zip(records, found, strict=True):
+        if isinstance(some, UserError):
+            yield some
+            continue
+        made = [(name, next(trees)) for name, _ in some]
+        yield _with_trees(record, made, parsing)
+
+
+Texts = list[tuple[str, str]]
+
+
+def _good(records: list[Record], found: list[Texts | UserError]) -> Iterator[tuple[Record, Texts]]:
+    for record, texts in zip(records, found, strict=True):
+        if not isinstance(texts, UserError):
+            yield record, texts
+
+
+def _texts(record: Record, parsing: Parsing) -> Texts | UserError:
+    """The fields of a record with their texts."""
+    found = []
+    try:
+        for name in parsing.fields_of(record):
+            text = text_field(record, name)
+            if not text.strip():
+                raise UserError(f'field "{name}" is empty: no words, no tree', "leave it out")
+            found.append((name, text))
+    except UserError as error:
+        return error.with_traceback(None)
+    return found
+
+
+def _with_trees(
+    record: Record, trees: list[tuple[str, Tree | UserError]], parsing: Parsing
+) -> Record | UserError:
+    made: Record = {}
+    for name, tree in trees:
+        if isinstance(tree, UserError):
+            return _in_field(tree, name) if len(trees) > 1 else tree
+        try:
+            made[_target(name) if len(trees) > 1 else "tree"] = parsing.written(tree)
+        except UserError as error:
+            return error.with_traceback(None)
+    return {**record, **made}
+
+
+def _in_field(error: UserError, name: str) -> UserError:
+    return UserError(f'field "{name}": {error.problem}', error.remedy, status=error.status)
+
+
+def _target(name: str) -> str:
+    """The field for the tree of a field; a tree in brackets is replaced."""
+    return name if name == "tree" or name.endswith("_tree") else f"{name}_tree"
+
+
+def _sentence(record: Record, name: str) -> str | None:
+    """The text beside a field with a tree."""
+    plain = "text" if name == "tree" else name.removesuffix("_tree")
+    text = record.get(plain)
+    return text if isinstance(text, str) and plain != name else None
+
+
+def _key(record: Record, name: str, parsing: Parsing) -> str:
+    """What randomness is keyed by."""
+    return f"{record['id']}\0{name}" if len(parsing.field) > 1 else str(record["id"])
