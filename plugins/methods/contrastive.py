@@ -1,29 +1,54 @@
 """Contrastive fine-tuning of one encoder on queries and positives, with in-batch negatives.
 
-Any encoder works (BERT, RoBERTa, T5, …). Records: `query`, `positive`, optional `negatives`.
+Any encoder works (BERT, RoBERTa, T5, …). Records: `query`, `positive` (or another
+field), optional `negatives`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
+from structkit.errors import UserError
 from structkit.jsonl import Record
 from structkit.learning.dual_encoder import DualEncoder, check_contrast, negatives_of
 from structkit.learning.encoder import Encoder, build_encoder
 from structkit.learning.model_folder import load_encoder
 from structkit.learning.settings import TrainingSettings
-from structkit.learning.spool import Spool
+from structkit.learning.spool import MAKERS, Spool, checked
+from structkit.plugin import setting
+
+VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them of negatives too
 
 
 @dataclass(frozen=True)
 class Method(TrainingSettings):
     """Settings of plain contrastive training; defaults as in sentence-transformers' examples."""
 
+    shared: ClassVar[bool] = True
+
+    document_field: str = setting(
+        "positive", "field with the document: untagged is the raw text of html-variants"
+    )
+
+    def prepare(self, record: Record) -> Record:
+        """A record's query, its document as `positive`, and its negatives of the same kind."""
+        field = self.document_field
+        negatives = f"negatives_{field}" if field in VARIANTS else "negatives"
+        if negatives not in record and "negatives" in record:
+            raise UserError(f'field "{negatives}" is missing', MAKERS[field])
+        found = checked(record, ("query", field), (negatives,))
+        kept = {"id": found["id"], "query": found["query"], "positive": found[field]}
+        return kept | ({"negatives": found[negatives]} if negatives in found else {})
+
     def build(self, spool: Spool, *, offline: bool = False) -> DualEncoder:
         negatives = negatives_of(self, spool)
         check_contrast(spool, self, negatives)
-        return DualEncoder(self, build_encoder(self, spool, offline=offline), negatives)
+        module = DualEncoder(self, build_encoder(self, spool, offline=offline), negatives)
+        if self.document_field != "positive":
+            module.document_fields = (self.document_field,)
+        return module
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> Encoder:

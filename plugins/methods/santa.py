@@ -17,10 +17,13 @@ from torch.nn import functional
 
 from structkit.errors import UserError
 from structkit.jsonl import Record
+from structkit.learning.distributed import total
 from structkit.learning.dual_encoder import DualEncoder, check_contrast, negatives_of, stacked
-from structkit.learning.encoder import Encoder, build_encoder, decoder_states, token_states
+from structkit.learning.encoder import Encoder, build_encoder, token_states
+from structkit.learning.grad_cache import Texts
 from structkit.learning.model_folder import load_encoder
 from structkit.learning.plan import Step
+from structkit.learning.poolings import decoder_states
 from structkit.learning.settings import POOLINGS, TrainingSettings
 from structkit.learning.spool import Spool
 from structkit.learning.tokens import Tokens
@@ -33,12 +36,13 @@ CODE = "SANTA's released code"
 class Inputs:
     """A batch; what a loss does not need is absent."""
 
-    queries: Tokens | None  # (batch, query length)
-    masked: Tokens | None  # (batch, document length)
-    targets: Tokens | None  # (batch, target length)
-    originals: Tokens | None  # (batch, document length)
-    negatives: Tokens | None  # (batch * n, document length)
+    queries: Texts | None  # (batch, query length)
+    masked: Texts | None  # (batch, document length)
+    targets: Texts | None  # (batch, target length)
+    originals: Texts | None  # (batch, document length)
+    negatives: Texts | None  # (batch * n, document length)
     exclude: Tensor | None  # (batch, batch * (1 + n))
+    target_tokens: float = 0  # of the whole batch
 
 
 class Santa(DualEncoder):
@@ -47,7 +51,7 @@ class Santa(DualEncoder):
     settings: Method
 
     def batch(self, records: list[Record], step: Step) -> Inputs:
-        settings, tokens = self.settings, self.encoder.tokens
+        settings = self.settings
         align, predict = settings.alignment_weight > 0, settings.entity_weight > 0
         masked = predict or settings.align_on == "masked"
         original = align and settings.align_on == "original"
@@ -55,57 +59,60 @@ class Santa(DualEncoder):
         group = 1 + self.negatives
         negatives = [text for place, text in enumerate(documents) if place % group]
 
-        def field(name: str, kind: str) -> Tokens:
-            return tokens([record[name] for record in records], kind)
+        def field(name: str, kind: str) -> Texts:
+            return self.part([record[name] for record in records], len(records), kind)
 
+        targets = field("target", "target") if predict else None
         return Inputs(
             field("query", "query") if align else None,
             field("masked", "document") if masked else None,
-            field("target", "target") if predict else None,
+            targets,
             field("positive", "document") if original else None,
-            tokens(negatives, "document") if align and negatives else None,
+            self.part(negatives, len(records), "document") if align and negatives else None,
             self.excluded(records, documents) if align else None,
+            total(int(targets.tokens.mask.sum()) if targets and targets.tokens else 0),
         )
 
-    def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        settings = self.settings
-        parts, total = {}, torch.zeros((), device=self.encoder.device)
-        positives = None  # (batch, dim)
-        if inputs.masked:
-            positives, entity = self.masked_pass(inputs.masked, inputs.targets)
-            if entity is not None:
-                parts["entity"] = entity
-                total = total + settings.entity_weight * entity
-        if inputs.queries:
-            if inputs.originals:
-                positives = self.encoder.embed(inputs.originals)
-            assert positives is not None
-            negatives = self.encoder.embed(inputs.negatives) if inputs.negatives else None
-            queries = self.encoder.embed(inputs.queries)  # (batch, dim)
-            documents = stacked(positives, negatives)  # (batch * (1 + n), dim)
-            parts["alignment"] = self.contrast(queries, documents, inputs.exclude)
-            total = total + settings.alignment_weight * parts["alignment"]
-        return total, {name: part.detach() for name, part in parts.items()}
+    def texts(self, inputs: Any) -> dict[str, Texts]:
+        names = ("masked", "originals", "negatives", "queries")
+        found = {name: getattr(inputs, name) for name in names}
+        return {name: texts for name, texts in found.items() if texts is not None}
 
-    def masked_pass(self, masked: Tokens, targets: Tokens | None) -> tuple[Tensor, Tensor | None]:
-        """Embeddings of the masked documents, (batch, dim), and the loss of their entities."""
+    def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        tokens = getattr(inputs, name).tokens.shortened(rows)
+        if name != "masked" or inputs.targets is None:
+            return self.encoder.embed(tokens), {}
+        embeddings, entity = self.masked_pass(tokens, inputs.targets.tokens.shortened(rows))
+        return embeddings, {"entity": entity / inputs.target_tokens}
+
+    def objective(self, inputs: Any, found: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        if inputs.queries is None:
+            return torch.zeros((), device=self.encoder.device), {}
+        positives = found["originals" if inputs.originals else "masked"]  # (batch, dim)
+        documents = stacked(positives, found.get("negatives"))  # (batch * (1 + n), dim)
+        alignment = self.contrast(found["queries"], documents, inputs.exclude)
+        return self.settings.alignment_weight * alignment, {"alignment": alignment.detach()}
+
+    def weights(self) -> dict[str, float]:
+        weight = self.settings.entity_weight
+        return {"entity": weight} if weight else {}
+
+    def masked_pass(self, masked: Tokens, targets: Tokens) -> tuple[Tensor, Tensor]:
+        """Embeddings of masked documents, (batch, dim), and the summed loss of their entities."""
         sums: list[Tensor] = []
 
         def both(rows: Tensor, piece: Tokens) -> Tensor:
             states = token_states(self.encoder.model, piece)  # (rows, length, dim)
-            if targets is not None:
-                wanted = targets.shortened(rows)
-                decoded = self.decoded(states, piece.mask, wanted)
-                sums.append(self.entity_loss(decoded, wanted))
-                if self.settings.pooling == "first-decoder-token":
-                    # position 0 has read the start token only: it is the embedding (eq. 1)
-                    return self.encoder.finished(decoded[:, 0])
+            wanted = targets.shortened(rows)
+            decoded = self.decoded(states, piece.mask, wanted)
+            sums.append(self.entity_loss(decoded, wanted))
+            if self.settings.pooling == "first-decoder-token":
+                # position 0 has read the start token only: it is the embedding (eq. 1)
+                return self.encoder.finished(decoded[:, 0])
             return self.encoder.pooled(states, piece.mask)
 
         embeddings = self.encoder.in_pieces(masked, both)
-        if targets is None:
-            return embeddings, None
-        return embeddings, torch.stack(sums).sum() / targets.mask.sum()
+        return embeddings, torch.stack(sums).sum()
 
     def decoded(self, states: Tensor, mask: Tensor, targets: Tokens) -> Tensor:
         """Decoder states with the targets as input, shifted right, (batch, target length, dim)."""
@@ -129,6 +136,7 @@ class Santa(DualEncoder):
 class Method(TrainingSettings):
     """Settings of SANTA's pretraining; its fine-tuning is `--entity-weight 0` and other numbers."""
 
+    shared: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("query", "positive", "masked", "target")
 
     pooling: str = setting(

@@ -6,15 +6,16 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from structkit.errors import UserError
 from structkit.jsonl import Record, Records
 from structkit.learning.checkpoints import RunFolder
 from structkit.learning.devices import chosen_device
+from structkit.learning.distributed import launch, rank
 from structkit.learning.model_folder import write_facts
 from structkit.learning.plan import Plan
 from structkit.learning.settings import RunOptions
 from structkit.learning.spool import Spool
 from structkit.learning.trainer import Trainer
-from structkit.learning.training_module import TrainingModule
 from structkit.progress import Position, progress, say
 from structkit.rejects import Rejects
 
@@ -36,26 +37,61 @@ def train(
     spool = read(method, files, options)
     data = {"records": len(spool), "sha256": spool.hash}
     folder.open({"method": name, **method.values(), "data": spool.hash})
+    arguments = (name, method, spool, options, folder, data)
     try:
-        module = method.build(spool, offline=options.offline).to(chosen_device(options.device))
-        trainer = Trainer(module, spool, Plan.of(method, len(spool)), options, folder)
-        trainer.run()
-        target = folder.new_model()
-        module.eval().save(target)
-        facts = module.facts() | {"steps": trainer.step, "losses": trainer.losses()}
-        write_facts(target, name, method, data, facts)
+        if options.nproc == 1:
+            summary = fit(*arguments, device=options.device)
+        else:
+            if not method.shared:
+                raise UserError(f"{name} is trained by one process", "leave --nproc out", status=2)
+            summary = launch(fit, options.nproc, options.device, *arguments)
         folder.finish()
     except BaseException:
         folder.abandon()
         raise
-    if not options.quiet:
-        for message in module.truncation.messages():
-            say(message)
     return {
         "folder": str(folder.final),
         "method": name,
-        **summary(trainer, module, len(spool)),
+        **summary,
         "seconds": round(time.monotonic() - started, 2),
+    }
+
+
+def fit(
+    name: str,
+    method: Any,
+    spool: Spool,
+    options: RunOptions,
+    folder: RunFolder,
+    data: Record,
+    *,
+    device: str | None,
+) -> Record:
+    """Train, and write the new model into the folder of the run: what each process does.
+
+    The first one writes and tells; returns what a finished run says of itself.
+    """
+    chosen = chosen_device(device)
+    module = method.build(spool, offline=options.offline).to(chosen)
+    trainer = Trainer(module, spool, Plan.of(method, len(spool)), options, folder)
+    trainer.run()
+    truncation = trainer.truncation()
+    if rank() == 0:
+        target = folder.new_model()
+        module.eval().save(target)
+        facts = module.facts() | {"steps": trainer.step, "losses": trainer.losses()}
+        write_facts(target, name, module.settings, data, facts)
+        if not options.quiet:
+            for message in truncation.messages():
+                say(message)
+    return {
+        "steps": trainer.step,
+        "records": len(spool),
+        "parameters": sum(weight.numel() for weight in module.parameters()),
+        "losses": trainer.losses(),
+        "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
+        "texts": dict(truncation.texts),
+        "seconds_per_step": round(trainer.log.seconds, 4),
     }
 
 
@@ -71,17 +107,3 @@ def read(method: Any, files: Sequence[str], options: RunOptions) -> Spool:
     with Rejects(options.on_error, options.rejects) as rejects:
         with progress("read", look, quiet=options.quiet):
             return Spool(records, needs, optional, rejects.add, getattr(method, "prepare", None))
-
-
-def summary(trainer: Trainer, module: TrainingModule, records: int) -> Record:
-    """What a finished run says of itself."""
-    truncation = module.truncation
-    return {
-        "steps": trainer.step,
-        "records": records,
-        "parameters": sum(weight.numel() for weight in module.parameters()),
-        "losses": trainer.losses(),
-        "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
-        "texts": dict(truncation.texts),
-        "seconds_per_step": round(trainer.log.seconds, 4),
-    }

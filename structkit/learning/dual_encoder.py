@@ -11,52 +11,76 @@ from torch import Tensor
 
 from structkit.errors import UserError
 from structkit.jsonl import Record
+from structkit.learning.distributed import share
 from structkit.learning.encoder import Encoder
+from structkit.learning.grad_cache import Texts, backward, plain_loss
 from structkit.learning.losses import duplicates, info_nce
 from structkit.learning.model_folder import save_encoder
 from structkit.learning.plan import Step
 from structkit.learning.settings import TrainingSettings
 from structkit.learning.spool import Spool
-from structkit.learning.tokens import Tokens
 from structkit.learning.training_module import TrainingModule
 from structkit.seeds import random_for
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """A batch: queries, and documents with the positive of query i at i * group."""
+    """A batch: texts by name, the queries first; the positive of query i is document i * group."""
 
-    queries: Tokens  # (batch, query length)
-    documents: Tokens  # (batch * group, document length)
+    texts: dict[str, Texts]  # of (batch, query length) and (batch * group, document length)
     exclude: Tensor | None  # (batch, batch * group)
 
 
 class DualEncoder(TrainingModule):
-    """Contrastive training of one encoder on queries, positives and, where given, negatives."""
+    """Contrastive training of one encoder on queries, positives and, where given, negatives.
+
+    A method with other documents overrides `batch` and `objective`; one whose texts have a loss by
+    themselves overrides `embedded` and `weights`.
+    """
 
     def __init__(self, settings: TrainingSettings, encoder: Encoder, negatives: int) -> None:
         super().__init__(settings)
         self.encoder = encoder
         self.negatives = negatives
         self.truncation = encoder.tokenizing.truncation
+        self.document_fields = type(settings).document_fields
+        self.width = int(encoder.model.config.hidden_size)
+        if settings.gradient_checkpointing:
+            checkpoint_gradients(encoder.model)
 
     def batch(self, records: list[Record], step: Step) -> Any:
         documents = self.documents(records, step)
+        queries = [record["query"] for record in records]
         return Pairs(
-            self.encoder.tokens([record["query"] for record in records], "query"),
-            self.encoder.tokens(documents, "document"),
+            {
+                "query": self.part(queries, len(records), "query"),
+                "document": self.part(documents, len(records), "document"),
+            },
             self.excluded(records, documents),
         )
 
+    def part(self, texts: list[str], records: int, kind: str) -> Texts:
+        """What this process takes of a batch's texts, equally many of each record, tokenized."""
+        group = len(texts) // records
+        own = share(records)
+        chosen = texts[own.start * group : own.stop * group]
+        tokens = self.encoder.tokens(chosen, kind) if chosen else None
+        return Texts(tokens, own.start * group, len(texts))
+
     def documents(self, records: list[Record], step: Step) -> list[str]:
         """Each record's positive and its drawn negatives, one record after the other."""
-        seed, texts = self.settings.seed, []
+        texts = []
         for record in records:
             texts.append(record["positive"])
-            if self.negatives:
-                draw = random_for(seed, record["id"], step.stage, step.epoch)
-                texts += draw.sample(record["negatives"], self.negatives)
+            texts += [record["negatives"][place] for place in self.drawn(record, step)]
         return texts
+
+    def drawn(self, record: Record, step: Step, name: str = "negatives") -> list[int]:
+        """Which of a record's negatives take part in an epoch."""
+        if not self.negatives:
+            return []
+        draw = random_for(self.settings.seed, record["id"], step.stage, step.epoch)
+        return draw.sample(range(len(record[name])), self.negatives)
 
     def excluded(self, records: list[Record], documents: list[str]) -> Tensor | None:
         """The false negatives of a batch, on the model's device."""
@@ -68,31 +92,61 @@ class DualEncoder(TrainingModule):
         settings = self.settings
         return info_nce(queries, documents, settings.temperature, exclude, settings.symmetric)
 
+    def texts(self, inputs: Any) -> dict[str, Texts]:
+        """What of a batch is embedded, by name."""
+        found: dict[str, Texts] = inputs.texts
+        return found
+
+    def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Embeddings of some texts of a batch, (rows, dim), and their own losses: here none."""
+        tokens = inputs.texts[name].tokens
+        return self.encoder.embed(tokens.shortened(rows)), {}
+
+    def objective(self, inputs: Any, found: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss over all embeddings of a batch, those of `texts`, and its parts."""
+        return self.contrast(found["query"], found["document"], inputs.exclude), {}
+
+    def weights(self) -> dict[str, float]:
+        """The losses that texts have by themselves, and what each counts."""
+        return {}
+
     def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        queries = self.encoder.embed(inputs.queries)  # (batch, dim)
-        documents = self.encoder.embed(inputs.documents)  # (batch * group, dim)
-        return self.contrast(queries, documents, inputs.exclude), {}
+        return plain_loss(self, inputs)
+
+    def backward(self, inputs: Any) -> dict[str, float]:
+        return backward(self, inputs)
 
     def save(self, folder: Path) -> None:
         save_encoder(self.encoder, folder)
 
     def facts(self) -> dict[str, Any]:
-        return {"lengths": self.encoder.tokenizing.lengths}
+        return {**self.encoder.facts(), "document_fields": self.document_fields}
 
 
-def negatives_of(settings: TrainingSettings, spool: Spool) -> int:
-    """How many negatives each query gets: the setting, or 1 where records have any.
+def checkpoint_gradients(model: Any) -> None:
+    """Keep only the states between layers for the backward pass; the rest is computed again."""
+    try:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    except ValueError:
+        raise UserError(
+            f"a {model.config.model_type} model has no gradient checkpointing",
+            "leave --gradient-checkpointing out; --chunk-size saves memory too",
+        ) from None
+
+
+def negatives_of(settings: TrainingSettings, spool: Spool, usual: int = 1) -> int:
+    """How many negatives each query gets: the setting, or the usual number where records have any.
 
     Errors: a record that has fewer is a `UserError`.
     """
     wanted = settings.negatives_per_query
     if wanted is None:
-        wanted = min(1, spool.most_negatives)
+        wanted = min(usual, spool.most_negatives)
     fewest, record_id = spool.fewest_negatives
     if fewest < wanted:
         raise UserError(
             f"record {record_id} has {fewest:g} negatives, and each query needs {wanted}",
-            "give all records as many, or set --negatives-per-query 0",
+            f"give all records as many, or set --negatives-per-query {fewest:g}",
         )
     return wanted
 

@@ -49,7 +49,7 @@ class Plan:
             settings.warmup,
             settings.seed,
             settings.max_steps,
-            settings.stages,
+            settings.passes,
             settings.schedule == "constant",
         )
 
@@ -58,8 +58,12 @@ class Plan:
         return -(-self.records // self.batch_size)
 
     @property
+    def stage_steps(self) -> int:
+        return self.epoch_steps * self.epochs
+
+    @property
     def steps(self) -> int:
-        whole = self.epoch_steps * self.epochs * len(self.stages)
+        whole = self.stage_steps * len(self.stages)
         return whole if self.max_steps is None else min(whole, self.max_steps)
 
     def step(self, number: int) -> Step:
@@ -78,9 +82,8 @@ class Plan:
         >>> [plan.learning_rate(number) for number in range(5)]
         [0.5, 1.0, 0.75, 0.5, 0.25]
         """
-        stage_steps = self.epoch_steps * self.epochs
-        stage, place = divmod(number, stage_steps)
-        length = min(stage_steps, self.steps - stage * stage_steps)
+        stage, place = divmod(number, self.stage_steps)
+        length = min(self.stage_steps, self.steps - stage * self.stage_steps)
         rising = min(round(self.warmup * length), length - 1)
         up = (place + 1) / (rising + 1)
         return min(up, 1.0 if self.constant else (length - place) / (length - rising))

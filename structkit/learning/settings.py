@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from structkit.errors import UserError
 from structkit.plugin import setting
 
-POOLINGS = ("cls", "mean", "first-decoder-token")
+POOLINGS = ("cls", "mean", "last-token", "first-decoder-token", "mcls")
 NUMBER = tuple[float, float]
 # lowest and highest value; every method's settings of these names are checked
 RANGES: dict[str, NUMBER] = {
@@ -23,8 +23,11 @@ RANGES: dict[str, NUMBER] = {
     "query_length": (2, 1e6),
     "document_length": (2, 1e6),
     "target_length": (2, 1e6),
+    "mcls_every": (1, 1e6),
     "temperature": (1e-6, 1e6),
     "negatives_per_query": (0, 1e4),
+    "chunk_size": (0, 1e6),
+    "mask_ratio": (0, 1),
     "alignment_weight": (0, float("inf")),
     "entity_weight": (0, float("inf")),
     "embedding_size": (1, 1e5),
@@ -48,6 +51,8 @@ class TrainingSettings:
     # the fields a training record must have, as strings, and those it may have
     needs: ClassVar[tuple[str, ...]] = ("query", "positive")
     optional: ClassVar[tuple[str, ...]] = ("negatives",)
+    # whether several processes can share a batch
+    shared: ClassVar[bool] = False
     # settings that mean nothing to a method: it has no flags for them
     unused: ClassVar[tuple[str, ...]] = ()
     # where `encode` finds the text of either side, first match
@@ -55,7 +60,9 @@ class TrainingSettings:
     document_fields: ClassVar[tuple[str, ...]] = ("positive", "code", "text")
 
     model: str | None = setting(
-        None, "start from this model: a local folder or a hub name; without it, from scratch"
+        None,
+        "start from this model: a local folder, a hub name, or minilm (an extra); without it, "
+        "from scratch",
     )
     architecture: str = setting("t5", "kind of a model from scratch", choices=("t5", "bert"))
     size: str = setting(
@@ -65,8 +72,19 @@ class TrainingSettings:
     split_identifiers: bool = setting(
         True, "a trained tokenizer lowercases, and splits fooBar and foo_bar"
     )
-    pooling: str = setting("mean", "how states become one embedding", choices=POOLINGS)
-    normalize: bool = setting(True, "scale embeddings to length 1")
+    pooling: str | None = setting(
+        None, "how states become one embedding; default: the model's own, else mean", "", POOLINGS
+    )
+    mcls_every: int = setting(256, "mcls: a CLS token goes before so many tokens", "SEAL, MCLS")
+    normalize: bool | None = setting(
+        None, "scale embeddings to length 1; default: as the model does, else yes"
+    )
+    query_prompt: str | None = setting(
+        None, "goes before each query; default: the model's own, else none"
+    )
+    document_prompt: str | None = setting(
+        None, "goes before each document; default: the model's own, else none"
+    )
     query_length: int = setting(64, "most tokens of a query")
     document_length: int = setting(256, "most tokens of a document")
     temperature: float = setting(0.05, "divides the scores of the contrastive loss")
@@ -86,12 +104,20 @@ class TrainingSettings:
     max_steps: int | None = setting(None, "stop after so many steps; 0 writes the untrained model")
     seed: int = setting(0, "seed of parameters, order, dropout and draws")
     bf16: bool = setting(False, "compute in bfloat16 where that is safe")
+    chunk_size: int = setting(
+        0,
+        "texts in memory at a time: a batch may be of any size, and is computed twice; 0: all",
+        "gradient caching, arXiv 2101.06983",
+    )
+    gradient_checkpointing: bool = setting(
+        False, "less memory: what happens inside a layer is computed again for the gradients"
+    )
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value, flag = getattr(self, field.name), flag_of(field.name)
             choices = field.metadata.get("choices")
-            if choices and value not in choices:
+            if choices and value is not None and value not in choices:
                 raise UserError(f"{flag} {value} is not {' or '.join(choices)}", status=2)
             if field.name in RANGES and value is not None:
                 low, high = RANGES[field.name]
@@ -99,8 +125,8 @@ class TrainingSettings:
                     raise UserError(f"{flag} {value:g} is not in {low:g} … {high:g}", status=2)
 
     @property
-    def stages(self) -> tuple[str, ...]:
-        """The passes of a training, in order, each with all its epochs and its own warm-up."""
+    def passes(self) -> tuple[str, ...]:
+        """The stages of a training, in order, each with all its epochs and its own warm-up."""
         return ("train",)
 
     def values(self) -> dict[str, Any]:
@@ -129,11 +155,14 @@ class RunOptions:
     log_format: str = setting("text", "json: one line a log step on stderr", "", ("text", "json"))
     on_error: str = setting("fail", "what a bad record does", "", ("fail", "skip"))
     rejects: str | None = setting(None, "file for skipped records, with the reason")
+    nproc: int = setting(
+        1, "processes, or GPUs, that share each batch: the result is that of one, only sooner"
+    )
     offline: bool = setting(False, "never use the network")
     device: str | None = setting(None, "cpu, cuda, cuda:1 … (default: cuda where there is one)")
     quiet: bool = setting(False, "no progress, no messages")
 
     def __post_init__(self) -> None:
-        for name, low in (("save_every", 0), ("log_every", 1)):
+        for name, low in (("save_every", 0), ("log_every", 1), ("nproc", 1)):
             if getattr(self, name) < low:
                 raise UserError(f"{flag_of(name)} must be at least {low}", status=2)

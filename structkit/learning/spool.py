@@ -8,6 +8,8 @@ import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from multiprocessing.reduction import DupFd
+from typing import Any
 
 import orjson
 
@@ -33,15 +35,20 @@ def validated(
     one is not a list of strings.
     """
     for record in records:
-        kept: Record = {"id": record["id"]}
-        for name in needs:
-            kept[name] = text_field(record, name, MAKERS.get(name, "structkit pair makes it"))
-            if not kept[name].strip():
-                raise UserError(f'field "{name}" is blank', "leave the record out")
-        for name in optional:
-            if record.get(name) is not None:
-                kept[name] = _texts(record[name], name)
-        yield kept
+        yield checked(record, needs, optional)
+
+
+def checked(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Record:
+    """One record cut down to its id and the fields a method uses. Errors: as above."""
+    kept: Record = {"id": record["id"]}
+    for name in needs:
+        kept[name] = text_field(record, name, MAKERS.get(name, "structkit pair makes it"))
+        if not kept[name].strip():
+            raise UserError(f'field "{name}" is blank', "leave the record out")
+    for name in optional:
+        if record.get(name) is not None:
+            kept[name] = _texts(record[name], name)
+    return kept
 
 
 def _texts(value: object, name: str) -> list[str]:
@@ -66,7 +73,8 @@ class Spool:
         reject: Callable[[Rejected], None] | None = None,
         prepare: Callable[[Record], Record] | None = None,
     ) -> None:
-        self._file = tempfile.TemporaryFile("w+b", buffering=1 << 20, prefix="structkit-spool-")
+        prefix = "structkit-spool-"
+        self._file: Any = tempfile.TemporaryFile("w+b", buffering=1 << 20, prefix=prefix)
         self._offsets = array("Q", [0])
         self.most_negatives = 0
         self.fewest_negatives: tuple[float, str] = (float("inf"), "")
@@ -93,9 +101,18 @@ class Spool:
             raise UserError("there are no training records").at(records.lines.file)
 
     def _count_negatives(self, record: Record) -> None:
-        count = len(record.get("negatives", ()))
+        # the variants of negatives are equally many
+        name = next((name for name in record if name.startswith("negatives")), "negatives")
+        count = len(record.get(name, ()))
         self.most_negatives = max(self.most_negatives, count)
         self.fewest_negatives = min(self.fewest_negatives, (count, record["id"]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # another process reads the same open file: it has no name
+        return self.__dict__ | {"_file": DupFd(self._file.fileno())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state | {"_file": os.fdopen(state["_file"].detach(), "rb")}
 
     def __len__(self) -> int:
         return len(self._offsets) - 1

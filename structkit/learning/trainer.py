@@ -13,10 +13,12 @@ import torch
 
 from structkit.errors import UserError
 from structkit.learning.checkpoints import RunFolder
+from structkit.learning.distributed import add_gradients, merged, rank, same_parameters, total
 from structkit.learning.interrupt import Interrupt
 from structkit.learning.plan import Plan, Step
 from structkit.learning.settings import RunOptions
 from structkit.learning.spool import Spool
+from structkit.learning.tokens import Truncation
 from structkit.learning.training_module import TrainingModule
 from structkit.progress import Position, progress, say
 from structkit.seeds import key
@@ -48,21 +50,23 @@ class Trainer:
         self.last: dict[str, float] = {}
         self.sums: Counter[str] = Counter()
         self.started = time.monotonic()
-        self.log = Log(options)
+        self.log = Log(options, silent=rank() > 0)
 
     def run(self) -> None:
         """Train to the end. Errors: a loss that is not a number; Ctrl-C leaves a checkpoint."""
         self.module.train()
         self._restore()
+        same_parameters(self.module)
         start, steps, every = self.step, self.plan.steps, self.options.save_every
         look = self._position
         with Interrupt() as interrupt, progress("train", look, quiet=self.options.quiet):
             while self.step < steps:
                 self._train(self.plan.step(self.step))
                 self.step += 1
-                stop = interrupt.asked and self.step < steps
+                # a signal reaches one process sooner than another: they agree
+                stop = total(interrupt.asked) > 0 and self.step < steps
                 if stop or (every and self.step % every == 0 and self.step < steps):
-                    self.folder.save(self.step, self._state())
+                    self._save()
                 if stop:
                     break
         if self.step < steps:
@@ -72,13 +76,17 @@ class Trainer:
 
     def _train(self, step: Step) -> None:
         settings = self.module.settings
-        torch.manual_seed(key(settings.seed, "step", step.number) >> 1)
+        own = (rank(),) if rank() else ()  # each process drops other states
+        torch.manual_seed(key(settings.seed, "step", step.number, *own) >> 1)
         rate = self.plan.learning_rate(step.number)
         for group in self.optimizer.param_groups:
             group["lr"] = group["highest_lr"] * rate
+        if step.number and step.number % self.plan.stage_steps == 0:
+            self.optimizer.state.clear()  # each stage is a training of its own (SEAL, section 4)
         records = [self.spool[index] for index in step.indices]
         self.optimizer.zero_grad(set_to_none=True)
         parts = self.module.backward(self.module.batch(records, step))
+        add_gradients(self.module)
         if not math.isfinite(parts["loss"]):
             raise UserError(
                 f"the loss is {parts['loss']} at step {step.number + 1:,}",
@@ -93,6 +101,20 @@ class Trainer:
         self.sums.update(parts)
         self.log.add(step, parts, self.optimizer.param_groups[0]["lr"], len(records))
 
+    def _save(self) -> None:
+        """A checkpoint, written by one process for all."""
+        truncation = self.truncation().state()
+        if rank() == 0:
+            self.folder.save(self.step, self._state() | {"truncation": truncation})
+        total(0)  # the others wait for it
+
+    def truncation(self) -> Truncation:
+        """How many texts were cut, in all processes."""
+        own = self.module.truncation
+        found = Truncation()
+        found.texts, found.truncated = merged(own.texts), merged(own.truncated)
+        return found
+
     def _state(self) -> dict[str, Any]:
         return {
             "module": self.module.state_dict(),
@@ -102,7 +124,6 @@ class Trainer:
             "first": self.first,
             "last": self.last,
             "sums": dict(self.sums),
-            "truncation": self.module.truncation.state(),
         }
 
     def _restore(self) -> None:
@@ -114,7 +135,8 @@ class Trainer:
         self.step, self.records = state["step"], state["records"]
         self.first, self.last = state["first"], state["last"]
         self.sums = Counter(state["sums"])
-        self.module.truncation.load(state["truncation"])
+        if rank() == 0:  # the counts of all processes
+            self.module.truncation.load(state["truncation"])
 
     def _position(self) -> Position:
         note = f"step {self.step:,}/{self.plan.steps:,}"
@@ -137,8 +159,8 @@ class Trainer:
 class Log:
     """One JSON line on stderr every `log_every` steps: means since the line before."""
 
-    def __init__(self, options: RunOptions) -> None:
-        self.every = options.log_every if options.log_format == "json" else 0
+    def __init__(self, options: RunOptions, *, silent: bool) -> None:
+        self.every = options.log_every if options.log_format == "json" and not silent else 0
         self.seconds = 0.0
         self._sums: Counter[str] = Counter()
         self._steps = self._records = 0

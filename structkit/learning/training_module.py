@@ -17,8 +17,9 @@ from structkit.learning.tokens import Truncation
 class TrainingModule(nn.Module):
     """The base of every method's training: override `batch`, `loss` and `save`.
 
-    A method that needs its own optimizer, or gradients in pieces (gradient caching, several
-    processes), overrides `optimizer` or `backward`; the engine stays as it is.
+    A method that needs its own optimizer, or gradients in pieces, overrides `optimizer` or
+    `backward`; the engine stays as it is. Of several processes each gives the gradients of its
+    share of a batch, and the engine adds them up.
     """
 
     def __init__(self, settings: TrainingSettings) -> None:

@@ -1,0 +1,164 @@
+"""SEAL: queries aligned with documents whose elements are masked, then with and without tags.
+
+Records: `query`, `tagged`, `untagged` and `masked` (from html-variants), optional `negatives`.
+Source: Huang et al. 2025, "SEAL: Structure and Element Aware Learning to Improve Long Structured
+Document Retrieval" (EMNLP 2025).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from structkit.errors import UserError
+from structkit.jsonl import Record
+from structkit.learning.dual_encoder import DualEncoder, Pairs, check_contrast, negatives_of
+from structkit.learning.encoder import Encoder, build_encoder
+from structkit.learning.grad_cache import Texts
+from structkit.learning.model_folder import load_encoder
+from structkit.learning.plan import Step
+from structkit.learning.settings import POOLINGS, TrainingSettings
+from structkit.learning.spool import Spool, checked
+from structkit.plugin import setting
+from structkit.seeds import random_for
+from structkit.structure.html import remask
+from structkit.structure.tags import STRUCTURE
+
+SECTION = "SEAL, section 4.1"
+ORDERS = ("element,structure", "structure,element", "joint", "element", "structure")
+TAGS = [tag for name in STRUCTURE for tag in (f"<{name}>", f"</{name}>")]
+# what a stage aligns queries with
+DOCUMENTS = {
+    "element": ("masked",),
+    "structure": ("tagged", "untagged"),
+    "joint": ("masked", "tagged", "untagged"),
+}
+
+
+class Seal(DualEncoder):
+    """Element-aware alignment (EAL) and structure-aware learning (SAL), one stage at a time."""
+
+    settings: Method
+
+    def batch(self, records: list[Record], step: Step) -> Pairs:
+        count = len(records)
+        texts: dict[str, Texts] = {
+            "query": self.part([record["query"] for record in records], count, "query")
+        }
+        for name in DOCUMENTS[step.stage]:
+            documents = self.variants(records, step, name)
+            texts[name] = self.part(documents, count, "document")
+        # masked anew, equal documents differ: they are compared as they are with all tags
+        whole = documents if name == "tagged" else self.variants(records, step, "tagged")
+        return Pairs(texts, self.excluded(records, whole))
+
+    def variants(self, records: list[Record], step: Step, name: str) -> list[str]:
+        """One variant of each record's document and of its drawn negatives."""
+        again = name == "masked" and self.settings.remask
+        texts: list[str] = []
+        for record in records:
+            drawn = self.drawn(record, step, "negatives_tagged")
+            if again:
+                texts.append(self.masked(record["tagged"], record["id"], step.epoch))
+                texts += [
+                    self.masked(record["negatives_tagged"][place], record["id"], step.epoch, place)
+                    for place in drawn
+                ]
+            else:
+                texts.append(record[name])
+                texts += [record[f"negatives_{name}"][place] for place in drawn]
+        return texts
+
+    def masked(self, tagged: str, *keys: str | int) -> str:
+        """A document with other elements masked in every epoch."""
+        settings = self.settings
+        return remask(tagged, settings.mask_ratio, random_for(settings.seed, "remask", *keys))
+
+    def objective(self, inputs: Any, found: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """EAL (eq. 4), SAL (eq. 2: one softmax for each of its versions), or their sum."""
+        losses = {
+            name: self.contrast(found["query"], documents, inputs.exclude)
+            for name, documents in found.items()
+            if name != "query"
+        }
+        stages = {
+            stage: torch.stack([losses[name] for name in DOCUMENTS[stage]]).mean()
+            for stage in ("element", "structure")
+            if DOCUMENTS[stage][0] in losses
+        }
+        total = torch.stack(list(stages.values())).sum()
+        return total, {name: part.detach() for name, part in losses.items()}
+
+
+@dataclass(frozen=True)
+class Method(TrainingSettings):
+    """Settings of SEAL. Embeddings of documents are those of `tagged`, as they are searched."""
+
+    shared: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("query", "tagged", "untagged", "masked")
+    optional: ClassVar[tuple[str, ...]] = (
+        *("negatives_tagged", "negatives_untagged", "negatives_masked"),
+    )
+    document_fields: ClassVar[tuple[str, ...]] = ("tagged",)
+
+    stages: str = setting(
+        "element,structure",
+        "element (EAL) and structure (SAL), each with all epochs; joint is their sum",
+        "SEAL, table 7",
+        ORDERS,
+    )
+    remask: bool = setting(False, "mask other elements in each epoch: `masked` is not used")
+    mask_ratio: float = setting(0.1, "share of elements that --remask masks", "SEAL, table 6")
+    architecture: str = setting("bert", "kind of a model from scratch", choices=("t5", "bert"))
+    pooling: str = setting("cls", "how states become one embedding", "FlagEmbedding", POOLINGS)
+    normalize: bool = setting(True, "scale embeddings to length 1", "FlagEmbedding")
+    query_length: int = setting(32, "most tokens of a query", SECTION)
+    document_length: int = setting(4096, "most tokens of a document", SECTION)
+    temperature: float = setting(
+        0.02, "divides the scores of the contrastive loss", "FlagEmbedding's default for BGE"
+    )
+    negatives_per_query: int | None = setting(
+        None, "negatives drawn anew in each epoch; default 8, or as many as records have", SECTION
+    )
+    epochs: int = setting(2, "passes over the records in each stage", SECTION)
+    batch_size: int = setting(8, "records in one step, over all processes", SECTION)
+    learning_rate: float = setting(1e-5, "highest learning rate of AdamW", SECTION)
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        return tuple(self.stages.split(","))
+
+    def prepare(self, record: Record) -> Record:
+        """The fields of a record that are used. Errors: negatives without all their variants."""
+        if "query" not in record:
+            raise UserError(
+                'field "query" is missing',
+                "structkit pair --queries FILE --corpus FILE joins queries and documents",
+            )
+        names = self.optional
+        if any(name in record for name in ("negatives", *names)):
+            for name in names:
+                if name not in record:
+                    raise UserError(f'field "{name}" is missing', "structkit html-variants adds it")
+        found = checked(record, self.needs, names)
+        counts = {len(found[name]) for name in names if name in found}
+        if len(counts) > 1:
+            raise UserError(
+                "the variants of the negatives are not equally many",
+                "structkit html-variants makes them",
+            )
+        return found
+
+    def build(self, spool: Spool, *, offline: bool = False) -> Seal:
+        negatives = negatives_of(self, spool, usual=8)
+        check_contrast(spool, self, negatives)
+        encoder = build_encoder(self, spool, offline=offline, whole=TAGS)
+        return Seal(self, encoder, negatives)
+
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> Encoder:
+        return load_encoder(folder, facts)
