@@ -9,7 +9,7 @@ from typing import Any
 from structkit.errors import UserError
 from structkit.jsonl import JSON_NAMES, Record, text_field
 from structkit.seeds import random_for
-from structkit.structure.html import Document, Reader
+from structkit.structure.html import Document, Reader, untag
 from structkit.structure.markdown import CONVERTERS
 from structkit.structure.tags import kept
 
@@ -63,7 +63,9 @@ def html_variants(
     convert = CONVERTERS[variation.source]
     for record in records:
         id = record["id"]
-        document = _document(reader, convert(_text(record, variation)))
+        document = reader.read(convert(_text(record, variation)))
+        if not document.text:
+            raise UserError("the document holds no text", "leave the record out")
         if not document.elements:
             raise UserError(
                 "the document holds no element to mask",
@@ -74,8 +76,14 @@ def html_variants(
             "untagged": document.text,
             "masked": variation.masked(document, id, "element"),
         }
+        if variation.mask == "content" and not untag(variants["masked"]):
+            raise UserError(
+                "the document without its masked elements holds no text",
+                "leave the record out, or mask a smaller share",
+            )
         if "negatives" in record:
-            negatives = [_document(reader, convert(text)) for text in _negatives(record)]
+            negatives = [reader.read(convert(text)) for text in _negatives(record)]
+            _refuse_empty(negatives)
             variants |= {
                 "negatives_tagged": [negative.tagged for negative in negatives],
                 "negatives_untagged": [negative.text for negative in negatives],
@@ -87,11 +95,12 @@ def html_variants(
         yield {**record, **variants}
 
 
-def _document(reader: Reader, html: str) -> Document:
-    document = reader.read(html)
-    if not document.text:
-        raise UserError("the document holds no text", "leave the record out")
-    return document
+def _refuse_empty(negatives: list[Document]) -> None:
+    for position, negative in enumerate(negatives):
+        if not negative.text:
+            raise UserError(
+                f"negative {position} (of {len(negatives)}) holds no text", "leave it out"
+            )
 
 
 def _text(record: Record, variation: Variation) -> str:

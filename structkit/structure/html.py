@@ -166,8 +166,6 @@ class _Builder:
         if not self.pending and not space and self.tokens and self.tokens[-1] == "</p>":
             text = text.removeprefix(" ")  # which is none of the document's
         text = text.replace("\r", "\n")
-        if self.pending and self.pending[-1][1].name == "pre" and not space:
-            text = text.lstrip("\n")  # a line end at the start is none of its text
         line = text.strip()
         if not line:
             return space + text, fresh
@@ -201,11 +199,16 @@ class _Builder:
             outer = kept
         if space and not block and (self.pre or not fresh):
             tokens.append(space if self.pre else " ")
+        # a line end at the start of <pre> is none of its text
+        behind = space.lstrip("\n") if self.pre else ""
+        inner = sum(kept.name == "pre" for _, kept, _ in pending) if behind else 0
         for _, kept, tag in pending:
             stack.append([kept, len(tokens), False])
             tokens.append(tag)
-            if self.pre and space and kept.name == "pre":
-                tokens.append(space)
+            if inner and kept.name == "pre":
+                inner -= 1
+                if not inner:
+                    tokens.append(behind)
         pending.clear()
         return (" " if block else space), fresh
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cache
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 
+from structkit.errors import UserError
 from structkit.structure.sources import escape
 
 
 @cache
 def _parser() -> MarkdownIt:
-    """CommonMark with GitHub's tables and struck-out text."""
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    """CommonMark with GitHub's tables and struck-out text.
+
+    Blocks may be nested without limit, as text behind a limit would be dropped; inline it is not.
+    """
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    inline_limit = parser.options["maxNesting"]
+
+    def set_limit(limit: int) -> Callable[[StateCore], None]:
+        return lambda state: state.md.options.update(maxNesting=limit)
+
+    parser.core.ruler.before("block", "any_depth", set_limit(sys.maxsize))
+    parser.core.ruler.before("inline", "some_depth", set_limit(inline_limit))
+    return parser
 
 
 def from_markdown(text: str) -> str:
@@ -22,7 +36,13 @@ def from_markdown(text: str) -> str:
     >>> from_markdown("# Tea & *milk*")
     '<h1>Tea &amp; <em>milk</em></h1>\n'
     """
-    return str(_parser().render(text))
+    try:
+        return str(_parser().render(text))
+    except RecursionError:
+        raise UserError(
+            "the Markdown is nested too deeply (some 400 quotes or lists)",
+            "convert it to HTML, which has no limit",
+        ) from None
 
 
 def from_text(text: str) -> str:
