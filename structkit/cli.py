@@ -523,6 +523,10 @@ def task_scores(
     task: Task, files: Any, train: list[str], seeds: int, above: float, seed: int
 ) -> Any:
     """The scores of pairs of embeddings; only a classifier needs torch."""
+    if task is Task.suite:
+        from structkit.commands.score_suite import suite
+
+        return suite(files, seed=seed, seeds=seeds)
     if task is Task.classification:
         from structkit.commands.score_classification import classification
 
@@ -550,7 +554,8 @@ def score(
         Task | None,
         typer.Option(
             help="Instead of --qrels, pairs of embeddings: Spearman x 100 of cosines with `score`; "
-            "accuracy of a classifier for `label`; alignment and uniformity."
+            "accuracy of a classifier for `label`; alignment and uniformity; all tasks of a file, "
+            "named by `task`, a row for each model."
         ),
     ] = None,
     train: Annotated[
@@ -558,7 +563,7 @@ def score(
         typer.Option(help="classification: pairs to learn from; one for all files, or one each."),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, help="classification: classifiers that are trained.")
+        int, typer.Option(min=1, help="classification, suite: classifiers that are trained.")
     ] = 5,
     positive_above: Annotated[
         float, typer.Option(help="space: pairs with a higher `score` are positive.")

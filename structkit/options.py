@@ -63,6 +63,7 @@ class Task(StrEnum):
     similarity = "similarity"
     classification = "classification"
     space = "space"
+    suite = "suite"
 
 
 class Strategy(StrEnum):

@@ -226,7 +226,7 @@ def _cell(record: Record, name: str) -> str:
     if not isinstance(value, float):
         return str(value)
     if f"{name}_deviation" in record:
-        return f"{value:.3f} ± {record[f'{name}_deviation']:.3f}"
+        return f"{value:.2f} ± {record[f'{name}_deviation']:.2f}"
     if f"{name}_low" not in record:
         return f"{value:.3f}"
     return f"{value:.3f} [{record[f'{name}_low']:.3f}, {record[f'{name}_high']:.3f}]"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from structkit.errors import UserError
 from structkit.jsonl import Record, shown
-from structkit.learning.classification import accuracies, features
+from structkit.learning.classification import Side, classified
 from structkit.retrieval.embedding_pairs import EmbeddingPairs, read_pairs
 
 SEEDS = 5
@@ -35,46 +34,22 @@ def classification(
     each = train if len(train) > 1 else [*train] * len(files)
     for (name, path), train_path in zip(files.items(), each, strict=True):
         learned, test = known[train_path], read_pairs([path])
-        if learned.left.shape[1] != test.left.shape[1]:
-            raise UserError(
-                f"has {test.left.shape[1]} dimensions, {train_path} has {learned.left.shape[1]}",
-                "encode both with one model",
-            ).at(shown(path))
-        classes = sorted(set(learned.labels()))
-        answers = _numbers(test, classes)
-        found = torch.tensor(
-            accuracies(
-                (_features(learned), _numbers(learned, classes)),
-                (_features(test), answers),
-                [seed + number for number in range(seeds)],
-            )
-        )
+        numbers = [seed + number for number in range(seeds)]
+        try:
+            found = np.array(classified(_side(learned), _side(test), numbers))
+        except UserError as error:
+            raise error.at(shown(path)) from None
+        labels = test.labels()
         yield {
             "run": name,
             "train": len(learned),
             "test": len(test),
-            "classes": len(classes),
-            "majority": 100 * max(map(answers.count, set(answers))) / len(answers),
+            "classes": len(set(learned.labels())),
+            "majority": 100 * max(map(labels.count, set(labels))) / len(labels),
             "accuracy": 100 * float(found.mean()),
-            "accuracy_deviation": 100 * float(found.std(correction=0)),
+            "accuracy_deviation": 100 * float(found.std()),
         }
 
 
-def _features(pairs: EmbeddingPairs) -> Tensor:
-    return features(torch.from_numpy(pairs.left), torch.from_numpy(pairs.right))
-
-
-def _numbers(pairs: EmbeddingPairs, classes: Sequence[str]) -> list[int]:
-    places = {label: place for place, label in enumerate(classes)}
-    labels = pairs.labels()
-    if len(classes) < 2:
-        raise UserError(f'all labels are "{classes[0]}"', "train with two classes or more").at(
-            pairs.file
-        )
-    strange = next((label for label in labels if label not in places), None)
-    if strange is not None:
-        raise UserError(
-            f'label "{strange}" is none of the training pairs ({", ".join(classes)})',
-            "test on the labels that were trained",
-        ).at(pairs.file)
-    return [places[label] for label in labels]
+def _side(pairs: EmbeddingPairs) -> Side:
+    return pairs.left, pairs.right, pairs.labels()

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from structkit.errors import UserError
 from structkit.seeds import key
 
 HIDDEN = 512  # StrAE, section 3
@@ -28,6 +30,39 @@ def features(left: Tensor, right: Tensor) -> Tensor:
     [[1.0, 3.0, 2.0, 3.0]]
     """
     return torch.cat([left, right, (left - right).abs(), left * right], dim=1)
+
+
+Side = tuple[NDArray[np.float32], NDArray[np.float32], Sequence[str]]
+
+
+def classified(train: Side, test: Side, seeds: Sequence[int]) -> list[float]:
+    """The share of right answers on the test pairs, one for each seed.
+
+    A side has the two embeddings of its pairs, (pairs, dim) each, and their labels. Errors: labels
+    that are all equal, or of the test alone; embeddings of different dimensions.
+    """
+    classes = {label: number for number, label in enumerate(sorted(set(train[2])))}
+    if len(classes) < 2:
+        raise UserError(f'all labels are "{train[2][0]}"', "train with two classes or more")
+    strange = next((label for label in test[2] if label not in classes), None)
+    if strange is not None:
+        raise UserError(
+            f'label "{strange}" is none of the training pairs ({", ".join(classes)})',
+            "test on the labels that were trained",
+        )
+    if train[0].shape[1] != test[0].shape[1]:
+        raise UserError(
+            f"the pairs have {test[0].shape[1]} dimensions, the training pairs {train[0].shape[1]}",
+            "encode both with one model",
+        )
+    sides = [
+        (
+            features(torch.from_numpy(left), torch.from_numpy(right)),
+            [classes[label] for label in labels],
+        )
+        for left, right, labels in (train, test)
+    ]
+    return accuracies(sides[0], sides[1], seeds)
 
 
 def accuracies(

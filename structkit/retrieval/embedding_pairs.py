@@ -31,6 +31,11 @@ class EmbeddingPairs:
     def __len__(self) -> int:
         return len(self.records)
 
+    def taken(self, rows: Sequence[int]) -> EmbeddingPairs:
+        """Some of the pairs, in that order."""
+        kept = [self.records[row] for row in rows]
+        return EmbeddingPairs(self.left[[*rows]], self.right[[*rows]], kept, self.file)
+
     def scores(self) -> npt.NDArray[np.float64]:
         """The gold scores (pairs,). Errors: a score that is missing or not a finite number."""
         return np.array([self._gold(row, "score", _number) for row in range(len(self))])
