@@ -1,0 +1,195 @@
+"""A training step of StrAE beside plain recursion in torch and beside message passing in DGL.
+
+    python -m tests.benchmarks.strae --dgl FOLDER
+
+Contrastive and cross-entropy on given trees, and Self-StrAE; batch 128, 24 words in the mean,
+vocabulary 25,000, embeddings of 100; forward, backward and Adam; CPU time of one thread, medians of
+interleaved pairs. DGL is no dependency: FOLDER holds what
+
+    pip install --no-deps --target FOLDER dgl==1.1.3 psutil requests urllib3 idna certifi \\
+        charset-normalizer tqdm networkx packaging scipy
+
+installed; without it, or where it cannot be imported, a line says so. The peers are written as one
+would, the one on DGL as StrAE's authors describe it, with all scores in one matrix.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+from structkit.learning.plan import Step
+from structkit.learning.strae_methods import StraeSettings
+from structkit.learning.tree_batches import Sentences
+from structkit.learning.tree_training import StraeTraining
+from structkit.learning.tree_vocabulary import Vocabulary
+from structkit.registry import load
+from tests.benchmarks.strae_peers import DglStrae, PlainStrae, peer_step
+
+WORDS = 25_000
+TARGETS = {
+    "contrastive": {"recursion": 7, "DGL": 5},
+    "ce": {"recursion": 4, "DGL": 3},
+    "self-strae": {"recursion": 7, "DGL": 6.5},
+}
+
+
+def corpus(batch: int, seed: int = 0) -> Sentences:
+    """Random trees of random sentences: lengths as in text, words by Zipf's law."""
+    draw = numpy.random.default_rng(seed)
+    lengths = numpy.clip(draw.gamma(6, 4, batch).round(), 4, 60).astype(int)
+
+    def sentence(length: int) -> tuple[list[int], list[int]]:
+        ids = numpy.minimum(draw.zipf(1.3, length), WORDS - 1).tolist()
+        return ids, depths(length, draw)
+
+    return Sentences(sentence(length) for length in lengths)
+
+
+def depths(length: int, draw: numpy.random.Generator) -> list[int]:
+    """The leaves' depths in a random tree that leans to the right, as parses do."""
+    found, waiting = [], [(length, 0)]
+    while waiting:
+        size, depth = waiting.pop()
+        if size == 1:
+            found.append(depth)
+            continue
+        left = 1 + int((size - 1) * draw.beta(0.5, 1.5))
+        waiting += [(size - left, depth + 1), (left, depth + 1)]
+    return found
+
+
+def ours(kind: str, sentences: Sentences) -> Callable[[], Any]:
+    """One step of structkit's training."""
+    objective = "ce" if kind == "ce" else "contrastive"
+    method = load("method", "self-strae" if kind == "self-strae" else "strae").Method
+    settings: StraeSettings = method(objective=objective)
+    vocabulary = Vocabulary([str(number) for number in range(WORDS)], lowercase=True)
+    training = StraeTraining(settings, settings.untrained(WORDS), vocabulary, sentences).train()
+    optimizer = training.optimizer()
+    step = Step(0, "train", 0, list(range(len(sentences))))
+
+    def run() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        training.backward(training.batch([], step))
+        optimizer.step()
+
+    return run
+
+
+def peers(kind: str, sentences: Sentences, dgl: Any) -> dict[str, Callable[[], Any]]:
+    """One step of each peer that can run here."""
+    models: dict[str, Any] = {"recursion": PlainStrae(WORDS)}
+    if dgl is not None:
+        models["DGL"] = DglStrae(WORDS, dgl)
+    return {name: peer_step(model, kind, sentences) for name, model in models.items()}
+
+
+def seconds(run: Callable[[], Any]) -> float:
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
+def compare(kind: str, sentences: Sentences, dgl: Any, pairs: int) -> None:
+    """Print how many times faster than each peer."""
+    mine = ours(kind, sentences)
+    mine()
+    for name, peer in peers(kind, sentences, dgl).items():
+        peer()
+        times = [(seconds(mine), seconds(peer)) for _ in range(pairs)]
+        ratios = sorted(theirs / our for our, theirs in times)
+        median, target = statistics.median(ratios), TARGETS[kind][name]
+        print(
+            f"{'StrAE ' + kind + ', a step: ' + name + ' / ours':<58} {median:6.2f}x  "
+            f"({ratios[0]:.2f} … {ratios[-1]:.2f})  target {target:g}x  "
+            f"{'ok' if median >= target else 'UNDER'}  "
+            f"[{min(our for our, _ in times) * 1000:.0f} ms]",
+            flush=True,
+        )
+
+
+def overhead(sentences: Sentences, pairs: int) -> None:
+    """Print the share of a contrastive step that is not the loss."""
+    from structkit.learning import tree_losses
+
+    step = ours("contrastive", sentences)
+    apply = tree_losses._Contrastive.apply
+    spent = 0.0
+
+    def timed(*inputs: Any) -> Any:
+        nonlocal spent
+        start = time.process_time()
+        found = apply(*inputs)
+        spent += time.process_time() - start
+        return found
+
+    tree_losses._Contrastive.apply = timed  # type: ignore[method-assign]
+    shares = []
+    for _ in range(pairs + 1):
+        spent = 0.0
+        shares.append(1 - spent / max(seconds(step), 1e-9))
+    tree_losses._Contrastive.apply = apply  # type: ignore[method-assign]
+    share = statistics.median(shares[1:])
+    verdict = "ok" if share <= 0.12 else "OVER"
+    print(
+        f"{'StrAE contrastive, a step: all but the loss':<58} {share:6.1%}  target 12%  {verdict}"
+    )
+
+
+def memory() -> None:
+    """Print the peak memory of a process that makes steps at batch 512."""
+    command = [sys.executable, "-m", "tests.benchmarks.strae", "--memory"]
+    peak = float(subprocess.run(command, capture_output=True, check=True).stdout)
+    verdict = "ok" if peak <= 1 else "OVER"
+    print(f"{'StrAE contrastive, batch 512: peak memory':<58} {peak:6.2f}GB  target 1GB  {verdict}")
+
+
+def imported(folder: Path | None) -> Any:
+    """DGL from its folder, or nothing and a line that says why."""
+    if folder is None:
+        print("StrAE: no comparison with DGL (name its folder with --dgl)")
+        return None
+    sys.path.append(str(folder.resolve()))
+    try:
+        return importlib.import_module("dgl")
+    except (ImportError, OSError) as error:
+        print(f"StrAE: no comparison with DGL: {error}")
+        return None
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run all comparisons, with one thread."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--dgl", type=Path, help="folder where dgl is installed")
+    parser.add_argument("--pairs", type=int, default=5, help="steps of each way")
+    parser.add_argument("--memory", action="store_true", help="only steps at batch 512")
+    args = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    if args.memory:
+        step = ours("contrastive", corpus(512))
+        step()
+        step()
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+        return
+    dgl = imported(args.dgl)
+    sentences = corpus(128)
+    for kind in TARGETS:
+        compare(kind, sentences, dgl, args.pairs)
+    overhead(sentences, args.pairs)
+    memory()
+
+
+if __name__ == "__main__":
+    main()
