@@ -59,10 +59,10 @@ class Records:
         self.count = 0
         self._blocks = lines.blocks()
         self._block = Block(lines.file, 0, 0, b"")
-        self._lines: list[bytes] = []
-        self._rest = enumerate(self._lines)
-        self._at = 0  # the last line's index in its block
-        self._made: deque[tuple[int, Record | UserError]] = deque()
+        self.raw = b""
+        self._at = -1  # the last line's index in its block
+        self._rest = enumerate(self._block.lines())
+        self._made: deque[tuple[tuple[int, bytes], Record | UserError]] = deque()
 
     @classmethod
     def read(cls, files: Sequence[str] = (), shard: Shard | None = None) -> Records:
@@ -83,19 +83,19 @@ class Records:
         """
         while True:
             while self._made:
-                self._at, made = self._made.popleft()
+                (self._at, self.raw), made = self._made.popleft()
                 if isinstance(made, UserError):
                     raise made
                 yield made
             records: list[Record] = []
-            places: list[int] = []
+            places: list[tuple[int, bytes]] = []
             faults: list[UserError] = []
             try:
                 for record in islice(self._here(), count):
                     records.append(record)
-                    places.append(self._at)
+                    places.append((self._at, self.raw))
             except UserError as error:
-                places.append(self._at)
+                places.append((self._at, self.raw))
                 faults.append(error)
             if places:
                 self._made += zip(places, chain(function(records), faults), strict=True)
@@ -107,8 +107,7 @@ class Records:
         block = next(self._blocks, None)
         if block:
             self._block = block
-            self._lines = self._block.lines()
-            self._rest = enumerate(self._lines)
+            self._rest = enumerate(block.lines())
         return block is not None
 
     def _here(self) -> Iterator[Record]:
@@ -117,10 +116,12 @@ class Records:
         for self._at, line in self._rest:  # noqa: B020 the place stays known
             if shard and (block.number + self._at) % shard.count != shard.index:
                 continue
+            self.raw = line
             try:
                 record = loads(line)
             except orjson.JSONDecodeError:
-                line = self.raw
+                if block.line + self._at == 0:
+                    self.raw = line = line.removeprefix(BOM)
                 if not line or line.isspace():
                     continue
                 record = self._parse(line)
@@ -139,14 +140,6 @@ class Records:
             if type(record.get("id")) is not str:
                 record = self._with_id(record)
             yield record
-
-    @property
-    def raw(self) -> bytes:
-        """The last record's line, without a byte order mark."""
-        if not self._lines:
-            return b""
-        line = self._lines[self._at]
-        return line if self._block.line + self._at else line.removeprefix(BOM)
 
     def _parse(self, line: bytes) -> Any:
         try:
@@ -170,8 +163,7 @@ class Records:
 
     def place(self, error: UserError) -> UserError:
         """The error with the place of the last record."""
-        line = self._block.line + self._at + 1 if self._lines else 0
-        return error.at(self._block.file, line)
+        return error.at(self._block.file, self._block.line + self._at + 1)
 
 
 def several(records: Iterable[Record], function: Several, count: int = SEVERAL) -> Iterator[Record]:

@@ -116,12 +116,9 @@ class Block(Lines):
     def __init__(self, file: str, line: int, number: int, data: bytes) -> None:
         self.file, self.line, self.number, self.data = file, line, number, data
 
-    def lines(self) -> list[bytes]:
-        """The lines without their ends."""
-        lines = self.data.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        return lines
+    def lines(self) -> Iterator[bytes]:
+        """The lines, one at a time: a list of all would leave the processor's cache."""
+        return io.BytesIO(self.data)
 
     def blocks(self, least: int = 1) -> Iterator[Block]:
         yield self

@@ -141,7 +141,7 @@ def places_in_blocks(lines: Lines, least: int) -> Iterator[tuple[str, int, int, 
         for block in lines.blocks(least):
             assert block.data
             for at, line in enumerate(block.lines(), 1):
-                yield block.file, block.line + at, block.number + at, line
+                yield block.file, block.line + at, block.number + at, line.removesuffix(b"\n")
     except UserError as error:
         yield str(error)
 

@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the comparison for every language, and two workers over one."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="folder with train.jsonl.gz: real functions")
-    parser.add_argument("--size", type=int, default=8_000_000, help="bytes of an input")
+    parser.add_argument("--size", type=int, default=24_000_000, help="bytes of an input")
     parser.add_argument("--pairs", type=int, default=5, help="runs of each command")
     args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
