@@ -59,7 +59,8 @@ def _parameter(name: str, annotation: Any, field: Field[Any] | None = None) -> i
 def _flag(field: Field[Any], hint: Any) -> Any:
     """The annotation that typer makes a flag of."""
     flag = "--" + field.name.replace("_", "-")
-    names = [f"{flag}/--no-{field.name.replace('_', '-')}"] if hint is bool else [flag]
+    either = hint in (bool, bool | None)
+    names = [f"{flag}/--no-{field.name.replace('_', '-')}"] if either else [flag]
     if field.name in SHORT:
         names = [flag, SHORT[field.name]]
     if choices := field.metadata.get("choices"):

@@ -229,7 +229,8 @@ def test_the_tokenizer_knows_every_text_and_keeps_sentinels(split):
     assert tokenizer.unk_token_id not in ids
     sentinels = [tokenizer.convert_tokens_to_ids(name) for name in SENTINELS]
     assert [sentinels[0], sentinels[99]] == [number for number in ids if number in sentinels]
-    expected = "http server.foo bar baz()日本😀" if split else "HTTPServer.fooBar_baz()日本😀"
+    called = "http server.foo bar baz" if split else "HTTPServer.fooBar_baz"
+    expected = f"{called}(<extra_id_0>)日本<extra_id_99>😀"
     assert 2 == len(tokenizer("<extra_id_0> plain <extra_id_1>")["input_ids"]) - 2
     assert expected == tokenizer.decode(ids, skip_special_tokens=True).strip()
 

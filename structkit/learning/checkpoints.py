@@ -13,7 +13,8 @@ import torch
 
 from structkit.errors import UserError
 from structkit.jsonl import Record
-from structkit.learning.model_folder import FACTS, write_json
+from structkit.learning.folder_facts import FACTS
+from structkit.learning.model_folder import write_json
 from structkit.progress import say
 
 RUN = "run.json"

@@ -2,47 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
+from typing import Any, Protocol
 
 import numpy
 import torch
 from numpy.typing import NDArray
-
-from structkit.learning.encoder import Encoder
+from torch import Tensor
 
 Embeddings = NDArray[numpy.float32]
 
 
-class Embedder:
-    """An encoder in inference, with at most `batch_tokens` padded tokens in a batch."""
+class Counted(Protocol):
+    """What a model counts of its texts: how many were cut, how many words are unknown."""
 
-    def __init__(self, encoder: Encoder, side: str, batch_tokens: int, *, bf16: bool) -> None:
-        self.encoder, self.side, self.batch_tokens, self.bf16 = encoder, side, batch_tokens, bf16
+    def messages(self) -> list[str]: ...
+
+    def state(self) -> Any: ...
+
+    def load(self, state: Any) -> None: ...
+
+
+class Model(Protocol):
+    """What `encode` needs of a method's model, be it of tokens, words or trees.
+
+    `len()` of an input is what it costs. A model that can embed parts of a text also has
+    `chunks(text, side, size)`: a list of inputs with `start` and `end`, characters of the text.
+    """
+
+    truncation: Any
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def to(self, device: torch.device) -> Any: ...
+
+    def inputs(self, texts: Sequence[str], side: str) -> Sequence[Sized]:
+        """Texts as the model reads them."""
+        ...
+
+    def batch(self, inputs: Sequence[Any]) -> Any:
+        """Some inputs together, padded, on the device."""
+        ...
+
+    def embed(self, batch: Any) -> Tensor:
+        """One embedding an input, (inputs, dim)."""
+        ...
+
+
+class Embedder:
+    """A model in inference, with at most `batch_tokens` padded tokens in a batch.
+
+    `dimensions` keeps only the first numbers of an embedding; `normalize` scales what is left to
+    length 1.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        side: str,
+        batch_tokens: int,
+        *,
+        bf16: bool = False,
+        dimensions: int | None = None,
+        normalize: bool = False,
+    ) -> None:
+        self.model, self.side, self.batch_tokens, self.bf16 = model, side, batch_tokens, bf16
+        self.dimensions, self.normalize = dimensions, normalize
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
-        """The embeddings of some texts in their order, (texts, dim)."""
-        places: dict[str, int] = {}
-        for text in texts:
-            places.setdefault(text, len(places))
-        ids = self.encoder.tokenizing.ids(list(places), self.side)
-        order = sorted(range(len(ids)), key=lambda place: len(ids[place]), reverse=True)
-        found: Embeddings | None = None
-        for batch in budgeted([len(ids[place]) for place in order], self.batch_tokens):
-            chosen = [order[rank] for rank in batch]
-            part = self._embed([ids[place] for place in chosen])  # (batch, dim)
-            if found is None:
-                found = numpy.empty((len(ids), part.shape[1]), numpy.float32)
-            found[chosen] = part
-        assert found is not None
+        """The embeddings of some texts in their order, each computed once, (texts, dim)."""
+        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        found = self.embed_inputs(self.model.inputs(list(places), self.side))
         return found[[places[text] for text in texts]]  # (texts, dim)
 
-    def _embed(self, ids: list[list[int]]) -> Embeddings:
-        encoder = self.encoder
-        tokens = encoder.tokenizing.pad(ids).to(encoder.device)
-        bf16 = torch.autocast(encoder.device.type, torch.bfloat16, enabled=self.bf16)
-        with torch.inference_mode(), bf16:
-            found: Embeddings = encoder.embed(tokens).float().cpu().numpy()
+    def embed_inputs(self, inputs: Sequence[Any]) -> Embeddings:
+        """The embeddings of inputs in their order, (inputs, dim)."""
+        order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]), reverse=True)
+        found: Embeddings | None = None
+        for batch in budgeted([len(inputs[place]) for place in order], self.batch_tokens):
+            chosen = [order[rank] for rank in batch]
+            part = self._embed([inputs[place] for place in chosen])  # (batch, dim)
+            if found is None:
+                found = numpy.empty((len(inputs), part.shape[1]), numpy.float32)
+            found[chosen] = part
+        assert found is not None
         return found
+
+    def _embed(self, inputs: list[Any]) -> Embeddings:
+        model = self.model
+        bf16 = torch.autocast(model.device.type, torch.bfloat16, enabled=self.bf16)
+        with torch.inference_mode(), bf16:
+            found = model.embed(model.batch(inputs)).float()[:, : self.dimensions]
+            if self.normalize:
+                found = torch.nn.functional.normalize(found, dim=-1)
+            result: Embeddings = found.cpu().numpy()
+        return result
 
 
 def budgeted(lengths: Sequence[int], budget: int) -> Iterator[range]:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from structkit.errors import UserError
+from structkit.jsonl import Record
+from structkit.learning.folder_facts import own_facts, resolved
+from structkit.learning.poolings import POOLINGS, pool_mcls
 from structkit.learning.pretrained import load_pretrained
 from structkit.learning.scratch import new_model
 from structkit.learning.settings import TrainingSettings
 from structkit.learning.spool import Spool
-from structkit.learning.tokenizer import train_tokenizer
-from structkit.learning.tokens import Tokenizing, Tokens
+from structkit.learning.tokenizer import end_with_eos, train_tokenizer
+from structkit.learning.tokens import Chunk, Tokenizing, Tokens
 from structkit.progress import say
 from structkit.seeds import key
 
 PIECE = 16  # texts a CPU takes at a time
+MCLS_EVERY = 256
 
 
 def token_states(model: Any, tokens: Tokens) -> Tensor:
@@ -28,64 +33,71 @@ def token_states(model: Any, tokens: Tokens) -> Tensor:
     return states
 
 
-def decoder_states(model: Any, decoder_ids: Tensor, states: Tensor, mask: Tensor) -> Tensor:
-    """The last states of the decoder, after its final layer norm, (batch, target length, dim)."""
-    output = model.get_decoder()(
-        input_ids=decoder_ids,
-        encoder_hidden_states=states,
-        encoder_attention_mask=mask,
-        use_cache=False,
-    )
-    result: Tensor = output.last_hidden_state
-    return result
-
-
-def pool_cls(model: Any, states: Tensor, mask: Tensor) -> Tensor:
-    """The state of the first token."""
-    return states[:, 0]
-
-
-def pool_mean(model: Any, states: Tensor, mask: Tensor) -> Tensor:
-    """The mean state of the real tokens."""
-    weights = mask.unsqueeze(-1).to(states.dtype)  # (batch, length, 1)
-    return (states * weights).sum(1) / weights.sum(1)  # (batch, dim)
-
-
-def pool_first_decoder_token(model: Any, states: Tensor, mask: Tensor) -> Tensor:
-    """What the decoder makes of its start token (SANTA, eq. 1)."""
-    start = mask.new_full((len(mask), 1), model.config.decoder_start_token_id)
-    return decoder_states(model, start, states, mask)[:, 0]
-
-
-Pooling = Callable[[Any, Tensor, Tensor], Tensor]
-POOLINGS: dict[str, Pooling] = {
-    "cls": pool_cls,
-    "mean": pool_mean,
-    "first-decoder-token": pool_first_decoder_token,
-}
-
-
 class Encoder(nn.Module):
     """A model from texts to embeddings.
 
-    `lengths` holds the most tokens of each kind of text: query, document, and what a method adds.
+    `lengths` holds the most tokens of each kind of text: query, document, and what a method adds;
+    `prompts` what goes before a query or a document; `positions` the most tokens that the model
+    can read, None where there is no limit. Errors: `UserError` where the tokenizer lacks the token
+    that the pooling needs.
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, pooling: str, normalize: bool, lengths: dict[str, int]
+        self,
+        model: Any,
+        tokenizer: Any,
+        pooling: str,
+        normalize: bool,
+        lengths: dict[str, int],
+        *,
+        prompts: Mapping[str, str] | None = None,
+        mcls_every: int = MCLS_EVERY,
     ) -> None:
         super().__init__()
+        if pooling in ("cls", "mcls"):
+            check_cls(tokenizer, pooling)
         self.model = model
-        self.pooling = pooling
-        self.normalize = normalize
-        self.tokenizing = Tokenizing(tokenizer, _possible(lengths, model.config))
+        self.pooling, self.normalize, self.mcls_every = pooling, normalize, mcls_every
+        self.positions = positions(model.config)
+        self.tokenizing = Tokenizing(
+            tokenizer,
+            _possible(lengths, self.positions),
+            prompts,
+            mcls_every if pooling == "mcls" else None,
+        )
+        self.truncation = self.tokenizing.truncation
 
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
+        """Texts as one padded batch, on the model's device."""
         return self.tokenizing.batch(texts, kind).to(self.device)
+
+    def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
+        """Texts as token ids."""
+        return self.tokenizing.ids(texts, side)
+
+    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
+        """A text as chunks of `size` tokens.
+
+        Errors: `UserError` where the model cannot read so many.
+        """
+        longest = self.tokenizing.longest_chunk(side, size)
+        if self.positions and longest > self.positions:
+            raise UserError(
+                f"--chunk {size} is {longest} tokens with special ones, and the model reads "
+                f"{self.positions}",
+                f"use --chunk {max(1, size - (longest - self.positions))}",
+                status=2,
+            )
+        return list(self.tokenizing.chunks(text, side, size))
+
+    def batch(self, inputs: Sequence[list[int] | Chunk]) -> Tokens:
+        """Some inputs, padded, on the model's device."""
+        ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
+        return self.tokenizing.pad(ids).to(self.device)
 
     def embed(self, tokens: Tokens) -> Tensor:
         """One embedding a text, (batch, dim)."""
@@ -108,7 +120,11 @@ class Encoder(nn.Module):
 
     def pooled(self, states: Tensor, mask: Tensor) -> Tensor:
         """Embeddings of states that are known already, (batch, dim)."""
-        return self.finished(POOLINGS[self.pooling](self.model, states, mask))
+        if self.pooling == "mcls":
+            found = pool_mcls(states, mask, self.mcls_every, len(self.tokenizing.closing))
+        else:
+            found = POOLINGS[self.pooling](self.model, states, mask)
+        return self.finished(found)
 
     def finished(self, embeddings: Tensor) -> Tensor:
         embeddings = embeddings.float()
@@ -116,6 +132,16 @@ class Encoder(nn.Module):
 
     def forward(self, tokens: Tokens) -> Tensor:
         return self.embed(tokens)
+
+    def facts(self) -> Record:
+        """What a model folder must say to load the encoder as it is."""
+        return {
+            "pooling": self.pooling,
+            "mcls_every": self.mcls_every,
+            "normalize": self.normalize,
+            "prompts": self.tokenizing.prompts,
+            "lengths": self.tokenizing.lengths,
+        }
 
 
 def build_encoder(
@@ -125,36 +151,92 @@ def build_encoder(
     offline: bool = False,
     head: bool = False,
     lengths: dict[str, int] | None = None,
+    whole: Sequence[str] = (),
 ) -> Encoder:
-    """The encoder that a training starts from: `settings.model`, or a new one from scratch."""
-    decoder = settings.pooling == "first-decoder-token"
+    """The encoder that a training starts from: `settings.model`, or a new one from scratch.
+
+    What the settings leave open (pooling, normalization, prompts) is as the model has it. `whole`
+    names strings that a tokenizer from scratch keeps as one token each.
+    """
+    own: Record = {}
     torch.manual_seed(key(settings.seed, "parameters") >> 1)
     if settings.model:
+        name = resolved(settings.model)
+        own = own_facts(name, pooling=settings.pooling, offline=offline)
+        pooling = settings.pooling or own.get("pooling", "mean")
         model, tokenizer = load_pretrained(
-            settings.model, decoder=decoder, head=head, offline=offline
+            own.get("transformer", name),
+            decoder=pooling == "first-decoder-token",
+            head=head,
+            offline=offline,
         )
+        if pooling == "last-token":
+            end_with_eos(tokenizer)
     else:
-        fields = [*type(settings).needs, *type(settings).optional]
-        tokenizer = train_tokenizer(
-            spool.texts(fields),
-            settings.vocabulary_size,
-            split_identifiers=settings.split_identifiers,
-            cls=settings.architecture == "bert",
+        pooling = settings.pooling or "mean"
+        model, tokenizer = _from_scratch(settings, spool, pooling, head, whole)
+    prompts = {
+        side: own.get("prompts", {}).get(side, "") if chosen is None else chosen
+        for side, chosen in (
+            ("query", settings.query_prompt),
+            ("document", settings.document_prompt),
         )
-        model = new_model(
-            settings.architecture, settings.size, tokenizer, decoder=decoder, head=head
-        )
+    }
+    normalize = settings.normalize
     limits = {"query": settings.query_length, "document": settings.document_length}
-    return Encoder(model, tokenizer, settings.pooling, settings.normalize, limits | (lengths or {}))
+    return Encoder(
+        model,
+        tokenizer,
+        pooling,
+        own.get("normalize", True) if normalize is None else normalize,
+        limits | (lengths or {}),
+        prompts={side: prompt for side, prompt in prompts.items() if prompt},
+        mcls_every=settings.mcls_every,
+    )
 
 
-def _possible(lengths: dict[str, int], config: Any) -> dict[str, int]:
-    """The lengths, none beyond the model's positions."""
-    most = getattr(config, "max_position_embeddings", None)
+def _from_scratch(
+    settings: TrainingSettings, spool: Spool, pooling: str, head: bool, whole: Sequence[str]
+) -> tuple[Any, Any]:
+    fields = [*type(settings).needs, *type(settings).optional]
+    tokenizer = train_tokenizer(
+        spool.texts(fields),
+        settings.vocabulary_size,
+        split_identifiers=settings.split_identifiers,
+        cls=settings.architecture == "bert" or pooling in ("cls", "mcls"),
+        whole=whole,
+    )
+    decoder = pooling == "first-decoder-token"
+    return (
+        new_model(settings.architecture, settings.size, tokenizer, decoder=decoder, head=head),
+        tokenizer,
+    )
+
+
+def check_cls(tokenizer: Any, pooling: str) -> None:
+    """Raise where texts do not begin with a CLS token."""
+    number = tokenizer.cls_token_id
+    if number is None or tokenizer("a")["input_ids"][0] != number:
+        raise UserError(
+            f"the model begins no text with a CLS token, which --pooling {pooling} needs",
+            "use --pooling mean, or last-token for a decoder-only model",
+        )
+
+
+def positions(config: Any) -> int | None:
+    """The most tokens that a model can read, None where its positions have no end."""
+    most: int | None = getattr(config, "max_position_embeddings", None)
     if not most or config.is_encoder_decoder:
-        return dict(lengths)
+        return None
     if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
         most -= config.pad_token_id + 1  # their positions start after the padding's
+    return most
+
+
+def _possible(lengths: dict[str, int], most: int | None) -> dict[str, int]:
+    """The lengths, none beyond the model's positions."""
+    if not most:
+        return dict(lengths)
     for kind, length in lengths.items():
         if length > most:
             say(f"the model reads at most {most} tokens: --{kind}-length {length} becomes {most}")

@@ -15,19 +15,25 @@ import structkit
 from structkit import registry
 from structkit.errors import UserError
 from structkit.jsonl import Record
-from structkit.learning.encoder import Encoder
+from structkit.learning.encoder import MCLS_EVERY, Encoder
+from structkit.learning.folder_facts import (
+    FACTS,
+    FORMAT,
+    POOLING_NAMES,
+    own_facts,
+    read_facts,
+    resolved,
+)
 from structkit.learning.pretrained import load_pretrained
-from structkit.learning.settings import TrainingSettings
-
-FORMAT = 1
-FACTS = "structkit.json"
+from structkit.learning.settings import POOLINGS, TrainingSettings
+from structkit.learning.tokenizer import end_with_eos
 
 
 def save_encoder(encoder: Encoder, folder: Path) -> None:
     """Write the model, its tokenizer, and what sentence-transformers needs to load both."""
     encoder.model.save_pretrained(folder)
     encoder.tokenizing.tokenizer.save_pretrained(folder)
-    if encoder.pooling in ("cls", "mean"):
+    if encoder.pooling in POOLING_NAMES:
         _save_sentence_transformers(encoder, folder)
 
 
@@ -51,11 +57,13 @@ def _save_sentence_transformers(encoder: Encoder, folder: Path) -> None:
         "word_embedding_dimension": encoder.model.config.hidden_size,
         "pooling_mode_cls_token": encoder.pooling == "cls",
         "pooling_mode_mean_tokens": encoder.pooling == "mean",
+        "pooling_mode_lasttoken": encoder.pooling == "last-token",
     }
     write_json(folder / "1_Pooling" / "config.json", pooling)
     versions = {"transformers": transformers.__version__, "pytorch": torch.__version__}
-    about = {"__version__": versions, "similarity_fn_name": "dot", "prompts": {}}
-    write_json(folder / "config_sentence_transformers.json", about)
+    about = {"__version__": versions, "similarity_fn_name": "dot"}
+    prompts = {side: encoder.tokenizing.prompts.get(side, "") for side in ("query", "document")}
+    write_json(folder / "config_sentence_transformers.json", {**about, "prompts": prompts})
     length = encoder.tokenizing.lengths["document"]
     write_json(
         folder / "sentence_bert_config.json", {"max_seq_length": length, "do_lower_case": False}
@@ -87,24 +95,6 @@ def write_facts(
     write_json(folder / FACTS, content)
 
 
-def read_facts(folder: Path) -> Record:
-    """What `structkit.json` says. Errors: `UserError` where it is damaged or newer than this."""
-    file = folder / FACTS
-    try:
-        facts: Record = orjson.loads(file.read_bytes())
-        known = facts["format"] <= FORMAT and facts["method"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
-            str(file)
-        ) from None
-    if not known:
-        raise UserError(
-            f"has format {facts['format']}, and this structkit reads up to {FORMAT}",
-            "upgrade structkit",
-        ).at(str(file))
-    return facts
-
-
 def load_encoder(folder: Path, facts: Record) -> Encoder:
     """The encoder that `save_encoder` wrote, with the poolings and lengths of its facts."""
     try:
@@ -116,31 +106,57 @@ def load_encoder(folder: Path, facts: Record) -> Encoder:
     model, tokenizer = load_pretrained(
         str(folder), decoder=pooling == "first-decoder-token", offline=True
     )
-    return Encoder(model, tokenizer, pooling, normalize, lengths)
+    return _encoder(model, tokenizer, {**facts, "normalize": normalize, "lengths": lengths})
 
 
-def open_model(
-    name: str, *, pooling: str | None = None, offline: bool = False
-) -> tuple[Any, Record]:
+def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any, Record]:
     """The trained model in a folder, ready to encode, and its facts.
 
-    A plain Hugging Face folder or hub name works as well: as an encoder with normalized embeddings
-    (cls pooling unless told otherwise). Errors: `UserError` that names the file and the remedy.
+    A plain Hugging Face folder or hub name works as well, and a sentence-transformers one with its
+    own pooling, normalization, length and prompts. `changes` (`pooling`, `normalize`,
+    `mcls_every`) go before what the model says; those that are None do not. Errors: `UserError`
+    that names the file and the remedy.
     """
+    changes = {key: value for key, value in changes.items() if value is not None}
+    if changes.get("pooling", "mean") not in POOLINGS:
+        raise UserError(f"--pooling {changes['pooling']} is not {' or '.join(POOLINGS)}", status=2)
+    name = resolved(name)
     folder = Path(name)
     if (folder / FACTS).is_file():
-        facts = read_facts(folder)
-        if pooling:
-            facts["pooling"] = pooling
+        facts = read_facts(folder) | changes
         method = registry.load("method", facts["method"], status=1).Method
         model = method.load(folder, facts)
     else:
-        facts = plain_facts(pooling or "cls")
+        own = own_facts(name, pooling=changes.get("pooling"), offline=offline)
         model, tokenizer = load_pretrained(
-            name, decoder=pooling == "first-decoder-token", offline=offline
+            own.pop("transformer", name),
+            decoder=changes.get("pooling") == "first-decoder-token",
+            offline=offline,
         )
-        model = Encoder(model, tokenizer, facts["pooling"], True, facts["lengths"])
-    return model.eval(), facts
+        facts = plain_facts(fitting_pooling(model, tokenizer)) | own | changes
+        if facts["pooling"] == "last-token" and "pooling" not in own:
+            end_with_eos(tokenizer)
+        model = _encoder(model, tokenizer, facts)
+    return model.eval(), facts | {"folder": name}
+
+
+def _encoder(model: Any, tokenizer: Any, facts: Record) -> Encoder:
+    return Encoder(
+        model,
+        tokenizer,
+        facts["pooling"],
+        facts["normalize"],
+        facts["lengths"],
+        prompts=facts.get("prompts"),
+        mcls_every=facts.get("mcls_every", MCLS_EVERY),
+    )
+
+
+def fitting_pooling(model: Any, tokenizer: Any) -> str:
+    """The pooling for a model that tells none: cls where it has one, else mean or last-token."""
+    if tokenizer.cls_token_id is not None:
+        return "cls"
+    return "mean" if model.config.is_encoder_decoder else "last-token"
 
 
 def plain_facts(pooling: str) -> Record:
@@ -149,6 +165,7 @@ def plain_facts(pooling: str) -> Record:
         "method": "",
         "pooling": pooling,
         "normalize": True,
+        "prompts": {},
         "lengths": {"query": 512, "document": 512},
         "query_fields": TrainingSettings.query_fields,
         "document_fields": TrainingSettings.document_fields,

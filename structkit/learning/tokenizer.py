@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tokenizers import (
     AddedToken,
@@ -17,34 +19,46 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerFast
 
+from structkit.errors import UserError
+
 SENTINELS = [f"<extra_id_{number}>" for number in range(100)]
-PAD, EOS, UNKNOWN = "<pad>", "</s>", "<unk>"  # ids 0, 1, 2 as in T5
-CLS, MASK = "<s>", "<mask>"
+# ids 0, 1, 2 as in T5; none is a tag of HTML, as T5's own </s> would be
+PAD, EOS, UNKNOWN = "<|pad|>", "<|eos|>", "<|unk|>"
+CLS, MASK = "<|cls|>", "<|mask|>"
 
 
 def train_tokenizer(
-    texts: Iterable[str], size: int, *, split_identifiers: bool, cls: bool = False
+    texts: Iterable[str],
+    size: int,
+    *,
+    split_identifiers: bool,
+    cls: bool = False,
+    whole: Sequence[str] = (),
 ) -> PreTrainedTokenizerFast:
     """A byte-level BPE tokenizer of at most `size` tokens: no text is unknown to it.
 
     Runs of whitespace become one blank, as in T5's own tokenizer. `split_identifiers` lowercases
-    and cuts `fooBar`, `HTTPServer` and `foo_bar` into words. Sentinels are never touched.
-    `cls` starts every text with a CLS token.
+    and cuts `fooBar`, `HTTPServer` and `foo_bar` into words. Sentinels are never touched, and the
+    strings of `whole` (structure tags) are one token each. `cls` starts every text with a CLS
+    token. A special token's name in a text is text like any other.
     """
+    kept = [*SENTINELS, *dict.fromkeys(whole)]
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
     tokenizer.normalizer = _normalizer(split_identifiers)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     trainer = trainers.BpeTrainer(
-        vocab_size=size - len(SENTINELS),
+        vocab_size=max(size - len(kept), len(alphabet) + 5),
         special_tokens=[PAD, EOS, UNKNOWN, CLS, MASK],
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        initial_alphabet=alphabet,
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_without_sentinels(texts), trainer)
-    tokenizer.add_special_tokens(
-        # the blank before a sentinel belongs to it, or each would cost a token of its own
-        [AddedToken(name, special=True, normalized=False, lstrip=True) for name in SENTINELS]
+    tokenizer.train_from_iterator(_without(kept, texts), trainer)
+    tokenizer.add_tokens(
+        # no special tokens: those are text where a text has them, and these never are.
+        # The blank before a sentinel belongs to it, or each would cost a token of its own
+        [AddedToken(name, special=False, normalized=False, lstrip=True) for name in kept]
     )
     first = f"{CLS} " if cls else ""
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -60,6 +74,7 @@ def train_tokenizer(
         unk_token=UNKNOWN,
         cls_token=CLS,
         mask_token=MASK,
+        split_special_tokens=True,
     )
 
 
@@ -79,10 +94,26 @@ def _normalizer(split_identifiers: bool) -> normalizers.Normalizer:
     return normalizers.Sequence([*(steps if split_identifiers else ()), *last])
 
 
-def _without_sentinels(texts: Iterable[str]) -> Iterable[str]:
-    """Texts in which no merge can be learned from the letters of a sentinel."""
-    for text in texts:
-        if "<extra_id_" in text:
-            for name in SENTINELS:
-                text = text.replace(name, " ")
-        yield text
+def _without(names: Sequence[str], texts: Iterable[str]) -> Iterable[str]:
+    """Texts in which no merge can be learned from the letters of a token that stays whole."""
+    pattern = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+    return (pattern.sub(" ", text) for text in texts)
+
+
+def end_with_eos(tokenizer: Any) -> None:
+    """Make a tokenizer close every text with its EOS token, unless it closes it with one already.
+
+    What last-token pooling needs of a decoder-only model. It is saved with the tokenizer. Errors:
+    `UserError` where there is no EOS token.
+    """
+    if tokenizer("a")["input_ids"][-1] in tokenizer.all_special_ids:
+        return
+    name, number = tokenizer.eos_token, tokenizer.eos_token_id
+    if number is None:
+        raise UserError("the model has no EOS token", "use --pooling mean")
+    backend = tokenizer.backend_tokenizer
+    closing = processors.TemplateProcessing(
+        single=["$A", name], pair=["$A", name, "$B", name], special_tokens=[(name, number)]
+    )
+    before = backend.post_processor
+    backend.post_processor = processors.Sequence([before, closing]) if before else closing

@@ -1,9 +1,9 @@
-"""Texts as padded token ids, with a count of what was cut off."""
+"""Texts as token ids: cut and counted, in chunks, with CLS tokens between, padded."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,18 @@ class Tokens:
         return Tokens(self.ids[rows, :width], mask[:, :width])
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """A stretch of a text as token ids; `start` and `end` are its characters in the text."""
+
+    ids: list[int]
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
 class Truncation:
     """How many texts of each kind were given, and how many were longer than allowed."""
 
@@ -54,19 +66,37 @@ class Truncation:
 
 
 class Tokenizing:
-    """A tokenizer with the most tokens of each kind of text (query, document, target …)."""
+    """A tokenizer with the most tokens of each kind of text (query, document, target …).
 
-    def __init__(self, tokenizer: Any, lengths: dict[str, int]) -> None:
+    `prompts` holds what goes before a text of a kind. With `mcls_every` a CLS token goes before
+    each so many tokens. `opening` and `closing` are the special tokens around a text.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        lengths: dict[str, int],
+        prompts: Mapping[str, str] | None = None,
+        mcls_every: int | None = None,
+    ) -> None:
         if not tokenizer.is_fast:
             raise UserError(
                 "the model's tokenizer has no tokenizer.json", "convert it with transformers"
             )
         self.tokenizer = tokenizer
         self.lengths = lengths
+        self.prompts = dict(prompts or {})
+        self.mcls_every = mcls_every
         self.truncation = Truncation()
+        self.opening, self.closing = specials(tokenizer)
 
     def ids(self, texts: Sequence[str], kind: str) -> list[list[int]]:
         """Token ids without padding; longer texts are cut and counted."""
+        if prompt := self.prompts.get(kind):
+            texts = [prompt + text for text in texts]
+        self.truncation.texts[kind] += len(texts)
+        if self.mcls_every:
+            return self._with_cls_tokens(texts, kind)
         encoded = self.tokenizer(
             list(texts),
             truncation=True,
@@ -74,17 +104,67 @@ class Tokenizing:
             return_attention_mask=False,
             return_token_type_ids=False,
         )
-        self.truncation.texts[kind] += len(texts)
         self.truncation.truncated[kind] += sum(
             bool(encoding.overflowing) for encoding in encoded.encodings
         )
         ids: list[list[int]] = encoded["input_ids"]
         return ids
 
+    def _with_cls_tokens(self, texts: Sequence[str], kind: str) -> list[list[int]]:
+        assert self.mcls_every
+        # of each group of `every` and its CLS token, as many as fit, and what fits of the last one
+        groups, rest = divmod(self.lengths[kind] - len(self.closing), self.mcls_every + 1)
+        most = groups * self.mcls_every + max(0, rest - 1)
+        contents = self._contents(texts)["input_ids"]
+        self.truncation.truncated[kind] += sum(len(content) > most for content in contents)
+        return [self.dressed(content[:most]) for content in contents]
+
+    def _contents(self, texts: Sequence[str], **options: Any) -> Any:
+        """The token ids of whole texts without special tokens."""
+        return self.tokenizer(
+            list(texts),
+            add_special_tokens=False,
+            truncation=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            **options,
+        )
+
+    def dressed(self, content: Sequence[int]) -> list[int]:
+        """Token ids with the special tokens of a text, and CLS tokens between where they are."""
+        if not self.mcls_every:
+            return [*self.opening, *content, *self.closing]
+        found: list[int] = []
+        for start in range(0, max(1, len(content)), self.mcls_every):
+            found += [*self.opening, *content[start : start + self.mcls_every]]
+        return found + self.closing
+
+    def chunks(self, text: str, kind: str, size: int) -> Iterator[Chunk]:
+        """Chunks of at most `size` tokens, one after the other; a prompt goes before each.
+
+        A text without tokens is one chunk.
+        """
+        prompt = self._contents([self.prompts.get(kind, "")])["input_ids"][0]
+        encoded = self._contents([text], return_offsets_mapping=True)
+        ids, offsets = encoded["input_ids"][0], encoded["offset_mapping"][0]
+        self.truncation.texts[kind] += 1
+        for start in range(0, max(1, len(ids)), size):
+            places = offsets[start : start + size] or [(0, 0)]
+            content = prompt + ids[start : start + size]
+            yield Chunk(self.dressed(content), places[0][0], places[-1][1])
+
+    def longest_chunk(self, kind: str, size: int) -> int:
+        """The tokens of a full chunk with all that goes around it."""
+        prompt = self._contents([self.prompts.get(kind, "")])["input_ids"][0]
+        return len(self.dressed([*prompt, *[0] * size]))
+
     def pad(self, ids: Sequence[Sequence[int]]) -> Tokens:
-        """Token ids as one batch, as wide as its longest text."""
+        """Token ids as one batch, as wide as its longest text.
+
+        Padding stands on the right: causal attention never sees it there.
+        """
         width = max(map(len, ids))
-        padding = self.tokenizer.pad_token_id
+        padding = self.tokenizer.pad_token_id or 0  # masked, so any token will do
         rows = [[*row, *[padding] * (width - len(row))] for row in ids]
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in ids]
         return Tokens(torch.tensor(rows), torch.tensor(mask))  # (batch, length) each
@@ -92,3 +172,12 @@ class Tokenizing:
     def batch(self, texts: Sequence[str], kind: str) -> Tokens:
         """Texts as one padded batch, (texts, length)."""
         return self.pad(self.ids(texts, kind))
+
+
+def specials(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """The special tokens that a tokenizer puts before a text and behind it."""
+    encoded = tokenizer("a", return_special_tokens_mask=True)
+    ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
+    first = special.index(0) if 0 in special else len(ids)
+    last = len(ids) - special[::-1].index(0) if 0 in special else len(ids)
+    return ids[:first], ids[last:]

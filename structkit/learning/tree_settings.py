@@ -35,6 +35,7 @@ class VocabularySettings(TrainingSettings):
     document_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
     unused: ClassVar[tuple[str, ...]] = (
         *("model", "architecture", "size", "split_identifiers", "pooling", "normalize"),
+        *("mcls_every", "query_prompt", "document_prompt"),
         *("query_length", "document_length", "symmetric", "negatives_per_query", "bf16"),
         "weight_decay",
     )
