@@ -3,7 +3,8 @@
 Arguments, such as `--data ../shared/data/codesearch`, go to the one on languages.
 """
 
-from tests.benchmarks import languages, records
+from tests.benchmarks import html, languages, records
 
 records.main()
+html.main([])
 languages.main()

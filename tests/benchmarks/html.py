@@ -1,0 +1,93 @@
+"""html-variants, JSONL to JSONL, over a round trip through lxml, and over BeautifulSoup's parse.
+
+    python -m tests.benchmarks.html --data ../shared/data/structdoc
+
+reads real documents; without `--data`, pages made of the cases of `fixtures/html`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import tempfile
+from itertools import islice
+from pathlib import Path
+
+import orjson
+
+from tests.benchmarks.languages import write
+from tests.benchmarks.pairs import PYTHON, Comparison, report
+from tests.benchmarks.records import LOOP, STRUCTKIT
+
+LXML = (
+    "from lxml import etree\n"
+    'parser = etree.HTMLParser(huge_tree=True, encoding="utf-8")\n'
+    "def round_trip(html):\n"
+    "    tree = etree.fromstring(html.encode(), parser)\n"
+    '    return etree.tostring(tree, method="html", encoding="unicode")\n'
+)
+SOUP = "from bs4 import BeautifulSoup"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the comparisons; BeautifulSoup, which is slow, on a part of the documents."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, help="folder with dev_docs.jsonl.gz: real documents")
+    parser.add_argument("--size", type=int, default=12_000_000, help="bytes of an input")
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each command")
+    args = parser.parse_args(arguments)
+    rows = real(args.data) if args.data else pages()
+    with tempfile.TemporaryDirectory() as folder:
+        path, part = Path(folder, "docs.jsonl"), Path(folder, "part.jsonl")
+        write(path, rows, args.size)
+        write(part, rows, args.size // 2)
+        report(comparisons(path, part), args.pairs)
+
+
+def comparisons(path: Path, part: Path) -> list[Comparison]:
+    """Variants over the round trip, both parsers of BeautifulSoup, and two workers over one."""
+    command = [*STRUCTKIT, "html-variants", "-q"]
+    work = 'record["html"] = round_trip(record["html"])'
+    lxml = [PYTHON, "-c", LOOP.format(setup=LXML, work=work)]
+    soups = [
+        Comparison(
+            f"html-variants / BeautifulSoup's parse alone ({name})",
+            command,
+            [
+                PYTHON,
+                "-c",
+                LOOP.format(setup=SOUP, work=f'BeautifulSoup(record["html"], "{name}")'),
+            ],
+            1 / 6,
+            part,
+        )
+        for name in ("lxml", "html.parser")
+    ]
+    two = [*command, "--workers", "2"]
+    return [
+        Comparison("html-variants / JSONL + lxml parse and serialize", command, lxml, 2.6, path),
+        *soups,
+        Comparison("html-variants --workers 2 / 1", two, command, 1.2, path),
+    ]
+
+
+def pages() -> list[bytes]:
+    """Records of pages, each of which holds all our own cases that end."""
+    texts = [path.read_text("utf-8") for path in sorted(Path("fixtures/html").glob("*.txt"))]
+    cases = [text.split("---input---\n")[1].partition("\n---tagged---\n")[0] for text in texts]
+    cases = [case for case in cases if "never closed" not in case]
+    orders = [cases[at:] + cases[:at] for at in range(len(cases))]
+    return [
+        orjson.dumps({"id": str(number), "html": "\n".join(order * 4)}) + b"\n"
+        for number, order in enumerate(orders)
+    ]
+
+
+def real(data: Path) -> list[bytes]:
+    """The lines of real documents, as they are."""
+    with gzip.open(data / "dev_docs.jsonl.gz", "rb") as lines:
+        return list(islice(lines, 400))
+
+
+if __name__ == "__main__":
+    main()
