@@ -199,7 +199,9 @@ def test_bad_pairs_are_named(tmp_path):
     assert 'label "2" is none of the training pairs (0, 1)' in problem(
         pairs(EAST, ROUND, label=[0, 1, 2, 1]), classified
     )
-    assert 'field "label" is missing' in problem(pairs(EAST, ROUND, score=[0, 1, 2, 1]), classified)
+    assert "the label is a JSON number" in problem(
+        pairs(EAST, ROUND, label=[0, 1.5, 0, 1]), classified
+    )
 
 
 def test_the_command_line(run, tmp_path):
@@ -264,5 +266,5 @@ def test_a_suite_gives_a_row_for_each_model(tmp_path):
     assert 'field "task" is missing' in problem(pairs(EAST, ROUND, score=[1, 2, 3, 4]))
     alone = pairs(EAST, ROUND, score=[1, 2, 3, 4], task=["STS"] * 4)
     assert "bad.jsonl: has the tasks STS, Score, not STS, MRPC, Score" in problem(alone)
-    untaught = pairs(EAST, ROUND, label=[1, 0, 1, 0], task=["MRPC"] * 4)
-    assert "MRPC: there are no pairs to learn from" in problem(untaught)
+    untested = pairs(EAST, ROUND, label=[1, 0, 1, 0], task=["MRPC"] * 4, split=["train"] * 4)
+    assert "MRPC: all pairs are of the training" in problem(untested)

@@ -18,11 +18,12 @@ TRAIN = "train"
 def suite(files: Mapping[str, str], *, seed: int = 0, seeds: int = 5) -> Iterator[Record]:
     """One record for each model: its value on every task, and their mean, `Score`.
 
-    Each file holds pairs of all tasks: their field `task` names the task. Pairs with a `score` are
-    worth Spearman x 100 of their cosines, pairs with a `label` the accuracy x 100 of classifiers
-    that learn from those whose `split` is `train`. Names that differ only behind an `@`, such as
-    `strae@0` and `strae@1`, are one model, trained with several seeds: it gets means, and the
-    deviation over the seeds in `TASK_deviation`. Source: StrAE, table 3.
+    Each file holds pairs of all tasks: their field `task` names the task. Where `split` is `train`
+    for some of its pairs, it is worth the accuracy x 100 of classifiers that learn from these to
+    tell the `label` (or `score`) of the others; else Spearman x 100 of cosines and `score`. Names
+    that differ only behind an `@`, such as `strae@0` and `strae@1`, are one model, trained with
+    several seeds: it gets means, and the deviation over the seeds in `TASK_deviation`.
+    Source: StrAE, table 3.
     """
     models: dict[str, list[Record]] = {}
     for name, path in files.items():
@@ -65,21 +66,18 @@ def _values(pairs: EmbeddingPairs, seed: int, seeds: int) -> Record:
 
 
 def _value(task: str, pairs: EmbeddingPairs, seed: int, seeds: int) -> float:
-    if "label" not in pairs.records[0]:
+    learning = [record.get("split") == TRAIN for record in pairs.records]
+    if not any(learning):
         value = float(spearman(cosines(pairs.left, pairs.right), pairs.scores()))
         if np.isnan(value):
             raise UserError(f"{task}: all scores or all similarities are equal", "check the pairs")
         return 100 * value
-    learning = [record.get("split") == TRAIN for record in pairs.records]
+    if all(learning):
+        raise UserError(f"{task}: all pairs are of the training", "leave some to be tested")
     known, asked = (
         pairs.taken([row for row, each in enumerate(learning) if each is wanted])
         for wanted in (True, False)
     )
-    if not len(known) or not len(asked):
-        raise UserError(
-            f"{task}: there are no pairs to {'test' if len(known) else 'learn from'}",
-            'mark those of training with "split": "train"',
-        )
     sides = [(each.left, each.right, each.labels()) for each in (known, asked)]
     numbers = [seed + number for number in range(seeds)]
     return 100 * float(np.mean(classified(sides[0], sides[1], numbers)))

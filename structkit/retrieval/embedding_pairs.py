@@ -41,8 +41,12 @@ class EmbeddingPairs:
         return np.array([self._gold(row, "score", _number) for row in range(len(self))])
 
     def labels(self) -> list[str]:
-        """The gold labels (pairs,) as strings. Errors: one that is missing or no name."""
-        return [self._gold(row, "label", _label) for row in range(len(self))]
+        """The gold labels (pairs,) as strings: `label`, or where there is none `score`.
+
+        Errors: one that is missing, or no name and no integer.
+        """
+        names = ("label" if "label" in record else "score" for record in self.records)
+        return [self._gold(row, name, _label) for row, name in enumerate(names)]
 
     def _gold(self, row: int, name: str, read: Any) -> Any:
         record = self.records[row]
@@ -123,5 +127,5 @@ def _number(value: object) -> float:
 def _label(value: object) -> str:
     if not isinstance(value, str | int):
         kind = JSON_NAMES.get(type(value).__name__, type(value).__name__)
-        raise UserError(f'field "label" is a JSON {kind}', "a label is a name or an integer")
+        raise UserError(f"the label is a JSON {kind}", "a label is a name or an integer")
     return str(value)
