@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install demo test lint bench santa-code santa-product santa-table clean
+.PHONY: help install demo test lint bench santa-code santa-product santa-table strae strae-train strae-eval clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -139,6 +139,113 @@ $(RUN)/table.md: $(RUN)/santa.jsonl $(RUN)/sda.jsonl $(RUNS) $(RUN)/corpus.jsonl
 
 $(GAINS:%=$(RUN)/table-%.md): $(RUN)/table-%.md: $(RUN)/table.md
 	$(STRUCTKIT) score $(SCORE) --gains $* --markdown $(RUNS) -o $@
+
+# --- StrAE ---------------------------------------------------------------------------------------
+# All models learn from the same sentences, and are scored on the nine tasks of the paper's table 2.
+# On a GPU, all there is: make strae SENTENCES=120568 STEPS=20000 BATCH=128 SEEDS='0 1 2 3 4'
+
+strae: $(INSTALLED) ## StrAE and its baselines, nine tasks: make strae DATA=../shared/data
+	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory -j 2 strae-train
+	@$(MAKE) --no-print-directory strae-eval
+
+strae-train: $(INSTALLED)
+strae-eval: $(INSTALLED) ## The nine tasks for the models that `make strae` trained
+	@$(MAKE) --no-print-directory -j 2 $(STRAE)/table.md
+	@cat $(STRAE)/table.md
+
+STRAE := runs/strae
+# sentences to learn from, steps of each training (but fastText's: passes), its batch, its seeds
+SENTENCES := 60000
+STEPS := 2000
+PASSES := 5
+BATCH := 64
+SEEDS := 0 1
+# any parser; with stanford: what its PCFG parser made of fewer sentences, and of most of the tasks'
+CONSTITUENCY := builtin
+
+# the paper's settings are the defaults; its learning rates are for 58,000 steps
+BRIEF := --batch-size $(BATCH) --epochs 10000 --max-steps $(STEPS)
+FAST := $(BRIEF) --learning-rate 2e-3
+
+$(STRAE)/train-text.jsonl: $(DATA)/$(if $(filter stanford,$(CONSTITUENCY)),wikitext2_parsed,wikitext/wiki_sentences_train).jsonl.gz
+	@mkdir -p $(STRAE)
+	gunzip -c $< | sed -n '1,$(SENTENCES)p' > $@
+
+# Spearman's tasks, then those of a classifier with what it learns from
+TASKS := simlex999=SimLex wordsim353_similarity=WordSim_S wordsim353_relatedness=WordSim_R \
+  sts12_test=STS_12 sts16_test=STS_16 stsb_test=STS_B sick_r_test=SICK_R \
+  mrpc_test=MRPC mrpc_train=MRPC rte_dev=RTE rte_train=RTE
+
+$(STRAE)/eval-text.jsonl:
+	@mkdir -p $(STRAE)
+	for each in $(TASKS); do \
+	  task=$${each#*=} file=$${each%=*} split=test; \
+	  if [[ $$file = *train ]]; then split=train; fi; \
+	  gunzip -c $(DATA)/strae_eval/$$file.jsonl.gz \
+	    | sed "s/^{/{\"task\": \"$${task/_/ }\", \"split\": \"$$split\", /; s/\"label\": /\"score\": /"; \
+	done > $@
+
+PARSE = $(STRUCTKIT) parse-trees -q --parser
+PAIR := --field text_a --field text_b
+
+$(STRAE)/train-right-branching.jsonl $(STRAE)/train-balanced.jsonl: $(STRAE)/train-%.jsonl: $(STRAE)/train-text.jsonl
+	$(PARSE) $* --field text $< -o $@
+
+$(STRAE)/eval-right-branching.jsonl $(STRAE)/eval-balanced.jsonl: $(STRAE)/eval-%.jsonl: $(STRAE)/eval-text.jsonl
+	$(PARSE) $* $(PAIR) $< -o $@
+
+ifeq ($(CONSTITUENCY),stanford)
+$(STRAE)/train-constituency.jsonl: $(STRAE)/train-text.jsonl
+	$(PARSE) brackets --on-error skip $< -o $@
+
+# the trees of a pair are found by its id; the built-in parser makes those that are missing
+$(STRAE)/eval-constituency.jsonl: $(STRAE)/eval-text.jsonl $(DATA)/strae_eval_parsed.jsonl.gz
+	awk -v missing=$@.missing ' \
+	  match($$0, /"id": "[^"]*"/) { id = substr($$0, RSTART + 7, RLENGTH - 8) } \
+	  NR == FNR { tree[id] = substr($$0, index($$0, "\"tree\": ") + 8); sub(/}$$/, "", tree[id]); next } \
+	  (id "-a" in tree) && (id "-b" in tree) { \
+	    sub(/}$$/, ", \"text_a_tree\": "); $$0 = $$0 tree[id "-a"]; \
+	    print $$0 ", \"text_b_tree\": " tree[id "-b"] "}"; next } \
+	  { print > missing }' <(gunzip -c $(DATA)/strae_eval_parsed.jsonl.gz) $< \
+	  | $(PARSE) brackets --field text_a_tree --field text_b_tree --on-error skip -o $@.found
+	$(PARSE) builtin $(PAIR) $@.missing | cat $@.found - > $@
+	rm $@.found $@.missing
+else
+$(STRAE)/train-constituency.jsonl: $(STRAE)/train-text.jsonl
+	$(PARSE) $(CONSTITUENCY) $< -o $@
+
+$(STRAE)/eval-constituency.jsonl: $(STRAE)/eval-text.jsonl
+	$(PARSE) $(CONSTITUENCY) $(PAIR) $< -o $@
+endif
+
+# a model of a name, method, kind of records, flags and seed: its training, then its embeddings
+define strae-seed
+strae-train: $(STRAE)/$(1)@$(5).model
+$(STRAE)/table.md: $(STRAE)/$(1)@$(5).jsonl
+$(STRAE)/$(1)@$(5).model: $(STRAE)/train-$(3).jsonl
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ -q --seed $(5) $(4) \
+	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 500
+$(STRAE)/$(1)@$(5).jsonl: $(STRAE)/$(1)@$(5).model $(STRAE)/eval-$(3).jsonl
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode -q -m $$^ -o $$@ --keep task --keep split --keep score \
+	  --field text_a$(if $(filter text,$(3)),,_tree) --field text_b$(if $(filter text,$(3)),,_tree)
+endef
+strae-model = $(foreach seed,$(SEEDS),$(eval $(call strae-seed,$(1),$(2),$(3),$(4),$(seed))))
+
+$(call strae-model,strae-c,strae,constituency,$(FAST))
+$(call strae-model,strae-ce,strae,constituency,$(FAST) --objective ce)
+$(call strae-model,strae-c-right-branching,strae,right-branching,$(FAST))
+$(call strae-model,strae-ce-right-branching,strae,right-branching,$(FAST) --objective ce)
+$(call strae-model,strae-c-balanced,strae,balanced,$(FAST))
+$(call strae-model,strae-ce-balanced,strae,balanced,$(FAST) --objective ce)
+$(call strae-model,self-strae,self-strae,text,$(FAST))
+$(call strae-model,self-strae-bpe,self-strae,text,$(FAST) --subwords)
+$(call strae-model,tree-lstm-ce,tree-lstm,constituency,$(FAST) --objective ce)
+# at the paper's 1e-3 nothing moves in so few sentences: the library's own rate
+$(call strae-model,fasttext,fasttext,text,--epochs $(PASSES) --learning-rate 0.05 --buckets 200000)
+
+$(STRAE)/table.md:
+	$(STRUCTKIT) score --task suite --markdown $^ -o $@
 
 clean: ## Remove what recipes and installation wrote
 	rm -rf runs build dist *.egg-info $(VENV)
