@@ -6,14 +6,13 @@ computed beside the loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-BLOCK = 1 << 19  # scores in a block: it stays in the cache
+BLOCK = 400_000  # scores in a block: it stays in the cache
 KEPT = 256 << 20  # bytes of exponentials kept between two sweeps; beyond it they are recomputed
 SHORT = 1e-8  # shorter vectors are not scaled up to length 1
 STEEP = 40.0  # the exponential of a score that is smaller than this needs no care
@@ -70,16 +69,17 @@ class _Scores:
     ) -> None:
         self.up, self.down, self.scale, self.same = up, down, scale, same
         self.steep = scale > STEEP
-        self.columns = (down * scale).T  # (E, nodes)
+        self.columns = (down * scale).T.contiguous()  # (E, nodes)
         nodes = len(up)
         step = max(16, BLOCK // nodes)
         self.blocks = [slice(first, min(first + step, nodes)) for first in range(0, nodes, step)]
         self.keep = keep and not self.steep and nodes * nodes * up.element_size() <= KEPT
-        self.kept: list[Tensor] = []
+        self.memory = workspace(nodes * (nodes if self.keep else min(step, nodes)), up)
 
     def block(self, rows: slice) -> Tensor:
         """The scores of some rows, or up to STEEP their exponentials, (rows, nodes)."""
-        scores = self.up[rows] @ self.columns
+        scores = self.place(rows)
+        torch.mm(self.up[rows], self.columns, out=scores)
         if not self.steep:
             scores.exp_()
         if self.same is not None:
@@ -88,6 +88,12 @@ class _Scores:
             excluded[own - rows.start, own] = False
             scores.masked_fill_(excluded, float("-inf") if self.steep else 0.0)
         return scores
+
+    def place(self, rows: slice) -> Tensor:
+        """Where a block is computed, (rows, nodes): its own place if all are kept."""
+        nodes = len(self.up)
+        first = rows.start * nodes if self.keep else 0
+        return self.memory[first : first + (rows.stop - rows.start) * nodes].view(-1, nodes)
 
     def log_sums(self) -> tuple[Tensor, Tensor]:
         """The logarithms of the sums of exponentials, along rows and along columns, (nodes,)."""
@@ -102,28 +108,40 @@ class _Scores:
                 continue
             torch.sum(block, 1, out=rows[part])
             columns += block.sum(0)
-            if self.keep:
-                self.kept.append(block)
         return (rows, columns) if self.steep else (rows.log(), columns.log())
 
     def gradients(self, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
         """Of the loss with respect to `up` and `down`, (nodes, E) each."""
         share = self.scale / (2 * len(self.up))
-        up, down = torch.empty_like(self.up), self.up * (-2 * share)
+        up, down = torch.empty_like(self.up), self.up.T * (-2 * share)  # (nodes, E), (E, nodes)
         by_row, by_column = share * (-rows).exp()[:, None], share * (-columns).exp()
-        for number, part in enumerate(self.blocks):
+        factors = torch.empty(self.blocks[0].stop, len(rows), dtype=up.dtype, device=up.device)
+        for part in self.blocks:
             if self.steep:
                 scores = self.block(part)
                 weights = (scores - rows[part, None]).exp_().add_((scores - columns).exp_())
                 weights *= share
             else:
-                weights = self.kept[number] if self.kept else self.block(part)
-                weights *= by_row[part] + by_column  # (rows, nodes)
+                weights = self.place(part) if self.keep else self.block(part)
+                factor = factors[: len(weights)]
+                weights *= torch.add(by_row[part], by_column, out=factor)  # (rows, nodes)
             torch.mm(weights, self.down, out=up[part])
-            down.addmm_(weights.T, self.up[part])
-            if self.kept:
-                self.kept[number] = weights[:0]  # memory goes as it is used up
-        return up.sub_(self.down, alpha=2 * share), down
+            down.addmm_(self.up[part].T, weights)  # faster than its transpose
+        return up.sub_(self.down, alpha=2 * share), down.T
+
+
+_WORKSPACES: dict[tuple[torch.device, torch.dtype], Tensor] = {}
+
+
+def workspace(size: int, like: Tensor) -> Tensor:
+    """Memory for `size` numbers that stays between steps: new pages cost a sixth of a step.
+
+    What stands in it is lost at the next call.
+    """
+    name = like.device, like.dtype
+    if name not in _WORKSPACES or len(_WORKSPACES[name]) < size:
+        _WORKSPACES[name] = torch.empty(size, dtype=like.dtype, device=like.device)
+    return _WORKSPACES[name]
 
 
 def vocabulary_loss(
@@ -158,11 +176,16 @@ class _CrossEntropy(torch.autograd.Function):
         wanted = any(ctx.needs_input_grad)
         total = torch.zeros((), dtype=vectors.dtype, device=vectors.device)
         to_vectors = torch.empty_like(vectors)
-        to_table = torch.zeros_like(table)
+        columns = table.T.contiguous()  # (E, words)
+        to_columns = torch.zeros_like(columns)
         to_bias = None if bias is None else torch.zeros_like(bias)
         bound = _bound(vectors, table, bias)
-        for part in _parts(len(vectors), len(table)):
-            block = vectors[part] @ table.T  # (rows, words)
+        parts = _parts(len(vectors), len(table))
+        memory = workspace(parts[0].stop * len(table), vectors)
+        for part in parts:
+            rows = part.stop - part.start
+            block = memory[: rows * len(table)].view(rows, -1)  # (rows, words)
+            torch.mm(vectors[part], columns, out=block)
             if bias is not None:
                 block += bias
             own = block.gather(1, targets[part, None])[:, 0]  # (rows,)
@@ -177,11 +200,11 @@ class _CrossEntropy(torch.autograd.Function):
             block *= (weights[part] / sums)[:, None]
             block.scatter_add_(1, targets[part, None], -weights[part, None])
             torch.mm(block, table, out=to_vectors[part])
-            to_table.addmm_(block.T, vectors[part])
+            to_columns.addmm_(vectors[part].T, block)
             if to_bias is not None:
                 to_bias += block.sum(0)
         if wanted:
-            ctx.save_for_backward(to_vectors, to_table, to_bias)
+            ctx.save_for_backward(to_vectors, to_columns.T, to_bias)
         return total
 
     @staticmethod
@@ -203,7 +226,6 @@ def _bound(vectors: Tensor, table: Tensor, bias: Tensor | None) -> float:
     return float(longest if bias is None else longest + bias.abs().max())
 
 
-def _parts(rows: int, words: int) -> Iterator[slice]:
-    step = max(16, 8 * BLOCK // words)
-    for first in range(0, rows, step):
-        yield slice(first, min(first + step, rows))
+def _parts(rows: int, words: int) -> list[slice]:
+    step = max(16, 10 * BLOCK // words)
+    return [slice(first, min(first + step, rows)) for first in range(0, rows, step)]
