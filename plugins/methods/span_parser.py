@@ -1,0 +1,102 @@
+"""A constituency parser of one's own: a span scorer trained on trees in brackets.
+
+Records: `tree`, with any labels, traces and function tags; nodes may have any number of children.
+`parse-trees --parser builtin --model FOLDER` uses it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+
+from structkit.errors import UserError
+from structkit.jsonl import Record, text_field
+from structkit.learning.folder_facts import FACTS
+from structkit.learning.settings import TrainingSettings
+from structkit.learning.span_parser import Parser, Sizes, SpanScorer
+from structkit.learning.span_parser_features import Features
+from structkit.learning.span_parser_training import SpanTraining
+from structkit.learning.spool import Spool
+from structkit.plugin import setting
+from structkit.seeds import key
+from structkit.structure import trees
+
+
+@dataclass(frozen=True)
+class Method(TrainingSettings):
+    """Settings of the span parser; with the defaults it has about 1.7 million parameters."""
+
+    needs: ClassVar[tuple[str, ...]] = ("tree",)
+    optional: ClassVar[tuple[str, ...]] = ()
+    query_fields: ClassVar[tuple[str, ...]] = ("text",)
+    document_fields: ClassVar[tuple[str, ...]] = ("text",)
+    unused: ClassVar[tuple[str, ...]] = (
+        *("model", "architecture", "size", "split_identifiers", "pooling", "normalize"),
+        *("mcls_every", "query_prompt", "document_prompt"),
+        *("query_length", "document_length", "temperature", "symmetric", "negatives_per_query"),
+        "bf16",
+    )
+
+    vocabulary_size: int = setting(11_000, "most words with an embedding of their own")
+    minimum_count: int = setting(2, "rarer words are unknown, as are rarer suffixes and shapes")
+    word_size: int = setting(72, "numbers in the embedding of a word")
+    suffix_size: int = setting(28, "numbers in that of its last two letters, and of three")
+    shape_size: int = setting(16, "numbers in that of its capitals and digits")
+    hidden_size: int = setting(128, "states of the LSTM in each direction")
+    layers: int = setting(2, "layers of the LSTM")
+    span_size: int = setting(200, "hidden numbers of a span")
+    dropout: float = setting(0.2, "dropout on embeddings, states and spans")
+    word_dropout: float = setting(
+        0.8, "a word that occurs c times is hidden W / (W + c) of the time, to learn unknown ones"
+    )
+    negative_share: float = setting(
+        0.25, "share of the spans that are no constituents in a step; it counts for all of them"
+    )
+    epochs: int = setting(8, "passes over the records")
+    learning_rate: float = setting(2e-3, "highest learning rate of Adam")
+    warmup: float = setting(0.02, "share of the steps in which the learning rate grows")
+    max_grad_norm: float = setting(5.0, "longer gradients are scaled down to it; 0: never")
+
+    @property
+    def sizes(self) -> Sizes:
+        """The sizes of the model."""
+        return Sizes(
+            self.word_size,
+            self.suffix_size,
+            self.shape_size,
+            self.hidden_size,
+            self.layers,
+            self.span_size,
+        )
+
+    def prepare(self, record: Record) -> Record:
+        """The words of a record's tree, and its spans of two words or more but the whole.
+
+        Sentences that stand side by side under one ROOT stay one text, each of them a span.
+        """
+        tree = trees.clean(trees.read(text_field(record, "tree", "write trees in brackets")))
+        whole = len(tree.words)
+        spans = {(low, high) for low, high in tree.spans().tolist() if 1 < high - low < whole}
+        return {"id": record["id"], "words": tree.words, "spans": sorted(spans)}
+
+    def build(self, spool: Spool, *, offline: bool = False) -> SpanTraining:
+        words = (spool[place]["words"] for place in range(len(spool)))
+        features = Features.of(words, self.vocabulary_size, self.minimum_count)
+        torch.manual_seed(key(self.seed, "parameters") >> 1)
+        scorer = SpanScorer(features.sizes(), self.sizes, self.dropout)
+        return SpanTraining(self, Parser(scorer, features), self.word_dropout, self.negative_share)
+
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> Parser:
+        # only what the model is made of: other settings may come and go
+        sizes = {f"{name}_size" if name != "layers" else name for name in Sizes.__annotations__}
+        try:
+            settings = cls(**{name: facts["settings"][name] for name in sizes})
+        except (KeyError, TypeError) as error:
+            raise UserError(f"lacks {error}", "copy the model folder again").at(
+                str(folder / FACTS)
+            ) from None
+        return Parser.load(folder, settings.sizes)

@@ -1,0 +1,54 @@
+"""A constituency parser that ships with structkit: no download, no Java; or one's own.
+
+`structkit train span-parser` made its weights; those of `--model` are of the same kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+
+from structkit import registry
+from structkit.errors import UserError
+from structkit.learning.folder_facts import FACTS, read_facts
+from structkit.learning.span_parser import WINDOW, Parser
+from structkit.structure.tree import Tree
+from structkit.structure.words import words_of
+
+METHOD = "span-parser"
+SHIPPED = Path(__file__).parent / "weights"
+
+
+def trees(
+    texts: Iterable[str], *, model: str | None = None, tokenized: bool = False
+) -> Iterator[Tree | UserError]:
+    """The tree of each text, every node a constituent; an error in place of one without words."""
+    parser = opened(Path(model) if model else SHIPPED)
+    waiting = iter(texts)
+    while window := list(islice(waiting, WINDOW)):
+        sentences = [words_of(text, tokenized=tokenized) for text in window]
+        found = parser.trees(words for words in sentences if words)
+        for words in sentences:
+            yield next(found) if words else UserError("there are no words", "leave the record out")
+
+
+@lru_cache(maxsize=2)
+def opened(folder: Path) -> Parser:
+    """The parser in a model folder. Errors: `UserError` where it holds no span parser."""
+    if not (folder / FACTS).is_file():
+        raise UserError(
+            f"--model {folder} is not a model folder",
+            f"structkit train {METHOD} makes one",
+            status=2,
+        )
+    facts = read_facts(folder)
+    if facts["method"] != METHOD:
+        raise UserError(
+            f"--model {folder} is a {facts['method']}, not a parser",
+            f"structkit train {METHOD} makes one",
+            status=2,
+        )
+    parser: Parser = registry.load("method", METHOD).Method.load(folder, facts)
+    return parser

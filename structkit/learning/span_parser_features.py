@@ -1,0 +1,136 @@
+"""What a span parser sees of a word: itself, its last letters and its shape, as numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from structkit.errors import UserError
+
+FILE = "vocabulary.json"
+KINDS = ("word", "suffix_2", "suffix_3", "shape")
+# the first rows of every table: what is unknown, and the two ends of a text
+SPECIAL = ("<unk>", "<start>", "<end>")
+UNKNOWN, START, END = range(len(SPECIAL))
+# how many rows a table of suffixes or shapes may have; words have a setting
+MOST = {"suffix_2": 600, "suffix_3": 3000, "shape": 100}
+DIGIT = re.compile(r"\d")
+RUN = re.compile(r"(.)\1+", re.DOTALL)
+QUOTES = str.maketrans({"“": "``", "”": "''", "‘": "`", "’": "'", "–": "--", "—": "--"})
+LONGEST_SHAPE = 6
+
+
+def features(word: str) -> tuple[str, str, str, str]:
+    """The lower-cased word with its digits made 0, its last 2 and 3 letters, and its shape.
+
+    >>> features("Nottingham-1888")
+    ('nottingham-0000', '00', '000', 'Xx-d')
+    """
+    lower = DIGIT.sub("0", word.lower().translate(QUOTES))
+    return lower, lower[-2:], lower[-3:], shape(word)
+
+
+def shape(word: str) -> str:
+    """Capitals, small letters and digits as X, x and d, each run once; other signs as they are.
+
+    >>> shape("McDonald's"), shape("3,000.5"), shape("NATO"), shape("A")
+    ("XxXx'x", 'd,d.d', 'XX', 'X')
+    """
+    kinds = "".join(map(_kind, word[:40]))
+    capitals = "X" if len(word) > 1 and word.isupper() and word.isalpha() else ""
+    return (capitals + RUN.sub(r"\1", kinds))[:LONGEST_SHAPE]
+
+
+def _kind(sign: str) -> str:
+    if sign.isdigit():
+        return "d"
+    if sign.isalpha():
+        return "X" if sign.isupper() else "x"
+    return sign
+
+
+@dataclass(frozen=True)
+class Features:
+    """The rows of the four tables; `numbers` looks words up, with a memory of those seen."""
+
+    tables: dict[str, list[str]]
+    # how often a training word occurred, for the dropout of rare ones; empty in a loaded model
+    counts: dict[str, int]
+
+    def __post_init__(self) -> None:
+        rows = {kind: {name: row for row, name in enumerate(self.tables[kind])} for kind in KINDS}
+        object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "_seen", {})
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sequence[str]], most_words: int, minimum: int) -> Self:
+        """The tables of a corpus: what occurs at least `minimum` times, most frequent first."""
+        words: Counter[str] = Counter()
+        for sentence in sentences:
+            words.update(sentence)
+        found = {kind: Counter[str]() for kind in KINDS}
+        for word, count in words.items():
+            for kind, name in zip(KINDS, features(word), strict=True):
+                found[kind][name] += count
+        tables = {}
+        for kind, counts in found.items():
+            kept = [name for name, count in counts.items() if count >= minimum]
+            kept.sort(key=lambda name, counts=counts: (-counts[name], name))  # type: ignore[misc]
+            tables[kind] = [*SPECIAL, *kept[: MOST.get(kind, most_words)]]
+        return cls(tables, {name: found["word"][name] for name in tables["word"][len(SPECIAL) :]})
+
+    def sizes(self) -> list[int]:
+        """Rows of each table, in the order of KINDS."""
+        return [len(self.tables[kind]) for kind in KINDS]
+
+    def numbers(self, words: Sequence[str]) -> NDArray[np.int32]:
+        """The rows (4, words + 2) of a text and its two ends."""
+        seen: dict[str, tuple[int, ...]] = self._seen  # type: ignore[attr-defined]
+        rows: dict[str, dict[str, int]] = self._rows  # type: ignore[attr-defined]
+        found = [(START,) * len(KINDS)]
+        for word in words:
+            row = seen.get(word)
+            if row is None:
+                named = zip(KINDS, features(word), strict=True)
+                row = tuple(rows[kind].get(name, UNKNOWN) for kind, name in named)
+                if len(seen) < 1_000_000:  # memory must not grow with the input
+                    seen[word] = row
+            found.append(row)
+        found.append((END,) * len(KINDS))
+        return np.array(found, np.int32).T
+
+    def rarity(self, strength: float) -> NDArray[np.float32]:
+        """For each row of the word table, the share of times it is hidden in training.
+
+        A word that occurs c times is hidden strength / (strength + c) of the time, so that the
+        unknown word is trained on words that are rare.
+        """
+        counts = [self.counts.get(name, 0) for name in self.tables["word"]]
+        rare = strength / (strength + np.maximum(1, np.array(counts, np.float32)))
+        rare[: len(SPECIAL)] = 0
+        return rare.astype(np.float32)
+
+    def save(self, folder: Path) -> None:
+        """Write the tables without their special rows."""
+        tables = {kind: names[len(SPECIAL) :] for kind, names in self.tables.items()}
+        (folder / FILE).write_bytes(orjson.dumps(tables, option=orjson.OPT_APPEND_NEWLINE))
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What `save` wrote. Errors: `UserError` where the file is missing or damaged."""
+        try:
+            found = orjson.loads((folder / FILE).read_bytes())
+            tables = {kind: [*SPECIAL, *found[kind]] for kind in KINDS}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
+                str(folder / FILE)
+            ) from None
+        return cls(tables, {})

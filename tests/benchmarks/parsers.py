@@ -1,0 +1,67 @@
+"""How far parsers agree with gold trees, in one table, and how fast they are.
+
+`python -m tests.benchmarks.parsers GOLD.jsonl.gz [--first N] [--model DIR] [PARSER …]`: records
+with `tree`, n-ary. Unlabelled F1 without whole sentences: binarized to the right, with punctuation;
+and as they are, without it. Time is this process's, trees from words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from structkit.errors import UserError
+from structkit.jsonl import Records
+from structkit.structure import trees
+from structkit.structure.parsers import Parser
+from structkit.structure.tree import Tree
+from structkit.structure.tree_agreement import agreement
+
+PARSERS = ("right-branching", "balanced", "random", "chunk", "builtin")
+
+
+def main() -> None:
+    flags = argparse.ArgumentParser(description=__doc__)
+    flags.add_argument("gold")
+    flags.add_argument("parsers", nargs="*", default=PARSERS)
+    flags.add_argument("--first", type=int, help="only so many sentences")
+    flags.add_argument("--model", help="of the parser builtin, in place of the one that ships")
+    asked = flags.parse_intermixed_args()
+    records = list(islice(Records.read([asked.gold]), asked.first))
+    gold = [trees.clean(trees.read(record["tree"])) for record in records]
+    print(f"{len(gold):,} sentences, {sum(len(tree.words) for tree in gold):,} words\n")
+    print("| parser | binarized F1 | plain F1 | sentences/s |\n|---|---:|---:|---:|")
+    for name in asked.parsers:
+        options = {"model": asked.model} if asked.model and name == "builtin" else {}
+        try:
+            print(row(name, options, gold), flush=True)
+        except UserError as error:
+            print(f"| {name} | {error.problem} | | |")
+
+
+def row(name: str, options: dict[str, Any], gold: list[Tree]) -> str:
+    """One parser's row."""
+    parser = Parser(name, {"tokenized": True, **options}, {"seed": 0})
+    list(parsed(parser, gold[:1]))  # what is loaded once does not count
+    start = time.process_time()
+    found = list(parsed(parser, gold))
+    seconds = time.process_time() - start
+    pairs = list(zip(found, gold, strict=True))
+    binary, plain = (agreement(pairs, binary=binary).f1 for binary in (True, False))
+    return f"| {name} | {binary:.1f} | {plain:.1f} | {len(gold) / seconds:,.0f} |"
+
+
+def parsed(parser: Parser, gold: list[Tree]) -> Iterator[Tree]:
+    """The parser's trees for the words of gold trees."""
+    texts = [" ".join(tree.words) for tree in gold]
+    for tree in parser.trees(texts, keys=[str(at) for at in range(len(texts))]):
+        if isinstance(tree, UserError):
+            raise tree
+        yield tree
+
+
+if __name__ == "__main__":
+    main()
