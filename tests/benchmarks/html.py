@@ -30,7 +30,7 @@ SOUP = "from bs4 import BeautifulSoup"
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the comparisons; BeautifulSoup, which is slow, on a part of the documents."""
+    """Run the comparisons."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="folder with dev_docs.jsonl.gz: real documents")
     parser.add_argument("--size", type=int, default=12_000_000, help="bytes of an input")
@@ -38,13 +38,12 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     rows = real(args.data) if args.data else pages()
     with tempfile.TemporaryDirectory() as folder:
-        path, part = Path(folder, "docs.jsonl"), Path(folder, "part.jsonl")
+        path = Path(folder, "docs.jsonl")
         write(path, rows, args.size)
-        write(part, rows, args.size // 2)
-        report(comparisons(path, part), args.pairs)
+        report(comparisons(path), args.pairs)
 
 
-def comparisons(path: Path, part: Path) -> list[Comparison]:
+def comparisons(path: Path) -> list[Comparison]:
     """Variants over the round trip, both parsers of BeautifulSoup, and two workers over one."""
     command = [*STRUCTKIT, "html-variants", "-q"]
     work = 'record["html"] = round_trip(record["html"])'
@@ -59,7 +58,7 @@ def comparisons(path: Path, part: Path) -> list[Comparison]:
                 LOOP.format(setup=SOUP, work=f'BeautifulSoup(record["html"], "{name}")'),
             ],
             1 / 6,
-            part,
+            path,
         )
         for name in ("lxml", "html.parser")
     ]
