@@ -1,0 +1,98 @@
+"""Phrases by rules over tags: NLTK's cascade of chunkers, for English, without any data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from nltk import RegexpParser
+from nltk import Tree as Chunk
+
+from structkit.structure.english import TAGS
+from structkit.structure.tree import Tree, from_spans
+from structkit.structure.words import words_of
+
+SUFFIXES = (
+    (r"[^\w]+", "."),
+    (r"[-+$€£]?\d.*", "CD"),
+    (r".{3,}ly", "RB"),
+    (r".{2,}(able|ible|ful|less|ous|ive|ical|ish)", "JJ"),
+    (r".{3,}ing", "VBG"),
+    (r".{2,}[^e]ed", "VBD"),
+    (r".{2,}[^su]s", "NNS"),
+)
+TAGGED = [(re.compile(pattern), tag) for pattern, tag in SUFFIXES]
+MARKS = {",": ",", ";": ":", ":": ":", "--": ":", "(": "-LRB-", ")": "-RRB-"}
+
+# from small phrases to large ones; from VP on, each rule takes what stands behind its head
+RULES = r"""
+NP: {<PRP|EX>}
+    {<DT|PRP\$|CD>*<RB>?<JJ|VBN|CD>*<NN.*|CD|VBG>+}
+    {<DT|WDT>}
+NP: {<NP><POS><JJ|CD>*<NN.*>*}
+    {<NP><CC><NP>}
+PP: {<IN|TO><NP>}
+NP: {<NP><PP>}
+PP: {<IN|TO><NP>}
+VP: {<TO>?<MD>?<RB>*<VB.*>+<RB>*<NP>?<PP|SBAR|VP|S>*}
+S: {<NP><RB>*<VP>}
+SBAR: {<IN|WDT|WP|WRB><S|VP>}
+"""
+ROUNDS = 3
+CHUNKER = RegexpParser(RULES, loop=ROUNDS)
+
+
+def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree]:
+    """The tree of each text.
+
+    >>> from structkit.structure.trees import write
+    >>> [write(tree) for tree in trees(["The old man has a cat."])]
+    ['(S (S (NP (X The) (X old) (X man)) (VP (X has) (NP (X a) (X cat)))) (X .))']
+    """
+    for text in texts:
+        words = words_of(text, tokenized=tokenized)
+        spans = phrases(words)
+        yield from_spans(words, list(spans), list(spans.values()))
+
+
+def phrases(words: Sequence[str]) -> dict[tuple[int, int], str]:
+    """Where the phrases of a sentence are, with their labels."""
+    found: dict[tuple[int, int], str] = {}
+    top = CHUNKER.parse(Chunk("S", list(zip(words, tags(words), strict=True))))
+    at = 0
+    open_: list[tuple[str, int]] = []
+    stack: list[object] = [top]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Chunk):
+            open_.append((node.label(), at))
+            stack += [None, *reversed(node)]
+        elif node is None:
+            label, start = open_.pop()
+            if at - start > 1:
+                found[start, at] = label
+        else:
+            at += 1
+    return found
+
+
+def tags(words: Sequence[str]) -> list[str]:
+    """A tag for each word, by closed classes, suffixes and capitals.
+
+    >>> tags(["The", "old", "cables", "of", "Rome", "broke"])
+    ['DT', 'JJ', 'NNS', 'IN', 'NNP', 'NN']
+    """
+    found: list[str] = []
+    for place, word in enumerate(words):
+        lower = word.lower()
+        tag = MARKS.get(word) or TAGS.get(lower)
+        if tag is None:
+            tag = next((tag for rule, tag in TAGGED if rule.fullmatch(lower)), "NN")
+            if word[0].isupper() and (place or tag == "NN"):
+                tag = "NNP"
+            elif found[-1:] in (["TO"], ["MD"]) and tag == "NN":
+                tag = "VB"
+            elif found[-1:] == ["PRP"] and tag in ("NN", "NNS"):
+                tag = "VBP"
+        found.append(tag)
+    return found

@@ -1,0 +1,100 @@
+"""Stanford CoreNLP's constituency parser: a server that the user starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
+
+from structkit.errors import UserError
+from structkit.structure.corenlp import Server, Silence, trees_of
+from structkit.structure.trees import Tree
+
+SENTENCES = 50  # of a request: its time-out covers all of them
+CHARACTERS = 50_000  # of a request; the server takes 100,000
+
+
+def trees(
+    texts: Iterable[str],
+    *,
+    url: str = "http://localhost:9000",
+    timeout: float = 60.0,
+    tokenized: bool = False,
+) -> Iterator[Tree | UserError]:
+    """The tree of each text, which the server takes for one sentence.
+
+    A request that fails is cut in two, so that one text does not cost the others their trees.
+    Errors: the server is not up, or its answer is none.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UserError(f"--url {url} is no address", "http://localhost:9000", status=2)
+    server = Server(url, timeout, tokenized)
+    for lines in _requests(texts):
+        yield from _answered(server, lines)
+
+
+def _requests(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The texts, a line each, in lists that a request can take."""
+    lines: list[str] = []
+    size = 0
+    for text in texts:
+        line = " ".join(text.split())
+        if lines and (len(lines) == SENTENCES or size + len(line) > CHARACTERS):
+            yield lines
+            lines, size = [], 0
+        lines.append(line)
+        size += len(line)
+    if lines:
+        yield lines
+
+
+def _answered(server: Server, lines: list[str]) -> Iterator[Tree | UserError]:
+    """The trees of some lines; halves, and halves of these, are asked for where it must be."""
+    waiting = [lines]
+    while waiting:
+        lines = waiting.pop()
+        try:
+            status, body = server.ask(lines)
+            if status == 200:
+                yield from trees_of(body, lines)
+                continue
+            said = " ".join(body.decode("utf-8", "replace").split())[:200]
+            error = UserError(f"the CoreNLP server says: {said} (status {status})", _remedy(said))
+            if not status:
+                error = UserError(
+                    "the CoreNLP server answers no HTTP", f"look at --url {server.url}"
+                )
+                yield from [error] * len(lines)
+                continue
+        except Silence:
+            error = UserError(
+                f"the CoreNLP server gives no answer within {server.timeout:g} s",
+                "is it stuck? start it again",
+            )
+            if not _alive(server):
+                yield from [error] * len(lines)
+                continue
+        except UserError as fault:
+            if fault.file:
+                raise  # it is down: no text is to blame
+            yield from [fault] * len(lines)
+            continue
+        if len(lines) == 1:
+            yield error
+        else:
+            middle = len(lines) // 2
+            waiting += [lines[middle:], lines[:middle]]
+
+
+def _alive(server: Server) -> bool:
+    try:
+        server.wait()
+    except Silence:
+        return False
+    return True
+
+
+def _remedy(said: str) -> str:
+    if "timed out" in said or "too long" in said:
+        return "leave the record out, or cut the text into sentences"
+    return "leave the record out, or look at the server's messages"
