@@ -1,0 +1,85 @@
+"""An embedding for every node: against the plain version of StrAE, node by node."""
+
+import numpy as np
+import pytest
+import torch
+
+from structkit import registry
+from structkit.errors import UserError
+from structkit.learning.strae_methods import TreeEncoder
+from structkit.learning.tree_nodes import nodes_of
+from structkit.learning.tree_vocabulary import Vocabulary
+from tests import reference_strae as reference
+
+WORDS = ["the", "black", "cat", "sleeps"]
+TREES = ["(X (X (X The) (X (X black) (X cat))) (X sleeps))", "(X cat)", "(X (X The) (X cat))"]
+
+
+def encoder(name, vocabulary):
+    chosen = registry.load("method", name).Method(embedding_size=4, channels=2)
+    torch.manual_seed(0)
+    return TreeEncoder(chosen, chosen.untrained(len(vocabulary)), vocabulary).eval()
+
+
+def test_nodes_are_numbered_from_the_root_and_have_both_embeddings():
+    model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
+    found = list(nodes_of(model, TREES, "all", 3, downward=True))
+    expected = [
+        "The black cat sleeps",
+        "The black cat",
+        "sleeps",
+        "The",
+        "black cat",
+        "black",
+        "cat",
+    ]
+    assert expected == [record["text"] for record in found[0]]
+    spans = [[0, 4], [0, 3], [3, 4], [0, 1], [1, 3], [1, 2], [2, 3]]
+    assert spans == [record["span"] for record in found[0]]
+    assert [7, 1, 3] == [len(records) for records in found]
+    assert list(range(7)) == [record["node"] for record in found[0]]
+
+    weights = {name: weight.double() for name, weight in model.model.named_parameters()}
+    root = reference.both_ways(((0, (1, 2)), 3), [1, 2, 3, 4], weights | {"channels": 2})
+    level, nodes = [root], []
+    while level:
+        nodes += level
+        level = [child for node in level for child in node.children]
+    for node, record in zip(nodes, found[0], strict=True):
+        assert np.allclose(node.up.detach().reshape(-1), record["embedding"], atol=1e-6)
+        assert np.allclose(node.down.detach().reshape(-1), record["downward"], atol=1e-6)
+    whole = model.embed(model.inputs(TREES))
+    for vector, records in zip(whole.tolist(), found, strict=True):
+        assert vector == pytest.approx(records[0]["embedding"], abs=1e-6)
+
+
+def test_words_and_phrases():
+    model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
+    words, phrases = (list(nodes_of(model, TREES, which, 100)) for which in ("words", "phrases"))
+    assert ["sleeps", "The", "black", "cat"] == [record["text"] for record in words[0]]
+    assert ["The black cat sleeps", "The black cat", "black cat"] == [r["text"] for r in phrases[0]]
+    assert [["cat"], []] == [[r["text"] for r in each[1]] for each in (words, phrases)]
+    assert "downward" not in words[0][0]
+
+
+@pytest.mark.parametrize("name", ["strae", "self-strae"])
+def test_pieces_of_words_are_neither_words_nor_phrases(name):
+    vocabulary = Vocabulary.of([WORDS * 20, ["sleepy"]], subwords=True, size=24, lowercase=True)
+    model = encoder(name, vocabulary)
+    text = TREES[0] if name == "strae" else "The black cat sleeps"
+    (found,) = nodes_of(model, [text], "all", 100)
+    leaves = sum(map(len, vocabulary.ids(WORDS)))
+    assert leaves > 4  # some words have pieces
+    assert 2 * leaves - 1 == len(found)
+    assert ([0, 4], "The black cat sleeps") == (found[0]["span"], found[0]["text"])
+    (words,), (phrases,) = (nodes_of(model, [text], each, 100) for each in ("words", "phrases"))
+    assert {record["text"] for record in words} <= {"The", "black", "cat", "sleeps"}
+    if name == "strae":  # the pieces of a word are one subtree
+        assert 4 == len(words)
+        assert 3 == len(phrases)
+    assert {record["node"] for record in words + phrases} < {record["node"] for record in found}
+
+
+def test_a_model_without_trees_has_no_nodes():
+    with pytest.raises(UserError, match="--nodes needs a model with trees; train strae"):
+        next(nodes_of(object(), ["a"], "all", 100))
