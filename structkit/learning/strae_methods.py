@@ -13,13 +13,20 @@ from torch import Tensor, nn
 from structkit.errors import UserError
 from structkit.jsonl import Record
 from structkit.learning.spool import Spool
-from structkit.learning.tree_batches import Sentence, Sentences, TreeBatch
+from structkit.learning.tree_batches import (
+    Sentence,
+    Sentences,
+    TreeBatch,
+    passes,
+    tree_of,
+)
 from structkit.learning.tree_model import StrAE
 from structkit.learning.tree_settings import TreeSettings
 from structkit.learning.tree_training import WEIGHTS, StraeTraining
 from structkit.learning.tree_vocabulary import Vocabulary
 from structkit.plugin import setting
 from structkit.seeds import key
+from structkit.structure.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,19 @@ class TreeEncoder(nn.Module):
     def embed(self, batch: Sequence[Sentence]) -> Tensor:
         """The upward embeddings of the roots, (texts, E)."""
         return self.both_ways(batch)[1][: len(batch)]
+
+    def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
+        """The trees that the model induces over words, or over their pieces."""
+        numbers = [self.settings.numbers(self.vocabulary, {"words": words}) for words in sentences]
+        inputs = Sentences(numbers)
+        order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
+        found: dict[int, Tree] = {}
+        for some in passes([inputs[place] for place in order], self.settings.batch_tokens):
+            for sentence in self.model.induced(some):
+                place = order[len(found)]
+                leaves = self.vocabulary.surfaces(sentences[place])
+                found[place] = tree_of(leaves, sentence.depths.tolist())
+        return [found[place] for place in range(len(inputs))]
 
     def both_ways(self, sentences: Sequence[Sentence]) -> tuple[TreeBatch, Tensor, Tensor]:
         """The trees, and the upward and downward embeddings of all nodes, (nodes, E) each."""

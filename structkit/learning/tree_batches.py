@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from structkit.errors import UserError
-from structkit.structure.tree import Tree
+from structkit.structure.tree import Tree, from_merges
 
 Ints = NDArray[numpy.int32]
 
@@ -107,6 +107,23 @@ def leaf_depths(tree: Tree) -> list[int]:
         if place >= 0:
             found[place] = depth
     return found
+
+
+def tree_of(words: Sequence[str], depths: Sequence[int]) -> Tree:
+    """The binary tree whose leaves have these depths: the other way of `leaf_depths`.
+
+    >>> leaf_depths(tree_of(["a", "b", "c"], [1, 2, 2]))
+    [1, 2, 2]
+    """
+    merges: list[tuple[int, int]] = []
+    stack: list[tuple[int, int]] = []  # (node, depth) of what has no parent yet
+    for leaf, depth in enumerate(depths):
+        stack.append((leaf, depth))
+        while len(stack) > 1 and stack[-1][1] == stack[-2][1]:
+            right, left = stack.pop(), stack.pop()
+            merges.append((left[0], right[0]))
+            stack.append((len(words) + len(merges) - 1, left[1] - 1))
+    return from_merges(words, merges)
 
 
 @dataclass(frozen=True)

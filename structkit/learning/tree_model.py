@@ -49,18 +49,26 @@ class StrAE(nn.Module):
         With `induce` the trees are those of greedy merging. A root's downward embedding is its
         upward one. Dropout is for training only.
         """
-        device, size = self.embedding.device, self.embedding.shape[1]
+        size = self.embedding.shape[1]
         dropout = composition_dropout if self.training else 0.0
-        text = numpy.concatenate([sentence.ids for sentence in sentences])
-        leaves = self.embed(torch.from_numpy(text).to(device), embedding_dropout)
+        leaves = self.embed_text(sentences, embedding_dropout)
         # the composition whose right child begins at a leaf has that leaf's row
         noise = dropout_noise((len(leaves), size), dropout, leaves)
         if induce:
             sentences = induced(sentences, leaves.detach(), self.composition(), noise)
-        batch = TreeBatch.of(sentences, device)
+        batch = TreeBatch.of(sentences, leaves.device)
         up = self.upward(batch, leaves[batch.places], None if noise is None else noise[batch.right])
         noise = dropout_noise((len(batch.inner), 2 * size), dropout, leaves)
         return batch, up, self.downward(batch, up[: batch.sentences], noise)
+
+    def induced(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """The sentences with the trees of greedy merging."""
+        return induced(sentences, self.embed_text(sentences), self.composition())
+
+    def embed_text(self, sentences: Sequence[Sentence], dropout: float = 0.0) -> Tensor:
+        """The embeddings of all leaves in the order of the text, (leaves, E)."""
+        text = numpy.concatenate([sentence.ids for sentence in sentences])
+        return self.embed(torch.from_numpy(text).to(self.embedding.device), dropout)
 
     def embed(self, ids: Tensor, dropout: float = 0.0) -> Tensor:
         """The embeddings of leaves, (leaves, E)."""

@@ -123,6 +123,20 @@ class Vocabulary:
         self.found.add("pieces", sum(map(len, found)), sum(ids.count(0) for ids in found))
         return found
 
+    def surfaces(self, words: Sequence[str]) -> list[str]:
+        """The leaves of a sentence as its text has them: words, or the letters of their pieces."""
+        if self.bpe is None:
+            return list(words)
+        found: list[str] = []
+        for word in words:
+            read = word.lower() if self.lowercase else word
+            letters = word if len(word) == len(read) else read
+            cut = self.bpe.encode(read)
+            pairs = zip(cut.tokens, cut.offsets, strict=True)
+            # the mark of a word's start may be a piece of its own, without letters
+            found += [START if name == START else letters[a:b] for name, (a, b) in pairs] or [word]
+        return found
+
     def text(self, number: int) -> str:
         """The word or piece of an id, as people read it."""
         return self.words[number].removeprefix(START)
