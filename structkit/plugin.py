@@ -6,7 +6,11 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from structkit.errors import UserError
     from structkit.structure.spans import Span
+    from structkit.structure.tree import Tree
 
 
 class Language(Protocol):
@@ -27,6 +31,23 @@ class RecordLanguage(Protocol):
 
     def record_entities(self, record: dict[str, Any], text: str) -> list[Span]:
         """Every occurrence of an entity in the text, as above."""
+        ...
+
+
+class Parser(Protocol):
+    """A file of parsers/: the trees of texts.
+
+    What it wants to know are keywords of the function: `tokenized`, `seed`, `url`, `model` (flags;
+    without a default they are required), and lists as long as the texts: `keys` (of randomness),
+    `languages`, `sentences` (the text beside a tree). Optional beside it: `FIELDS`, the fields with
+    the text (default `text`); `FACTOR`, how long nodes are cut (default `right`).
+    """
+
+    def trees(self, texts: Iterable[str], **options: Any) -> Iterator[Tree | UserError]:
+        """A tree for each text in order, or the error that rejects it in its stead.
+
+        It is called for some hundred texts at a time: what is costly to load is kept.
+        """
         ...
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from structkit.errors import UserError
+from structkit.structure.letters import same
 from structkit.structure.trees import Tree, clean, read, unescaped
-from structkit.structure.words import same
 
 START = "java -mx4g -cp '*' edu.stanford.nlp.pipeline.StanfordCoreNLPServer -port {port}"
 PAUSES = (0.2, 1.0)  # seconds between attempts

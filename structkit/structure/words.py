@@ -20,22 +20,3 @@ def words_of(text: str, *, tokenized: bool = False) -> list[str]:
     """
     found: list[str] = text.split() if tokenized else _TOKENIZER.tokenize(text)
     return [unescaped(word) for word in found] if "-" in text else found
-
-
-QUOTES = {"``": '"', "''": '"', "“": '"', "”": '"', "’": "'", "‘": "'", "`": "'"}
-
-
-def same(words: list[str] | tuple[str, ...], text: str) -> bool:
-    r"""Whether words are those of a text: letter by letter, whatever its blanks and quotes are.
-
-    >>> same(["``", "f(x)", "''", "."], '"f (x)" .'), same(["a"], "a b")
-    (True, False)
-    """
-    return _letters("".join(words)) == _letters(text)
-
-
-def _letters(text: str) -> str:
-    text = unescaped("".join(text.split())).replace("\\/", "/").replace("\\*", "*")
-    for quote, plain in QUOTES.items():
-        text = text.replace(quote, plain)
-    return text.replace("''", '"')

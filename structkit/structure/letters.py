@@ -1,0 +1,25 @@
+"""Whether words are those of a text, without cutting the text into words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from structkit.structure.trees import unescaped
+
+QUOTES = {"``": '"', "''": '"', "“": '"', "”": '"', "’": "'", "‘": "'", "`": "'"}
+
+
+def same(words: Sequence[str], text: str) -> bool:
+    r"""Whether words are those of a text: letter by letter, whatever its blanks and quotes are.
+
+    >>> same(["``", "f(x)", "''", "."], '"f (x)" .'), same(["a"], "a b")
+    (True, False)
+    """
+    return _letters("".join(words)) == _letters(text)
+
+
+def _letters(text: str) -> str:
+    text = unescaped("".join(text.split())).replace("\\/", "/").replace("\\*", "*")
+    for quote, plain in QUOTES.items():
+        text = text.replace(quote, plain)
+    return text.replace("''", '"')
