@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -27,7 +28,12 @@ from torch import Tensor, distributed, nn
 
 from structkit.errors import UserError
 
-PATIENCE = 20.0  # seconds that ranks have to end after one has failed
+PATIENCE = 20.0  # seconds that processes have to end when they are done
+GRACE = 5.0  # seconds until an error shows that another process is the reason
+
+
+class Broken(RuntimeError):
+    """What went wrong in a process, with its traceback."""
 
 
 def rank() -> int:
@@ -163,26 +169,37 @@ class _Group:
                 os.kill(process.pid, signal.SIGTERM)
 
     def _results(self) -> Any:
-        """What rank 0 returns; the first error that comes is raised."""
+        """What rank 0 returns; the error that came first, or caused others, is raised."""
         waiting: dict[Any, int] = dict(self.results)
-        result = None
+        result, broken = None, None
         while waiting:
-            for ready in wait(list(waiting)):
-                number = waiting.pop(ready)
-                try:
-                    good, value = cast(Connection, ready).recv()
-                except EOFError:
-                    self.processes[number].join()
-                    raise UserError(
-                        f"process {number} of the training ended with status "
-                        f"{self.processes[number].exitcode}",
-                        "was it out of memory? lower --batch-size, or set --chunk-size",
-                    ) from None
-                if not good:
+            ready = wait(list(waiting), GRACE if broken else None)
+            if not ready:
+                break
+            for receiver in ready:
+                number = waiting.pop(receiver)
+                good, value = self._received(cast(Connection, receiver), number)
+                if not good and isinstance(value, Broken):
+                    broken = broken or value  # the end of another process may be the reason
+                elif not good:
                     raise value
-                if number == 0:
+                elif number == 0:
                     result = value
+        if broken:
+            raise broken
         return result
+
+    def _received(self, receiver: Connection, number: int) -> tuple[bool, Any]:
+        try:
+            good, value = receiver.recv()
+            return good, value
+        except EOFError:
+            process = self.processes[number]
+            process.join()
+            return False, UserError(
+                f"process {number} of the training ended with status {process.exitcode}",
+                "was it out of memory? lower --batch-size, or set --chunk-size",
+            )
 
     def _end(self) -> None:
         """Wait for those that end by themselves, and stop the others."""
@@ -228,9 +245,8 @@ def _rank(
         distributed.destroy_process_group()
     except (UserError, KeyboardInterrupt) as error:
         sender.send((False, error))
-    except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-        sender.send((False, RuntimeError(f"process {number}: {error!r}")))
+    except BaseException:
+        sender.send((False, Broken(f"in process {number}:\n{traceback.format_exc()}")))
 
 
 def _die_with(parent: Any) -> None:

@@ -125,8 +125,10 @@ class DualEncoder(TrainingModule):
 
 def checkpoint_gradients(model: Any) -> None:
     """Keep only the states between layers for the backward pass; the rest is computed again."""
+    # its name from transformers 5.20 on, and before
+    new = getattr(model, "activation_checkpointing_enable", None)
     try:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+        (new or model.gradient_checkpointing_enable)({"use_reentrant": False})
     except ValueError:
         raise UserError(
             f"a {model.config.model_type} model has no gradient checkpointing",

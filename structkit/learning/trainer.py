@@ -49,6 +49,7 @@ class Trainer:
         self.first: dict[str, float] = {}
         self.last: dict[str, float] = {}
         self.sums: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         self.started = time.monotonic()
         self.log = Log(options, silent=rank() > 0)
 
@@ -96,9 +97,11 @@ class Trainer:
             torch.nn.utils.clip_grad_norm_(self.module.parameters(), settings.max_grad_norm)
         self.optimizer.step()
         self.records += len(records)
-        self.last = parts
-        self.first = self.first or parts
+        # what a stage has of parts, another may lack
+        self.last = self.last | parts
+        self.first = parts | self.first
         self.sums.update(parts)
+        self.counts.update(parts.keys())
         self.log.add(step, parts, self.optimizer.param_groups[0]["lr"], len(records))
 
     def _save(self) -> None:
@@ -124,6 +127,7 @@ class Trainer:
             "first": self.first,
             "last": self.last,
             "sums": dict(self.sums),
+            "counts": dict(self.counts),
         }
 
     def _restore(self) -> None:
@@ -134,7 +138,7 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.records = state["step"], state["records"]
         self.first, self.last = state["first"], state["last"]
-        self.sums = Counter(state["sums"])
+        self.sums, self.counts = Counter(state["sums"]), Counter(state["counts"])
         if rank() == 0:  # the counts of all processes
             self.module.truncation.load(state["truncation"])
 
@@ -150,7 +154,7 @@ class Trainer:
             name: {
                 "first": self.first[name],
                 "last": self.last[name],
-                "mean": self.sums[name] / self.step,
+                "mean": self.sums[name] / self.counts[name],
             }
             for name in self.last
         }
@@ -162,28 +166,29 @@ class Log:
     def __init__(self, options: RunOptions, *, silent: bool) -> None:
         self.every = options.log_every if options.log_format == "json" and not silent else 0
         self.seconds = 0.0
+        self._clear()
+
+    def _clear(self) -> None:
         self._sums: Counter[str] = Counter()
-        self._steps = self._records = 0
+        self._counts: Counter[str] = Counter()
+        self._records = 0
         self._since = time.monotonic()
 
     def add(self, step: Step, parts: dict[str, float], learning_rate: float, records: int) -> None:
         if not self.every:
             return
         self._sums.update(parts)
-        self._steps += 1
+        self._counts.update(parts.keys())
         self._records += records
         if (step.number + 1) % self.every:
             return
-        now = time.monotonic()
         line = {
             "step": step.number + 1,
             "stage": step.stage,
             "epoch": step.epoch,
-            **{name: total / self._steps for name, total in self._sums.items()},
+            **{name: value / self._counts[name] for name, value in self._sums.items()},
             "learning_rate": learning_rate,
-            "records_per_second": self._records / (now - self._since),
+            "records_per_second": self._records / (time.monotonic() - self._since),
         }
         print(orjson.dumps(line).decode(), file=sys.stderr, flush=True)  # noqa: T201 the log itself
-        self._sums.clear()
-        self._steps = self._records = 0
-        self._since = now
+        self._clear()
