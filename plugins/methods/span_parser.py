@@ -55,8 +55,8 @@ class Method(TrainingSettings):
     negative_share: float = setting(
         0.25, "share of the spans that are no constituents in a step; it counts for all of them"
     )
-    epochs: int = setting(8, "passes over the records")
-    learning_rate: float = setting(2e-3, "highest learning rate of Adam")
+    epochs: int = setting(4, "passes over the records")
+    learning_rate: float = setting(3e-3, "highest learning rate of Adam")
     warmup: float = setting(0.02, "share of the steps in which the learning rate grows")
     max_grad_norm: float = setting(5.0, "longer gradients are scaled down to it; 0: never")
 
