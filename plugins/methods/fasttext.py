@@ -46,7 +46,8 @@ class Trained(TrainingModule):
         self.model.save(folder)
 
     def facts(self) -> dict[str, Any]:
-        return {"words": len(self.model.words), "rows": len(self.model.table)}
+        rows = len(self.model.table)
+        return {"normalize": False, "words": len(self.model.words), "rows": rows}
 
 
 @dataclass(frozen=True)

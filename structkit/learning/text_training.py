@@ -104,7 +104,7 @@ class TextTraining(TrainingModule):
         self.vocabulary.save(folder)
 
     def facts(self) -> dict[str, Any]:
-        return {"words": len(self.vocabulary)}
+        return {"normalize": False, "words": len(self.vocabulary)}
 
 
 @dataclass(frozen=True)
