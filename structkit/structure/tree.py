@@ -34,7 +34,7 @@ class Tree:
     @property
     def is_binary(self) -> bool:
         """Whether every node has two children or is a leaf."""
-        return bool(np.isin(self.count, (0, 2)).all())
+        return not np.any(self.count & ~2)
 
     def spans(self) -> Numbers:
         """First word and end (nodes, 2) of what each node covers, half-open."""

@@ -193,6 +193,8 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
     """
     if factor not in FACTORS:
         raise UserError(f"--factor {factor} is not {', '.join(FACTORS)}", status=2)
+    if tree.is_binary:
+        return tree
     first, count, labels = tree.first.tolist(), tree.count.tolist(), tree.labels
 
     def cut(label: str, low: int, high: int) -> list[tuple[str, int, int]]:
