@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.commands.train import train
+from structkit.errors import UserError
 from structkit.learning.model_folder import open_model
 from structkit.learning.settings import RunOptions
 from structkit.structure.trees import read
@@ -151,15 +152,16 @@ def test_leaves_may_be_pieces(folders):
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    ("model", "message"),
     [
-        ([], "the parser self-strae needs --model; structkit train self-strae makes one"),
-        (["-m", "nowhere"], "--model nowhere is no model folder; structkit train self-strae"),
+        (None, "the parser self-strae needs --model; structkit train self-strae makes one"),
+        ("nowhere", "--model nowhere is no model folder; structkit train self-strae makes one"),
     ],
 )
-def test_a_model_is_needed(folders, flags, message):
-    found = structkit("parse-trees", folders / "texts.jsonl", "--parser", "self-strae", *flags)
-    assert (2, True) == (found.returncode, message in found.stderr)
+def test_a_model_is_needed(model, message):
+    with pytest.raises(UserError) as error:
+        next(registry.load("parser", "self-strae").trees(["a b"], model=model))
+    assert (2, message) == (error.value.status, str(error.value))
 
 
 def test_texts_and_trees_of_the_same_words_embed_alike(folders):

@@ -1,5 +1,6 @@
 """StrAE: the batched model against a recursive one in float64, and the command around it."""
 
+import json
 import random
 import sys
 
@@ -10,10 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit import registry
+from structkit.commands.train import train
+from structkit.errors import UserError
 from structkit.learning import tree_losses
+from structkit.learning.model_folder import open_model
+from structkit.learning.plan import Step
+from structkit.learning.settings import RunOptions
 from structkit.learning.tree_batches import Sentence, TreeBatch
 from structkit.learning.tree_losses import contrastive_loss, vocabulary_loss
 from structkit.learning.tree_model import StrAE
+from structkit.learning.tree_training import StraeTraining
+from structkit.learning.tree_vocabulary import Vocabulary
 from tests import reference_strae as reference
 
 Method = registry.load("method", "strae").Method
@@ -268,3 +276,145 @@ def test_nodes_know_their_words():
     for one, words in zip(same, expected, strict=True):
         for other, others in zip(same, expected, strict=True):
             assert (words == others) == (one == other)
+
+
+TREES = [
+    "(S (X (X the) (X cat)) (X (X sleeps) (X .)))",
+    "(S (X (X A) (X dog)) (X (X (X of) (X (X the) (X cat))) (X barks)))",
+    "(X stop)",
+    "(X (X The) (X (X dog) (X (X sleeps) (X (X -LRB-) (X (X barks) (X -RRB-))))))",
+]
+
+
+def records(path, trees=TREES, times=3):
+    lines = [json.dumps({"id": str(n), "tree": tree}) for n, tree in enumerate(trees * times)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def trained(folder, data, **changes):
+    values = {"epochs": 2, "batch_size": 5, "embedding_size": 20, "channels": 5} | changes
+    return train("strae", Method(**values), [str(data)], RunOptions(output=str(folder), quiet=True))
+
+
+@pytest.mark.parametrize("objective", ["contrastive", "ce", "both"])
+@pytest.mark.parametrize("subwords", [False, True])
+def test_a_run_is_the_same_twice(tmp_path, objective, subwords):
+    data = records(tmp_path / "trees.jsonl")
+    changes = {"subwords": subwords, "vocabulary_size": 400, "objective": objective}
+    changes |= {"head": "untied", "mean": "token", "mask_duplicates": True}
+    found = [trained(tmp_path / name, data, **changes) for name in ("one", "two")]
+    files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two")]
+    assert files[0] == files[1]
+    assert found[0]["losses"] == found[1]["losses"]
+    parts = {"loss", "contrastive", "ce"} if objective == "both" else {"loss"}
+    assert parts == set(found[0]["losses"])
+    one, _ = open_model(str(tmp_path / "one"))
+    assert (4, 20) == tuple(one.embed(one.batch(one.inputs(TREES))).shape)
+
+
+def test_a_loss_falls(tmp_path):
+    data = records(tmp_path / "trees.jsonl")
+    for objective in ("contrastive", "ce"):
+        losses = trained(
+            tmp_path / objective, data, objective=objective, epochs=60, learning_rate=0.01
+        )["losses"]["loss"]
+        assert losses["last"] < 0.8 * losses["first"]
+
+
+def test_rare_and_unknown_words_share_an_embedding_and_are_counted(tmp_path, capsys):
+    data = records(tmp_path / "trees.jsonl", times=1)
+    values = {"embedding_size": 20, "channels": 5, "max_steps": 0}
+    train("strae", Method(**values), [str(data)], RunOptions(output=str(tmp_path / "model")))
+    expected = "7 of 18 words (38.9%) are not in the vocabulary and share one embedding"
+    assert expected in capsys.readouterr().err
+    found, facts = open_model(str(tmp_path / "model"))
+    assert ["<unk>", "the", "barks", "cat", "dog", "sleeps"] == found.vocabulary.words
+    one, other, known = found.embed(found.inputs(["(X zebra)", "(X stop)", "(X CAT)"]))
+    assert torch.equal(one, other) and not torch.equal(one, known)
+    expected = "2 of 3 words (66.7%) are not in the vocabulary and share one embedding"
+    assert [expected] == found.truncation.messages()
+    assert (("tree",), "root") == (tuple(facts["query_fields"]), facts["pooling"])
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ("(X (X a) (X b) (X c))", "more or less than two children; structkit parse-trees"),
+        ("(X (X a) (X b)", "trees.jsonl:2: "),
+        ("(X a) (X b)", "trees.jsonl:2: "),
+        ("", "trees.jsonl:2: "),
+        (" ".join(["(X (X a)"] * 9) + " (X a)" + ")" * 9, "more than 9 words (--max-length): 10"),
+    ],
+)
+def test_a_record_that_is_no_binary_tree_is_named(tmp_path, tree, message):
+    data = records(tmp_path / "trees.jsonl", [TREES[0], tree], times=1)
+    with pytest.raises(UserError) as error:
+        trained(tmp_path / "model", data, max_length=9)
+    assert str(error.value).startswith(f"{data}:2: ")
+    assert message in str(error.value)
+
+
+def test_settings_that_do_not_fit():
+    with pytest.raises(UserError, match="--embedding-size 100 is not a multiple of --channels 7"):
+        Method(channels=7)
+    assert (1e-4, 1e-3, 5e-5) == (
+        Method().learning_rate,
+        Method(objective="ce").learning_rate,
+        Method(learning_rate=5e-5).learning_rate,
+    )
+    assert (5.0, numpy.exp(0.2)) == (Method().scale, Method(temperature_form="exp").scale)
+
+
+@pytest.mark.parametrize("objective", ["contrastive", "ce", "both"])
+def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
+    """Gradients of passes, weighted by what they are the mean of, add up to the whole."""
+    _, sentences = sample(9, [5, 9, 1, 4, 7, 12])
+    values = {"objective": objective, "embedding_size": 20, "channels": 5}
+    dropout = {"embedding_dropout": 0.0, "composition_dropout": 0.0}
+    settings = Method(**values, **dropout, batch_tokens=15)
+    training = tree_training(settings, sentences)
+    step = Step(0, "train", 0, list(range(6)))
+    parts = training.batch([], step)
+    assert [[5, 9, 1], [4, 7], [12]] == [[len(sentence) for sentence in part] for part in parts]
+    found = training.backward(parts)
+    ours = [weight.grad.clone() for weight in training.parameters() if weight.grad is not None]
+    names = ("contrastive", "ce") if objective == "both" else (objective,)
+    # inner nodes, or all nodes of sentences with two words
+    nodes = [4 + 8, 3 + 6, 11] if objective == "both" else [9 + 17, 7 + 13, 23]
+    shares = {"contrastive": numpy.array(nodes) / sum(nodes), "ce": numpy.array([3, 2, 1]) / 6}
+    expected = {
+        name: sum(
+            shares[name][place] * training.losses(part)[name] for place, part in enumerate(parts)
+        )
+        for name in names
+    }
+    whole = sum(expected.values()) / len(names)
+    assert whole.item() == pytest.approx(found["loss"], abs=1e-6)
+    training.zero_grad()
+    whole.backward()
+    theirs = [weight.grad for weight in training.parameters() if weight.grad is not None]
+    for want, got in zip(theirs, ours, strict=True):
+        assert difference(want, got) <= 1e-6
+    if objective == "ce":  # its mean is over sentences: passes change nothing
+        together = training.losses(sentences)["ce"]
+        assert together.item() == pytest.approx(found["loss"], abs=1e-6)
+
+
+def tree_training(settings, sentences):
+    vocabulary = Vocabulary([str(word) for word in range(WORDS)], lowercase=True)
+    return StraeTraining(settings, settings.untrained(WORDS), vocabulary, sentences)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_computes_the_same():
+    _, sentences = sample(10, [5, 30, 1, 12])
+    for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-5)):
+        fast = model(10, dtype=dtype)
+        expected = [*losses(fast, sentences, 5.0), fast.both_ways(sentences)[1]]
+        trees = [tree.depths.tolist() for tree in fast.induced(sentences)]
+        fast.to("cuda")
+        found = [*losses(fast, sentences, 5.0), fast.both_ways(sentences)[1]]
+        for want, got in zip(expected, found, strict=True):
+            assert difference(want, got.cpu()) <= bound
+        assert trees == [tree.depths.tolist() for tree in fast.induced(sentences)]

@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from collections import Counter
+from copy import copy
 from typing import Any
 
 import orjson
@@ -114,7 +115,7 @@ class Trainer:
     def truncation(self) -> Truncation:
         """How many texts were cut, in all processes."""
         own = self.module.truncation
-        found = Truncation()
+        found = copy(own)  # what a method counts beside it is kept
         found.texts, found.truncated = merged(own.texts), merged(own.truncated)
         return found
 

@@ -26,7 +26,10 @@ START = "▁"  # the first piece of a word begins with it
 
 
 class Found(Truncation):
-    """Counts of words that were looked up and of those that are unknown, as messages."""
+    """Counts of words that were looked up and of those that are unknown, as messages.
+
+    They are no part of a checkpoint: a resumed training reads all its records again.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,13 +40,6 @@ class Found(Truncation):
         """Count words (`words` or `characters`) and the unknown ones among them."""
         self.words[kind] += words
         self.unknown[kind] += unknown
-
-    def state(self) -> dict[str, dict[str, int]]:
-        return {**super().state(), "words": dict(self.words), "unknown": dict(self.unknown)}
-
-    def load(self, state: dict[str, dict[str, int]]) -> None:
-        super().load(state)
-        self.words, self.unknown = Counter(state["words"]), Counter(state["unknown"])
 
     def messages(self) -> list[str]:
         lines = super().messages()

@@ -3,8 +3,9 @@
 Arguments, such as `--data ../shared/data/codesearch`, go to the one on languages.
 """
 
-from tests.benchmarks import html, languages, records
+from tests.benchmarks import html, languages, records, strae
 
 records.main()
 html.main([])
+strae.main([])
 languages.main()
