@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from structkit.errors import UserError
+    from structkit.interchange import Options, Parts
     from structkit.structure.spans import Span
     from structkit.structure.tree import Tree
 
@@ -48,6 +49,14 @@ class Parser(Protocol):
 
         It is called for some hundred texts at a time: what is costly to load is kept.
         """
+        ...
+
+
+class Format(Protocol):
+    """A file of formats/: what another tool reads and writes, for `convert`."""
+
+    def parts(self, options: Options) -> Parts:
+        """Its parts by name, the main one first: what its rows hold and where they stand."""
         ...
 
 

@@ -6,14 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 
 from structkit.errors import UserError
-from structkit.jsonl import Record, Records
+from structkit.jsonl import Record
 from structkit.output import Output
 from structkit.progress import say
 
+if TYPE_CHECKING:
+    from structkit.rows import Rows
+
+T = TypeVar("T")
 Command = Callable[[Iterable[Record]], Iterator[Record]]
 
 
@@ -78,8 +83,8 @@ class Rejects:
 
 
 def accepted(
-    command: Command, records: Records, reject: Callable[[Rejected], None]
-) -> Iterator[Record]:
+    command: Callable[[Rows], Iterator[T]], records: Rows, reject: Callable[[Rejected], None]
+) -> Iterator[T]:
     """What the command yields; where it raises, the record is rejected and the next taken."""
     while True:
         try:

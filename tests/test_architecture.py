@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 GROUND = set(
-    "errors extras flags jsonl lines options output plugin progress registry rejects seeds stream "
-    "table workers".split()
+    "errors extras flags formats interchange jsonl lines options output plugin progress registry "
+    "rejects row_output rows seeds stream table workers".split()
 )
 FLOORS = {
     "cli": {"commands", "learning", "retrieval", "ground"},

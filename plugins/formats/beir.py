@@ -1,0 +1,79 @@
+"""BEIR: a folder with corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv."""
+
+from __future__ import annotations
+
+from structkit.interchange import (
+    DOCUMENT,
+    QUERY,
+    Options,
+    Part,
+    Parts,
+    Row,
+    move,
+    take,
+    take_id,
+    take_whole,
+)
+from structkit.jsonl import Record
+
+QRELS = {"query-id": "string", "corpus-id": "string", "score": "int64"}
+
+
+def parts(options: Options) -> Parts:
+    return {
+        "corpus": Part(("corpus.jsonl",), read_document, write_document),
+        "queries": Part(("queries.jsonl",), read_query, write_query),
+        "qrels": Part(
+            (f"qrels/{options.split}.tsv",), read_judgement, write_judgement, "tab", QRELS
+        ),
+    }
+
+
+def read_document(row: Row) -> Record:
+    """A document; an empty title is none."""
+    title = take(row, "title", default="")
+    text = take(row, "text")
+    named = {"title": title} if title else {}
+    return {**move(row, {"id": "id"}), **named, "text": text, **row}
+
+
+def write_document(record: Record) -> Row:
+    """A row of the corpus: the text is that of any document."""
+    row = {"_id": take_id(record, "id"), "title": take(record, "title", default="")}
+    return row | {"text": take(record, *DOCUMENT)} | metadata(record)
+
+
+def read_query(row: Row) -> Record:
+    """A query."""
+    query = take(row, "text")
+    return {**move(row, {"id": "id"}), "query": query, **row}
+
+
+def write_query(record: Record) -> Row:
+    """A row of the queries."""
+    return {"_id": take_id(record, "id"), "text": take(record, *QUERY)} | metadata(record)
+
+
+def metadata(record: Record) -> Row:
+    """What BEIR keeps beside a text."""
+    found = take(record, "metadata", kind=dict, default=None)
+    return {} if found is None else {"metadata": found}
+
+
+def read_judgement(row: Row) -> Record:
+    """A judgement."""
+    return {
+        "query_id": take(row, "query-id"),
+        "doc_id": take(row, "corpus-id"),
+        "relevance": take_whole(row, "score"),
+        **row,
+    }
+
+
+def write_judgement(record: Record) -> Row:
+    """A row of the qrels."""
+    return {
+        "query-id": take_id(record, "query_id"),
+        "corpus-id": take_id(record, "doc_id"),
+        "score": take_whole(record, "relevance"),
+    }

@@ -1,0 +1,92 @@
+"""CoNLL-U: sentences with ten columns a word, as lists of one column each."""
+
+from __future__ import annotations
+
+import re
+
+from structkit.errors import UserError
+from structkit.interchange import Options, Part, Parts, Row, take, take_texts
+from structkit.jsonl import Record
+from structkit.structure.trees import read
+
+COLUMNS = "word_ids words lemmas upos xpos feats heads deprels deps misc".split()
+ID = re.compile(r"[1-9][0-9]*(-[1-9][0-9]*)?|[0-9]+\.[1-9][0-9]*")
+
+
+def parts(options: Options) -> Parts:
+    files = (f"{options.split}.conllu", f"*-{options.split}.conllu", "*.conllu")
+    return {"sentences": Part(files, read_sentence, write_sentence, "paragraphs")}
+
+
+def read_sentence(row: Row) -> Record:
+    """A sentence: `id`, `text` and other comments, and a list for each column that is used.
+
+    `word_ids` are there where they are not 1, 2, 3 …: words of several tokens, and empty nodes.
+    """
+    record: Record = {}
+    comments: list[str] = []
+    cells: list[list[str]] = []
+    for line in row["lines"]:
+        line = line.rstrip("\r")
+        if line.startswith("#"):
+            name, equals, value = line[1:].partition("=")
+            known = {"sent_id": "id", "text": "text"}.get(name.strip()) if equals else None
+            if known and known not in record and value.strip():
+                record[known] = value.strip()
+            else:
+                comments.append(line[1:].strip())
+        else:
+            cells.append(checked(line.split("\t")))
+    if not cells:
+        raise UserError("the sentence has comments and no words", "leave it out")
+    if comments:
+        record["comments"] = comments
+    numbers = [str(number) for number in range(1, len(cells) + 1)]
+    for name, column in zip(COLUMNS, map(list, zip(*cells, strict=True)), strict=True):
+        usual = numbers if name == "word_ids" else ["_"] * len(cells)
+        if name == "words" or column != usual:
+            record[name] = column
+    return record
+
+
+def checked(cells: list[str]) -> list[str]:
+    """The ten cells of a word."""
+    if len(cells) != len(COLUMNS):
+        raise UserError(
+            f"a line of the sentence has {len(cells)} columns, not {len(COLUMNS)}",
+            "CoNLL-U has tabs between ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC",
+        )
+    if not ID.fullmatch(cells[0]):
+        raise UserError(f'the ID of a word is "{cells[0]}"', "for example 1, 1-2 or 1.1")
+    return cells
+
+
+def on_a_line(text: str) -> str:
+    """The text without line breaks."""
+    return re.sub(r"\s*[\r\n]\s*", " ", text).strip()
+
+
+def write_sentence(record: Record) -> Row:
+    """A sentence; the words are those of its tree where it has no others."""
+    lines = []
+    identifier = take(record, "id", default=None)
+    text = take(record, "text", default=None)
+    if identifier is not None:
+        lines.append(f"# sent_id = {identifier}")
+    if text is not None:
+        lines.append(f"# text = {on_a_line(text)}")
+    lines += [f"# {on_a_line(comment)}" for comment in take_texts(record, "comments")]
+    if record.get("words") is None and isinstance(record.get("tree"), str):
+        record["words"] = list(read(record["tree"]).words)
+    words = take(record, "words", kind=list)
+    record["words"] = words
+    columns = [take_texts(record, name) for name in COLUMNS]
+    columns[0] = columns[0] or [str(number) for number in range(1, len(words) + 1)]
+    for name, column in zip(COLUMNS, columns, strict=True):
+        if column and len(column) != len(words):
+            raise UserError(f'field "{name}" has {len(column)} items for {len(words)} words')
+        for cell in column:
+            if not cell or "\t" in cell or "\n" in cell or "\r" in cell:
+                raise UserError(f'field "{name}" holds {cell!r}, which a column cannot')
+    filled = [column or ["_"] * len(words) for column in columns]
+    return {"lines": lines + ["\t".join(cells) for cells in zip(*filled, strict=True)]}

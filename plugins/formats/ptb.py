@@ -1,0 +1,25 @@
+"""Penn Treebank brackets: trees over as many lines as they take; written one a line."""
+
+from __future__ import annotations
+
+from structkit.interchange import Options, Part, Parts, Row, take
+from structkit.jsonl import Record
+from structkit.structure.trees import read
+
+
+def parts(options: Options) -> Parts:
+    files = (f"{options.split}.mrg", "*.mrg", "*.ptb")
+    return {"trees": Part(files, read_tree, write_tree, "brackets")}
+
+
+def read_tree(row: Row) -> Record:
+    """A tree as it stands, on one line; traces, functions and the empty top stay."""
+    read(row["tree"])
+    return row
+
+
+def write_tree(record: Record) -> Row:
+    """A tree; one that cannot be read again raises."""
+    tree = " ".join(take(record, "tree").split())
+    read(tree)
+    return {"tree": tree}

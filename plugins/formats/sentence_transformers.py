@@ -1,0 +1,96 @@
+"""sentence-transformers: training columns in order, with a label or score."""
+
+from __future__ import annotations
+
+from structkit.errors import UserError
+from structkit.interchange import Options, Part, Parts, Row, move, take, take_texts
+from structkit.jsonl import Record
+
+LABELS = ("label", "labels", "score", "scores")
+FILES = ("train.jsonl", "*.jsonl", "*.csv", "*.tsv", "*.parquet")
+
+
+def parts(options: Options) -> Parts:
+    return {
+        "examples": Part(FILES, read_example, Examples().write),
+        "pairs": Part(FILES, read_pair, write_pair, by_name=True),
+    }
+
+
+def read_example(row: Row) -> Record:
+    """An example: query, positive and negatives are the columns in their order."""
+    label = labels(row)
+    query, positive, *negatives = texts(row)
+    found: Record = {"query": query, "positive": positive}
+    return found | ({"negatives": negatives} if negatives else {}) | label | identity(row)
+
+
+def read_pair(row: Row) -> Record:
+    """Two texts with a score or label."""
+    label = labels(row)
+    found = texts(row)
+    if len(found) != 2:
+        raise UserError(f"the row has {len(found)} texts, not 2", "convert --part examples")
+    return {"text_a": found[0], "text_b": found[1]} | label | identity(row)
+
+
+def identity(row: Row) -> Record:
+    """The id of a row that has one."""
+    return {"id": str(row["id"])} if "id" in row else {}
+
+
+def labels(row: Row) -> Record:
+    """Take labels and scores out of a row; what a table of text holds is a number."""
+    found: Record = {}
+    for name in LABELS:
+        value = row.pop(name, None)
+        if isinstance(value, str):
+            try:
+                value = float(value)
+            except ValueError:
+                raise UserError(f'column "{name}" is "{value}", not a number') from None
+            value = int(value) if value.is_integer() and name.startswith("label") else value
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def texts(row: Row) -> list[str]:
+    """The columns with texts, in order."""
+    found = {name: value for name, value in row.items() if name != "id"}
+    for name, value in found.items():
+        if not isinstance(value, str):
+            raise UserError(f'column "{name}" holds no text', "training columns hold strings")
+    if len(found) < 2:
+        raise UserError(
+            f"the row has {len(found)} columns with texts, not 2 or more",
+            "they are anchor, positive, negatives",
+        )
+    return list(found.values())
+
+
+class Examples:
+    """Writes examples of one file: all have as many negatives as the first one."""
+
+    def __init__(self) -> None:
+        self.count = -1
+
+    def write(self, record: Record) -> Row:
+        query, positive = take(record, "query"), take(record, "positive")
+        negatives = take_texts(record, "negatives")
+        if self.count < 0:
+            self.count = len(negatives)
+        if len(negatives) != self.count:
+            raise UserError(
+                f'field "negatives" has {len(negatives)} items, the first record {self.count}',
+                "columns are the same for all; structkit pair --per-query N makes equally many",
+            )
+        numbered = {f"negative_{place}": text for place, text in enumerate(negatives, 1)}
+        row = {"anchor": query, "positive": positive, **numbered}
+        return row | move(record, {name: name for name in LABELS})
+
+
+def write_pair(record: Record) -> Row:
+    """A row of two texts."""
+    row = {"sentence1": take(record, "text_a"), "sentence2": take(record, "text_b")}
+    return row | move(record, {name: name for name in LABELS})

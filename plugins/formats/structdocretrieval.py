@@ -1,0 +1,23 @@
+"""StructDocRetrieval: a query and the HTML that answers it; .json by name, JSONL by content."""
+
+from __future__ import annotations
+
+from structkit.interchange import Options, Part, Parts, Row, take
+from structkit.jsonl import Record
+
+
+def parts(options: Options) -> Parts:
+    return {"corpus": Part((f"{options.split}.json", "*.json"), read_document, write_document)}
+
+
+def read_document(row: Row) -> Record:
+    """An HTML document with its query."""
+    return {"html": take(row, "content"), "query": take(row, "query"), **row}
+
+
+def write_document(record: Record) -> Row:
+    """A row: query and content, nothing else."""
+    return {
+        "query": take(record, "query"),
+        "content": take(record, "html", "content", "positive"),
+    }

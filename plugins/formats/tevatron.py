@@ -1,0 +1,135 @@
+"""Tevatron: training examples with passages, or with ids of documents; corpus and queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from structkit.errors import UserError
+from structkit.interchange import (
+    DOCUMENT,
+    QUERY,
+    Options,
+    Part,
+    Parts,
+    Row,
+    take,
+    take_id,
+    take_texts,
+)
+from structkit.jsonl import Record
+
+SIDES = ("positive", "negative")
+
+
+def parts(options: Options) -> Parts:
+    return {
+        "examples": Part(("train.jsonl", "train.jsonl.gz"), read_example, write_example),
+        "corpus": Part(("corpus.jsonl",), read_document, write_document),
+        "queries": Part(("queries.jsonl", f"{options.split}.jsonl"), read_query, write_query),
+    }
+
+
+def read_example(row: Row) -> Record:
+    """An example; of several positives, `positive` is the first and `positives` are all.
+
+    A passage's text has its title in front, as Tevatron trains on it; titles are kept beside it.
+    Rows of version 2 name documents only: `positive_ids`, `negative_ids` and no texts.
+    """
+    record = {"id": take_id(row, "query_id"), "query": take(row, "query", "query_text")}
+    for side in SIDES:
+        if f"{side}_passages" in row:
+            record |= passages(take(row, f"{side}_passages", kind=list, default=[]), side)
+        else:
+            ids = take_texts(row, f"{side}_document_ids")
+            record |= {f"{side}_ids": ids} if ids else {}
+    if "positive" not in record and "positive_ids" not in record:
+        raise UserError(
+            'field "positive_passages" is missing or empty', "give one positive at least"
+        )
+    return record | row
+
+
+def passages(found: list[Any], side: str) -> Record:
+    """Texts, ids and titles of one side's passages."""
+    for each in found:
+        if not isinstance(each, dict):
+            raise UserError(
+                f'field "{side}_passages" holds no objects', "docid, title, text are their fields"
+            )
+    if not found:
+        return {}
+    titles = [take(each, "title", default="") for each in found]
+    ids = [take_id(each, "docid") for each in found]
+    texts = [take(each, "text") for each in found]
+    texts = [
+        f"{title} {text}" if title else text for title, text in zip(titles, texts, strict=True)
+    ]
+    record: Record = {"positive": texts[0]} if side == "positive" else {}
+    if side == "negative" or len(texts) > 1:
+        record[f"{side}s"] = texts
+    record[f"{side}_ids"] = ids
+    return record | ({f"{side}_titles": titles} if any(titles) else {})
+
+
+def write_example(record: Record) -> Row:
+    """A row with passages; without texts, one with the ids of documents (version 2)."""
+    query_id = take_id(record, "query_id" if "query_id" in record else "id")
+    if record.get("id") == query_id:
+        del record["id"]
+    query = take(record, "query")
+    if "positive" not in record and "positive_ids" in record:
+        ids = {f"{side}_document_ids": take_texts(record, f"{side}_ids") for side in SIDES}
+        return {"query_id": query_id, "query_text": query, **ids}
+    first = take(record, "positive")
+    positives = [first, *take_texts(record, "positives")[1:]]
+    if "doc_id" in record and "positive_ids" not in record:
+        record["positive_ids"] = [take_id(record, "doc_id")]
+    return {
+        "query_id": query_id,
+        "query": query,
+        "positive_passages": written(record, positives, "positive", query_id),
+        "negative_passages": written(record, take_texts(record, "negatives"), "negative", query_id),
+    }
+
+
+def written(record: Record, texts: list[str], side: str, query_id: str) -> list[Row]:
+    """The passages of one side; one without an id gets the query's, the side and its place."""
+    ids = take_texts(record, f"{side}_ids")
+    ids = ids or [f"{query_id}-{side}-{place}" for place in range(len(texts))]
+    titles = take_texts(record, f"{side}_titles") or [""] * len(texts)
+    if not len(ids) == len(titles) == len(texts):
+        raise UserError(
+            f"the record has {len(texts)} texts, {len(ids)} ids and {len(titles)} titles of "
+            f"{side} documents",
+            "give each its own",
+        )
+    rows = zip(ids, titles, texts, strict=True)
+    return [
+        {"docid": docid, "title": title, "text": text.removeprefix(f"{title} " if title else "")}
+        for docid, title, text in rows
+    ]
+
+
+def read_document(row: Row) -> Record:
+    """A document."""
+    record = {"id": take_id(row, "docid"), "text": take(row, "document_text", "text")}
+    title = take(row, "title", default="")
+    return record | ({"title": title} if title else {}) | row
+
+
+def write_document(record: Record) -> Row:
+    """A row of the corpus, as version 2 names its fields."""
+    row = {"docid": take_id(record, "id"), "document_text": take(record, *DOCUMENT)}
+    title = take(record, "title", default="")
+    return row | ({"title": title} if title else {})
+
+
+def read_query(row: Row) -> Record:
+    """A query."""
+    return {"id": take_id(row, "query_id"), "query": take(row, "query", "query_text")} | row
+
+
+def write_query(record: Record) -> Row:
+    """A row of the queries: both versions' names of the text differ, so it has both."""
+    text = take(record, *QUERY)
+    return {"query_id": take_id(record, "id"), "query": text, "query_text": text}

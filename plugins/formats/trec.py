@@ -1,0 +1,83 @@
+"""TREC: the six columns of a run, the four of qrels."""
+
+from __future__ import annotations
+
+import math
+
+from structkit.errors import UserError
+from structkit.interchange import (
+    Options,
+    Part,
+    Parts,
+    Row,
+    take,
+    take_id,
+    take_number,
+    take_text,
+    take_whole,
+)
+from structkit.jsonl import Record
+
+TAG = "structkit"
+RUN = dict.fromkeys(("query_id", "Q0", "doc_id", "rank", "score", "tag"), "string")
+QRELS = dict.fromkeys(("query_id", "iteration", "doc_id", "relevance"), "string")
+
+
+def parts(options: Options) -> Parts:
+    return {
+        "run": Part(("run.trec", "*.trec", "*.run"), read_hit, write_hit, "columns", RUN),
+        "qrels": Part(
+            ("qrels.txt", "qrels*", "*.qrels"), read_judgement, write_judgement, "columns", QRELS
+        ),
+    }
+
+
+def read_hit(row: Row) -> Record:
+    """A line of a run; the tag stays where it is not ours."""
+    record = {
+        "query_id": row["query_id"],
+        "doc_id": row["doc_id"],
+        "score": _finite(take_number(row, "score")),
+        "rank": take_whole(row, "rank"),
+    }
+    return record if row["tag"] == TAG else {**record, "tag": row["tag"]}
+
+
+def write_hit(record: Record) -> Row:
+    """A line of a run; the score has all its digits, since six of them create ties."""
+    score = take_text(record, "score")
+    _finite(float(score))
+    return {
+        "query_id": take_id(record, "query_id"),
+        "Q0": "Q0",
+        "doc_id": take_id(record, "doc_id"),
+        "rank": take_whole(record, "rank"),
+        "score": score,
+        "tag": take(record, "tag", default=TAG),
+    }
+
+
+def _finite(score: float) -> float:
+    if not math.isfinite(score):
+        raise UserError(f'field "score" is {score}', "a score is a finite number")
+    return score
+
+
+def read_judgement(row: Row) -> Record:
+    """A judgement; the second column is kept where it says something."""
+    record = {
+        "query_id": row["query_id"],
+        "doc_id": row["doc_id"],
+        "relevance": take_whole(row, "relevance"),
+    }
+    return record if row["iteration"] == "0" else {**record, "iteration": row["iteration"]}
+
+
+def write_judgement(record: Record) -> Row:
+    """A line of qrels."""
+    return {
+        "query_id": take_id(record, "query_id"),
+        "iteration": take(record, "iteration", default="0"),
+        "doc_id": take_id(record, "doc_id"),
+        "relevance": take_whole(record, "relevance"),
+    }

@@ -1,0 +1,216 @@
+"""Other tools' formats to records and back, part by part."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from structkit import registry
+from structkit.errors import UserError
+from structkit.formats import Format
+from structkit.interchange import Options, Part, read_records
+from structkit.jsonl import Record
+from structkit.lines import shown
+from structkit.progress import Position, progress, say
+from structkit.rejects import Rejected, Rejects, accepted
+from structkit.row_output import RowOutput
+from structkit.rows import Row, Rows
+
+
+@dataclass
+class Losses:
+    """What the target cannot hold: how many records had each field."""
+
+    where: str
+    strict: bool = False
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, left: Record, number: int) -> None:
+        """Count what is left of a record; an id that the row's number gives back is not lost."""
+        for name, value in left.items():
+            if value is None or (name == "id" and value == str(number)):
+                continue
+            if self.strict:
+                raise UserError(
+                    f'{self.where} cannot hold the field "{name}"',
+                    "take it out of the records, or leave --strict out",
+                )
+            self.counts[name] += 1
+
+    def tell(self) -> None:
+        """One line for people, if anything was lost."""
+        if self.counts:
+            found = ", ".join(
+                f"{name} ({count:,} {'record' if count == 1 else 'records'})"
+                for name, count in self.counts.most_common()
+            )
+            say(f"{self.where} cannot hold: {found}")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One part of the conversion: files in, a file out."""
+
+    part: str
+    files: list[str]
+    path: str
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """From one format to another; our own records are in the middle.
+
+    Errors: `UserError` for wrong usage, for rows that are not as they should be (or they are
+    rejected), and with `strict` for fields that the target cannot hold.
+    """
+
+    source: Format
+    target: Format
+    strict: bool = False
+    quiet: bool = False
+
+    @classmethod
+    def of(
+        cls, source: str | None, target: str | None, options: Options | None = None, **flags: bool
+    ) -> Conversion:
+        """The conversion between two formats by name; none is our own."""
+        if source is None and target is None:
+            raise UserError(
+                "no format is named",
+                f"give --from or --to; there are: {', '.join(registry.names('format'))}",
+                status=2,
+            )
+        options = options or Options()
+        return cls(Format.named(source, options), Format.named(target, options), **flags)
+
+    def jobs(self, files: Sequence[str], output: str, part: str | None = None) -> list[Job]:
+        """What is to be done, by the names of files and the parts that both formats have."""
+        for side in (self.source, self.target) if part else ():
+            side.part(part or "")
+        if len(files) == 1 and os.path.isdir(files[0]):
+            found = self._inside(files[0], part)
+        else:
+            found = {part or self._kind(files): list(files)}
+        several = len(found) > 1
+        into = output.endswith("/") or os.path.isdir(output)
+        if several and not into and (output == "-" or os.path.exists(output)):
+            raise UserError(
+                f"{files[0]} has several parts: {', '.join(found)}",
+                "name one with --part, or a folder with -o",
+                status=2,
+            )
+        jobs = []
+        for name, each in found.items():
+            usual = self._possible(name).files[0]
+            path = os.path.join(output, usual) if into or several else output
+            jobs.append(Job(name, each, path))
+        return jobs
+
+    def _possible(self, name: str) -> Part:
+        """The target's part, if it can be written."""
+        part = self.target.part(name)
+        if part.write is None:
+            others = [name for name, part in self.target.parts.items() if part.write]
+            raise UserError(
+                f"{self.target.name} {name} cannot be written",
+                f"what can: {', '.join(others)}",
+                status=2,
+            )
+        return part
+
+    def _inside(self, folder: str, chosen: str | None) -> dict[str, list[str]]:
+        """The parts of a folder that the target has too."""
+        found = self.source.inside(folder, chosen)
+        target = self.target.parts
+        fits = {name: each for name, each in found.items() if name in target and target[name].write}
+        rest = [name for name in found if name not in fits]
+        if rest:
+            problem = f"{self.target.name} cannot hold: {', '.join(rest)} of {folder}"
+            if self.strict or not fits:
+                raise UserError(problem, f"its parts are: {', '.join(target)}")
+            say(problem)
+        return fits
+
+    def _kind(self, files: Sequence[str]) -> str:
+        both = [name for name in self.source.parts if name in self.target.parts]
+        if not both:
+            raise UserError(
+                f"{self.source.name} and {self.target.name} have no part in common",
+                f"{self.target.name} has: {', '.join(self.target.parts)}",
+                status=2,
+            )
+        return self.source.kind(files, both)
+
+    def run(self, jobs: Sequence[Job], rejects: Rejects | None = None) -> None:
+        """Convert all parts; their files appear together, or none does."""
+        with rejects or Rejects() as rejected, ExitStack() as stack:
+            for job in jobs:
+                if rejected.path and os.path.realpath(rejected.path) == os.path.realpath(job.path):
+                    raise UserError("--rejects and -o name the same file", "name two", status=2)
+                stack.callback(_remove_empty, _folders(job.path))
+                output = stack.enter_context(self.target.parts[job.part].output(job.path))
+                self._convert(job, output, rejected.add)
+
+    def _convert(self, job: Job, output: RowOutput, reject: Callable[[Rejected], None]) -> None:
+        source, target = self.source.parts[job.part], self.target.parts[job.part]
+        rows = source.rows(job.files)
+        losses = Losses(f"{self.target.name} {job.part}", self.strict)
+
+        def converted(rows: Rows) -> Iterator[Any]:
+            for record in read_records(source, rows):
+                yield output.made(written(target, [record], losses, rows.count))
+
+        with progress(f"convert {job.part}", lambda: Position(rows.count), quiet=self.quiet):
+            if target.group:
+                records = accepted(partial(read_records, source), rows, reject)
+                for _, group in groupby(records, lambda record: record.get(target.group)):
+                    try:
+                        output.add(output.made(written(target, list(group), losses, 0)))
+                    except UserError as error:
+                        raise rows.place(error) from None
+            else:
+                for made in accepted(converted, rows, reject):
+                    output.add(made)
+            output.finish()
+        if not rows.count:
+            say(f"no records in {', '.join(map(shown, job.files or ['-']))}; the output is empty")
+        losses.tell()
+
+
+def written(target: Part, records: list[Record], losses: Losses, number: int) -> Row:
+    """The row of one record, or of those of a group; what it does not hold is counted."""
+    assert target.write
+    left = [dict(record) for record in records]
+    for record in () if target.ours else left:
+        record.setdefault("id", str(number))
+    row = target.write(*left)
+    for record in left:
+        losses.add(record, number)
+    return row
+
+
+def _folders(path: str) -> list[str]:
+    """Make the folders that a file needs; those that are new, from the innermost."""
+    new = []
+    folder = os.path.dirname(path)
+    while folder and not os.path.isdir(folder):
+        new.append(folder)
+        folder = os.path.dirname(folder)
+    try:
+        for folder in reversed(new):
+            os.mkdir(folder)
+    except OSError as error:
+        raise UserError(f"cannot be made: {error.strerror}").at(folder) from None
+    return new
+
+
+def _remove_empty(folders: Sequence[str]) -> None:
+    for folder in folders:
+        if not os.listdir(folder):
+            os.rmdir(folder)
