@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install demo test lint bench santa-code santa-product santa-table strae strae-train strae-eval span-parser clean
+.PHONY: help install demo test lint bench santa-code santa-product santa-table strae strae-train strae-eval span-parser seal hard-negatives clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -278,6 +278,122 @@ $(call strae-model,fasttext,fasttext,text,--epochs $(PASSES) --learning-rate 0.0
 
 $(STRAE)/table.md:
 	$(STRUCTKIT) score --task suite --markdown $^ -o $@
+
+# --- SEAL ----------------------------------------------------------------------------------------
+# MiniLM fine-tuned on PAIRS training queries (first sentences and questions), one model for each
+# system and seed, and searched with the dev queries of the same kinds. LENGTH and CHUNK are tokens;
+# STEPS ends every training early. Chunk is the model on raw text, with its documents in chunks.
+SEAL := runs/seal
+SEAL_SEEDS := 0 1 2
+PAIRS := 512
+LENGTH := 256
+CHUNK := $(shell expr $(LENGTH) - 2)
+STEPS :=
+SEAL_MODEL := --model minilm --pooling mean
+SEAL_FLAGS = $(SEAL_MODEL) --document-length $(LENGTH) --query-length 32 --temperature 0.02 \
+  --batch-size 16 --epochs 1 --learning-rate 2e-5 $(BF16) $(if $(STEPS),--max-steps $(STEPS))
+SEAL_SYSTEMS := raw chunk mcls santa element structure joint structure-element element-structure
+SEAL_MEASURES := nDCG@10 RR@10 HitRate@1 HitRate@3 HitRate@5 MRR@5
+COMPARE = --compare $(SEAL)/raw@0.jsonl
+KINDS := grep -E '"kind": "(lead|question)"'
+
+seal: $(INSTALLED) ## SEAL and its baselines on HTML: make seal DATA=../shared/data/structdoc
+	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory -j 2 $(SEAL)/table.md
+	@cat $(SEAL)/table.md
+
+$(SEAL)/train-queries.jsonl: $(DATA)/train_queries.jsonl.gz
+	@mkdir -p $(SEAL)
+	gunzip -c $< | $(KINDS) | awk -v wanted=$(PAIRS) '{line[NR] = $$0} END { \
+	  for (i = 0; i < wanted && i < NR; i++) print line[int(i * NR / (wanted < NR ? wanted : NR)) + 1]}' > $@
+
+$(SEAL)/dev-queries.jsonl: $(DATA)/dev_queries.jsonl.gz
+	@mkdir -p $(SEAL)
+	gunzip -c $< | $(KINDS) > $@
+
+# a query names its document
+$(SEAL)/%-qrels.jsonl: $(SEAL)/%-queries.jsonl
+	sed -E 's/.*"id": ("[^"]*").*"doc_id": ("[^"]*").*/{"query_id": \1, "doc_id": \2, "relevance": 1}/' $< > $@
+
+$(SEAL)/docs.jsonl: $(SEAL)/train-qrels.jsonl
+	gunzip -c $(DATA)/train_docs-0[01].jsonl.gz \
+	  | awk -F'"' 'NR == FNR {wanted[$$8]; next} $$4 in wanted' $< - > $@
+
+$(SEAL)/pairs.jsonl: $(SEAL)/train-qrels.jsonl $(SEAL)/docs.jsonl
+	$(STRUCTKIT) pair --qrels $< --queries $(SEAL)/train-queries.jsonl --corpus $(SEAL)/docs.jsonl \
+	  --per-query 0 -o $@
+
+$(SEAL)/variants.jsonl: $(SEAL)/pairs.jsonl
+	$(STRUCTKIT) html-variants $< --on-error skip -o $@
+
+$(SEAL)/dev.jsonl: $(DATA)/dev_docs.jsonl.gz
+	@mkdir -p $(SEAL)
+	$(STRUCTKIT) html-variants $< -o $@
+
+# terms of query, title and body are what SANTA masks
+$(SEAL)/masked.jsonl: $(SEAL)/variants.jsonl
+	$(STRUCTKIT) pair $< --query query --positive tagged \
+	  | $(STRUCTKIT) mask-entities --language html --field positive --on-error skip -o $@
+
+comma := ,
+# a system, its method, its records, its flags, and the field of documents that are searched
+define seal-system
+$(SEAL)/$(1)@%.model: $(SEAL)/$(3).jsonl
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ $$(SEAL_FLAGS) --seed $$* $(4) \
+	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 50
+$(SEAL)/$(1)@%.jsonl: $(SEAL)/$(1)@%.model $(SEAL)/dev.jsonl $(SEAL)/dev-queries.jsonl
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode --as document -m $$< --field $(5) $(SEAL)/dev.jsonl \
+	  $(if $(BF16),--dtype bf16) -o $(SEAL)/$(1)@$$*.npy
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) search $(SEAL)/$(1)@$$*.npy -m $$< --queries $(SEAL)/dev-queries.jsonl -o $$@
+endef
+$(eval $(call seal-system,raw,contrastive,variants,--document-field untagged,untagged))
+$(eval $(call seal-system,mcls,contrastive,variants,--document-field untagged --pooling mcls --mcls-every 64,untagged))
+$(eval $(call seal-system,santa,santa,masked,--normalize,tagged))
+$(eval $(call seal-system,element,seal,variants,--stages element,tagged))
+$(eval $(call seal-system,structure,seal,variants,--stages structure,tagged))
+$(eval $(call seal-system,joint,seal,variants,--stages joint,tagged))
+$(eval $(call seal-system,structure-element,seal,variants,--stages structure$$(comma)element,tagged))
+$(eval $(call seal-system,element-structure,seal,variants,--stages element$$(comma)structure,tagged))
+
+$(SEAL)/chunk@%.jsonl: $(SEAL)/raw@%.model $(SEAL)/dev.jsonl $(SEAL)/dev-queries.jsonl
+	OMP_NUM_THREADS=1 $(STRUCTKIT) encode --as document -m $< --field untagged --chunk $(CHUNK) \
+	  $(SEAL)/dev.jsonl $(if $(BF16),--dtype bf16) -o $(SEAL)/chunk@$*.npy
+	OMP_NUM_THREADS=1 $(STRUCTKIT) search $(SEAL)/chunk@$*.npy -m $< --queries $(SEAL)/dev-queries.jsonl -o $@
+
+$(SEAL)/bm25.jsonl: $(SEAL)/dev.jsonl $(SEAL)/dev-queries.jsonl
+	$(STRUCTKIT) search $< --method bm25 --document-field untagged \
+	  --queries $(SEAL)/dev-queries.jsonl -o $@
+
+SEAL_RUNS = $(foreach seed,$(SEAL_SEEDS),$(SEAL_SYSTEMS:%=$(SEAL)/%@$(seed).jsonl)) $(SEAL)/bm25.jsonl
+$(SEAL)/table.md: $(SEAL)/dev-qrels.jsonl $(SEAL_RUNS)
+	$(STRUCTKIT) score --qrels $< --measures '$(SEAL_MEASURES)' --markdown $(COMPARE) $(SEAL_RUNS) -o $@
+
+# search with a model, take what it takes for answers as negatives, train again from there
+HARD := element-structure@0
+hard-negatives: $(INSTALLED) ## A SEAL model trained again, on documents that it confuses
+	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory $(SEAL)/hard-table.md
+	@cat $(SEAL)/hard-table.md
+
+$(SEAL)/train.jsonl: $(SEAL)/docs.jsonl
+	$(STRUCTKIT) html-variants $< --on-error skip -o $@
+
+$(SEAL)/hard-run.jsonl: $(SEAL)/$(HARD).model $(SEAL)/train.jsonl $(SEAL)/train-queries.jsonl
+	$(STRUCTKIT) encode --as document -m $< $(SEAL)/train.jsonl -o $(SEAL)/hard-run.npy
+	$(STRUCTKIT) search $(SEAL)/hard-run.npy -m $< --queries $(SEAL)/train-queries.jsonl -o $@
+
+$(SEAL)/hard-variants.jsonl: $(SEAL)/hard-run.jsonl $(SEAL)/train-qrels.jsonl
+	$(STRUCTKIT) pair --qrels $(SEAL)/train-qrels.jsonl --queries $(SEAL)/train-queries.jsonl \
+	  --corpus $(SEAL)/docs.jsonl --negatives-from $< --per-query $(NEGATIVES) --on-error skip \
+	  | $(STRUCTKIT) html-variants --on-error skip -o $@
+NEGATIVES := 2
+
+$(SEAL)/hard@%.model: SEAL_MODEL = --model $(SEAL)/$(HARD).model
+$(eval $(call seal-system,hard,seal,hard-variants,,tagged))
+
+$(SEAL)/hard-table.md: $(SEAL)/dev-qrels.jsonl $(SEAL)/hard@0.jsonl $(SEAL)/$(HARD).jsonl
+	$(STRUCTKIT) score --qrels $< --measures '$(SEAL_MEASURES)' --markdown \
+	  --compare $(SEAL)/$(HARD).jsonl $(SEAL)/hard@0.jsonl $(SEAL)/$(HARD).jsonl -o $@
 
 clean: ## Remove what recipes and installation wrote
 	rm -rf runs build dist *.egg-info $(VENV)
