@@ -302,10 +302,16 @@ seal: $(INSTALLED) ## SEAL and its baselines on HTML: make seal DATA=../shared/d
 	@$(MAKE) --no-print-directory -j 2 $(SEAL)/table.md
 	@cat $(SEAL)/table.md
 
-$(SEAL)/train-queries.jsonl: $(DATA)/train_queries.jsonl.gz
+# documents are without the titles that other queries ask for: SANTA gets them as a field
+$(SEAL)/titled.jsonl: $(DATA)/train_queries.jsonl.gz
 	@mkdir -p $(SEAL)
-	gunzip -c $< | $(KINDS) | awk -v wanted=$(PAIRS) '{line[NR] = $$0} END { \
-	  for (i = 0; i < wanted && i < NR; i++) print line[int(i * NR / (wanted < NR ? wanted : NR)) + 1]}' > $@
+	gunzip -c $< $< | awk -F'"doc_id": "' '{split($$2, id, "\"")} \
+	  /"kind": "title"/ {title = $$1; sub(/^.*"query": /, "", title); sub(/, $$/, "", title); titles[id[1]] = title} \
+	  /"kind": "(lead|question)"/ {if (both[$$0]++) {if (id[1] in titles) sub(/}$$/, ", \"title\": " titles[id[1]] "}"); print}}' > $@
+
+$(SEAL)/train-queries.jsonl: $(SEAL)/titled.jsonl
+	awk -v wanted=$(PAIRS) '{line[NR] = $$0} END { \
+	  for (i = 0; i < wanted && i < NR; i++) print line[int(i * NR / (wanted < NR ? wanted : NR)) + 1]}' $< > $@
 
 $(SEAL)/dev-queries.jsonl: $(DATA)/dev_queries.jsonl.gz
 	@mkdir -p $(SEAL)

@@ -1,10 +1,12 @@
 """SANTA's losses against a slow plain version: one record and one pass at a time."""
 
+import re
 import tempfile
 
 import pytest
 import torch
 from torch.nn import functional
+from transformers import BertForMaskedLM
 
 from structkit.errors import UserError
 from structkit.jsonl import Records
@@ -118,6 +120,73 @@ def test_a_loss_with_weight_0_costs_nothing(changes, parts, absent):
     expected = plain(module, records) if not changes.get("alignment_weight", 1) else None
     if expected:
         assert expected["entity"].item() == pytest.approx(total.item(), abs=1e-5)
+
+
+def test_without_a_decoder_masked_tokens_are_predicted():
+    """Against a slow plain version: one unpadded record at a time."""
+    module, inputs, records = built(
+        architecture="bert", entity_weight=0.5, negatives_per_query=1, normalize=True
+    )
+    assert ("cls", "cls") == (module.settings.pooling, module.encoder.pooling)
+    tokenizer, model = module.encoder.tokenizing.tokenizer, module.encoder.model
+    sums, count, found = 0.0, 0, []
+    for record, negatives in zip(records, drawn(module, records), strict=True):
+        text = record["positive"]  # each occurrence of a masked name, as mask-entities has it
+        names = {"1": ["add", "a"], "2": ["read"], "3": ["items"]}[record["id"]]
+        encoded = tokenizer(text, return_offsets_mapping=True)
+        places = [match.span() for name in names for match in re.finditer(rf"\b{name}\b", text)]
+        original = torch.tensor([encoded["input_ids"]])
+        hidden = torch.tensor(
+            [
+                any(start < e and s < end for s, e in places) and start < end
+                for start, end in encoded["offset_mapping"]
+            ]
+        )
+        masked = original.masked_fill(hidden, tokenizer.mask_token_id)
+        states = model(input_ids=masked).last_hidden_state[0]
+        scores = module.head(states[hidden], model.get_input_embeddings().weight)
+        sums += functional.cross_entropy(scores, original[0, hidden], reduction="sum")
+        count += int(hidden.sum())
+        found.append(functional.normalize(states[0], dim=0))
+        for negative in negatives:
+            states = model(input_ids=ids(module, negative, "document")).last_hidden_state
+            found.append(functional.normalize(states[0, 0], dim=0))
+    queries = torch.stack(
+        [
+            functional.normalize(
+                model(input_ids=ids(module, record["query"], "query")).last_hidden_state[0, 0],
+                dim=0,
+            )
+            for record in records
+        ]
+    )
+    scores = queries @ torch.stack(found).T
+    alignment = functional.cross_entropy(scores, torch.tensor([0, 2, 4]))
+    total, parts = module.loss(inputs)
+    assert (sums / count).item() == pytest.approx(parts["entity"].item(), abs=1e-5)
+    assert alignment.item() == pytest.approx(parts["alignment"].item(), abs=1e-5)
+    assert (alignment + 0.5 * sums / count).item() == pytest.approx(total.item(), abs=1e-5)
+
+
+def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
+    """Scores of the whole model of transformers, and of ours with its head."""
+    module, _, _ = built(architecture="bert")
+    tokenizer, config = module.encoder.tokenizing.tokenizer, module.encoder.model.config
+    whole = BertForMaskedLM(config).eval()
+    torch.nn.init.normal_(whole.cls.predictions.bias)
+    whole.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    module = Method(model=str(tmp_path)).build(spool(), offline=True).eval()
+    assert "predicts no tokens" not in capsys.readouterr().err
+    text = ids(module, "def add(a, b)", "document")
+    expected = whole(input_ids=text).logits[0]
+    model = module.encoder.model
+    states = model(input_ids=text).last_hidden_state[0]
+    found = module.head(states, model.get_input_embeddings().weight)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+    model.save_pretrained(tmp_path)  # without the head
+    Method(model=str(tmp_path)).build(spool(), offline=True)
+    assert "predicts no tokens: it gets a new layer" in capsys.readouterr().err
 
 
 def test_targets_that_are_cut_are_counted():

@@ -7,7 +7,7 @@ Structured Data" (https://aclanthology.org/2023.findings-acl.734), released code
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,10 +17,17 @@ from torch.nn import functional
 
 from structkit.errors import UserError
 from structkit.jsonl import Record
-from structkit.learning.distributed import total
+from structkit.learning.distributed import share, total
 from structkit.learning.dual_encoder import DualEncoder, check_contrast, negatives_of, stacked
 from structkit.learning.encoder import Encoder, build_encoder, token_states
 from structkit.learning.grad_cache import Texts
+from structkit.learning.masked_tokens import (
+    IGNORED,
+    MaskedTokens,
+    TokenHead,
+    has_decoder,
+    token_head,
+)
 from structkit.learning.model_folder import load_encoder
 from structkit.learning.plan import Step
 from structkit.learning.poolings import decoder_states
@@ -28,6 +35,7 @@ from structkit.learning.settings import POOLINGS, TrainingSettings
 from structkit.learning.spool import Spool
 from structkit.learning.tokens import Tokens
 from structkit.plugin import setting
+from structkit.progress import say
 
 CODE = "SANTA's released code"
 
@@ -43,6 +51,7 @@ class Inputs:
     negatives: Texts | None  # (batch * n, document length)
     exclude: Tensor | None  # (batch, batch * (1 + n))
     target_tokens: float = 0  # of the whole batch
+    labels: Tensor | None = None  # (batch, document length), for a model without decoder
 
 
 class Santa(DualEncoder):
@@ -59,19 +68,20 @@ class Santa(DualEncoder):
         group = 1 + self.negatives
         negatives = [text for place, text in enumerate(documents) if place % group]
 
-        def field(name: str, kind: str) -> Texts:
-            return self.part([record[name] for record in records], len(records), kind)
-
-        targets = field("target", "target") if predict else None
+        targets = self.field(records, "target", "target") if predict else None
         return Inputs(
-            field("query", "query") if align else None,
-            field("masked", "document") if masked else None,
+            self.field(records, "query", "query") if align else None,
+            self.field(records, "masked", "document") if masked else None,
             targets,
-            field("positive", "document") if original else None,
+            self.field(records, "positive", "document") if original else None,
             self.part(negatives, len(records), "document") if align and negatives else None,
             self.excluded(records, documents) if align else None,
             total(int(targets.tokens.mask.sum()) if targets and targets.tokens else 0),
         )
+
+    def field(self, records: list[Record], name: str, kind: str) -> Texts | None:
+        """What this process takes of a field."""
+        return self.part([record[name] for record in records], len(records), kind)
 
     def texts(self, inputs: Any) -> dict[str, Texts]:
         names = ("masked", "originals", "negatives", "queries")
@@ -79,9 +89,9 @@ class Santa(DualEncoder):
         return {name: texts for name, texts in found.items() if texts is not None}
 
     def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        tokens = getattr(inputs, name).tokens.shortened(rows)
         if name != "masked" or inputs.targets is None:
-            return self.encoder.embed(tokens), {}
+            return super().embedded(inputs, name, rows)
+        tokens = inputs.masked.tokens.shortened(rows)
         embeddings, entity = self.masked_pass(tokens, inputs.targets.tokens.shortened(rows))
         return embeddings, {"entity": entity / inputs.target_tokens}
 
@@ -132,6 +142,61 @@ class Santa(DualEncoder):
         return functional.cross_entropy(scores.float(), targets.ids[real], reduction="sum")
 
 
+class EncoderSanta(Santa):
+    """SANTA without a decoder: the tokens of masked entities are predicted where they stand."""
+
+    def __init__(self, settings: Method, encoder: Encoder, negatives: int, head: TokenHead) -> None:
+        super().__init__(settings, encoder, negatives)
+        self.head = head
+        self.masking = MaskedTokens(encoder.tokenizing)
+
+    def batch(self, records: list[Record], step: Step) -> Inputs:
+        """As above; the masked documents hold mask tokens, and targets are as long as they."""
+        found = super().batch(records, step)
+        if found.masked is None:
+            return found
+        own = records[share(len(records))]
+        tokens, labels = None, None
+        if own:
+            tokens, labels = self.masking.batch(
+                [record["masked"] for record in own], [record["target"] for record in own]
+            )
+            tokens, labels = tokens.to(self.encoder.device), labels.to(self.encoder.device)
+        count = int((labels != IGNORED).sum()) if labels is not None else 0
+        return replace(
+            found,
+            masked=Texts(tokens, found.masked.first, found.masked.total),
+            labels=labels,
+            target_tokens=max(1, total(count)),
+        )
+
+    def field(self, records: list[Record], name: str, kind: str) -> Texts | None:
+        if name in ("masked", "target"):  # they are read otherwise
+            return (
+                Texts(None, share(len(records)).start, len(records)) if name == "masked" else None
+            )
+        return super().field(records, name, kind)
+
+    def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        if name != "masked" or not self.settings.entity_weight:
+            return DualEncoder.embedded(self, inputs, name, rows)
+        sums: list[Tensor] = []
+        tokens = inputs.masked.tokens.shortened(rows)
+        labels = inputs.labels[rows, : tokens.ids.shape[1]]  # (rows, length)
+        table = self.encoder.model.get_input_embeddings().weight  # (vocabulary, dim)
+
+        def both(places: Tensor, piece: Tokens) -> Tensor:
+            states = token_states(self.encoder.model, piece)  # (places, length, dim)
+            wanted = labels[places, : piece.ids.shape[1]]
+            chosen = wanted != IGNORED
+            scores = self.head(states[chosen], table).float()  # (tokens, vocabulary)
+            sums.append(functional.cross_entropy(scores, wanted[chosen], reduction="sum"))
+            return self.encoder.pooled(states, piece.mask)
+
+        embeddings = self.encoder.in_pieces(tokens, both)
+        return embeddings, {"entity": torch.stack(sums).sum() / inputs.target_tokens}
+
+
 @dataclass(frozen=True)
 class Method(TrainingSettings):
     """Settings of SANTA's pretraining; its fine-tuning is `--entity-weight 0` and other numbers."""
@@ -162,11 +227,31 @@ class Method(TrainingSettings):
         negatives = negatives_of(self, spool) if self.alignment_weight else 0
         if self.alignment_weight:
             check_contrast(spool, self, negatives)
+        if self.encoder_only(offline):
+            return self.without_decoder(spool, negatives, offline)
         encoder = build_encoder(
             self, spool, offline=offline, head=True, lengths={"target": self.target_length}
         )
         check_sentinels(encoder.tokenizing.tokenizer)
         return Santa(self, encoder, negatives)
+
+    def encoder_only(self, offline: bool) -> bool:
+        """Whether the model has no decoder."""
+        if self.model is None:
+            return self.architecture == "bert"
+        return not has_decoder(self.model, offline=offline)
+
+    def without_decoder(self, spool: Spool, negatives: int, offline: bool) -> Santa:
+        """The variant for encoder-only models; CLS takes the place of the decoder's first token."""
+        settings = self
+        if self.pooling == "first-decoder-token":
+            settings = replace(self, pooling="cls")
+            say(
+                "the model has no decoder: --pooling becomes cls, and tokens are predicted in place"
+            )
+        encoder = build_encoder(settings, spool, offline=offline)
+        head = token_head(encoder.model, self.model, offline=offline)
+        return EncoderSanta(settings, encoder, negatives, head)
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> Encoder:

@@ -99,7 +99,8 @@ class DualEncoder(TrainingModule):
 
     def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Embeddings of some texts of a batch, (rows, dim), and their own losses: here none."""
-        tokens = inputs.texts[name].tokens
+        tokens = self.texts(inputs)[name].tokens
+        assert tokens is not None
         return self.encoder.embed(tokens.shortened(rows)), {}
 
     def objective(self, inputs: Any, found: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
