@@ -56,14 +56,14 @@ def folder(tmp_path_factory):
 
 def command(folder, output, *flags):
     return [
-        *PROGRAM, *"train seal --batch-size 5 --learning-rate 1e-4 --temperature 1".split(),
+        *PROGRAM, *"train seal --batch-size 5 --learning-rate 1e-5 --temperature 1".split(),
         "--model", str(folder / "bert"), "-o", str(output), "--device", "cpu",
         "--log-format", "json", "--log-every", "1", *flags, str(folder / "train.jsonl"),
     ]  # fmt: skip
 
 
 def settings(folder, **changes):
-    values = {"batch_size": 5, "learning_rate": 1e-4, "temperature": 1.0} | changes
+    values = {"batch_size": 5, "learning_rate": 1e-5, "temperature": 1.0} | changes
     return load("method", "seal").Method(model=str(folder / "bert"), **values)
 
 

@@ -37,7 +37,7 @@ class VocabularySettings(TrainingSettings):
         *("model", "architecture", "size", "split_identifiers", "pooling", "normalize"),
         *("mcls_every", "query_prompt", "document_prompt"),
         *("query_length", "document_length", "symmetric", "negatives_per_query", "bf16"),
-        "weight_decay",
+        *("weight_decay", "chunk_size", "gradient_checkpointing"),
     )
 
     embedding_size: int = setting(100, "numbers in an embedding", "StrAE, section 3")
