@@ -20,6 +20,7 @@ from structkit.options import (
     FinalPunct,
     FuseMethod,
     Hide,
+    Nodes,
     OnError,
     OnErrorFlag,
     OutputFile,
@@ -344,54 +345,109 @@ app.add_typer(
 @app.command(short_help="Turn texts into embeddings with a model.")
 def encode(
     files: Files = None,
-    model: Annotated[str, typer.Option("--model", "-m", help="Model folder.")] = ...,  # type: ignore[assignment]
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="Model folder, hub name, or minilm (an extra).")
+    ] = ...,  # type: ignore[assignment]
     side: Annotated[Side, typer.Option("--as", help="Which side the texts are.")] = Side.document,
     field: Annotated[
-        str | None, typer.Option(help="Field with the text; default: the model's.")
+        list[str] | None,
+        typer.Option(help="Field with the text; default: the model's. Several: FIELD_embedding."),
     ] = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="Field that goes along; may be given several times.")
     ] = None,
+    chunk: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="An embedding for each N tokens of a text."),
+    ] = None,
+    nodes: Annotated[
+        Nodes | None,
+        typer.Option(help="Models of trees: a record for each node, with `span` and `text`."),
+    ] = None,
+    downward: Annotated[
+        bool, typer.Option("--downward", help="With --nodes: the downward embedding too.")
+    ] = False,
     pooling: Annotated[
         str | None, typer.Option(help="Another pooling than the model was trained with.")
     ] = None,
-    dtype: Annotated[Dtype, typer.Option(help="Precision of the computation.")] = Dtype.fp32,
+    mcls_every: Annotated[
+        int | None, typer.Option(min=1, help="mcls: a CLS token before so many tokens.")
+    ] = None,
+    normalize: Annotated[
+        bool | None,
+        typer.Option("--normalize/--no-normalize", help="Length 1; default: the model's way."),
+    ] = None,
+    dimensions: Annotated[
+        int | None, typer.Option(min=1, help="Keep the first numbers; scaled to length 1 again.")
+    ] = None,
+    dtype: Annotated[
+        Dtype, typer.Option(help="Precision; auto: bf16 where the hardware has it.")
+    ] = Dtype.fp32,
     batch_tokens: Annotated[
-        int, typer.Option(min=1, help="Most tokens in a batch, padding included.")
-    ] = 4096,
+        str, typer.Option(metavar="N|auto", help="Most tokens in a batch, padding included.")
+    ] = "auto",
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="NAME.npy: go on where a killed run stopped.")
+    ] = False,
     shard: ShardFlag = None,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="NAME.npy (with ids and meta), or JSONL.")
+        str,
+        typer.Option("--output", "-o", help="NAME.npy (with ids and meta), .parquet, or JSONL."),
     ] = "-",
     quiet: Quiet = False,
 ) -> None:
-    """Turn texts into embeddings with a model: `id` and `embedding`, in input order."""
-    flags = locals()
-    from structkit.commands.encode import Encoding, write
+    """Turn texts into embeddings with a model: `id` and `embedding`, in input order.
 
+    A chunk also has `doc_id`, `start` and `end` (characters of the text).
+    """
+    flags = locals()
+    from structkit.commands.encode import Encoding, tokens_of_a_batch
+    from structkit.commands.encode_nodes import write_nodes
+    from structkit.commands.encode_to_file import write
+
+    if downward and nodes is None:
+        raise typer.BadParameter("--downward goes with --nodes")
     encoding = Encoding(
         model,
         side,
         field=field,
         keep=keep or (),
+        chunk=chunk,
         pooling=pooling,
+        mcls_every=mcls_every,
+        normalize=normalize,
+        dimensions=dimensions,
         dtype=dtype,
-        batch_tokens=batch_tokens,
+        batch_tokens=tokens_of_a_batch(batch_tokens),
         device=device,
         offline=offline,
     )
-    write(encoding, stream(flags))
+    if nodes is not None:
+        return write_nodes(encoding, stream(flags), nodes, downward=downward)
+    write(encoding, stream(flags), resume=resume)
+
+
+@app.command("merge-embeddings", short_help="Join the embeddings of shards.")
+def merge_embeddings(
+    files: Annotated[list[str], typer.Argument(help="NAME.npy files of one model.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="NAME.npy to write.")] = ...,  # type: ignore[assignment]
+) -> None:
+    """Join NAME.npy files one behind the other: ids are unique, the model is one."""
+    from structkit.commands.merge_embeddings import merge_embeddings as command
+    from structkit.output import write_records
+
+    write_records([command(files, output)])
 
 
 def query_encoding(model: str | None, field: str | None) -> Any:
     """What turns query texts into embeddings, or nothing where they are embeddings."""
     if model is None:
         return None
-    from structkit.commands.encode import Encoding
+    from structkit.learning.encoding import Encoding
 
     return Encoding(model, "query", field=field)
 

@@ -27,6 +27,7 @@ class Dtype(StrEnum):
 
     fp32 = "fp32"
     bf16 = "bf16"
+    auto = "auto"
 
 
 class SearchMethod(StrEnum):
@@ -55,6 +56,14 @@ class RunFormat(StrEnum):
 
     jsonl = "jsonl"
     trec = "trec"
+
+
+class Nodes(StrEnum):
+    """Which nodes of a tree."""
+
+    words = "words"
+    phrases = "phrases"
+    all = "all"
 
 
 class Task(StrEnum):

@@ -5,10 +5,11 @@ import json
 import numpy
 import pytest
 
-from structkit.commands import encode as command
-from structkit.commands.encode import Encoding, encode, encode_to_numpy
+from structkit.commands.encode import encode, encode_to_file
 from structkit.commands.train import train
 from structkit.errors import UserError
+from structkit.learning import encoding as windowed
+from structkit.learning.encoding import Encoding
 from structkit.learning.settings import RunOptions
 from structkit.registry import load
 
@@ -48,14 +49,14 @@ def test_order_and_values_do_not_depend_on_batches(model, monkeypatch):
     found = list(encode(records(), model=model, side="document"))
     assert [f"d{place}" for place in range(60)] == [record["id"] for record in found]
     numpy.testing.assert_allclose(vectors(found)[:12], one_by_one, atol=1e-6)
-    monkeypatch.setattr(command, "WINDOW", 7)
+    monkeypatch.setattr(windowed, "WINDOW", 7)
     windows = list(encode(records(), model=model, side="document", batch_tokens=100))
     numpy.testing.assert_allclose(vectors(windows), vectors(found), atol=1e-6)
     numpy.testing.assert_allclose(numpy.linalg.norm(vectors(found), axis=1), 1, atol=1e-6)
 
 
 def test_it_streams(model, monkeypatch):
-    monkeypatch.setattr(command, "WINDOW", 5)
+    monkeypatch.setattr(windowed, "WINDOW", 5)
     taken = []
 
     def endless():
@@ -111,7 +112,7 @@ def test_an_empty_text_has_an_embedding(model):
 
 def test_numpy_files(model, tmp_path):
     encoding = Encoding(model, "document")
-    meta = encode_to_numpy(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
+    meta = encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
     assert ["v.ids.txt", "v.meta.json", "v.npy"] == sorted(file.name for file in tmp_path.iterdir())
     found = numpy.load(tmp_path / "v.npy", mmap_mode="r")
     assert ("float32", (60, 64)) == (found.dtype, found.shape)
@@ -128,7 +129,7 @@ def test_an_id_with_a_line_break_leaves_no_file(model, tmp_path):
     encoding = Encoding(model, "document")
     bad = [{"id": "a\nb", "text": "x"}]
     with pytest.raises(UserError, match=r"id 'a\\nb' holds a line break"):
-        encode_to_numpy(encoding.texts(bad), str(tmp_path / "v.npy"), encoding)
+        encode_to_file(encoding.texts(bad), str(tmp_path / "v.npy"), encoding)
     assert [] == list(tmp_path.iterdir())
 
 
@@ -138,9 +139,82 @@ def test_an_id_with_a_line_break_leaves_no_file(model, tmp_path):
         ({"side": "title"}, "--as title"),
         ({"side": "query", "dtype": "int8"}, "--dtype int8"),
         ({"side": "query", "batch_tokens": 0}, "--batch-tokens"),
+        ({"side": "query", "chunk": 0}, "--chunk must be at least 1"),
+        ({"side": "query", "chunk": 9, "field": ["a", "b"]}, "--chunk takes one --field"),
+        ({"side": "query", "pooling": "max"}, "--pooling max is not cls or mean or"),
     ],
 )
 def test_wrong_usage(model, options, message):
     with pytest.raises(UserError, match=message) as caught:
         Encoding(model, **options)
     assert 2 == caught.value.status
+
+
+def test_several_fields(model):
+    lines = [{"id": "1", "a": "x y", "b": "z", "n": 3}, {"id": "2", "a": "z", "b": "w", "n": 4}]
+    found = list(encode(lines, model=model, side="document", field=["a", "b"], keep=["n"]))
+    assert ["id", "a_embedding", "b_embedding", "n"] == list(found[0])
+    assert found[0]["b_embedding"] == found[1]["a_embedding"] != found[1]["b_embedding"]
+    alone = list(encode(lines, model=model, side="document", field="a"))
+    numpy.testing.assert_allclose(alone[0]["embedding"], found[0]["a_embedding"], atol=1e-6)
+
+
+def test_dimensions_and_normalization(model):
+    whole, plain, few, raw = (
+        vectors(encode(records(), model=model, side="document", **options))
+        for options in (
+            {},
+            {"normalize": False},
+            {"dimensions": 8},
+            {"dimensions": 8, "normalize": False},
+        )
+    )
+    norms = numpy.linalg.norm(plain, axis=1, keepdims=True)
+    assert abs(norms - 1).min() > 0.01
+    numpy.testing.assert_allclose(plain / norms, whole, atol=1e-6)
+    numpy.testing.assert_allclose(plain[:, :8], raw, atol=1e-6)
+    numpy.testing.assert_allclose(
+        raw / numpy.linalg.norm(raw, axis=1, keepdims=True), few, atol=1e-6
+    )
+    with pytest.raises(UserError, match="--dimensions 65: the model gives 64"):
+        list(encode(records(), model=model, side="document", dimensions=65))
+
+
+def test_chunks(model):
+    encoding = Encoding(model, "document", chunk=10, keep=["n"])
+    text = "fooBar and_more <p>words</p> é 日本 " * 9
+    lines = records([text, "short", "", text], n=1)
+    found = list(encoding.embeddings(encoding.texts(lines)))
+    first = [row for row in found if row["doc_id"] == "d0"]
+    assert [f"d0#{number}" for number in range(len(first))] == [row["id"] for row in first]
+    assert [row["embedding"] for row in first] == [
+        row["embedding"] for row in found if row["doc_id"] == "d3"
+    ]
+    # the chunks have all tokens, ten each, and lie one behind the other
+    tokenizing = encoding.encoder.tokenizing
+    ids = tokenizing.tokenizer(text, add_special_tokens=False)["input_ids"]
+    chunks = encoding.encoder.chunks(text, "document", 10)
+    assert ids == [token for chunk in chunks for token in chunk.ids[:-1]]
+    assert {10} == {len(chunk) - 1 for chunk in chunks[:-1]}
+    assert [(chunk.start, chunk.end) for chunk in chunks] == [
+        (row["start"], row["end"]) for row in first
+    ]
+    assert 0 == first[0]["start"] and len(text.rstrip()) <= first[-1]["end"] <= len(text)
+    # a character of several tokens may belong to two chunks
+    assert all(one["end"] <= two["start"] + 1 for one, two in zip(first, first[1:], strict=False))
+    between = [text[one["end"] : two["start"]] for one, two in zip(first, first[1:], strict=False)]
+    assert not "".join(between).strip()
+    # what is no longer than a chunk has the embedding of the whole text
+    whole = next(encode([{"id": "1", "text": "short"}], model=model, side="document"))
+    short = next(row for row in found if row["doc_id"] == "d1")
+    numpy.testing.assert_allclose(whole["embedding"], short["embedding"], atol=1e-6)
+    assert [("d2#0", 0, 0, 1)] == [
+        (row["id"], row["start"], row["end"], row["n"]) for row in found if row["doc_id"] == "d2"
+    ]
+
+
+def test_a_chunk_that_the_model_cannot_read():
+    lines = [{"id": "1", "text": "word " * 600}]
+    with pytest.raises(UserError, match="--chunk 511 is 513 tokens .* reads 512; use --chunk 510"):
+        list(encode(lines, model="minilm", side="document", chunk=511))
+    assert 2 == len(list(encode(lines, model="minilm", side="document", chunk=510)))

@@ -14,7 +14,7 @@ import torch
 from structkit.errors import UserError
 from structkit.jsonl import Record
 from structkit.learning.folder_facts import FACTS
-from structkit.learning.model_folder import write_json
+from structkit.learning.json_file import write_json
 from structkit.progress import say
 
 RUN = "run.json"

@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from structkit.errors import UserError
+
 Embeddings = NDArray[numpy.float32]
 
 
@@ -84,6 +86,10 @@ class Embedder:
             chosen = [order[rank] for rank in batch]
             part = self._embed([inputs[place] for place in chosen])  # (batch, dim)
             if found is None:
+                if self.dimensions and part.shape[1] < self.dimensions:
+                    raise UserError(
+                        f"--dimensions {self.dimensions}: the model gives {part.shape[1]}", status=2
+                    )
                 found = numpy.empty((len(inputs), part.shape[1]), numpy.float32)
             found[chosen] = part
         assert found is not None

@@ -7,7 +7,6 @@ import platform
 from pathlib import Path
 from typing import Any
 
-import orjson
 import torch
 import transformers
 
@@ -24,6 +23,7 @@ from structkit.learning.folder_facts import (
     read_facts,
     resolved,
 )
+from structkit.learning.json_file import write_json
 from structkit.learning.pretrained import load_pretrained
 from structkit.learning.settings import POOLINGS, TrainingSettings
 from structkit.learning.tokenizer import end_with_eos
@@ -180,8 +180,3 @@ def content_hash(folder: Path) -> str:
         with file.open("rb") as handle:
             digest.update(hashlib.file_digest(handle, "sha256").digest())
     return digest.hexdigest()
-
-
-def write_json(file: Path, content: object) -> None:
-    """Write a JSON file for people too: indented, with a last line end."""
-    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))

@@ -1,0 +1,70 @@
+"""Join the embeddings that shards of a corpus were encoded into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+
+from structkit.errors import UserError
+from structkit.jsonl import Record
+from structkit.learning.vector_files import VectorFiles
+from structkit.retrieval.embeddings import read_embeddings
+from structkit.retrieval.vectors import blocks
+
+OWN = ("count", "dim", "dtype")  # what a file's meta data say of itself alone
+
+
+def merge_embeddings(files: Sequence[str], output: str) -> Record:
+    """Write NAME.npy files one behind the other, with all that stands beside them.
+
+    The result is `{file, embeddings}`. Errors: `UserError` where an id stands in two files, where
+    models, dimensions or settings differ, or where the output is one of the files.
+    """
+    for name in (*files, output):
+        if not name.endswith(".npy"):
+            raise UserError(f"{name} is no .npy file", "encode with -o NAME.npy", status=2)
+    if Path(output).resolve() in (Path(name).resolve() for name in files):
+        raise UserError(f"{output} would be written over", "name another file with -o", status=2)
+    first = _meta(files[0])
+    for name in files[1:]:
+        meta = _meta(name)
+        for key in {**first, **meta}:
+            if first.get(key) != meta.get(key):
+                raise UserError(
+                    f"was encoded with {key} {meta.get(key)!r}, {files[0]} with {first.get(key)!r}",
+                    "encode all files the same way",
+                ).at(name)
+    corpus = read_embeddings(files, fields=True)
+    chunks, fields = corpus.doc_ids != corpus.ids, bool(corpus.fields)
+    if fields and len(corpus.fields) != len(corpus.ids):
+        raise UserError("some of the files have fields and some have not", "encode all with --keep")
+    with VectorFiles(output, chunks=chunks, fields=fields) as target:
+        for start, block in blocks(corpus.vectors):
+            numbers = range(start, start + len(block))
+            rows: list[Record] = [
+                {
+                    "id": corpus.ids[place],
+                    "doc_id": corpus.doc_ids[place],
+                    "fields": corpus.fields[place] if fields else {},
+                }
+                for place in numbers
+            ]
+            target.add(rows, block)
+        target.finish(first)
+    return {"file": output, "embeddings": len(corpus.ids)}
+
+
+def _meta(name: str) -> Record:
+    """What NAME.meta.json says of the model and its settings; nothing where there is none."""
+    path = Path(name.removesuffix(".npy") + ".meta.json")
+    if not path.exists():
+        return {}
+    try:
+        found: Record = orjson.loads(path.read_bytes())
+        return {key: value for key, value in found.items() if key not in OWN}
+    except (OSError, ValueError, AttributeError) as error:
+        raise UserError(f"cannot be read: {error}", "encode the corpus again").at(
+            str(path)
+        ) from None

@@ -1,0 +1,50 @@
+"""How exactly a model computes: chosen by what the machine can do, and does not lose."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+WORTHWHILE = 0.9  # of the time
+HARMLESS = 1e-5  # of the largest number of a product
+
+
+def has_bf16(device: torch.device) -> bool:
+    """Whether the device multiplies bfloat16 in hardware, so that it is faster than float32."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return device.type == "cpu" and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def fastest_matmul() -> str:
+    """The matmul precision that is fastest at a harmless error: `highest` or `medium`.
+
+    It is measured at products of the size that small encoders compute.
+    """
+    before = torch.get_float32_matmul_precision()
+    generator = torch.Generator().manual_seed(0)
+    left = torch.randn(1024, 384, generator=generator)
+    right = torch.randn(1536, 384, generator=generator)
+    try:
+        found: dict[str, tuple[float, Tensor]] = {}
+        for precision in ("highest", "medium"):
+            torch.set_float32_matmul_precision(precision)
+            found[precision] = timed(lambda: torch.nn.functional.linear(left, right))
+    finally:
+        torch.set_float32_matmul_precision(before)
+    (exact_time, exact), (time_, product) = found["highest"], found["medium"]
+    error = float((product - exact).abs().max() / exact.abs().max())
+    return "medium" if time_ < WORTHWHILE * exact_time and error < HARMLESS else "highest"
+
+
+def timed(compute: Callable[[], Tensor]) -> tuple[float, Tensor]:
+    """The least seconds of several runs, and the result."""
+    seconds, result = float("inf"), compute()
+    for _ in range(5):
+        start = time.perf_counter()
+        result = compute()
+        seconds = min(seconds, time.perf_counter() - start)
+    return seconds, result
