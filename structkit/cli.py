@@ -405,9 +405,9 @@ def encode(
     A chunk also has `doc_id`, `start` and `end` (characters of the text).
     """
     flags = locals()
-    from structkit.commands.encode import Encoding, tokens_of_a_batch
+    from structkit.commands.encode import write
     from structkit.commands.encode_nodes import write_nodes
-    from structkit.commands.encode_to_file import write
+    from structkit.learning.encoding import Encoding, tokens_of_a_batch
 
     if downward and nodes is None:
         raise typer.BadParameter("--downward goes with --nodes")
