@@ -17,7 +17,7 @@ from structkit.rejects import accepted
 from structkit.rows import JsonRows
 
 OURS = "structkit"
-KINDS = "corpus queries qrels run examples pairs embeddings trees sentences".split()
+KINDS = "corpus queries qrels run examples pairs embeddings trees sentences scores".split()
 # what records of a kind have; a query that stands alone is a query, all else a document
 SIGNS = {
     "embeddings": ("embedding",),
@@ -27,6 +27,7 @@ SIGNS = {
     "examples": ("query", "positive"),
     "sentences": ("words",),
     "trees": ("tree",),
+    "scores": ("run", "queries", "missing"),
 }
 DOCUMENTS = ("code", "html", "content", "description", "product", "title", "docstring")
 
@@ -42,7 +43,7 @@ class Format:
     def named(cls, name: str | None, options: Options) -> Format:
         """The format of a plugin; without a name our own, which holds everything."""
         if name is None:
-            parts = {kind: Part((f"{kind}.jsonl",), dict, _all, ours=True) for kind in KINDS}
+            parts = {kind: Part((f"{kind}.jsonl",), dict, _all, as_is=True) for kind in KINDS}
             return cls(OURS, parts)
         return cls(name, registry.load("format", name).parts(options))
 
@@ -68,13 +69,21 @@ class Format:
         return found
 
     def kind(self, files: Sequence[str], known: Sequence[str]) -> str:
-        """The part, one of `known`, that files are: by name, by content, or the only one."""
+        """The part, one of `known`, that files are: by name, ending, content, or the only one."""
         base = os.path.basename(files[0]).removesuffix(".gz") if files else "-"
         for name in known:
             if any(fnmatch(base, os.path.basename(usual)) for usual in self.parts[name].files):
                 return name
         if len({self.parts[name].files for name in known}) == 1:
             return known[0]
+        ending = os.path.splitext(base)[1]
+        alike = [
+            name
+            for name in known
+            if any(os.path.splitext(usual)[1] == ending for usual in self.parts[name].files)
+        ]
+        if len(alike) == 1 and ending:
+            return alike[0]
         if self.name == OURS and base != "-":
             return content(files[0])
         what = "stdin" if base == "-" else base

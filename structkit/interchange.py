@@ -74,7 +74,7 @@ class Part:
     form: str = "table"
     names: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
-    ours: bool = False  # our own records: nothing is added, nulls stay
+    as_is: bool = False  # nulls of rows stay, and a record without an id does not get its number
     by_name: bool = False  # of a folder it is converted only where --part names it
 
     def rows(self, files: Sequence[str]) -> Rows:
@@ -127,12 +127,13 @@ def read_records(part: Part, rows: Rows) -> Iterator[Record]:
     """The records that rows of a part hold."""
     assert part.read
     for row in rows:
+        if None in row.values() and not part.as_is:
+            row = {name: value for name, value in row.items() if value is not None}
         found = part.read(row)
-        for record in found if isinstance(found, list) else [found]:
-            if part.ours or None not in record.values():
-                yield record
-            else:
-                yield {name: value for name, value in record.items() if value is not None}
+        if isinstance(found, list):
+            yield from found
+        else:
+            yield found
 
 
 def take(record: Record, *names: str, kind: type = str, default: Any = REQUIRED) -> Any:

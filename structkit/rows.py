@@ -64,7 +64,8 @@ class _LineRows:
     def __iter__(self) -> Iterator[Row]:
         for self._line, self.raw in self._rest:  # noqa: B020 the place stays known
             self.count += 1
-            yield self.parse(_text(self.raw))
+            raw = self.raw.removeprefix(BOM) if self._line == 1 else self.raw
+            yield self.parse(_text(raw))
 
     def _every(self) -> Iterator[tuple[int, bytes]]:
         for name in self.files:
@@ -85,7 +86,7 @@ class _LineRows:
 
 def _text(raw: bytes) -> str:
     try:
-        return raw.removeprefix(BOM).decode()
+        return raw.decode()
     except UnicodeDecodeError as error:
         raise UserError(
             f"the line is not UTF-8 (byte {error.start + 1})",
@@ -128,7 +129,8 @@ class DelimitedRows(_LineRows):
         def feed() -> Iterator[str]:
             for line in lines:
                 taken.append(line)
-                yield line.removeprefix(BOM).decode("utf-8", "replace")
+                line = line.removeprefix(BOM) if lines.line == 1 else line
+                yield line.decode("utf-8", "replace")
 
         reader = csv.reader(feed(), delimiter=self.delimiter, strict=True)
         try:

@@ -126,7 +126,10 @@ def write_document(record: Record) -> Row:
 
 def read_query(row: Row) -> Record:
     """A query."""
-    return {"id": take_id(row, "query_id"), "query": take(row, "query", "query_text")} | row
+    record = {"id": take_id(row, "query_id"), "query": take(row, "query", "query_text")}
+    if row.get("query_text") == record["query"]:
+        del row["query_text"]
+    return record | row
 
 
 def write_query(record: Record) -> Row:

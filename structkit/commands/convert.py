@@ -187,7 +187,7 @@ def written(target: Part, records: list[Record], losses: Losses, number: int) ->
     """The row of one record, or of those of a group; what it does not hold is counted."""
     assert target.write
     left = [dict(record) for record in records]
-    for record in () if target.ours else left:
+    for record in () if target.as_is else left:
         record.setdefault("id", str(number))
     row = target.write(*left)
     for record in left:

@@ -1,0 +1,67 @@
+"""MTEB: what score wrote for a run as the result of a task; written only."""
+
+from __future__ import annotations
+
+import re
+
+from structkit.errors import UserError
+from structkit.interchange import Options, Part, Parts, Row, take, take_texts
+from structkit.jsonl import Record
+
+MEASURE = re.compile(r"(nDCG|RR|R|P|AP|Success)@([0-9]+)")
+NAMES = {"nDCG": "ndcg", "RR": "mrr", "R": "recall", "P": "precision", "AP": "map"}
+MAIN = "ndcg_at_10"  # of MTEB's retrieval tasks
+
+
+def parts(options: Options) -> Parts:
+    return {"scores": Part(("results.json",), write=Results(options.split).write)}
+
+
+class Results:
+    """Writes the one result that a file holds."""
+
+    def __init__(self, split: str) -> None:
+        self.split = split
+        self.written = False
+
+    def write(self, record: Record) -> Row:
+        """The scores of a run; a field `task` names the task, by default it is the run's name."""
+        if self.written:
+            raise UserError(
+                "the file of a result holds one task", "convert the record of each run alone"
+            )
+        run = take(record, "run")
+        task = take(record, "task", default=run)
+        scores = dict(measures(record))
+        if not scores:
+            raise UserError("no measure is there", "structkit score --measures 'nDCG@10 R@100'")
+        main = MAIN if MAIN in scores else next(iter(scores))
+        row = {
+            "dataset_revision": take(record, "dataset_revision", default=""),
+            "task_name": task,
+            "mteb_version": take(record, "mteb_version", default=""),
+            "evaluation_time": take(record, "evaluation_time", kind=float, default=0.0),
+            "scores": {
+                self.split: [
+                    {
+                        "hf_subset": take(record, "hf_subset", default="default"),
+                        "languages": take_texts(record, "languages"),
+                        "main_score": scores[main],
+                        **scores,
+                    }
+                ]
+            },
+        }
+        self.written = True
+        return row
+
+
+def measures(record: Record) -> list[tuple[str, float]]:
+    """Take the measures out of a record, with MTEB's names; what it has no name for stays."""
+    found = []
+    for name in list(record):
+        match = MEASURE.fullmatch(name)
+        if match:
+            value = take(record, name, kind=float)
+            found.append((f"{NAMES.get(match[1], 'hit_rate')}_at_{match[2]}", value))
+    return found
