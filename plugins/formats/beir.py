@@ -20,6 +20,7 @@ QRELS = {"query-id": "string", "corpus-id": "string", "score": "int64"}
 
 
 def parts(options: Options) -> Parts:
+    """Corpus, queries and judgements of a split."""
     return {
         "corpus": Part(("corpus.jsonl",), read_document, write_document),
         "queries": Part(("queries.jsonl",), read_query, write_query),

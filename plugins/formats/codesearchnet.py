@@ -7,6 +7,7 @@ from structkit.jsonl import Record
 
 
 def parts(options: Options) -> Parts:
+    """Functions."""
     files = (f"{options.split}.jsonl", f"*_{options.split}_*.jsonl.gz", "*.jsonl", "*.parquet")
     return {"corpus": Part(files, read_function, write_function)}
 

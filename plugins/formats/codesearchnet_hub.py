@@ -7,6 +7,7 @@ from structkit.jsonl import Record
 
 
 def parts(options: Options) -> Parts:
+    """Functions."""
     files = (f"{options.split}.jsonl", f"{options.split}*.parquet", "*.jsonl", "*.parquet")
     return {"corpus": Part(files, read_function, write_function)}
 

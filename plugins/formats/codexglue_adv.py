@@ -20,6 +20,7 @@ TEST = {"function": "code", "function_tokens": "code_tokens"}  # the test set's 
 
 
 def parts(options: Options) -> Parts:
+    """Functions, what they say of themselves, and predictions."""
     files = (f"{options.split}.jsonl",)
     return {
         "corpus": Part(files, read_function, write_function),

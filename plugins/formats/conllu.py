@@ -14,6 +14,7 @@ ID = re.compile(r"[1-9][0-9]*(-[1-9][0-9]*)?|[0-9]+\.[1-9][0-9]*")
 
 
 def parts(options: Options) -> Parts:
+    """Sentences."""
     files = (f"{options.split}.conllu", f"*-{options.split}.conllu", "*.conllu")
     return {"sentences": Part(files, read_sentence, write_sentence, "paragraphs", as_is=True)}
 

@@ -45,6 +45,7 @@ SETS = ("small_version", "large_version")
 
 
 def parts(options: Options) -> Parts:
+    """Products; judgements, and the queries that stand in them."""
     judged = Judged(Labels(parse_gains(options.gains or "esci-documented"), WORDS))
     names = [f"shopping_queries_dataset_{kind}" for kind in ("products", "examples")]
     products, examples = [

@@ -10,6 +10,7 @@ SCORES = {"positive_scores": "pos_scores", "negative_scores": "neg_scores"}
 
 
 def parts(options: Options) -> Parts:
+    """Training examples."""
     return {"examples": Part(("train.jsonl", "*.jsonl"), read_example, write_example)}
 
 

@@ -14,6 +14,7 @@ MAIN = "ndcg_at_10"  # of MTEB's retrieval tasks
 
 
 def parts(options: Options) -> Parts:
+    """The scores of one run."""
     return {"scores": Part(("results.json",), write=Results(options.split).write)}
 
 

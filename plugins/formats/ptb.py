@@ -8,6 +8,7 @@ from structkit.structure.trees import read
 
 
 def parts(options: Options) -> Parts:
+    """Trees."""
     files = (f"{options.split}.mrg", "*.mrg", "*.ptb")
     return {"trees": Part(files, read_tree, write_tree, "brackets")}
 

@@ -7,6 +7,7 @@ from structkit.jsonl import Record
 
 
 def parts(options: Options) -> Parts:
+    """Corpus and embeddings."""
     return {
         "corpus": Part(("corpus.jsonl", "documents.jsonl"), read_document, write_document),
         "embeddings": Part(("embeddings.jsonl",), read_embedding, write_embedding),

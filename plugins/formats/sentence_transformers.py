@@ -11,6 +11,7 @@ FILES = ("train.jsonl", "*.jsonl", "*.csv", "*.tsv", "*.parquet")
 
 
 def parts(options: Options) -> Parts:
+    """Training examples, or pairs of texts with scores."""
     return {
         "examples": Part(FILES, read_example, Examples().write),
         "pairs": Part(FILES, read_pair, write_pair, by_name=True),

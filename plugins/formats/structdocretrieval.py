@@ -7,6 +7,7 @@ from structkit.jsonl import Record
 
 
 def parts(options: Options) -> Parts:
+    """Documents with their queries."""
     return {"corpus": Part((f"{options.split}.json", "*.json"), read_document, write_document)}
 
 

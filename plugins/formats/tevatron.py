@@ -22,6 +22,7 @@ SIDES = ("positive", "negative")
 
 
 def parts(options: Options) -> Parts:
+    """Training examples, corpus and queries, of both versions."""
     return {
         "examples": Part(("train.jsonl", "train.jsonl.gz"), read_example, write_example),
         "corpus": Part(("corpus.jsonl",), read_document, write_document),

@@ -24,6 +24,7 @@ QRELS = dict.fromkeys(("query_id", "iteration", "doc_id", "relevance"), "string"
 
 
 def parts(options: Options) -> Parts:
+    """Run and judgements."""
     return {
         "run": Part(("run.trec", "*.trec", "*.run"), read_hit, write_hit, "columns", RUN),
         "qrels": Part(

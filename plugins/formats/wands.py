@@ -25,6 +25,7 @@ WORDS = {"exact": "Exact", "partial": "Partial", "irrelevant": "Irrelevant"}
 
 
 def parts(options: Options) -> Parts:
+    """Products, queries and judgements."""
     labels = Labels(parse_gains(options.gains or GAINS), WORDS)
 
     def read_label(row: Row) -> Record:
