@@ -17,6 +17,7 @@ from structkit.learning.plan import Plan
 from structkit.learning.settings import RunOptions
 from structkit.learning.spool import Spool
 from structkit.learning.tokenizer import SENTINELS, train_tokenizer
+from structkit.learning.tokens import Tokenizing
 from structkit.registry import load
 
 Method = load("method", "contrastive").Method
@@ -248,3 +249,22 @@ def test_the_plan_takes_every_record_once_an_epoch():
     assert [0.5, 1.0, 0.8, 0.6, 0.4, 0.2] * 2 == [
         pytest.approx(plan.learning_rate(number)) for number in range(12)
     ]
+
+
+@pytest.mark.parametrize("length", [8, 200])
+def test_only_the_beginning_of_a_long_text_is_read(length):
+    texts = [
+        "many plain words " * 500,
+        "x" * 5000,
+        "no tokens\n\n \t" * 300,
+        "日本 " * 3000,
+        "word " * 199,
+        " " * 9000 + "end",
+        "<p>a</p>" * 1000,
+    ]
+    tokenizer = train_tokenizer(texts, 500, split_identifiers=True, cls=True)
+    tokenizing = Tokenizing(tokenizer, {"document": length})
+    whole = tokenizer(texts, truncation=True, max_length=length)
+    assert whole["input_ids"] == tokenizing.ids(texts, "document")
+    expected = sum(bool(encoding.overflowing) for encoding in whole.encodings)
+    assert 0 < expected == tokenizing.truncation.truncated["document"] < len(texts)

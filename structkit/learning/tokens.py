@@ -97,18 +97,32 @@ class Tokenizing:
         self.truncation.texts[kind] += len(texts)
         if self.mcls_every:
             return self._with_cls_tokens(texts, kind)
+        length = self.lengths[kind]
+        shorter = [beginning(text, length) for text in texts]
+        ids, cut = self._cut(shorter, length)
+        # a beginning that turns out to have too few tokens: then the whole text
+        again = [
+            place
+            for place, text in enumerate(texts)
+            if not cut[place] and len(shorter[place]) < len(text)
+        ]
+        if again:
+            found, whole = self._cut([texts[place] for place in again], length)
+            for place, each, more in zip(again, found, whole, strict=True):
+                ids[place], cut[place] = each, more
+        self.truncation.truncated[kind] += sum(cut)
+        return ids
+
+    def _cut(self, texts: Sequence[str], length: int) -> tuple[list[list[int]], list[bool]]:
+        """Token ids, at most so many for each text, and whether there were more."""
         encoded = self.tokenizer(
             list(texts),
             truncation=True,
-            max_length=self.lengths[kind],
+            max_length=length,
             return_attention_mask=False,
             return_token_type_ids=False,
         )
-        self.truncation.truncated[kind] += sum(
-            bool(encoding.overflowing) for encoding in encoded.encodings
-        )
-        ids: list[list[int]] = encoded["input_ids"]
-        return ids
+        return encoded["input_ids"], [bool(each.overflowing) for each in encoded.encodings]
 
     def _with_cls_tokens(self, texts: Sequence[str], kind: str) -> list[list[int]]:
         assert self.mcls_every
@@ -172,6 +186,23 @@ class Tokenizing:
     def batch(self, texts: Sequence[str], kind: str) -> Tokens:
         """Texts as one padded batch, (texts, length)."""
         return self.pad(self.ids(texts, kind))
+
+
+def beginning(text: str, tokens: int) -> str:
+    """Of a long text the words in which so many tokens can be expected: 1,000 characters or more.
+
+    Tokens do not reach over white space, so that those of a beginning begin those of the text.
+
+    >>> len(beginning("word " * 1000, 16)), beginning("a b", 16)
+    (1004, 'a b')
+    """
+    most = max(1000, 8 * tokens)
+    if len(text) <= most:
+        return text
+    for place in range(most, len(text)):
+        if text[place].isspace():
+            return text[:place].rstrip()
+    return text
 
 
 def specials(tokenizer: Any) -> tuple[list[int], list[int]]:

@@ -17,6 +17,7 @@ from structkit.learning.checkpoints import RunFolder
 from structkit.learning.distributed import add_gradients, merged, rank, same_parameters, total
 from structkit.learning.interrupt import Interrupt
 from structkit.learning.plan import Plan, Step
+from structkit.learning.precision import fastest_matmul
 from structkit.learning.settings import RunOptions
 from structkit.learning.spool import Spool
 from structkit.learning.tokens import Truncation
@@ -51,6 +52,7 @@ class Trainer:
         self.last: dict[str, float] = {}
         self.sums: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
+        self.matmul = ""
         self.started = time.monotonic()
         self.log = Log(options, silent=rank() > 0)
 
@@ -59,6 +61,23 @@ class Trainer:
         self.module.train()
         self._restore()
         same_parameters(self.module)
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision(self._matmul())
+        try:
+            self._steps()
+        finally:
+            torch.set_float32_matmul_precision(before)
+
+    def _matmul(self) -> str:
+        """How float32 is multiplied: as before a stop, and alike in all processes."""
+        if next(self.module.parameters()).device.type != "cpu":
+            return torch.get_float32_matmul_precision()
+        if not self.matmul:
+            medium = total(rank() == 0 and fastest_matmul() == "medium") > 0
+            self.matmul = "medium" if medium else "highest"
+        return self.matmul
+
+    def _steps(self) -> None:
         start, steps, every = self.step, self.plan.steps, self.options.save_every
         look = self._position
         with Interrupt() as interrupt, progress("train", look, quiet=self.options.quiet):
@@ -123,6 +142,7 @@ class Trainer:
         return {
             "module": self.module.state_dict(),
             "optimizer": self.optimizer.state_dict(),
+            "matmul": self.matmul,
             "step": self.step,
             "records": self.records,
             "first": self.first,
@@ -138,6 +158,7 @@ class Trainer:
         self.module.load_state_dict(state["module"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.records = state["step"], state["records"]
+        self.matmul = state.get("matmul", "")
         self.first, self.last = state["first"], state["last"]
         self.sums, self.counts = Counter(state["sums"]), Counter(state["counts"])
         if rank() == 0:  # the counts of all processes

@@ -3,9 +3,10 @@
 Arguments, such as `--data ../shared/data/codesearch`, go to the one on languages.
 """
 
-from tests.benchmarks import html, languages, records, strae
+from tests.benchmarks import html, languages, records, strae, training
 
 records.main()
 html.main([])
 strae.main([])
+training.main([])
 languages.main()
