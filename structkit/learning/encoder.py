@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch.nn import functional
 from structkit.errors import UserError
 from structkit.jsonl import Record
 from structkit.learning.folder_facts import own_facts, resolved
+from structkit.learning.packing import Packed, packed
 from structkit.learning.poolings import POOLINGS, pool_mcls
 from structkit.learning.pretrained import load_pretrained
 from structkit.learning.scratch import new_model
@@ -100,12 +102,20 @@ class Encoder(nn.Module):
         return self.tokenizing.pad(ids).to(self.device)
 
     def embed(self, tokens: Tokens) -> Tensor:
-        """One embedding a text, (batch, dim)."""
+        """One embedding a text, (batch, dim); a CPU that only infers computes no padding."""
+        learning = self.model.training or torch.is_grad_enabled()
+        if self.device.type == "cpu" and not learning and self.packed:
+            return self.pooled(self.packed.states(tokens), tokens.mask)
 
         def embedded(rows: Tensor, piece: Tokens) -> Tensor:
             return self.pooled(token_states(self.model, piece), piece.mask)
 
         return self.in_pieces(tokens, embedded)
+
+    @cached_property
+    def packed(self) -> Packed | None:
+        """The model without padding, where it is of a kind for which that was checked."""
+        return packed(self.model)
 
     def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:
         """What `compute(rows, piece)` makes of the texts, in their order, (batch, dim).
