@@ -3,10 +3,11 @@
 Arguments, such as `--data ../shared/data/codesearch`, go to the one on languages.
 """
 
-from tests.benchmarks import html, languages, records, strae, training
+from tests.benchmarks import encode, html, languages, records, strae, training
 
 records.main()
 html.main([])
 strae.main([])
 training.main([])
+encode.main([])
 languages.main()

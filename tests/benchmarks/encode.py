@@ -1,0 +1,165 @@
+"""encode against sentence-transformers: MiniLM, texts of 20 to 512 tokens, one thread, CPU time.
+
+    python -m tests.benchmarks.encode --data ../shared/data
+
+reads real documents and sentences there, and without `--data` the fixtures. All ways run in turn;
+stated are medians of the ratios of a round, and the lowest cosine to the library's embeddings.
+`--memory` measures instead how much memory ten times as many texts take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import random
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import numpy
+import orjson
+import torch
+from sentence_transformers import SentenceTransformer
+
+from structkit.learning.encoding import Encoding
+from structkit.learning.folder_facts import resolved
+from structkit.learning.precision import has_bf16
+
+LEAST, MOST = 20, 512  # tokens
+TAG = re.compile(r"<[^>]*>")
+SHARE = 0.5  # of the texts are documents, the others sentences
+# name, --dtype, times as fast, least cosine
+WAYS = (("float32", "fp32", 2.5, 0.99999), ("bfloat16", "bf16", 3.5, 0.9999))
+
+
+def documents(data: Path | None) -> Iterator[str]:
+    """Documents without their tags, of StructDocRetrieval or of the fixtures, again and again."""
+    if data is None:
+        paths = sorted(Path("fixtures/html").rglob("*.html"))
+        paths += sorted(Path("fixtures/languages").rglob("*.txt"))
+        pages = [path.read_text("utf-8") for path in paths]
+        yield from cycle([" ".join(TAG.sub(" ", page).split()) for page in pages])
+    else:
+        with gzip.open(data / "structdoc" / "dev_docs.jsonl.gz", "rb") as lines:
+            for line in lines:
+                yield " ".join(TAG.sub(" ", orjson.loads(line)["html"]).split())
+
+
+def sentences(data: Path | None) -> Iterator[str]:
+    """Sentences of Wikipedia; without data the lines of the README."""
+    if data is None:
+        yield from cycle(Path("README.md").read_text("utf-8").split("\n"))
+    else:
+        with gzip.open(data / "wikitext" / "wiki_sentences_dev.jsonl.gz", "rb") as lines:
+            for line in lines:
+                yield orjson.loads(line)["text"]
+
+
+def texts(data: Path | None, count: int, tokenizer: Any) -> list[str]:
+    """Documents cut at a random number of tokens, and sentences, mixed."""
+    draw, found = random.Random(0), list[str]()
+    sources = documents(data), sentences(data)
+    while len(found) < count:
+        of_sentences = draw.random() > SHARE
+        text = next(sources[of_sentences])
+        if not of_sentences:
+            start = draw.randrange(max(1, len(text) - 4000))
+            text = text[start : start + 4000]
+        offsets = tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
+        offsets = offsets["offset_mapping"]
+        length = min(len(offsets), MOST - 2 if of_sentences else draw.randint(LEAST, MOST - 2))
+        if length >= LEAST:
+            found.append(text[: offsets[length - 1][1]])
+    return found
+
+
+def ours(dtype: str) -> Encoding:
+    encoding = Encoding("minilm", "document", dtype=dtype)
+    encoding.encoder.tokenizing.lengths["document"] = MOST
+    return encoding
+
+
+def compare(data: Path | None, count: int, rounds: int) -> None:
+    theirs = SentenceTransformer(resolved("minilm"), device="cpu")
+    theirs.max_seq_length = MOST
+    chosen = texts(data, count, theirs.tokenizer)
+    lengths = [len(ids) for ids in theirs.tokenizer(chosen)["input_ids"]]
+    mean = statistics.mean(lengths)
+    print(f"{count} texts, {min(lengths)} to {max(lengths)} tokens, mean {mean:.0f}")
+    if not has_bf16(torch.device("cpu")):
+        print("the processor has no bfloat16 products: what bfloat16 takes says nothing here")
+    encodings = {name: ours(dtype) for name, dtype, _, _ in WAYS}
+    ways: dict[str, Any] = {"theirs": lambda: theirs.encode(chosen, batch_size=32)}
+    for name, encoding in encodings.items():
+        ways[name] = lambda encoding=encoding: encoding.embed(chosen)
+        encoding.embed(chosen[:2])  # what is measured and checked once at the start
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    found = {}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            start = time.process_time()
+            found[name] = way()
+            times[name].append(time.process_time() - start)
+    print(f"matmul precision {encodings['float32'].precision}")
+    for name, _, target, least in WAYS:
+        ratios = sorted(a / b for a, b in zip(times["theirs"], times[name], strict=True))
+        middle = statistics.median(ratios)
+        cosine = float(numpy.einsum("nd,nd->n", found["theirs"], found[name]).min())
+        print(
+            f"encode, {name}, times as fast as sentence-transformers {middle:5.2f}x  "
+            f"({ratios[0]:.2f} … {ratios[-1]:.2f})  target {target}x  "
+            f"{'ok' if middle >= target else 'MISSED'}  cosine {cosine:.7f} "
+            f"{'ok' if cosine >= least else 'MISSED'}",
+            flush=True,
+        )
+
+
+PEAK = "from tests.benchmarks import encode; encode.short_texts({})"
+
+
+def short_texts(count: int) -> None:
+    """Encode so many short texts and print the peak of this process's memory in MiB."""
+    torch.set_num_threads(1)
+    encoding = ours("fp32")
+    records = ({"id": str(n), "text": f"number {n}"} for n in range(count))
+    for _ in islice(encoding.embeddings(encoding.texts(records)), count):
+        pass
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def memory(count: int) -> None:
+    """The peak for many short texts over that for a tenth of them."""
+    few, many = (
+        float(subprocess.check_output([sys.executable, "-c", PEAK.format(number)]).split()[-1])
+        for number in (count // 10, count)
+    )
+    verdict = "ok" if many <= 1.1 * few else "OVER"
+    print(
+        f"encode, peak memory of {count:,} short texts over a tenth {many / few:5.2f}x  "
+        f"({few:.0f}, {many:.0f} MiB)  target 1.1x  {verdict}"
+    )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="the folder of structdoc/ and wikitext/")
+    parser.add_argument("--texts", type=int, default=64)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--memory", type=int, help="measure the memory of so many short texts")
+    args = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    if args.memory:
+        memory(args.memory)
+    else:
+        compare(args.data, args.texts, args.rounds)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
