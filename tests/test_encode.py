@@ -4,6 +4,7 @@ import json
 
 import numpy
 import pytest
+import torch
 
 from structkit.commands.encode import encode, encode_to_file
 from structkit.commands.train import train
@@ -74,6 +75,13 @@ def test_equal_texts_are_encoded_once(model):
     found = list(encoding.embeddings(encoding.texts(records(["a", "b", "a"]))))
     assert found[0]["embedding"] == found[2]["embedding"] != found[1]["embedding"]
     assert 2 == encoding.truncation.texts["query"]
+
+
+def test_bf16_is_chosen_where_the_processor_has_it(model):
+    able = torch.cpu.get_capabilities()
+    wanted = any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+    encoding = Encoding(model, "query", dtype="auto", device="cpu")
+    assert ("bf16" if wanted else "fp32") == encoding.dtype
 
 
 def test_bf16_is_near(model):

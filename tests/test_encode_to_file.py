@@ -111,7 +111,7 @@ from structkit.commands.encode import encode_to_file
 from structkit.learning import encoding as windowed
 model, folder = sys.argv[1:]
 windowed.WINDOW = 16
-lines = [{"id": f"d{n}", "text": f"word {'and more ' * (n * 7 % 23)}{n}"} for n in range(300)]
+lines = [{"id": f"d{n}", "text": f"word {'and more ' * (n * 7 % 23)}{n}"} for n in range(120)]
 encoding = windowed.Encoding(model, "document", chunk=20)
 encoding.precision = "highest"
 def run(name):

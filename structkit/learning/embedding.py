@@ -73,7 +73,11 @@ class Embedder:
         self.dimensions, self.normalize = dimensions, normalize
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
-        """The embeddings of some texts in their order, each computed once, (texts, dim)."""
+        """The embeddings of some texts in their order, (texts, dim).
+
+        A text is computed once, however often it is among them; one that comes in a later call is
+        computed again, so that memory does not grow with the corpus.
+        """
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         found = self.embed_inputs(self.model.inputs(list(places), self.side))
         return found[[places[text] for text in texts]]  # (texts, dim)

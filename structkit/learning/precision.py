@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 WORTHWHILE = 0.9  # of the time
+CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
 HARMLESS = 1e-5  # of the largest number of a product
 
 
@@ -16,7 +17,9 @@ def has_bf16(device: torch.device) -> bool:
     """Whether the device multiplies bfloat16 in hardware, so that it is faster than float32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return device.type == "cpu" and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    # oneDNN says that it supports bfloat16 where it only emulates it, slower than float32
+    able = getattr(torch.cpu, "get_capabilities", dict)()  # an older torch tells nothing
+    return device.type == "cpu" and any(able.get(name) for name in CPU_BF16)
 
 
 def fastest_matmul() -> str:
