@@ -109,7 +109,7 @@ def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path):
         if line.startswith(b"{") and json.loads(line)["step"] >= 4:
             break
     process.send_signal(signal.SIGINT)
-    errors = process.communicate(timeout=60)[1].decode()
+    errors = process.communicate(timeout=300)[1].decode()
     assert 130 == process.returncode, errors
     assert "--resume goes on" in errors
     assert not output.exists()
