@@ -18,7 +18,8 @@ def has_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     # oneDNN says that it supports bfloat16 where it only emulates it, slower than float32
-    able = getattr(torch.cpu, "get_capabilities", dict)()  # an older torch tells nothing
+    # an older torch tells nothing
+    able: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
     return device.type == "cpu" and any(able.get(name) for name in CPU_BF16)
 
 
