@@ -97,10 +97,11 @@ def test_fields_and_kept_fields(model):
     query = next(encode([record], model=model, side="query", keep=["language"]))
     assert {"id": "1", "language": "go"} == {key: query[key] for key in query if key != "embedding"}
     same = next(encode([{"id": "2", "text": "y"}], model=model, side="query"))
-    assert same["embedding"] == query["embedding"]
+    # each model chooses its matmul precision by a measurement
+    assert same["embedding"] == pytest.approx(query["embedding"], abs=1e-5)
     code = next(encode([record], model=model, side="document"))
     named = next(encode([record], model=model, side="document", field="code"))
-    assert code["embedding"] == named["embedding"]
+    assert code["embedding"] == pytest.approx(named["embedding"], abs=1e-5)
     with pytest.raises(
         UserError, match=r"none of the fields query, text, docstring \(it has: id, b"
     ):

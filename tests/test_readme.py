@@ -34,7 +34,7 @@ def test_session(block, tmp_path):
             text=True,
         )
         pattern = ".*".join(re.escape(piece) for piece in shown.split("…"))
-        assert re.fullmatch(pattern, done.stdout), f"$ {command}\n{done.stdout}"
+        assert re.fullmatch(pattern, done.stdout, re.DOTALL), f"$ {command}\n{done.stdout}"
 
 
 def test_there_are_sessions():
