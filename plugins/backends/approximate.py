@@ -16,12 +16,18 @@ from structkit.errors import UserError
 from structkit.jsonl import Record, cannot_read
 from structkit.retrieval.embeddings import Embeddings
 from structkit.retrieval.exact import Exact
-from structkit.retrieval.hits import Hit, Recall, SearchOptions, read_corpus, row_record
+from structkit.retrieval.hits import (
+    Hit,
+    Recall,
+    SearchOptions,
+    best_of_documents,
+    read_corpus,
+    row_record,
+)
 from structkit.retrieval.vectors import Rows, Vectors, blocks, unit
 
 BATCH = 256
 SAMPLE = 64  # rows a cluster is trained on, as faiss recommends (39 … 256)
-FILES = ("index", "docid", "ids.txt", "fields.jsonl", "meta.json")
 
 
 class Approximate:
@@ -61,22 +67,15 @@ class Approximate:
         if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
             self.index.hnsw.efSearch = max(self.index.hnsw.efSearch, rows)
         scores, numbers = self.index.search(np.ascontiguousarray(queries), rows)
-        return [
-            self._documents(of_query, found, k)
-            for of_query, found in zip(scores.tolist(), numbers.tolist(), strict=True)
+        hits = [
+            [self._hit(score, row) for score, row in zip(*found, strict=True) if row >= 0]
+            for found in zip(scores.tolist(), numbers.tolist(), strict=True)
         ]
+        return [best_of_documents(ranked)[:k] for ranked in hits]
 
-    def _documents(self, scores: list[float], numbers: list[int], k: int) -> list[Hit]:
-        best: dict[str, tuple[float, int]] = {}
-        for score, row in zip(scores, numbers, strict=True):
-            if row >= 0:
-                best.setdefault(self.corpus.doc_ids[row], (score, row))  # the first is the best
-        ranked = sorted(((score, doc_id, row) for doc_id, (score, row) in best.items()))[::-1]
-        explain = self.options.explain
-        return [
-            Hit(doc_id, score, row_record(self.corpus, row) if explain else None)
-            for score, doc_id, row in ranked[:k]
-        ]
+    def _hit(self, score: float, row: int) -> Hit:
+        best = row_record(self.corpus, row) if self.options.explain else None
+        return Hit(self.corpus.doc_ids[row], score, best)
 
     def close(self) -> None:
         self.recall.report()

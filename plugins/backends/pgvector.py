@@ -16,7 +16,7 @@ from structkit.errors import UserError
 from structkit.extras import require
 from structkit.jsonl import Record
 from structkit.retrieval.embeddings import Embeddings, read_embeddings
-from structkit.retrieval.hits import Hit, Recall, SearchOptions
+from structkit.retrieval.hits import Hit, Recall, SearchOptions, best_of_documents
 from structkit.retrieval.vectors import Vectors, blocks, unit
 
 BATCH = 100
@@ -120,18 +120,6 @@ def settings(rows: int, *, exact: bool) -> list[str]:
         f"SET LOCAL hnsw.ef_search = {min(MOST, max(100, rows))}",
         "SET LOCAL enable_seqscan = off",
     ]
-
-
-def best_of_documents(hits: list[Hit]) -> list[Hit]:
-    """Each document once, with its best row; equal scores by descending document id.
-
-    >>> [hit[:2] for hit in best_of_documents([Hit("a", 2.0), Hit("b", 2.0), Hit("a", 1.0)])]
-    [('b', 2.0), ('a', 2.0)]
-    """
-    best: dict[str, Hit] = {}
-    for hit in hits:
-        best.setdefault(hit.doc_id, hit)
-    return sorted(best.values(), key=lambda hit: (hit.score, hit.doc_id), reverse=True)
 
 
 def open_corpus(files: Sequence[str], options: SearchOptions) -> PgVector:

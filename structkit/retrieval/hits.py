@@ -23,6 +23,18 @@ class Hit(NamedTuple):
     best: Record | None = None
 
 
+def best_of_documents(hits: list[Hit]) -> list[Hit]:
+    """Each document once, with its best row; equal scores by descending document id.
+
+    >>> [hit[:2] for hit in best_of_documents([Hit("a", 2.0), Hit("b", 2.0), Hit("a", 1.0)])]
+    [('b', 2.0), ('a', 2.0)]
+    """
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        best.setdefault(hit.doc_id, hit)
+    return sorted(best.values(), key=lambda hit: (hit.score, hit.doc_id), reverse=True)
+
+
 class Searcher(Protocol):
     """A corpus that is ready to be searched; a file of backends/ opens it.
 
