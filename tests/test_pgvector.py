@@ -138,6 +138,8 @@ def test_a_corpus_is_loaded_once_and_its_table_is_a_corpus(
         ).fetchall()
     assert expected == in_table(corpus, queries, url, "once")
     assert expected == in_table("once", queries, url, "")
+    with pytest.raises(UserError, match="the table once was loaded for --similarity dot"):
+        in_table("once", queries, url, "", similarity="cosine")
     with psycopg.connect(url) as connection:
         assert before == connection.execute("SELECT min(xmin::text) FROM once").fetchone()
     other = write(tmp_path / "other.jsonl", [{"id": "only", "embedding": [1.0] * 8}])

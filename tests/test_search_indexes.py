@@ -113,6 +113,16 @@ def test_a_saved_index_gives_the_same_run(corpus: str, queries: str, tmp_path: P
         found(folder, queries, filters=("language=go",))
 
 
+def test_an_index_that_cannot_be_saved_leaves_nothing(
+    corpus: str, queries: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UserError, match="file/index: cannot be written: Not a directory"):
+        found(corpus, queries, index="hnsw", save_index=str(tmp_path / "file" / "index"))
+    assert before == sorted(tmp_path.rglob("*"))
+
+
 @pytest.mark.parametrize("index", ["flat", "hnsw"])
 def test_filters_leave_other_rows_out(corpus: str, queries: str, index: str) -> None:
     options = {"index": index, "similarity": "cosine", "explain": True}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -150,8 +151,6 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: Path) -
     if folder.exists():
         raise UserError(f"{folder} exists", "name a new folder with --save-index, or remove it")
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    partial.mkdir(parents=True)
-    faiss.write_index(index, str(partial / "index"))
     meta = {
         "count": len(corpus.ids),
         "dim": corpus.dimensions,
@@ -166,10 +165,18 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: Path) -
         "fields.jsonl": (orjson.dumps(record) + b"\n" for record in corpus.fields),
         "meta.json": iter([orjson.dumps(meta, option=orjson.OPT_INDENT_2)]),
     }
-    for name, lines in contents.items():
-        with (partial / name).open("wb") as handle:
-            handle.writelines(lines)
-    os.replace(partial, folder)
+    try:
+        partial.mkdir(parents=True)
+        faiss.write_index(index, str(partial / "index"))
+        for name, lines in contents.items():
+            with (partial / name).open("wb") as handle:
+                handle.writelines(lines)
+        os.replace(partial, folder)
+    except (OSError, RuntimeError) as error:  # faiss raises the second
+        reason = error.strerror if isinstance(error, OSError) else _line(error)
+        raise UserError(f"cannot be written: {reason}").at(str(folder)) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def opened(folder: Path, options: SearchOptions) -> Approximate:

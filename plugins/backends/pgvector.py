@@ -161,6 +161,11 @@ def _opened(connection: Any, table: str, files: Sequence[str], options: SearchOp
     if not os.path.exists(files[0]):
         if facts is None:
             raise UserError(f"there is no file and no loaded table {table}", "check the name")
+        if facts["similarity"] != options.similarity:
+            raise UserError(
+                f"the table {table} was loaded for --similarity {facts['similarity']}",
+                "search it with that",
+            )
         return PgVector(connection, table, facts, options)
     corpus = read_embeddings(files, normalize=options.cosine, fields=True)
     content = content_of(corpus)
