@@ -12,7 +12,9 @@ from structkit.commands.html_variants import html_variants
 from structkit.errors import UserError
 from structkit.jsonl import Records
 from structkit.learning.plan import Plan, Step
+from structkit.learning.scratch import new_model
 from structkit.learning.spool import Spool
+from structkit.learning.tokenizer import train_tokenizer
 from structkit.registry import load
 from structkit.structure.html import untag
 
@@ -137,6 +139,26 @@ def test_tags_are_one_token_each(built):
     assert ["<h1>", "</h1>", "<ul>", "<li>", "</li>", "</ul>"] == [
         piece for piece in pieces if "<" in piece
     ]
+
+
+def test_tags_become_one_token_each_of_a_model_that_exists(built, tmp_path):
+    tokenizer = train_tokenizer(["a tree <p> </p>"] * 9, 400, split_identifiers=True, cls=True)
+    model = new_model("bert", "tiny", tokenizer, decoder=False, head=False)
+    folder = str(tmp_path / "model")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    encoders = {}
+    for tags in (None, True):
+        encoders[tags] = built(model=folder, pooling="cls", tag_tokens=tags)[0].encoder
+    text = "The tree <b>is</b> one"
+    both = [encoder(encoder.tokens([text], "document")) for encoder in encoders.values()]
+    assert torch.equal(*both)  # <b> is no structure
+    assert len(encoders[None].inputs(["<h2>a</h2>"], "document")[0]) > 5
+    ids = encoders[True].inputs(["<h2>a</h2>"], "document")[0]
+    assert len(ids) == 5  # CLS, <h2>, a, </h2>, EOS
+    pieces = tokenizer("<h2>", add_special_tokens=False)["input_ids"]
+    weights = encoders[True].model.get_input_embeddings().weight
+    assert torch.equal(weights[ids[1]], weights[pieces].mean(0))
 
 
 def test_defaults_are_the_papers():

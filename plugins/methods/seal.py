@@ -26,11 +26,9 @@ from structkit.learning.spool import Spool, checked
 from structkit.plugin import setting
 from structkit.seeds import random_for
 from structkit.structure.html import remask
-from structkit.structure.tags import STRUCTURE
 
 SECTION = "SEAL, section 4.1"
 ORDERS = ("element,structure", "structure,element", "joint", "element", "structure")
-TAGS = [tag for name in STRUCTURE for tag in (f"<{name}>", f"</{name}>")]
 # what a stage aligns queries with
 DOCUMENTS = {
     "element": ("masked",),
@@ -156,7 +154,7 @@ class Method(TrainingSettings):
     def build(self, spool: Spool, *, offline: bool = False) -> Seal:
         negatives = negatives_of(self, spool, usual=8)
         check_contrast(spool, self, negatives)
-        encoder = build_encoder(self, spool, offline=offline, whole=TAGS)
+        encoder = build_encoder(self, spool, offline=offline, tags=True)
         return Seal(self, encoder, negatives)
 
     @classmethod

@@ -15,7 +15,7 @@ import torch
 from structkit.errors import UserError
 from structkit.jsonl import Record, text_field
 from structkit.learning.folder_facts import FACTS
-from structkit.learning.settings import TrainingSettings
+from structkit.learning.settings import OF_ENCODERS, TrainingSettings
 from structkit.learning.span_parser import Parser, Sizes, SpanScorer
 from structkit.learning.span_parser_features import Features
 from structkit.learning.span_parser_training import SpanTraining
@@ -33,12 +33,7 @@ class Method(TrainingSettings):
     optional: ClassVar[tuple[str, ...]] = ()
     query_fields: ClassVar[tuple[str, ...]] = ("text",)
     document_fields: ClassVar[tuple[str, ...]] = ("text",)
-    unused: ClassVar[tuple[str, ...]] = (
-        *("model", "architecture", "size", "split_identifiers", "pooling", "normalize"),
-        *("mcls_every", "query_prompt", "document_prompt"),
-        *("query_length", "document_length", "temperature", "symmetric", "negatives_per_query"),
-        "bf16",
-    )
+    unused: ClassVar[tuple[str, ...]] = (*OF_ENCODERS, "temperature")
 
     vocabulary_size: int = setting(11_000, "most words with an embedding of their own")
     minimum_count: int = setting(2, "rarer words are unknown, as are rarer suffixes and shapes")

@@ -15,7 +15,7 @@ from structkit.jsonl import Record
 from structkit.learning.folder_facts import own_facts, resolved
 from structkit.learning.packing import Packed, packed
 from structkit.learning.poolings import POOLINGS, pool_mcls
-from structkit.learning.pretrained import load_pretrained
+from structkit.learning.pretrained import add_tokens, load_pretrained
 from structkit.learning.scratch import new_model
 from structkit.learning.settings import TrainingSettings
 from structkit.learning.spool import Spool
@@ -23,6 +23,7 @@ from structkit.learning.tokenizer import end_with_eos, train_tokenizer
 from structkit.learning.tokens import Chunk, Tokenizing, Tokens
 from structkit.progress import say
 from structkit.seeds import key
+from structkit.structure.tags import TAG_TOKENS
 
 PIECE = 16  # texts a CPU takes at a time
 MCLS_EVERY = 256
@@ -161,12 +162,12 @@ def build_encoder(
     offline: bool = False,
     head: bool = False,
     lengths: dict[str, int] | None = None,
-    whole: Sequence[str] = (),
+    tags: bool = False,
 ) -> Encoder:
     """The encoder that a training starts from: `settings.model`, or a new one from scratch.
 
-    What the settings leave open (pooling, normalization, prompts) is as the model has it. `whole`
-    names strings that a tokenizer from scratch keeps as one token each.
+    What the settings leave open (pooling, normalization, prompts) is as the model has it. `tags`:
+    a tokenizer from scratch keeps the tags of a structure as one token each, unless told otherwise.
     """
     own: Record = {}
     torch.manual_seed(key(settings.seed, "parameters") >> 1)
@@ -182,9 +183,17 @@ def build_encoder(
         )
         if pooling == "last-token":
             end_with_eos(tokenizer)
+        if settings.tag_tokens:
+            add_tokens(model, tokenizer, TAG_TOKENS)
     else:
         pooling = settings.pooling or "mean"
-        model, tokenizer = _from_scratch(settings, spool, pooling, head, whole)
+        model, tokenizer = _from_scratch(
+            settings,
+            spool,
+            pooling,
+            head,
+            tags if settings.tag_tokens is None else settings.tag_tokens,
+        )
     prompts = {
         side: own.get("prompts", {}).get(side, "") if chosen is None else chosen
         for side, chosen in (
@@ -206,7 +215,7 @@ def build_encoder(
 
 
 def _from_scratch(
-    settings: TrainingSettings, spool: Spool, pooling: str, head: bool, whole: Sequence[str]
+    settings: TrainingSettings, spool: Spool, pooling: str, head: bool, tags: bool
 ) -> tuple[Any, Any]:
     fields = [*type(settings).needs, *type(settings).optional]
     tokenizer = train_tokenizer(
@@ -214,7 +223,7 @@ def _from_scratch(
         settings.vocabulary_size,
         split_identifiers=settings.split_identifiers,
         cls=settings.architecture == "bert" or pooling in ("cls", "mcls"),
-        whole=whole,
+        whole=TAG_TOKENS if tags else (),
     )
     decoder = pooling == "first-decoder-token"
     return (

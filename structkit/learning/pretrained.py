@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import transformers
 from safetensors import SafetensorError
+from tokenizers import AddedToken
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -74,6 +76,19 @@ def _load(name: str, decoder: bool, head: bool, offline: bool) -> tuple[Any, Any
             "copy the folder again",
         )
     return model.float(), AutoTokenizer.from_pretrained(name, local_files_only=offline)
+
+
+def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
+    """Make strings one token each; each starts as the mean of the tokens that it was so far."""
+    known = tokenizer.get_vocab()
+    new = [name for name in names if name not in known]
+    pieces = [tokenizer(name, add_special_tokens=False)["input_ids"] for name in new]
+    tokenizer.add_tokens([AddedToken(name, special=False, normalized=False) for name in new])
+    if len(tokenizer) > model.get_input_embeddings().num_embeddings:
+        model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    weights = model.get_input_embeddings().weight.data
+    for name, ids in zip(new, pieces, strict=True):
+        weights[tokenizer.convert_tokens_to_ids(name)] = weights[ids].mean(0)
 
 
 def _explained(name: str, folder: Path, offline: bool, error: Exception) -> UserError:

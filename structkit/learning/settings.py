@@ -39,6 +39,12 @@ RANGES: dict[str, NUMBER] = {
     "embedding_dropout": (0, 0.99),
     "composition_dropout": (0, 0.99),
 }
+# settings of a Hugging Face model: they mean nothing to a model of another kind
+OF_ENCODERS = (
+    *("model", "architecture", "size", "split_identifiers", "tag_tokens", "pooling", "normalize"),
+    *("mcls_every", "query_prompt", "document_prompt", "query_length", "document_length"),
+    *("symmetric", "negatives_per_query", "bf16"),
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,9 @@ class TrainingSettings:
     vocabulary_size: int = setting(8000, "tokens of a tokenizer trained on the records")
     split_identifiers: bool = setting(
         True, "a trained tokenizer lowercases, and splits fooBar and foo_bar"
+    )
+    tag_tokens: bool | None = setting(
+        None, "each tag of a document's structure is one token; default: in seal from scratch"
     )
     pooling: str | None = setting(
         None, "how states become one embedding; default: the model's own, else mean", "", POOLINGS

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from structkit.errors import UserError
 from structkit.jsonl import Record, text_field
-from structkit.learning.settings import TrainingSettings
+from structkit.learning.settings import OF_ENCODERS, TrainingSettings
 from structkit.learning.spool import MAKERS, Spool
 from structkit.learning.tree_batches import Sentences, leaf_depths
 from structkit.learning.tree_vocabulary import Vocabulary
@@ -34,9 +34,7 @@ class VocabularySettings(TrainingSettings):
     query_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
     document_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
     unused: ClassVar[tuple[str, ...]] = (
-        *("model", "architecture", "size", "split_identifiers", "pooling", "normalize"),
-        *("mcls_every", "query_prompt", "document_prompt"),
-        *("query_length", "document_length", "symmetric", "negatives_per_query", "bf16"),
+        *OF_ENCODERS,
         *("weight_decay", "chunk_size", "gradient_checkpointing"),
     )
 

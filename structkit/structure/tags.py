@@ -41,6 +41,8 @@ LISTS = "dd dl dt li ol ul"
 SECTIONS = "article aside footer header hgroup main nav section"
 GROUPS = "address blockquote details div figcaption figure p pre summary title"
 STRUCTURE = tuple(sorted(f"{HEADINGS} {TABLES} {LISTS} {SECTIONS} {GROUPS}".split()))
+# what a tokenizer may keep whole
+TAG_TOKENS = tuple(tag for name in STRUCTURE for tag in (f"<{name}>", f"</{name}>"))
 
 PHRASES = (
     "a abbr b big cite code data del dfn em font i ins kbd mark q s samp small span strike strong "
