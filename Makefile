@@ -335,13 +335,15 @@ $(STRAE)/table.md:
 # --- SEAL ----------------------------------------------------------------------------------------
 # MiniLM fine-tuned on PAIRS training queries (first sentences and questions), one model for each
 # system and seed, and searched with the dev queries of the same kinds. LENGTH and CHUNK are tokens;
-# STEPS ends every training early. Chunk is the model on raw text, with its documents in chunks.
+# STEPS ends every training early. Tags are one token each (TAGS= leaves them in pieces). Chunk is the
+# model on raw text, with its documents in chunks.
 SEAL := runs/seal
 SEAL_SEEDS := 0 1 2
-PAIRS := 512
+PAIRS := 256
 LENGTH := 256
 CHUNK := $(shell expr $(LENGTH) - 2)
 STEPS :=
+TAGS := --tag-tokens
 SEAL_MODEL := --model minilm --pooling mean
 SEAL_FLAGS = $(SEAL_MODEL) --document-length $(LENGTH) --query-length 32 --temperature 0.02 \
   --batch-size 16 --epochs 1 --learning-rate 2e-5 $(BF16) $(if $(STEPS),--max-steps $(STEPS))
@@ -407,12 +409,12 @@ $(SEAL)/$(1)@%.jsonl: $(SEAL)/$(1)@%.model $(SEAL)/dev.jsonl $(SEAL)/dev-queries
 endef
 $(eval $(call seal-system,raw,contrastive,variants,--document-field untagged,untagged))
 $(eval $(call seal-system,mcls,contrastive,variants,--document-field untagged --pooling mcls --mcls-every 64,untagged))
-$(eval $(call seal-system,santa,santa,masked,--normalize,tagged))
-$(eval $(call seal-system,element,seal,variants,--stages element,tagged))
-$(eval $(call seal-system,structure,seal,variants,--stages structure,tagged))
-$(eval $(call seal-system,joint,seal,variants,--stages joint,tagged))
-$(eval $(call seal-system,structure-element,seal,variants,--stages structure$$(comma)element,tagged))
-$(eval $(call seal-system,element-structure,seal,variants,--stages element$$(comma)structure,tagged))
+$(eval $(call seal-system,santa,santa,masked,--normalize $(TAGS),tagged))
+$(eval $(call seal-system,element,seal,variants,--stages element $(TAGS),tagged))
+$(eval $(call seal-system,structure,seal,variants,--stages structure $(TAGS),tagged))
+$(eval $(call seal-system,joint,seal,variants,--stages joint $(TAGS),tagged))
+$(eval $(call seal-system,structure-element,seal,variants,--stages structure$$(comma)element $(TAGS),tagged))
+$(eval $(call seal-system,element-structure,seal,variants,--stages element$$(comma)structure $(TAGS),tagged))
 
 $(SEAL)/chunk@%.jsonl: $(SEAL)/raw@%.model $(SEAL)/dev.jsonl $(SEAL)/dev-queries.jsonl
 	OMP_NUM_THREADS=1 $(STRUCTKIT) encode --as document -m $< --field untagged --chunk $(CHUNK) \
