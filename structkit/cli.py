@@ -219,6 +219,9 @@ def parse_trees(
     url: Annotated[
         str | None, typer.Option(help="corenlp: the server (default http://localhost:9000).")
     ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="corenlp: seconds for 50 texts (default 60).")
+    ] = None,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="self-strae: the model folder.")
     ] = None,

@@ -174,6 +174,21 @@ def test_a_server_that_answers_something_else(stub, fault, problem):
     assert all(problem in each for each in found), found
 
 
+def test_the_time_out_is_a_flag(run, stub):
+    stub.fault = "hang"
+    options = ("parse-trees", "--parser", "corenlp", "--url", stub.url, "--timeout")
+    done = run(*options, "0.3", input=b'{"text": "a b"}\n')
+    assert (done.returncode, done.stderr.decode()) == (
+        1,
+        "structkit: stdin:1: the CoreNLP server gives no answer within 0.3 s; is it stuck? start "
+        "it again, or raise --timeout\n",
+    )
+    assert stub.requests[0][0]["timeout"] == "300"
+    done = run(*options, "0", input=b'{"text": "a b"}\n')
+    assert done.returncode == 2
+    assert done.stderr == b"structkit: --timeout 0 is no number of seconds; 60 is usual\n"
+
+
 def test_one_slow_text_is_found(stub):
     stub.fault = "slow"
     found = parsed(stub, ["a", "b", "slow c", "d"], timeout=0.2)

@@ -28,6 +28,8 @@ def trees(
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UserError(f"--url {url} is no address", "http://localhost:9000", status=2)
+    if not 0 < timeout < 1e6:
+        raise UserError(f"--timeout {timeout:g} is no number of seconds", "60 is usual", status=2)
     server = Server(url, timeout, tokenized)
     for lines in _requests(texts):
         yield from _answered(server, lines)
@@ -69,7 +71,7 @@ def _answered(server: Server, lines: list[str]) -> Iterator[Tree | UserError]:
         except Silence:
             error = UserError(
                 f"the CoreNLP server gives no answer within {server.timeout:g} s",
-                "is it stuck? start it again",
+                "is it stuck? start it again, or raise --timeout",
             )
             if not _alive(server):
                 yield from [error] * len(lines)

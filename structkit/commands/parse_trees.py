@@ -28,6 +28,7 @@ class Parsing:
     binarize: bool = True
     tokenized: bool = False
     url: str | None = None
+    timeout: float | None = None
     model: str | None = None
     language: str | None = None
     seed: int = 0
@@ -49,7 +50,9 @@ class Parsing:
     @cached_property
     def trees_of(self) -> Parser:
         """The parser, with those flags that are set; one that it does not take raises."""
-        options: dict[str, Any] = {"url": self.url, "model": self.model}
+        options: dict[str, Any] = {
+            name: getattr(self, name) for name in ("url", "timeout", "model")
+        }
         options["tokenized"] = self.tokenized or None
         given = {name: value for name, value in options.items() if value is not None}
         return Parser(self.parser, given, defaults={"seed": self.seed})
