@@ -115,6 +115,23 @@ def test_cut_texts_are_counted(model, capsys):
     assert "1 of 2 query texts were longer than --query-length" in capsys.readouterr().err
 
 
+def test_cut_texts_are_counted_by_field(model, capsys):
+    long = "b c " * 100
+    pairs = [("a", long), (long, "a"), ("d", long + "d"), ("d", "a")]
+    lines = [{"id": str(number), "a": a, "b": b} for number, (a, b) in enumerate(pairs)]
+    encoding = Encoding(model, "query", field=["a", "b"])
+    found = list(encoding.embeddings(encoding.texts(lines)))
+    assert found[0]["b_embedding"] == found[1]["a_embedding"]
+    encoding.report()
+    # equal texts of a field count once
+    expected = [
+        f'structkit: {cut} of 3 texts in the field "{name}" were longer than --query-length and '
+        f"were cut ({cut / 3:.0%})"
+        for name, cut in (("a", 1), ("b", 2))
+    ]
+    assert expected == capsys.readouterr().err.splitlines()
+
+
 def test_an_empty_text_has_an_embedding(model):
     assert numpy.isfinite(vectors(encode(records(["", " "]), model=model, side="query"))).all()
 

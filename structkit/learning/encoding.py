@@ -126,9 +126,17 @@ class Encoding:
     def _of_several_fields(self, texts: Iterable[Record]) -> Iterator[Record]:
         names = [f"{name}_embedding" for name in self.fields]
         for window in windows(texts):
-            found = self.embed([text for record in window for text in record["texts"]])
-            found = found.reshape(len(window), len(names), -1)
-            for record, embeddings in zip(window, found.tolist(), strict=True):
+            inputs: dict[str, Any] = {}  # a text that several fields have is encoded once
+            for place, field in enumerate(self.fields):
+                different = list(dict.fromkeys(record["texts"][place] for record in window))
+                self.truncation.field = field  # … and counted in each
+                inputs.update(
+                    zip(different, self.encoder.inputs(different, self.side), strict=True)
+                )
+            rows = {text: row for row, text in enumerate(inputs)}
+            found = self.computed(partial(self.embedder.embed_inputs, list(inputs.values())))
+            for record in window:
+                embeddings = found[[rows[text] for text in record["texts"]]].tolist()
                 named = dict(zip(names, embeddings, strict=True))
                 yield {"id": record["id"], **named, **record["kept"]}
 

@@ -43,11 +43,21 @@ class Chunk:
 
 
 class Truncation:
-    """How many texts of each kind were given, and how many were longer than allowed."""
+    """How many texts of each kind were given, and how many were longer than allowed.
+
+    While `field` is set, those of that field are counted for themselves: `document title`.
+    """
 
     def __init__(self) -> None:
         self.texts: Counter[str] = Counter()
         self.truncated: Counter[str] = Counter()
+        self.field = ""
+
+    def count(self, kind: str, texts: int, truncated: int = 0) -> None:
+        """Add texts of a kind, and those of them that were longer."""
+        name = f"{kind} {self.field}".rstrip()
+        self.texts[name] += texts
+        self.truncated[name] += truncated
 
     def state(self) -> dict[str, dict[str, int]]:
         return {"texts": dict(self.texts), "truncated": dict(self.truncated)}
@@ -56,13 +66,17 @@ class Truncation:
         self.texts, self.truncated = Counter(state["texts"]), Counter(state["truncated"])
 
     def messages(self) -> list[str]:
-        """One line for each kind of text of which some were cut."""
-        return [
-            f"{cut:,} of {self.texts[kind]:,} {kind} texts were longer than --{kind}-length "
-            f"and were cut ({cut / self.texts[kind]:.0%})"
-            for kind, cut in self.truncated.items()
-            if cut
-        ]
+        """One line for each kind of text, and field, of which some were cut."""
+        lines = []
+        for name, cut in self.truncated.items():
+            kind, _, field = name.partition(" ")
+            texts = f'texts in the field "{field}"' if field else f"{kind} texts"
+            if cut:
+                lines.append(
+                    f"{cut:,} of {self.texts[name]:,} {texts} were longer than --{kind}-length "
+                    f"and were cut ({cut / self.texts[name]:.0%})"
+                )
+        return lines
 
 
 class Tokenizing:
@@ -94,7 +108,6 @@ class Tokenizing:
         """Token ids without padding; longer texts are cut and counted."""
         if prompt := self.prompts.get(kind):
             texts = [prompt + text for text in texts]
-        self.truncation.texts[kind] += len(texts)
         if self.mcls_every:
             return self._with_cls_tokens(texts, kind)
         length = self.lengths[kind]
@@ -110,7 +123,7 @@ class Tokenizing:
             found, whole = self._cut([texts[place] for place in again], length)
             for place, each, more in zip(again, found, whole, strict=True):
                 ids[place], cut[place] = each, more
-        self.truncation.truncated[kind] += sum(cut)
+        self.truncation.count(kind, len(texts), sum(cut))
         return ids
 
     def _cut(self, texts: Sequence[str], length: int) -> tuple[list[list[int]], list[bool]]:
@@ -130,7 +143,8 @@ class Tokenizing:
         groups, rest = divmod(self.lengths[kind] - len(self.closing), self.mcls_every + 1)
         most = groups * self.mcls_every + max(0, rest - 1)
         contents = self._contents(texts)["input_ids"]
-        self.truncation.truncated[kind] += sum(len(content) > most for content in contents)
+        cut = sum(len(content) > most for content in contents)
+        self.truncation.count(kind, len(texts), cut)
         return [self.dressed(content[:most]) for content in contents]
 
     def _contents(self, texts: Sequence[str], **options: Any) -> Any:
@@ -161,7 +175,7 @@ class Tokenizing:
         prompt = self._contents([self.prompts.get(kind, "")])["input_ids"][0]
         encoded = self._contents([text], return_offsets_mapping=True)
         ids, offsets = encoded["input_ids"][0], encoded["offset_mapping"][0]
-        self.truncation.texts[kind] += 1
+        self.truncation.count(kind, 1)
         for start in range(0, max(1, len(ids)), size):
             places = offsets[start : start + size] or [(0, 0)]
             content = prompt + ids[start : start + size]
