@@ -197,12 +197,14 @@ class _CrossEntropy(torch.autograd.Function):
             total += (weights[part] * (sums.log() - own)).sum()
             if not wanted:
                 continue
-            block *= (weights[part] / sums)[:, None]
-            block.scatter_add_(1, targets[part, None], -weights[part, None])
+            # the block is the largest thing here: its rows are scaled where they are small
+            block.scatter_add_(1, targets[part, None], -sums[:, None])
+            scale = weights[part] / sums
             torch.mm(block, table, out=to_vectors[part])
-            to_columns.addmm_(vectors[part].T, block)
+            to_vectors[part] *= scale[:, None]
+            to_columns.addmm_((vectors[part] * scale[:, None]).T, block)
             if to_bias is not None:
-                to_bias += block.sum(0)
+                to_bias += scale @ block
         if wanted:
             ctx.save_for_backward(to_vectors, to_columns.T, to_bias)
         return total
