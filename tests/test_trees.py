@@ -291,3 +291,24 @@ def test_stanza_is_an_extra():
     with pytest.raises(UserError) as error:
         next(load("parser", "stanza").trees(["It is."]))
     assert "stanza" in str(error.value)
+
+
+@pytest.mark.parametrize("path", sorted(Path("fixtures/trees").glob("*.txt")), ids=lambda p: p.stem)
+def test_golden(path, golden):
+    """Real shapes, written by hand: as they are read, cleaned, and binarized each way."""
+    text = path.read_text("utf-8").partition("---input---\n")[2].partition("\n---read---\n")[0]
+    steps = {
+        "read": lambda tree: tree,
+        "clean": clean,
+        **{
+            factor: lambda tree, factor=factor: binarize(clean(tree), factor)
+            for factor in ("right", "left", "balanced")
+        },
+    }
+    parts = []
+    for name, step in steps.items():
+        try:
+            parts.append(f"---{name}---\n{write(step(read(text)))}\n")
+        except UserError as error:
+            parts.append(f"---{name}---\n{error}\n")
+    golden(path, f"---input---\n{text.strip()}\n{''.join(parts)}")
