@@ -46,6 +46,15 @@ def test_many_differences_draw_signs_as_scipy_does() -> None:
     assert randomization(differences) == randomization(differences)
 
 
+@pytest.mark.parametrize("count", [2, 3, 10, 1000, 50_000])
+def test_student_equals_scipy(count: int) -> None:
+    generator = np.random.default_rng(count)
+    for shift in (0.0, 0.01, 1.0, -3.0):
+        differences = generator.standard_normal(count) + shift
+        expected = stats.ttest_1samp(differences, 0).pvalue
+        assert expected == pytest.approx(student(differences), rel=1e-6, abs=1e-300)
+
+
 def test_student_by_hand() -> None:
     # mean 0.5, standard deviation 0.5774, t = 0.5 / (0.5774 / 2) = 1.7321, three degrees
     assert 0.1817 == pytest.approx(student(np.array([0.0, 0.0, 1.0, 1.0])), abs=1e-4)

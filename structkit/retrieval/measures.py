@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from typing import Any
 
 import ir_measures
 import numpy as np
@@ -15,7 +14,7 @@ from ir_measures.providers import FallbackProvider
 
 from structkit.errors import UserError
 from structkit.retrieval.qrels import Qrels
-from structkit.retrieval.runs import Run, canonical
+from structkit.retrieval.runs import Run, ranking
 from structkit.seeds import key
 
 DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
@@ -115,35 +114,54 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str] = DEFAULT) -> Evaluati
             f'the judgements have "{next(iter(qrels), "")}"',
             "are these the judgements of this run?",
         )
-    row = {query_id: number for number, query_id in enumerate(query_ids)}
-    columns: dict[ir_measures.Measure, list[int]] = {}
-    for number, found in enumerate(measures):
-        columns.setdefault(found, []).append(number)
     values = np.zeros((len(query_ids), len(names)))
-    # a measure's own hash is that of its name, made anew each time
-    known: dict[int, tuple[ir_measures.Measure, list[int]]] = {}
-    for metric in _metrics(list(columns), qrels, judged):
-        if id(metric.measure) not in known:
-            known[id(metric.measure)] = metric.measure, columns[metric.measure]
-        _, found_columns = known[id(metric.measure)]
-        for column in found_columns:
-            values[row[metric.query_id], column] = metric.value
+    found = dict(_columns(dict.fromkeys(measures), qrels, judged))
+    rows = [number for number, query_id in enumerate(query_ids) if query_id in judged]
+    for column, wanted in enumerate(measures):
+        values[rows, column] = found[wanted]
     without = frozenset(query_id for query_id in qrels if query_id not in judged)
     return Evaluation(list(names), query_ids, values, len(without), unjudged, qrels, without)
 
 
-def _metrics(
-    measures: Sequence[ir_measures.Measure], qrels: Qrels, run: Run
-) -> Iterator[ir_measures.Metric]:
-    # trec_eval orders a run itself; the others get no more of its order than they look at
-    own = [m for m in measures if ir_measures.pytrec_eval.supports(m)]
-    cut = [m for m in measures if m not in own]
-    if cut:
-        cutoff = max(m.params.get("cutoff", sys.maxsize) for m in cut)
-        top = {
-            query_id: dict(islice(documents.items(), cutoff))
-            for query_id, documents in canonical(run).items()
-        }
-        yield from PROVIDERS.iter_calc(cut, qrels, top)
-    if own:
-        yield from PROVIDERS.iter_calc(own, qrels, run)
+def _columns(
+    measures: Iterable[ir_measures.Measure], qrels: Qrels, run: Run
+) -> Iterator[tuple[ir_measures.Measure, Values]]:
+    """The values of each measure for the queries of both, in the order of the judgements."""
+    query_ids = [query_id for query_id in qrels if query_id in run]
+    own: dict[ir_measures.Measure, ir_measures.Measure] = {}
+    for measure in measures:
+        if measure.NAME == "Judged":
+            yield measure, _judged(measure, qrels, run)
+        else:
+            own[measure] = _known_to_trec_eval(measure)
+    found: dict[ir_measures.Measure, Values] = {}
+    # one pass of trec_eval for each level of relevance, not an object for each value
+    evaluator: Any = ir_measures.pytrec_eval.evaluator(set(own.values()), qrels)
+    for invoker in evaluator.invokers if own else ():
+        result = invoker.evaluator.evaluate(run)
+        of_queries = [result[query_id] for query_id in query_ids]
+        for name, (measure, _) in invoker.measure_map.items():
+            found[measure] = np.array([of_query[name] for of_query in of_queries], np.float64)
+    for measure, known in own.items():
+        ranks = found[known]
+        if measure is not known:  # 1 / rank, which counts down to the cutoff
+            ranks = np.where(ranks * (measure["cutoff"] + 0.5) > 1, ranks, 0.0)
+        yield measure, ranks
+
+
+def _known_to_trec_eval(measure: ir_measures.Measure) -> ir_measures.Measure:
+    """The measure itself, or RR where it is RR@k: trec_eval has none, and it needs none."""
+    if ir_measures.pytrec_eval.supports(measure):
+        return measure
+    whole: ir_measures.Measure = ir_measures.RR(rel=measure["rel"])
+    return whole
+
+
+def _judged(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
+    """The share of the first documents that are judged; of all, where it has no cutoff."""
+    shares = []
+    for query_id, judged in qrels.items():
+        if query_id in run:
+            first = ranking(run[query_id])[: measure.params.get("cutoff")]
+            shares.append(sum(map(judged.__contains__, first)) / max(1, len(first)))
+    return np.array(shares)

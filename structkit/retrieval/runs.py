@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Iterable, Iterator
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from structkit.errors import UserError
 from structkit.jsonl import BOM, JSON_NAMES, Block, Lines, Record, not_json
 from structkit.output import Output, write_records
 from structkit.retrieval.hits import Hit
+from structkit.retrieval.run_blocks import CHUNK, add_block
+from structkit.retrieval.run_blocks import Run as Run
 
-Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
 Row = tuple[str, str, float]
 
 TREC = "query_id Q0 doc_id rank score tag"
@@ -36,8 +37,7 @@ def read_run(path: str) -> Run:
         for block in lines.blocks(CHUNK):
             if block.line == 0:
                 block.data = block.data.removeprefix(BOM)
-            found = usual(block.data)
-            if found is None or not _add(run, *found):
+            if not add_block(run, block.data):
                 _read_slowly(run, block)
     finally:
         if collecting:
@@ -45,52 +45,6 @@ def read_run(path: str) -> Run:
     if not run:
         raise UserError("holds no results", "was the search interrupted?").at(lines.file)
     return run
-
-
-CHUNK = 1 << 20
-Columns = tuple[list[str], list[str], list[float]]  # query ids, document ids, scores
-
-
-def usual(chunk: bytes) -> Columns | None:
-    """The columns of lines that are all as they should be; nothing where one is not.
-
-    Many lines are parsed at once, which is faster than one by one.
-    """
-    chunk = chunk.removesuffix(b"\n")
-    count = chunk.count(b"\n") + 1
-    try:
-        if chunk.startswith(b"{"):
-            records = orjson.loads(b"[" + chunk.replace(b"\n", b",") + b"]")
-            query_ids = [record["query_id"] for record in records]
-            doc_ids = [record["doc_id"] for record in records]
-            scores = [record["score"] for record in records]
-        else:
-            cells = chunk.decode().split()
-            query_ids, doc_ids = cells[0::6], cells[2::6]
-            scores = list(map(float, cells[4::6]))
-            count *= len(cells) == 6 * count
-    except (ValueError, KeyError, TypeError):
-        return None
-    kinds = {*map(type, query_ids), *map(type, doc_ids)}
-    as_expected = kinds == {str} and set(map(type, scores)) <= {float, int}
-    if not as_expected or len(scores) != count or not all(map(math.isfinite, scores)):
-        return None
-    return query_ids, doc_ids, scores
-
-
-def _add(run: Run, query_ids: list[str], doc_ids: list[str], scores: list[float]) -> bool:
-    """Add rows to a run; nothing is added where a document stands twice under its query."""
-    changes = [row for row, (one, other) in enumerate(pairwise(query_ids), 1) if one != other]
-    found: Run = {}
-    for first, last in pairwise([0, *changes, len(query_ids)]):
-        new = dict(zip(doc_ids[first:last], scores[first:last], strict=True))
-        query_id = query_ids[first]
-        before = found.get(query_id) or run.get(query_id, {})
-        if len(new) < last - first or not new.keys().isdisjoint(before):
-            return False
-        found[query_id] = {**before, **new} if before else new
-    run.update(found)
-    return True
 
 
 def _read_slowly(run: Run, block: Block) -> None:
@@ -217,23 +171,6 @@ def ranking(documents: dict[str, float]) -> list[str]:
         return list(documents)
     ranked = sorted(zip(scores.tolist(), documents, strict=True), reverse=True)
     return [doc_id for _, doc_id in ranked]
-
-
-def canonical(run: Run) -> Run:
-    """The same ranking with strictly decreasing scores, on which all providers of measures agree.
-
-    pytrec_eval compares scores as float32 and orders equal ones by descending id; the providers of
-    RR@k and Judged@k compare float64 and order the other way.
-
-    >>> canonical({"q": {"a": 0.5, "b": 0.5}})
-    {'q': {'b': 2.0, 'a': 1.0}}
-    """
-    longest = max(map(len, run.values()), default=0)
-    falling = [float(score) for score in range(longest, 0, -1)]
-    return {
-        query_id: dict(zip(ranking(documents), falling[-len(documents) :], strict=True))
-        for query_id, documents in run.items()
-    }
 
 
 def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
