@@ -86,6 +86,21 @@ def test_numbers_worked_by_hand() -> None:
     assert names == result.names
 
 
+def test_numbers_of_ir_measures_documentation() -> None:
+    # the example of its README (0.4.3): two queries, the wrong document first for Q0
+    qrels = {"Q0": {"D0": 0, "D1": 1}, "Q1": {"D0": 0, "D3": 2}}
+    run = {"Q0": {"D0": 1.2, "D1": 1.0}, "Q1": {"D0": 2.4, "D3": 3.6}}
+    names = ["AP", "nDCG", "RR", "nDCG@10", "P(rel=2)@10"]
+    result = evaluate(run, qrels, names)
+    assert [0.75, 0.8154648767857288, 0.75, 0.8154648767857288, 0.05] == pytest.approx(
+        result.means().tolist(), abs=1e-12
+    )
+    assert [0.5, 0.6309297535714575, 0.5, 0.6309297535714575, 0.0] == pytest.approx(
+        result.values[0].tolist(), abs=1e-12
+    )
+    assert [1.0, 1.0, 1.0, 1.0, 0.1] == pytest.approx(result.values[1].tolist(), abs=1e-12)
+
+
 def test_the_interval_holds_the_mean_and_does_not_change() -> None:
     qrels = {f"q{number}": {"a": 1} for number in range(40)}
     run = {f"q{number}": {"a": 1.0 if number % 2 else 3.0, "b": 2.0} for number in range(40)}
