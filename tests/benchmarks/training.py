@@ -3,13 +3,16 @@
     python -m tests.benchmarks.training
 
 MiniLM, 32 queries of 32 tokens and 32 documents of 256: tokens to gradients and AdamW; CPU time of
-one thread, medians of the ratios of interleaved runs. Beside float32 stand the error of its
-gradients against the library's, bfloat16, and gradient caching against the step without it.
+one thread, medians of the ratios of interleaved runs. Beside float32 stands bfloat16 where the
+processor multiplies it, and gradient caching against the step without it. The error of a gradient
+is the length of its difference from the library's over the length of the library's, all weights
+as one vector: a key's bias has the gradient 0, and beside it rounding alone would look large.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import statistics
 import sys
 import time
@@ -24,7 +27,7 @@ from structkit.learning.dual_encoder import DualEncoder
 from structkit.learning.encoder import Encoder
 from structkit.learning.folder_facts import resolved
 from structkit.learning.plan import Step
-from structkit.learning.precision import fastest_matmul
+from structkit.learning.precision import fastest_matmul, has_bf16
 from structkit.learning.pretrained import load_pretrained
 from structkit.registry import load
 
@@ -35,8 +38,11 @@ WORDS = "red green blue black white house tree car door shirt river stone paper"
 
 
 def text(number: int, length: int) -> str:
-    """About as many tokens as words, cut at the length by both."""
-    return " ".join(WORDS[(number * 5 + place * (number + 3)) % 13] for place in range(length))
+    """As many tokens as words, cut at the length by both.
+
+    No text comes twice: of equal ones we leave the false negatives out, and the library does not.
+    """
+    return " ".join(random.Random(number).choices(WORDS, k=length))
 
 
 RECORDS = [
@@ -69,7 +75,7 @@ class Ours:
         self.optimizer.step()
 
     def gradient(self) -> torch.Tensor:
-        """The gradients of the model's matrices, one after the other."""
+        """The gradients of the model's weights, one after the other."""
         self.backward()
         return flat(self.module.encoder.model)
 
@@ -125,13 +131,15 @@ def main(arguments: list[str] | None = None) -> None:
     ways: dict[str, Any] = {
         "theirs": Theirs(),
         "ours": Ours(matmul),
-        "bf16": Ours(bf16=True),
         "cached": Ours(matmul, chunk_size=16),
     }
+    if has_bf16(torch.device("cpu")):
+        ways["bf16"] = Ours(bf16=True)
+    else:
+        print("the processor has no bfloat16 products: what bfloat16 takes would say nothing")
     exact = ways["theirs"].gradient()
     errors = {
-        name: float((way.gradient() - exact).abs().max() / exact.abs().max())
-        for name, way in ways.items()
+        name: float((way.gradient() - exact).norm() / exact.norm()) for name, way in ways.items()
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
@@ -143,6 +151,8 @@ def main(arguments: list[str] | None = None) -> None:
         ("bfloat16, times as fast as sentence-transformers", "theirs", "bf16", 1.8),
         ("gradient caching, times a plain step", "cached", "ours", 1.2),
     ):
+        if fast not in ways:
+            continue
         ratios = sorted(a / b for a, b in zip(times[slow], times[fast], strict=True))
         median = statistics.median(ratios)
         good = median <= target if slow == "cached" else median >= target
