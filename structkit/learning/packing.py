@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.tokens import Tokens
@@ -53,25 +53,36 @@ class Packed:
 
     def _layer(self, layer: Any, states: Tensor, runs: list[tuple[int, int]]) -> Tensor:
         attention = layer.attention
-        seen = attention.output.dense(self._attended(attention.self, states, runs))
-        states = attention.output.LayerNorm(seen + states)  # (tokens, dim)
-        inner = layer.output.dense(layer.intermediate(states))
-        found: Tensor = layer.output.LayerNorm(inner + states)
-        return found
+        seen = self._attended(attention.self, states, runs)
+        states = attention.output.LayerNorm(added(attention.output.dense, seen, states))
+        inner = layer.intermediate(states)  # (tokens, inner dim)
+        found: Tensor = layer.output.LayerNorm(added(layer.output.dense, inner, states))
+        return found  # (tokens, dim)
 
     def _attended(self, own: Any, states: Tensor, runs: list[tuple[int, int]]) -> Tensor:
-        queries, keys, values = own.query(states), own.key(states), own.value(states)
-        found, start = torch.empty_like(queries), 0
+        parts = own.query(states), own.key(states), own.value(states)
+        found, start = [], 0
         for length, count in runs:
             rows = slice(start, start + length * count)
             start = rows.stop
             # (texts, heads, length, dim / heads)
-            query, key, value, result = (
-                each[rows].view(count, length, self.heads, -1).transpose(1, 2)
-                for each in (queries, keys, values, found)
+            query, key, value = (
+                each[rows].view(count, length, self.heads, -1).transpose(1, 2) for each in parts
             )
-            result.copy_(functional.scaled_dot_product_attention(query, key, value))
+            seen = functional.scaled_dot_product_attention(query, key, value)
+            found.append(seen.transpose(1, 2).reshape(count * length, -1))
+        return torch.cat(found)
+
+
+def added(dense: nn.Linear, inputs: Tensor, states: Tensor) -> Tensor:
+    """The states plus a linear map of the inputs, in the memory of the states.
+
+    The product adds to what stands there: neither the bias nor the sum costs a pass of its own.
+    """
+    if torch.is_autocast_enabled(inputs.device.type):
+        found: Tensor = dense(inputs) + states
         return found
+    return states.add_(dense.bias).addmm_(inputs, dense.weight.T)
 
 
 def packed(model: Any) -> Packed | None:
@@ -81,6 +92,9 @@ def packed(model: Any) -> Packed | None:
     """
     if type(model).__name__ not in MODELS or model.config.is_decoder:
         return None
+    outputs = [part.output for layer in model.encoder.layer for part in (layer, layer.attention)]
+    if any(type(output.dense) is not nn.Linear for output in outputs):
+        return None  # an adapter, or numbers of another kind
     lengths = torch.tensor([9, 5, 5, 1])
     mask = (torch.arange(9) < lengths[:, None]).long()  # (4, 9)
     padding = model.config.pad_token_id or 0
