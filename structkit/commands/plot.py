@@ -23,6 +23,9 @@ from structkit.seeds import key
 FORMATS = (".svg", ".png", ".pdf")
 # told apart without color too
 MARKERS, LINES, HATCHES = "o^sDvP*X", ("-", "--", ":", "-."), ("", "//", "..", "xx", "--")
+# of different lightness; those of bars are light, so that the hatches show
+COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
+FILLS = ("#5f7fb0", "#f9d5a7", "#a9d3a5", "#eadff2")
 Floats = NDArray[np.float64]
 
 
@@ -46,8 +49,11 @@ def embeddings(files: Sequence[str], path: str, *, sample: int = 500, seed: int 
     places = np.split(reduced.fit_transform(rows), np.cumsum([len(part) for part in parts])[:-1])
 
     def draw(axes: Any) -> None:
-        for name, found, marker in zip(_names(files), places, cycle(MARKERS), strict=False):
-            axes.scatter(found[:, 0], found[:, 1], s=14, marker=marker, alpha=0.7, label=name)
+        looks = zip(cycle(MARKERS), cycle(COLORS), strict=False)
+        for name, found, (marker, color) in zip(_names(files), places, looks, strict=False):
+            axes.scatter(
+                found[:, 0], found[:, 1], s=14, marker=marker, color=color, alpha=0.7, label=name
+            )
         axes.set(xticks=[], yticks=[])
         axes.legend()
 
@@ -78,9 +84,10 @@ def ranks(
 
     def draw(axes: Any) -> None:
         edges = np.linspace(0, 1, bins + 1)
-        for (name, values), line in zip(found.items(), cycle(LINES), strict=False):
+        looks = zip(cycle(LINES), cycle(COLORS), strict=False)
+        for (name, values), (line, color) in zip(found.items(), looks, strict=False):
             share = np.histogram(values, edges)[0] / len(values)
-            axes.stairs(share, edges, linestyle=line, linewidth=1.8, label=name)
+            axes.stairs(share, edges, linestyle=line, linewidth=1.8, color=color, label=name)
         axes.set(
             xlabel="ranking probability of the relevant document",
             ylabel="share of queries",
@@ -137,7 +144,8 @@ def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None
     width = 0.8 / len(series)
 
     def draw(axes: Any) -> None:
-        for number, (run, hatch) in enumerate(zip(series, cycle(HATCHES), strict=False)):
+        looks = zip(cycle(HATCHES), cycle(FILLS), strict=False)
+        for number, (run, (hatch, fill)) in enumerate(zip(series, looks, strict=False)):
             of_run = [record for record in records if str(record["run"]) == run]
             at = [labels.index(str(record[group]) if group else "") for record in of_run]
             values = np.array([record[name] for record in of_run], np.float64)
@@ -149,6 +157,7 @@ def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None
                 width,
                 yerr=np.abs([values - low, high - values]),
                 capsize=3,
+                color=fill,
                 hatch=hatch,
                 edgecolor="black",
                 label=run,
@@ -175,8 +184,9 @@ def losses(files: Sequence[str], path: str) -> None:
         )
 
     def draw(axes: Any) -> None:
-        for (name, (steps, values)), line in zip(found.items(), cycle(LINES), strict=False):
-            axes.plot(steps, values, linestyle=line, label=name)
+        looks = zip(cycle(LINES), cycle(COLORS), strict=False)
+        for (name, (steps, values)), (line, color) in zip(found.items(), looks, strict=False):
+            axes.plot(steps, values, linestyle=line, color=color, label=name)
         axes.set(xlabel="step", ylabel="loss")
         axes.legend()
 
