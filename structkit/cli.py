@@ -363,9 +363,11 @@ def encode(
         int | None,
         typer.Option(min=1, metavar="N", help="An embedding for each N tokens of a text."),
     ] = None,
+    elements: Annotated[
+        bool, typer.Option("--elements", help="An embedding for each element of HTML.")
+    ] = False,
     nodes: Annotated[
-        Nodes | None,
-        typer.Option(help="Models of trees: a record for each node, with `span` and `text`."),
+        Nodes | None, typer.Option(help="Models of trees: an embedding for each node.")
     ] = None,
     downward: Annotated[
         bool, typer.Option("--downward", help="With --nodes: the downward embedding too.")
@@ -405,21 +407,22 @@ def encode(
 ) -> None:
     """Turn texts into embeddings with a model: `id` and `embedding`, in input order.
 
-    A chunk also has `doc_id`, `start` and `end` (characters of the text).
+    A part has `doc_id` and says where it is: a chunk `start`, `end` (characters) and `lines`, an
+    element `xpath`, `start`, `end` and `text`, a node `node`, `span` (words) and `text`.
     """
     flags = locals()
     from structkit.commands.encode import write
-    from structkit.commands.encode_nodes import write_nodes
     from structkit.learning.encoding import Encoding, tokens_of_a_batch
 
-    if downward and nodes is None:
-        raise typer.BadParameter("--downward goes with --nodes")
     encoding = Encoding(
         model,
         side,
         field=field,
         keep=keep or (),
         chunk=chunk,
+        elements=elements,
+        nodes=nodes,
+        downward=downward,
         pooling=pooling,
         mcls_every=mcls_every,
         normalize=normalize,
@@ -429,8 +432,6 @@ def encode(
         device=device,
         offline=offline,
     )
-    if nodes is not None:
-        return write_nodes(encoding, stream(flags), nodes, downward=downward)
     write(encoding, stream(flags), resume=resume)
 
 

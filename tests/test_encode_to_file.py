@@ -38,7 +38,7 @@ def test_chunks_and_fields_stand_beside_the_vectors(model, tmp_path):  # noqa: F
     assert names == sorted(files(tmp_path))
     corpus = read_embeddings([str(path)], fields=True)
     assert meta["count"] == len(corpus.ids) > 60 == len(set(corpus.doc_ids))
-    assert "d1#0" in corpus.ids and {"n", "start", "end"} == set(corpus.fields[0])
+    assert "d1#0" in corpus.ids and {"n", "start", "end", "lines"} == set(corpus.fields[0])
     assert (4, meta["model_sha256"]) == (meta["chunk"], corpus.model)
 
 

@@ -40,6 +40,8 @@ def corpus(tmp_path: Path) -> str:
             "language": "go" if number >= 225 else "python",
             "tags": ["all", f"t{number % 2}"],
             "year": 2000 + number % 5,
+            "xpath": f"/html/body/p[{number % 3 + 1}]",
+            "lines": [number, number + 3],
             "embedding": row.tolist(),
         }
         for number, row in enumerate(vectors)

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from structkit import registry
-from structkit.commands.encode_nodes import write_nodes
+from structkit.commands.encode import write
 from structkit.commands.train import train
-from structkit.errors import UserError
 from structkit.learning.encoding import Encoding
 from structkit.learning.settings import RunOptions
 from structkit.learning.strae_methods import TreeEncoder
@@ -86,11 +85,6 @@ def test_pieces_of_words_are_neither_words_nor_phrases(name):
     assert {record["node"] for record in words + phrases} < {record["node"] for record in found}
 
 
-def test_a_model_without_trees_has_no_nodes():
-    with pytest.raises(UserError, match="--nodes needs a model with trees; train strae"):
-        next(nodes_of(object(), ["a"], "all", 100))
-
-
 def test_nodes_are_records_with_the_ids_of_their_texts(tmp_path):
     texts, model, target = (tmp_path / name for name in ("texts.jsonl", "model", "nodes.jsonl"))
     texts.write_bytes(
@@ -100,12 +94,11 @@ def test_nodes_are_records_with_the_ids_of_their_texts(tmp_path):
     )
     chosen = registry.load("method", "strae").Method(max_steps=0, minimum_count=1)
     train("strae", chosen, [str(texts)], RunOptions(output=str(model), quiet=True))
-    encoding = Encoding(str(model), "document", keep=["set"])
-    stream = Stream([str(texts)], str(target), quiet=True)
-    write_nodes(encoding, stream, "phrases", downward=True)
+    encoding = Encoding(str(model), "document", keep=["set"], nodes="phrases", downward=True)
+    write(encoding, Stream([str(texts)], str(target), quiet=True))
     found = [orjson.loads(line) for line in target.read_bytes().splitlines()]
     expected = [("t0", [0, 4]), ("t0", [0, 3]), ("t0", [1, 3]), ("t2", [0, 2])]
-    assert expected == [(record["id"], record["span"]) for record in found]
-    assert ["id", "node", "span", "text", "embedding", "downward", "set"] == list(found[0])
-    with pytest.raises(UserError, match="--nodes writes JSONL"):
-        write_nodes(encoding, Stream([str(texts)], "nodes.npy"), "all")
+    assert expected == [(record["doc_id"], record["span"]) for record in found]
+    assert ["t0#0", "t0#1", "t0#4", "t2#0"] == [record["id"] for record in found]
+    names = ["id", "doc_id", "embedding", "set", "node", "span", "text", "downward"]
+    assert names == list(found[0])

@@ -9,7 +9,7 @@ from typing import Any
 
 from structkit.errors import UserError
 from structkit.jsonl import Record, Records
-from structkit.learning.encoding import Encoding, windows
+from structkit.learning.encoding import Encoding
 from structkit.learning.parquet_file import ParquetFile
 from structkit.learning.vector_files import VectorFiles
 from structkit.progress import Position, progress, say
@@ -60,6 +60,8 @@ def encode_to_file(
     """
     if len(encoding.fields) > 1:
         raise UserError("several --field need JSONL output", "write another name with -o", status=2)
+    if encoding.downward:
+        raise UserError("--downward needs JSONL output", "write another name with -o", status=2)
     files = opened(path, encoding, resume=resume)
     with files:
         if isinstance(files, VectorFiles):
@@ -68,8 +70,8 @@ def encode_to_file(
             texts, digest = taken_up(files, texts, encoding)
         else:
             digest = Digest()
-        for window in windows(digest.counted(texts)):
-            files.add(*encoding.rows(window))
+        for rows, embeddings in encoding.windows(digest.counted(texts)):
+            files.add(rows, embeddings)
             files.checkpoint(
                 {
                     "records": digest.records,
@@ -85,8 +87,8 @@ def opened(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parq
     """The file of that name, to be written."""
     if path.endswith(".parquet"):
         return ParquetFile(path)
-    chunks, fields = bool(encoding.chunk), bool(encoding.chunk or encoding.keep)
-    return VectorFiles(path, chunks=chunks, fields=fields, run=encoding.run(), resume=resume)
+    parts, fields = bool(encoding.part), bool(encoding.part or encoding.keep)
+    return VectorFiles(path, chunks=parts, fields=fields, run=encoding.run(), resume=resume)
 
 
 class Digest:

@@ -90,10 +90,6 @@ class Embedder:
             chosen = [order[rank] for rank in batch]
             part = self._embed([inputs[place] for place in chosen])  # (batch, dim)
             if found is None:
-                if self.dimensions and part.shape[1] < self.dimensions:
-                    raise UserError(
-                        f"--dimensions {self.dimensions}: the model gives {part.shape[1]}", status=2
-                    )
                 found = numpy.empty((len(inputs), part.shape[1]), numpy.float32)
             found[chosen] = part
         assert found is not None
@@ -103,11 +99,18 @@ class Embedder:
         model = self.model
         bf16 = torch.autocast(model.device.type, torch.bfloat16, enabled=self.bf16)
         with torch.inference_mode(), bf16:
-            found = model.embed(model.batch(inputs)).float()[:, : self.dimensions]
-            if self.normalize:
-                found = torch.nn.functional.normalize(found, dim=-1)
+            found = self.finished(model.embed(model.batch(inputs)).float())
             result: Embeddings = found.cpu().numpy()
         return result
+
+    def finished(self, found: Tensor) -> Tensor:
+        """What is left of a model's embeddings (inputs, dim)."""
+        if self.dimensions and found.shape[1] < self.dimensions:
+            raise UserError(
+                f"--dimensions {self.dimensions}: the model gives {found.shape[1]}", status=2
+            )
+        found = found[:, : self.dimensions]
+        return torch.nn.functional.normalize(found, dim=-1) if self.normalize else found
 
 
 def budgeted(lengths: Sequence[int], budget: int) -> Iterator[range]:

@@ -1,4 +1,4 @@
-"""Records to embeddings: their texts, one after the other, in windows, whole or in chunks."""
+"""Records to embeddings: their texts, one after the other, in windows, whole or in parts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy
 import torch
 from numpy import float32
 from numpy.typing import NDArray
@@ -16,15 +17,18 @@ from structkit.jsonl import Record, text_field
 from structkit.learning.devices import chosen_device
 from structkit.learning.embedding import Embedder
 from structkit.learning.model_folder import content_hash, open_model
+from structkit.learning.parts import FIELDS, HTML_FIELDS, Elements, chosen_part, lines_of, part_row
 from structkit.learning.precision import fastest_matmul, has_bf16
+from structkit.learning.tree_nodes import nodes_of
 from structkit.progress import say
 
-WINDOW = 2048  # records held at a time …
+WINDOW = 2048  # records, or elements, held at a time …
+TREES = 256  # … or trees: each has many nodes …
 CHARACTERS = 1 << 24  # … or fewer, where they are long
 SIDES = ("query", "document")
 DTYPES = ("fp32", "bf16", "auto")
 # padded tokens in a batch: what stays in a processor's cache, what keeps a GPU busy
-BATCH_TOKENS = {"cpu": 2048}
+BATCH_TOKENS = {"cpu": 1024}
 GPU_BATCH_TOKENS = 32768
 
 Rows = tuple[list[Record], NDArray[float32]]
@@ -34,7 +38,8 @@ class Encoding:
     """`encode` with its model loaded: `embeddings(texts(records))`.
 
     `side` chooses the length, the prompt and the default field; `field` is the text's field, or
-    several; `keep` names fields that go along. `chunk` makes an embedding of each so many tokens.
+    several; `keep` names fields that go along. `chunk` makes an embedding of each so many tokens,
+    `elements` of each element of HTML, `nodes` of a tree's words, phrases or all its nodes.
     `batch_tokens` and `precision` are chosen for the device where they are None. Errors: an unknown
     side or a damaged model is a `UserError`, and so is a record without its field.
     """
@@ -48,6 +53,9 @@ class Encoding:
         keep: Sequence[str] = (),
         batch_tokens: int | None = None,
         chunk: int | None = None,
+        elements: bool = False,
+        nodes: str | None = None,
+        downward: bool = False,
         pooling: str | None = None,
         mcls_every: int | None = None,
         normalize: bool | None = None,
@@ -64,14 +72,26 @@ class Encoding:
             if number is not None and number < 1:
                 raise UserError(f"--{flag} must be at least 1", status=2)
         self.fields = [field] if isinstance(field, str) else list(field or ())
-        if chunk and len(self.fields) > 1:
-            raise UserError("--chunk takes one --field", "run encode once a field", status=2)
+        self.parts = {"chunk": chunk, "elements": elements, "nodes": nodes and str(nodes)}
+        self.part = chosen_part(self.parts, self.fields, keep)
+        if downward and self.part != "nodes":
+            raise UserError("--downward goes with --nodes", status=2)
+        self.nodes, self.downward = str(nodes), downward
         side = str(side)  # of a flag it is more than a string
         self.model, self.side, self.keep, self.chunk = model, side, tuple(keep), chunk
         changes = {"pooling": pooling, "mcls_every": mcls_every, "normalize": normalize}
         encoder, self.facts = open_model(model, offline=offline, **changes)
         if chunk and not hasattr(encoder, "chunks"):
             raise UserError("--chunk is for models that read tokens", "leave it out", status=2)
+        if nodes and not hasattr(encoder, "both_ways"):
+            raise UserError(
+                "--nodes needs a model with trees",
+                "train strae, self-strae, iornn or tree-lstm",
+                status=2,
+            )
+        # what a model was trained on is what it reads of an element
+        tagged = self.facts[f"{side}_fields"][0] == "tagged"
+        self.elements = Elements(tagged=tagged) if elements else None
         self.encoder = encoder.to(chosen_device(device))
         bf16 = dtype == "bf16" or dtype == "auto" and has_bf16(encoder.device)
         self.dtype, self.dimensions = "bf16" if bf16 else "fp32", dimensions
@@ -88,23 +108,29 @@ class Encoding:
         self.truncation = encoder.truncation
 
     def texts(self, records: Iterable[Record]) -> Iterator[Record]:
-        """`{id, texts, kept}` of every record: the part that may fail, and be skipped."""
+        """`{id, texts, kept}` of every record: the part that may fail, and be skipped.
+
+        With `elements` the texts are those of elements, and `places` says where they are.
+        """
         for record in records:
             for name in self.keep:
                 if name not in record:
                     raise UserError(f'field "{name}" of --keep is missing')
             kept = {name: record[name] for name in self.keep}
-            yield {"id": record["id"], "texts": self.texts_of(record), "kept": kept}
+            found = {"id": record["id"], "texts": self.texts_of(record), "kept": kept}
+            if self.elements:
+                found["texts"], found["places"] = self.elements.of(found["texts"][0])
+            yield found
 
     def texts_of(self, record: Record) -> list[str]:
         """The record's texts: of the fields asked for, or of the first one the model knows."""
         hint = "name the text's field with --field"
         if self.fields:
             return [text_field(record, name, hint) for name in self.fields]
-        names = self.facts[f"{self.side}_fields"]
+        names = HTML_FIELDS if self.elements else self.facts[f"{self.side}_fields"]
         for name in names:
             if name in record:
-                return [text_field(record, name)]
+                return [text_field(record, name, hint)]
         raise UserError(
             f"the record has none of the fields {', '.join(names)} (it has: {', '.join(record)})",
             hint,
@@ -113,7 +139,7 @@ class Encoding:
     def embeddings(self, texts: Iterable[Record]) -> Iterator[Record]:
         """`{id, embedding, …kept}` for every record of `texts`, in the same order.
 
-        A chunk has `doc_id`, `start` and `end`; of several fields `FIELD_embedding` is each one's.
+        A part has `doc_id` and its place; of several fields `FIELD_embedding` is each one's.
         """
         if len(self.fields) > 1:
             yield from self._of_several_fields(texts)
@@ -142,28 +168,60 @@ class Encoding:
 
     def windows(self, texts: Iterable[Record]) -> Iterator[Rows]:
         """The rows `{id, fields}` of a window of `texts`, and their embeddings (rows, dim)."""
-        for window in windows(texts):
-            yield self.rows(window)
+        for window in windows(texts, TREES if self.part == "nodes" else WINDOW):
+            rows, embeddings = self.rows(window)
+            if rows:  # a tree of one word has no phrases
+                yield rows, embeddings
 
     def rows(self, window: Sequence[Record]) -> Rows:
-        """The rows of some records: one each, or one a chunk, then also with `doc_id`."""
-        if not self.chunk:
-            found = [{"id": record["id"], "fields": record["kept"]} for record in window]
-            return found, self.embed([record["texts"][0] for record in window])
+        """The rows of some records: one each, or one a part, then also with `doc_id`."""
+        if self.part == "chunk":
+            return self._chunks(window)
+        if self.part == "nodes":
+            return self._nodes(window)
+        texts = [text for record in window for text in record["texts"]]
+        if self.part == "elements":
+            places = [(record, *each) for record in window for each in enumerate(record["places"])]
+            return [part_row(*each) for each in places], self.embed(texts)
+        found = [{"id": record["id"], "fields": record["kept"]} for record in window]
+        return found, self.embed(texts)
+
+    def _chunks(self, window: Sequence[Record]) -> Rows:
         inputs: list[Any] = []
+        places: list[Record] = []
         pieces: dict[str, range] = {}  # an equal text is encoded once
         for text in dict.fromkeys(record["texts"][0] for record in window):
-            chunks = self.encoder.chunks(text, self.side, self.chunk)
+            chunks, lines = self.encoder.chunks(text, self.side, self.chunk), lines_of(text)
             pieces[text] = range(len(inputs), len(inputs) + len(chunks))
             inputs += chunks
-        rows, places = [], []
+            for chunk in chunks:
+                span = chunk.start, chunk.end
+                places.append(dict(zip(FIELDS["chunk"], (*span, lines(*span)), strict=True)))
+        rows, numbers = [], []
         for record in window:
             for number, place in enumerate(pieces[record["texts"][0]]):
-                span = {"start": inputs[place].start, "end": inputs[place].end}
-                row = {"id": f"{record['id']}#{number}", "doc_id": record["id"]}
-                rows.append({**row, "fields": {**record["kept"], **span}})
-                places.append(place)
-        return rows, self.computed(lambda: self.embedder.embed_inputs(inputs))[places]
+                rows.append(part_row(record, number, places[place]))
+                numbers.append(place)
+        return rows, self.computed(lambda: self.embedder.embed_inputs(inputs))[numbers]
+
+    def _nodes(self, window: Sequence[Record]) -> Rows:
+        rows, vectors = [], []
+        texts = [record["texts"][0] for record in window]
+        found = nodes_of(
+            self.encoder,
+            texts,
+            self.nodes,
+            self.batch_tokens,
+            downward=self.downward,
+            finish=self.embedder.finished,
+        )
+        for record, nodes in zip(window, found, strict=True):
+            for node in nodes:
+                vectors.append(node.pop("embedding"))
+                if self.downward:
+                    node["downward"] = node["downward"].tolist()
+                rows.append(part_row(record, node["node"], node))
+        return rows, numpy.array(vectors, float32)
 
     def embed(self, texts: Sequence[str]) -> NDArray[float32]:
         """The embeddings of texts, (texts, dim)."""
@@ -198,7 +256,7 @@ class Encoding:
             "pooling": self.facts["pooling"],
             "normalize": self.facts["normalize"],
             **({"dimensions": self.dimensions} if self.dimensions else {}),
-            **({"chunk": self.chunk} if self.chunk else {}),
+            **({self.part: self.parts[self.part]} if self.part else {}),
         }
 
     def run(self) -> Record:
@@ -226,14 +284,16 @@ def tokens_of_a_batch(value: str) -> int | None:
     return int(value)
 
 
-def windows(texts: Iterable[Record]) -> Iterator[list[Record]]:
+def windows(texts: Iterable[Record], most: int | None = None) -> Iterator[list[Record]]:
     """Records of `Encoding.texts`, as many at a time as are held in memory."""
-    window, characters = list[Record](), 0
+    most = most or WINDOW
+    window, rows, characters = list[Record](), 0, 0
     for record in texts:
         window.append(record)
+        rows += len(record.get("places", "1"))
         characters += sum(map(len, record["texts"]))
-        if len(window) >= WINDOW or characters >= CHARACTERS:
+        if rows >= most or characters >= CHARACTERS:
             yield window
-            window, characters = [], 0
+            window, rows, characters = [], 0, 0
     if window:
         yield window

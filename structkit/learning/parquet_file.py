@@ -16,11 +16,15 @@ from structkit.errors import UserError
 from structkit.extras import require
 from structkit.jsonl import Record
 
+# how many numbers say where a part is
+NUMBERS = {"start": 1, "end": 1, "node": 1, "lines": 2, "span": 2}
+
 
 class ParquetFile:
     """A file that appears when all rows are there; a window of rows is a row group.
 
-    A field's column is text: what is no text is written as JSON; `start` and `end` are integers.
+    A field's column is text: what is no text is written as JSON; the numbers of a part
+    are integers: `start`, `end`, `node`, and two each of `lines` and `span`.
     The meta data stands in the schema under `structkit`. Errors: `UserError` where the package is
     missing or the file cannot be written.
     """
@@ -50,10 +54,10 @@ class ParquetFile:
             columns["doc_id"] = arrow.array([row["doc_id"] for row in rows], arrow.string())
         for name in rows[0].get("fields", ()):
             values = [row["fields"][name] for row in rows]
-            whole = name in ("start", "end") and "doc_id" in rows[0]
+            own = "doc_id" in rows[0] and NUMBERS.get(name)
             columns[name] = (
-                arrow.array(values, arrow.int64())
-                if whole
+                arrow.array(values, arrow.list_(arrow.int64()) if own == 2 else arrow.int64())
+                if own
                 else arrow.array(map(as_text, values), arrow.string())
             )
         table = arrow.table(columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,13 +10,12 @@ from typing import Any
 import numpy
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from structkit.errors import UserError
 from structkit.jsonl import Record
 from structkit.learning.tree_batches import Sentences, passes
 
 NODES = ("words", "phrases", "all")
-Vectors = NDArray[numpy.float32]
 
 
 @dataclass(frozen=True)
@@ -52,26 +51,27 @@ class Text:
 
 
 def nodes_of(
-    model: Any, texts: Sequence[str], which: str, batch_tokens: int, *, downward: bool = False
+    model: Any,
+    texts: Sequence[str],
+    which: str,
+    batch_tokens: int,
+    *,
+    downward: bool = False,
+    finish: Callable[[Tensor], Tensor] = lambda vectors: vectors,
 ) -> Iterator[list[Record]]:
     """The nodes of each text, in its order: `node`, `span`, `text`, `embedding`.
 
     Nodes are numbered breadth first from the root, 0; spans are half-open, in words; `embedding`
     is the upward one, and with `downward` there is the other beside it. `which` is words, phrases
-    (of two words or more, the whole text among them) or all. Errors: a model without trees.
+    (of two words or more, the whole text among them) or all. `finish` is what is
+    done to embeddings (nodes, E) at the end.
     """
-    if not hasattr(model, "both_ways"):
-        raise UserError(
-            "--nodes needs a model with trees",
-            "train strae, self-strae, iornn or tree-lstm",
-            status=2,
-        )
     read, sentences = _read(model, texts)
     first = 0
     for part in passes(list(sentences), batch_tokens):
         with torch.inference_mode():
             batch, up, down = model.both_ways(part)
-        vectors = [each.float().cpu().numpy() for each in ((up, down) if downward else (up,))]
+        vectors = [finish(each.float()).cpu().numpy() for each in (up, down)[: 1 + downward]]
         starts = batch.start - numpy.cumsum([0, *batch.lengths[:-1]])[batch.sentence.cpu().numpy()]
         for number, rows in enumerate(_rows(batch.sentence.cpu().numpy(), len(part))):
             spans = [(starts[row], starts[row] + batch.width[row]) for row in rows]
@@ -99,12 +99,12 @@ def _rows(owners: NDArray[numpy.int64], sentences: int) -> list[NDArray[numpy.in
 
 
 def _records(
-    text: Text, spans: Sequence[tuple[int, int]], vectors: list[Vectors]
+    text: Text, spans: Sequence[tuple[int, int]], vectors: list[NDArray[numpy.float32]]
 ) -> Iterator[tuple[Record, str]]:
     names = ("embedding", "downward")
     for number, (start, end) in enumerate(spans):
         first, last, words, kind = text.node(int(start), int(end))
         record: Record = {"node": number, "span": [first, last], "text": words}
         for name, rows in zip(names, vectors, strict=False):
-            record[name] = rows[number].tolist()
+            record[name] = rows[number]
         yield record, kind

@@ -131,7 +131,7 @@ def read_records(records: Records, *, normalize: bool = False, fields: bool = Fa
     return Embeddings(doc_ids, vectors, largest_norm(vectors), ids, kept)
 
 
-KNOWN = frozenset(("id", "doc_id", "embedding"))
+KNOWN = frozenset(("id", "doc_id", "embedding", "downward"))
 
 
 def identified(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
