@@ -182,6 +182,44 @@ def test_queries_may_be_a_matrix_of_the_same_model(
         found([other, narrow], queries)
 
 
+def test_a_saved_index_knows_its_model_and_dimensions(
+    queries: str, vectors: np.ndarray, tmp_path: Path
+) -> None:
+    ids, folder = [f"d{n}" for n in range(600)], str(tmp_path / "index")
+    corpus = matrix(tmp_path / "m.npy", vectors, ids, model_sha256="one")
+    found(corpus, queries, index="hnsw", save_index=folder)
+    other = matrix(tmp_path / "q.npy", vectors, ids, model_sha256="two")
+    with pytest.raises(UserError, match="q.npy: was encoded with another model than the corpus"):
+        found(folder, other)
+    narrow = matrix(tmp_path / "n.npy", vectors[:, :3], ids)
+    with pytest.raises(UserError, match="n.npy: gives 3 dimensions, and the corpus has 16"):
+        found(folder, narrow)
+    records = write(tmp_path / "n.jsonl", [{"id": "q", "embedding": [1.0, 2.0]}])
+    with pytest.raises(UserError, match=r'n.jsonl:1: field "embedding" has 2 dimensions, not 16'):
+        found(folder, records)
+
+
+@pytest.mark.parametrize("index", ["flat", "hnsw", "ivf"])
+def test_more_than_there_is_gives_all_that_there_is(
+    corpus: str, queries: str, index: str, tmp_path: Path
+) -> None:
+    first = tmp_path / "few.jsonl"
+    first.write_text("".join(Path(corpus).read_text().splitlines(keepends=True)[:6]))
+    options = SearchOptions(index=index, parameters="nprobe=64" if index == "ivf" else None)
+    run = list(search([str(first)], Records.read([queries]), k=1000, options=options))
+    assert 20 * 2 == len(run)  # six chunks of two documents
+    assert {"d0", "d1"} == {record["doc_id"] for record in run}
+
+
+@pytest.mark.parametrize("index", ["flat", "hnsw"])
+def test_a_corpus_without_rows_is_refused(queries: str, index: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"e.jsonl: the corpus is empty; embed documents"):
+        found(write(tmp_path / "e.jsonl", []), queries, index=index)
+    empty = matrix(tmp_path / "m.npy", np.ones((0, 16), "f4"), [])
+    with pytest.raises(UserError, match=r"m.npy: holds float32 \(0, 16\), not floats"):
+        found(empty, queries, index=index)
+
+
 def test_fields_stand_beside_a_matrix(vectors: np.ndarray, queries: str, tmp_path: Path) -> None:
     path = matrix(tmp_path / "m.npy", vectors, [str(number) for number in range(600)])
     with pytest.raises(UserError, match="no row of the corpus has the field year"):
