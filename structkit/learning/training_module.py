@@ -62,4 +62,5 @@ class TrainingModule(nn.Module):
             [group for group in groups if group["params"]],
             lr=self.settings.learning_rate,
             weight_decay=self.settings.weight_decay,
+            fused=True,
         )
