@@ -17,7 +17,15 @@ from structkit.jsonl import Record, text_field
 from structkit.learning.devices import chosen_device
 from structkit.learning.embedding import Embedder
 from structkit.learning.model_folder import content_hash, open_model
-from structkit.learning.parts import FIELDS, HTML_FIELDS, Elements, chosen_part, lines_of, part_row
+from structkit.learning.parts import (
+    FIELDS,
+    HTML_FIELDS,
+    Elements,
+    check_readable,
+    chosen_part,
+    lines_of,
+    part_row,
+)
 from structkit.learning.precision import fastest_matmul, has_bf16
 from structkit.learning.tree_nodes import nodes_of
 from structkit.progress import say
@@ -84,11 +92,8 @@ class Encoding:
         if chunk and not hasattr(encoder, "chunks"):
             raise UserError("--chunk is for models that read tokens", "leave it out", status=2)
         if nodes and not hasattr(encoder, "both_ways"):
-            raise UserError(
-                "--nodes needs a model with trees",
-                "train strae, self-strae, iornn or tree-lstm",
-                status=2,
-            )
+            remedy = "train strae, self-strae, iornn or tree-lstm"
+            raise UserError("--nodes needs a model with trees", remedy, status=2)
         # what a model was trained on is what it reads of an element
         tagged = self.facts[f"{side}_fields"][0] == "tagged"
         self.elements = Elements(tagged=tagged) if elements else None
@@ -118,6 +123,7 @@ class Encoding:
                     raise UserError(f'field "{name}" of --keep is missing')
             kept = {name: record[name] for name in self.keep}
             found = {"id": record["id"], "texts": self.texts_of(record), "kept": kept}
+            check_readable(self.encoder, found["texts"], self.fields)
             if self.elements:
                 found["texts"], found["places"] = self.elements.of(found["texts"][0])
             yield found
@@ -197,24 +203,16 @@ class Encoding:
             for chunk in chunks:
                 span = chunk.start, chunk.end
                 places.append(dict(zip(FIELDS["chunk"], (*span, lines(*span)), strict=True)))
-        rows, numbers = [], []
-        for record in window:
-            for number, place in enumerate(pieces[record["texts"][0]]):
-                rows.append(part_row(record, number, places[place]))
-                numbers.append(place)
+        found = [(each, *pair) for each in window for pair in enumerate(pieces[each["texts"][0]])]
+        rows = [part_row(record, number, places[place]) for record, number, place in found]
+        numbers = [place for _, _, place in found]
         return rows, self.computed(lambda: self.embedder.embed_inputs(inputs))[numbers]
 
     def _nodes(self, window: Sequence[Record]) -> Rows:
         rows, vectors = [], []
         texts = [record["texts"][0] for record in window]
-        found = nodes_of(
-            self.encoder,
-            texts,
-            self.nodes,
-            self.batch_tokens,
-            downward=self.downward,
-            finish=self.embedder.finished,
-        )
+        options: Any = {"downward": self.downward, "finish": self.embedder.finished}
+        found = nodes_of(self.encoder, texts, self.nodes, self.batch_tokens, **options)
         for record, nodes in zip(window, found, strict=True):
             for node in nodes:
                 vectors.append(node.pop("embedding"))

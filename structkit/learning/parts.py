@@ -40,6 +40,19 @@ def chosen_part(flags: Mapping[str, Any], fields: Sequence[str], keep: Sequence[
     return "".join(given)
 
 
+def check_readable(model: Any, texts: Sequence[str], fields: Sequence[str]) -> None:
+    """Raise where a model of trees or words cannot read a text: while its place is still known."""
+    settings: Any = getattr(model, "settings", None)
+    if not hasattr(settings, "read"):
+        return
+    for field, text in zip(fields or ("",), texts, strict=False):
+        try:
+            settings.prepare({"id": "", **settings.read(text)})
+        except UserError as error:
+            where = f'field "{field}": ' if field else ""
+            raise UserError(where + error.problem, error.remedy, status=error.status) from None
+
+
 def part_row(record: Record, number: int, place: Record) -> Record:
     """The row of a record's part: `id`, `doc_id`, and as `fields` what was kept and its place."""
     fields = {**record["kept"], **place}
