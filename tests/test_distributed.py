@@ -2,7 +2,6 @@
 
 import json
 import multiprocessing
-import os
 import re
 import signal
 import subprocess
@@ -15,10 +14,11 @@ from transformers import BertConfig, BertModel
 
 from structkit.commands.train import train
 from structkit.errors import UserError
-from structkit.learning.distributed import launch, rank, share, total
+from structkit.learning.distributed import launch
 from structkit.learning.settings import RunOptions
 from structkit.learning.tokenizer import train_tokenizer
 from structkit.registry import load
+from tests.ranks import dies, fails, returns
 
 ENV = {"OMP_NUM_THREADS": "1"}
 WORDS = "red green blue black white house tree car door shirt".split()
@@ -117,22 +117,6 @@ def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path):
     run = RunOptions(output=str(output), resume=True)
     train("seal", settings(folder), [str(folder / "train.jsonl")], run)
     same(alone[0], load_file(output / "model.safetensors"))
-
-
-def fails(*, device):
-    if rank():
-        raise UserError("the loss is nan", "lower it")
-    return total(1)
-
-
-def dies(*, device):
-    if rank():
-        os.kill(os.getpid(), signal.SIGKILL)
-    return total(1)
-
-
-def returns(*, device):
-    return device, rank(), total(rank() + 1), share(5)
 
 
 def test_the_first_process_returns():

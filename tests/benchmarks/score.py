@@ -57,7 +57,7 @@ def write(folder: Path) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Ours with the script's measures, and with its own: RR@10 and Judged@10 are not trec_eval's."""
+    """With the script's measures, and with the default ones, of which trec_eval lacks two."""
     with tempfile.TemporaryDirectory() as folder:
         run, qrels = write(Path(folder))
         ours = [PYTHON, "-m", "structkit", "score", run, "--qrels", qrels]
