@@ -355,6 +355,15 @@ def test_a_record_that_is_no_binary_tree_is_named(tmp_path, tree, message):
     assert message in str(error.value)
 
 
+def test_a_tree_of_another_text_is_named(tmp_path):
+    data = tmp_path / "trees.jsonl"
+    rows = [{"id": "1", "text": "a  b", "tree": "(X (X a) (X b))"}]
+    rows.append({"id": "2", "text": "a c", "tree": "(X (X a) (X b))"})
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(UserError, match=r"trees\.jsonl:2: the words of the tree are not those"):
+        trained(tmp_path / "model", data)
+
+
 def test_settings_that_do_not_fit():
     with pytest.raises(UserError, match="--embedding-size 100 is not a multiple of --channels 7"):
         Method(channels=7)

@@ -16,6 +16,7 @@ from structkit.learning.spool import MAKERS, Spool
 from structkit.learning.tree_batches import Sentences, leaf_depths
 from structkit.learning.tree_vocabulary import Vocabulary
 from structkit.plugin import setting
+from structkit.structure.letters import same
 from structkit.structure.trees import read as read_tree
 from structkit.structure.words import words_of
 
@@ -169,8 +170,13 @@ class TreeSettings(VocabularySettings):
         return exp(self.temperature) if self.temperature_form == "exp" else 1 / self.temperature
 
     def prepare(self, record: Record) -> Record:
-        """The words and the tree of a record. Errors: no binary tree."""
+        """The words and the tree of a record. Errors: no binary tree, or not one of its `text`."""
         tree = read_tree(text_field(record, "tree", MAKERS["tree"]))
+        if isinstance(text := record.get("text"), str) and not same(tree.words, text):
+            raise UserError(
+                "the words of the tree are not those of the text",
+                "parse the text again, or drop the field with it",
+            )
         depths = leaf_depths(tree)
         return {"id": record["id"], "words": self.fitting(tree.words), "depths": depths}
 
