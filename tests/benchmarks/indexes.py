@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("queries")
     parser.add_argument("--first", type=int, default=1000, help="queries that are searched")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--index", choices=list(CARE), action="append", help="default: all")
     args = parser.parse_args()
     exact, approximate = load("backend", "exact"), load("backend", "approximate")
     faiss.omp_set_num_threads(1)
@@ -58,11 +59,11 @@ def main() -> None:
     queries = np.ascontiguousarray(np.asarray(rows[: args.first], np.float32))
     peer = exact.open_corpus([args.corpus], SearchOptions())
     _, truth = timed(peer, queries)
-    for name, steps in CARE.items():
+    for name in args.index or CARE:
         start = time.process_time()
         searcher = approximate.open_corpus([args.corpus], SearchOptions(index=name))
         built = time.process_time() - start
-        for parameters in steps:
+        for parameters in CARE[name]:
             approximate.set_parameters(searcher.index, parameters)
             found = recall(timed(searcher, queries)[1], truth)
             if found >= RECALL:
