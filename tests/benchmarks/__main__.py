@@ -3,11 +3,13 @@
 Arguments, such as `--data ../shared/data/codesearch`, go to the one on languages.
 """
 
-from tests.benchmarks import encode, html, languages, records, strae, training
+from tests.benchmarks import encode, html, languages, records, score, search, strae, training
 
 records.main()
 html.main([])
 strae.main([])
 training.main([])
 encode.main([])
+search.main([])
+score.main()
 languages.main()

@@ -1,6 +1,6 @@
 """Exact search against a naive loop and, where faiss is installed, its IndexFlatIP.
 
-    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python tests/benchmarks/search.py --documents 1000000
+    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python -m tests.benchmarks.search --documents 1000000
 
 Medians of interleaved runs, in queries per second; every way must find the same documents. The
 bound is the bare matrix product, without looking at its scores.
@@ -36,14 +36,14 @@ def product(corpus: np.ndarray, queries: np.ndarray) -> None:
         queries @ corpus[first : first + index_module.BLOCK].T
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=200_000)
     parser.add_argument("--dimensions", type=int, default=384)
     parser.add_argument("--queries", type=int, default=256)
     parser.add_argument("--k", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=5)
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     corpus = unit_vectors(args.documents, args.dimensions, 0)
     queries = unit_vectors(args.queries, args.dimensions, 1)
     ids = [f"{number:09}" for number in range(args.documents)]
