@@ -120,12 +120,12 @@ start = time.monotonic()
 run("whole.npy")
 whole = time.monotonic() - start
 draw, killed = random.Random(0), 0
-for _ in range(12):
+for _ in range(20):
     child = os.fork()
     if not child:
         run("killed.npy")
         os._exit(0)
-    time.sleep(draw.uniform(0, whole / 6))
+    time.sleep(draw.uniform(0, whole / 8))
     os.kill(child, signal.SIGKILL)
     killed += os.waitpid(child, 0)[1] == signal.SIGKILL
     if os.path.exists(os.path.join(folder, "killed.meta.json")):
