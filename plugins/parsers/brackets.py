@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from structkit.errors import UserError
-from structkit.structure.letters import same
+from structkit.structure.letters import check_same
 from structkit.structure.trees import Tree, clean, read
 
 FIELDS = ("tree",)
@@ -23,13 +23,9 @@ def trees(
         sentence = next(known, None)
         try:
             tree = clean(read(text))
+            if sentence is not None:
+                check_same(tree.words, sentence)
         except UserError as error:
             yield error
-            continue
-        if sentence is not None and not same(tree.words, sentence):
-            yield UserError(
-                "the words of the tree are not those of the text",
-                "parse the text again, or drop the field with it",
-            )
         else:
             yield tree

@@ -16,7 +16,7 @@ from structkit.learning.spool import MAKERS, Spool
 from structkit.learning.tree_batches import Sentences, leaf_depths
 from structkit.learning.tree_vocabulary import Vocabulary
 from structkit.plugin import setting
-from structkit.structure.letters import same
+from structkit.structure.letters import check_same
 from structkit.structure.trees import read as read_tree
 from structkit.structure.words import words_of
 
@@ -172,11 +172,8 @@ class TreeSettings(VocabularySettings):
     def prepare(self, record: Record) -> Record:
         """The words and the tree of a record. Errors: no binary tree, or not one of its `text`."""
         tree = read_tree(text_field(record, "tree", MAKERS["tree"]))
-        if isinstance(text := record.get("text"), str) and not same(tree.words, text):
-            raise UserError(
-                "the words of the tree are not those of the text",
-                "parse the text again, or drop the field with it",
-            )
+        if isinstance(text := record.get("text"), str):
+            check_same(tree.words, text)
         depths = leaf_depths(tree)
         return {"id": record["id"], "words": self.fitting(tree.words), "depths": depths}
 

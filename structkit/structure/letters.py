@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from structkit.errors import UserError
 from structkit.structure.trees import unescaped
 
 # a double quote is two single ones: where three stand side by side, nobody knows which are which
@@ -17,6 +18,15 @@ def same(words: Sequence[str], text: str) -> bool:
     (True, False)
     """
     return _letters("".join(words)) == _letters(text)
+
+
+def check_same(words: Sequence[str], text: str) -> None:
+    """Raise where the words of a tree are not those of a text."""
+    if not same(words, text):
+        raise UserError(
+            "the words of the tree are not those of the text",
+            "parse the text again, or drop the field with it",
+        )
 
 
 def _letters(text: str) -> str:
