@@ -21,11 +21,11 @@ from structkit.retrieval.hits import (
     Hit,
     Recall,
     SearchOptions,
-    best_of_documents,
     read_corpus,
     row_record,
 )
-from structkit.retrieval.vectors import Rows, Vectors, blocks, unit
+from structkit.retrieval.index import best, numbered, places
+from structkit.retrieval.vectors import Numbers, Rows, Vectors, blocks, unit
 
 BATCH = 256
 SAMPLE = 64  # rows a cluster is trained on, as faiss recommends (39 … 256)
@@ -37,7 +37,8 @@ class Approximate:
     def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
         self.index, self.corpus, self.options = index, corpus, options
         self.dimensions, self.model = corpus.dimensions, corpus.model
-        self.documents = len(set(corpus.doc_ids))
+        self.doc_ids, self.document = numbered(corpus.doc_ids)
+        self.place = places(self.doc_ids)
         if options.parameters:
             set_parameters(index, options.parameters)
         self.exact = Exact(corpus, options) if options.recall_sample else None
@@ -49,34 +50,45 @@ class Approximate:
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         if self.options.cosine:
             queries = unit(queries)
-        k = min(k, self.documents)
+        documents, every = len(self.doc_ids), len(self.document)
+        k = min(k, documents)
         # as many rows as k documents have on average, and more as long as that is too few
-        rows = k * math.ceil(len(self.corpus.doc_ids) / self.documents)
+        rows = k * math.ceil(every / documents)
         while True:
-            rows = min(rows, len(self.corpus.doc_ids))
-            hits = self._rows(queries, rows, k)
-            if rows == len(self.corpus.doc_ids) or all(len(ranked) == k for ranked in hits):
+            rows = min(rows, every)
+            hits = self._hits(queries, rows, k)
+            if rows == every or all(len(ranked) == k for ranked in hits):
                 break
-            if rows == k and self.documents == len(self.corpus.doc_ids):
+            if rows == k and documents == every:
                 break  # one row a document: the index itself finds no more
             rows *= 2
         if self.exact and self.recall.left > 0:
             self.recall.add(hits, self.exact.search(queries[: self.recall.left], k))
         return hits
 
-    def _rows(self, queries: Vectors, rows: int, k: int) -> list[list[Hit]]:
+    def _hits(self, queries: Vectors, rows: int, k: int) -> list[list[Hit]]:
+        """The k best documents among the rows that the index finds for each query."""
         if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
             self.index.hnsw.efSearch = max(self.index.hnsw.efSearch, rows)
-        scores, numbers = self.index.search(np.ascontiguousarray(queries), rows)
-        hits = [
-            [self._hit(score, row) for score, row in zip(*found, strict=True) if row >= 0]
-            for found in zip(scores.tolist(), numbers.tolist(), strict=True)
+        scores, numbers = self.index.search(np.ascontiguousarray(queries), rows)  # best first
+        found = (numbers >= 0).sum(1).tolist()
+        return [
+            self._ranked(score[:count], row[:count], k)
+            for score, row, count in zip(scores, numbers, found, strict=True)
         ]
-        return [best_of_documents(ranked)[:k] for ranked in hits]
+
+    def _ranked(self, scores: Vectors, rows: Numbers, k: int) -> list[Hit]:
+        """The k best documents of some rows, best first."""
+        document = self.document[rows]
+        _, first = np.unique(document, return_index=True)  # the best row of each document
+        first.sort()
+        kept = first[best(scores[first], self.place[document[first]], k)]
+        pairs = zip(scores[kept].tolist(), rows[kept].tolist(), strict=True)
+        return [self._hit(score, row) for score, row in pairs]
 
     def _hit(self, score: float, row: int) -> Hit:
-        best = row_record(self.corpus, row) if self.options.explain else None
-        return Hit(self.corpus.doc_ids[row], score, best)
+        found = row_record(self.corpus, row) if self.options.explain else None
+        return Hit(self.corpus.doc_ids[row], score, found)
 
     def close(self) -> None:
         self.recall.report()

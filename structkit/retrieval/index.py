@@ -48,15 +48,22 @@ def best(scores: Vectors, place: Numbers, k: int) -> Numbers:
     return candidates[np.lexsort((place[candidates], -scores[candidates]))][:k]
 
 
+def numbered(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
+    """The documents in the order of their first rows, and the number of each row's, (rows,).
+
+    >>> numbered(["b", "a", "b"])
+    (['b', 'a'], array([0, 1, 0]))
+    """
+    numbers: dict[str, int] = {}
+    rows = [numbers.setdefault(doc_id, len(numbers)) for doc_id in doc_ids]
+    return list(numbers), np.array(rows, np.int64)
+
+
 class Index:
     """Documents ready for exact search; a document of several chunks counts with its best."""
 
     def __init__(self, corpus: Embeddings) -> None:
-        numbers: dict[str, int] = {}
-        document = np.array(
-            [numbers.setdefault(doc_id, len(numbers)) for doc_id in corpus.doc_ids], np.int64
-        )
-        self.doc_ids = list(numbers)
+        self.doc_ids, document = numbered(corpus.doc_ids)
         self.place = places(self.doc_ids)
         self.rows = np.argsort(document, kind="stable")  # (rows,), those of a document together
         self.vectors = corpus.vectors.taken(self.rows)  # (rows, dimensions)
