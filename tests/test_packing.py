@@ -1,4 +1,4 @@
-"""Packed inference: the states of the model itself, of BERT and its like, and of no other."""
+"""Packed batches: the states of the model itself, of BERT and its like, and of no other."""
 
 import numpy
 import pytest
@@ -37,6 +37,47 @@ def test_the_states_are_those_of_the_model(config, kind, lengths):
     real = tokens.mask.bool()
     torch.testing.assert_close(found[real], expected[real], atol=1e-5, rtol=1e-5)
     assert not found[~real].any()
+
+
+@pytest.mark.parametrize(("config", "kind"), KINDS)
+@pytest.mark.parametrize("first", [True, False])
+def test_the_gradients_are_those_of_the_model(config, kind, first):
+    model = a_model(config, kind, add_pooling_layer=False)
+    tokens = a_batch([60, 3, 3, 9, 3, 1], model.config.pad_token_id)
+    real = tokens.mask.clone().bool()
+    if first:
+        real[:, 1:] = False
+    found = packed(model).states(tokens, first=first)
+    ours = found[:, 0] if first else found[real]
+    theirs = model(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state[real]
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+    weights = [weight for name, weight in model.named_parameters() if "pooler" not in name]
+    direction = torch.randn_like(ours)
+    for mine, expected in zip(
+        torch.autograd.grad(ours, weights, direction),
+        torch.autograd.grad(theirs, weights, direction),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_dropout_is_the_model_s():
+    """Every dropout, one after the other, changes what the packed model computes."""
+    model = a_model(*KINDS[0])
+    tokens, ways = a_batch([9, 4], 0), packed(model)
+    layer = model.encoder.layer[0]
+    places = [model.embeddings.dropout, layer.attention.self.dropout]
+    places += [layer.attention.output.dropout, layer.output.dropout]
+    expected = ways.states(tokens)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    model.train()
+    torch.testing.assert_close(ways.states(tokens), expected)
+    for place in places:
+        place.p = 0.5
+        assert not torch.allclose(ways.states(tokens), expected)
+        place.p = 0.0
 
 
 def test_a_padding_token_within_a_text():

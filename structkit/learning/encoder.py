@@ -103,14 +103,19 @@ class Encoder(nn.Module):
         return self.tokenizing.pad(ids).to(self.device)
 
     def embed(self, tokens: Tokens) -> Tensor:
-        """One embedding a text, (batch, dim); a CPU that only infers computes no padding."""
-        learning = self.model.training or torch.is_grad_enabled()
-        if self.device.type == "cpu" and not learning and self.packed:
-            return self.pooled(self.packed.states(tokens), tokens.mask)
+        """One embedding a text, (batch, dim); a CPU computes no padding."""
+        model = self.model
+        packed = self.packed if self.device.type == "cpu" else None
 
         def embedded(rows: Tensor, piece: Tokens) -> Tensor:
-            return self.pooled(token_states(self.model, piece), piece.mask)
+            if packed:
+                states = packed.states(piece, first=self.pooling == "cls")
+            else:
+                states = token_states(model, piece)
+            return self.pooled(states, piece.mask)
 
+        if packed and not model.training and not torch.is_grad_enabled():
+            return embedded(tokens.mask, tokens)
         return self.in_pieces(tokens, embedded)
 
     @cached_property
@@ -123,7 +128,7 @@ class Encoder(nn.Module):
 
         In pieces of about equal lengths a CPU computes little padding and stays in its cache.
         """
-        rows = tokens.mask.sum(1).argsort(descending=True, stable=True)  # (batch,)
+        rows = tokens.mask.sum(1).argsort(stable=True)  # (batch,)
         if self.device.type != "cpu" or len(rows) <= PIECE:
             return compute(torch.arange(len(rows), device=self.device), tokens)
         found = [compute(piece, tokens.shortened(piece)) for piece in torch.split(rows, PIECE)]

@@ -2,8 +2,10 @@
 
 First all texts are embedded without a graph; the loss over all embeddings gives each of them its
 gradient; then the texts are embedded again piece by piece, with the same random numbers, and
-their embeddings' gradients go on to the parameters. Source: Gao et al. 2021, "Scaling Deep
-Contrastive Learning Batch Size under Memory Limited Setup" (arXiv 2101.06983), section 3.
+their embeddings' gradients go on to the parameters. The last piece, of the longest documents, has
+its graph from the start: it takes no more memory than it would later, and is computed once.
+Source: Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup"
+(arXiv 2101.06983), section 3.
 """
 
 from __future__ import annotations
@@ -30,12 +32,11 @@ class Texts:
     total: int
 
     def chunks(self, size: int) -> Iterator[Tensor]:
-        """The places of the texts: at most `size` at a time, of about equal lengths; 0: all."""
+        """The places of the texts: at most `size` at a time, shortest first; 0: all at once."""
         if self.tokens is None:
             return
         if size:
-            rows = self.tokens.mask.sum(1).argsort(descending=True, stable=True)
-            yield from torch.split(rows, size)
+            yield from torch.split(self.tokens.mask.sum(1).argsort(stable=True), size)
         else:
             yield torch.arange(len(self.tokens.ids), device=self.tokens.ids.device)
 
@@ -84,7 +85,7 @@ class Random:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Some texts, the random numbers in front of them, and what was computed."""
+    """Some texts and what was computed; without a graph, the random numbers in front of it."""
 
     name: str
     rows: Tensor
@@ -114,14 +115,15 @@ def _autocast(module: Embedding, device: torch.device) -> torch.autocast:
 def _pieces(
     module: Embedding, inputs: Any, texts: dict[str, Texts], device: torch.device
 ) -> Iterator[_Piece]:
-    """All texts of this process, embedded: with a graph, or in chunks without."""
+    """All texts of this process, embedded: with a graph, or in chunks of which the last has one."""
     size = module.settings.chunk_size
-    # a context of its own: weights that it has cast without a graph must not be used with one
-    with torch.set_grad_enabled(not size), _autocast(module, device):
-        for name, each in texts.items():
-            for rows in each.chunks(size):
-                random = Random(device) if size else None
-                yield _Piece(name, rows, random, *module.embedded(inputs, name, rows))
+    places = [(name, rows) for name, each in texts.items() for rows in each.chunks(size)]
+    for number, (name, rows) in enumerate(places, 1):
+        again = bool(size) and number < len(places)
+        random = Random(device) if again else None
+        # a context of its own: weights that it has cast without a graph must not be used with one
+        with torch.set_grad_enabled(not again), _autocast(module, device):
+            yield _Piece(name, rows, random, *module.embedded(inputs, name, rows))
 
 
 def _all(width: int, pieces: list[_Piece], name: str, texts: Texts, device: torch.device) -> Tensor:
@@ -143,9 +145,10 @@ def _through(
     device: torch.device,
 ) -> None:
     """Take the embeddings' gradients, and the losses of single texts, to the parameters."""
+    after = Random(device)
     outputs: list[Tensor] = []
     gradients: list[Tensor | None] = []
-    for piece in pieces:
+    for piece in reversed(pieces):  # the one that has its graph already is done with first
         embeddings, losses = piece.embeddings, piece.losses
         if piece.random:
             piece.random.restore()
@@ -157,10 +160,11 @@ def _through(
             gradients.append(gradient[texts[piece.name].first + piece.rows])
         outputs += [module.weights()[name] * part for name, part in losses.items()]
         gradients += [None] * len(losses)
-        if piece.random:
+        if module.settings.chunk_size:
             _backward(outputs, gradients)
             outputs, gradients = [], []
     _backward(outputs, gradients)
+    after.restore()
 
 
 def _backward(outputs: list[Tensor], gradients: list[Tensor | None]) -> None:

@@ -1,4 +1,4 @@
-"""Packed inference: BERT and its like compute the real tokens of a batch, and no padding."""
+"""Packed batches: BERT and its like compute the real tokens, and no padding."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from structkit.learning.tokens import Tokens
 
@@ -16,7 +17,7 @@ ERROR = 1e-5  # of the largest state
 
 
 class Packed:
-    """A model of one of the kinds `MODELS`, in inference, by its own weights.
+    """A model of one of the kinds `MODELS`, by its own weights and dropout.
 
     Embeddings, linear maps and layer norms run over the tokens of all texts, one after the other;
     attention runs over texts of equal length together, without a mask.
@@ -26,13 +27,22 @@ class Packed:
         self.model = model
         self.heads = model.config.num_attention_heads
 
-    def states(self, tokens: Tokens) -> Tensor:
-        """The last states of the encoder, (batch, length, dim); 0 on padding."""
+    def states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
+        """The last states of the encoder, (batch, length, dim); 0 on padding.
+
+        With `first` only those of the first tokens, (batch, 1, dim): the last layer computes
+        nothing else.
+        """
         real = tokens.mask.bool()
+        lengths = tokens.mask.sum(1)  # (batch,)
         states = self._embedded(tokens, real)  # (tokens, dim)
-        runs = equal_lengths(tokens.mask.sum(1).tolist())
-        for layer in self.model.encoder.layer:
-            states = self._layer(layer, states, runs)
+        runs = equal_lengths(lengths.tolist())
+        *layers, last = self.model.encoder.layer
+        for layer in layers:
+            states = self._through(layer, states, runs)
+        if first:
+            return self._through(last, states, runs, lengths.cumsum(0) - lengths)[:, None]
+        states = self._through(last, states, runs)
         found = states.new_zeros((*real.shape, states.shape[1]))
         found[real] = states
         return found
@@ -48,41 +58,57 @@ class Packed:
         states = own.word_embeddings(tokens.ids[real])
         states += own.token_type_embeddings.weight[0]
         states += own.position_embeddings(places[real])
-        found: Tensor = own.LayerNorm(states)
+        found: Tensor = own.dropout(own.LayerNorm(states))
         return found
 
-    def _layer(self, layer: Any, states: Tensor, runs: list[tuple[int, int]]) -> Tensor:
-        attention = layer.attention
-        seen = self._attended(attention.self, states, runs)
-        states = attention.output.LayerNorm(added(attention.output.dense, seen, states))
-        inner = layer.intermediate(states)  # (tokens, inner dim)
-        found: Tensor = layer.output.LayerNorm(added(layer.output.dense, inner, states))
-        return found  # (tokens, dim)
+    def _through(self, layer: Any, *inputs: Any) -> Tensor:
+        """`_layer`, with its gradients checkpointed where the layer is told to."""
+        if layer.training and getattr(layer, "gradient_checkpointing", False):
+            found: Tensor = checkpoint(self._layer, layer, *inputs, use_reentrant=False)
+            return found
+        return self._layer(layer, *inputs)
 
-    def _attended(self, own: Any, states: Tensor, runs: list[tuple[int, int]]) -> Tensor:
-        parts = own.query(states), own.key(states), own.value(states)
-        found, start = [], 0
-        for length, count in runs:
-            rows = slice(start, start + length * count)
-            start = rows.stop
+    def _layer(
+        self, layer: Any, states: Tensor, runs: list[tuple[int, int]], firsts: Tensor | None = None
+    ) -> Tensor:
+        """The states behind a layer, (tokens, dim), or only those at `firsts`, (texts, dim)."""
+        chosen = states if firsts is None else states[firsts]
+        seen = self._attended(layer.attention.self, chosen, states, runs)
+        chosen = joined(layer.attention.output, seen, chosen)
+        return joined(layer.output, layer.intermediate(chosen), chosen)
+
+    def _attended(
+        self, own: Any, chosen: Tensor, states: Tensor, runs: list[tuple[int, int]]
+    ) -> Tensor:
+        """What each of the chosen tokens, all or the first, sees of its text."""
+        queries = own.query(chosen).split(
+            [count if len(chosen) < len(states) else length * count for length, count in runs]
+        )
+        sizes = [length * count for length, count in runs]
+        keys, values = own.key(states).split(sizes), own.value(states).split(sizes)
+        dropout = own.dropout.p if own.training else 0.0
+        found = []
+        for (_, count), *parts in zip(runs, queries, keys, values, strict=True):
             # (texts, heads, length, dim / heads)
-            query, key, value = (
-                each[rows].view(count, length, self.heads, -1).transpose(1, 2) for each in parts
-            )
-            seen = functional.scaled_dot_product_attention(query, key, value)
-            found.append(seen.transpose(1, 2).reshape(count * length, -1))
+            split = [each.view(count, -1, self.heads, own.attention_head_size) for each in parts]
+            query, key, value = (each.transpose(1, 2) for each in split)
+            seen = functional.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
+            found.append(seen.transpose(1, 2).flatten(2).flatten(0, 1))
         return torch.cat(found)
 
 
-def added(dense: nn.Linear, inputs: Tensor, states: Tensor) -> Tensor:
-    """The states plus a linear map of the inputs, in the memory of the states.
+def joined(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
+    """The end of a half layer: a linear map of the inputs, dropout, the states added, the norm.
 
-    The product adds to what stands there: neither the bias nor the sum costs a pass of its own.
+    In inference the product adds to the states where they stand: neither the bias nor the sum
+    costs a pass of its own.
     """
-    if torch.is_autocast_enabled(inputs.device.type):
-        found: Tensor = dense(inputs) + states
-        return found
-    return states.add_(dense.bias).addmm_(inputs, dense.weight.T)
+    if torch.is_grad_enabled() or output.training or torch.is_autocast_enabled(inputs.device.type):
+        found: Tensor = output(inputs, states)
+    else:
+        dense = output.dense
+        found = output.LayerNorm(states.add_(dense.bias).addmm_(inputs, dense.weight.T))
+    return found
 
 
 def packed(model: Any) -> Packed | None:
@@ -100,10 +126,12 @@ def packed(model: Any) -> Packed | None:
     padding = model.config.pad_token_id or 0
     ids = (torch.arange(36).view(4, 9) + padding + 1) % model.config.vocab_size
     tokens = Tokens(torch.where(mask.bool(), ids, padding), mask)
-    found = Packed(model)
+    found, training = Packed(model), model.training
+    model.eval()
     with torch.autocast("cpu", enabled=False), torch.no_grad():
         expected = model(input_ids=tokens.ids, attention_mask=mask).last_hidden_state
         error = (found.states(tokens) - expected)[mask.bool()].abs().max()
+    model.train(training)
     return found if error <= ERROR * expected.abs().max() else None
 
 
