@@ -190,3 +190,33 @@ def test_wrong_usage(
 def test_a_missing_corpus(queries: str, url: str) -> None:
     with pytest.raises(UserError, match="there is no file and no loaded table nowhere"):
         in_table("nowhere", queries, url, "")
+
+
+@pytest.mark.parametrize("index", ["flat", "hnsw"])
+def test_more_hits_are_asked_for_than_there_are_documents(
+    corpus: str, queries: str, url: str, index: str
+) -> None:
+    given = SearchOptions(database_url=url, table="all_of_it", index=index)
+    records = Records.read([queries])
+    result = list(search([corpus], records, k=150, backend="pgvector", options=given))
+    documents = [record["doc_id"] for record in result if record["query_id"] == "q7"]
+    assert {f"d{number}" for number in range(100)} == set(documents)
+    assert 130 * 100 == len(result)
+
+
+def test_queries_of_other_dimensions_or_of_another_model(
+    corpus: str, queries: str, url: str, tmp_path: Path
+) -> None:
+    short = write(tmp_path / "short.jsonl", [{"id": "q", "embedding": [1.0] * 7}])
+    with pytest.raises(UserError, match=r"short.jsonl:1: .*7"):
+        in_table(corpus, short, url, "eight")
+    for name, count in (("corpus", 5), ("queries", 2)):
+        np.save(tmp_path / f"{name}.npy", np.eye(count, 8, dtype=np.float32))
+        ids = "".join(f"{name}{number}\n" for number in range(count))
+        (tmp_path / f"{name}.ids.txt").write_text(ids)
+        meta = {"dim": 8, "count": count, "model_sha256": name}
+        (tmp_path / f"{name}.meta.json").write_text(json.dumps(meta))
+    files = [str(tmp_path / f"{name}.npy") for name in ("corpus", "queries")]
+    for known in (files[0], "of_a_model"):  # the table remembers whose embeddings it holds
+        with pytest.raises(UserError, match="queries.npy: was encoded with another model than"):
+            in_table(known, files[1], url, "of_a_model")
