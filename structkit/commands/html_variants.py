@@ -18,6 +18,7 @@ FIELDS = {
     "markdown": ("markdown", "text", "content", "positive"),
     "text": ("text", "content", "positive"),
 }
+NEGATIVES = "give a list of documents, written as the record's own one is"
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,9 @@ def _refuse_empty(negatives: list[Document]) -> None:
 def _text(record: Record, variation: Variation) -> str:
     known = FIELDS[variation.source]
     field = variation.field or next((each for each in known if each in record), known[0])
-    return text_field(record, field)
+    return text_field(
+        record, field, f"give the document as {variation.source}, or name its --field"
+    )
 
 
 def _negatives(record: Record) -> list[str]:
@@ -114,13 +117,15 @@ def _negatives(record: Record) -> list[str]:
     if type(negatives) is not list:
         kind = type(negatives).__name__
         raise UserError(
-            f'field "negatives" is a JSON {JSON_NAMES.get(kind, kind)}, not an array of strings'
+            f'field "negatives" is a JSON {JSON_NAMES.get(kind, kind)}, not an array of strings',
+            NEGATIVES,
         )
     for position, negative in enumerate(negatives):
         if type(negative) is not str:
             kind = type(negative).__name__
             raise UserError(
                 f'field "negatives" holds a JSON {JSON_NAMES.get(kind, kind)} '
-                f"(at {position}), not strings alone"
+                f"(at {position}), not strings alone",
+                NEGATIVES,
             )
     return negatives
