@@ -107,9 +107,7 @@ def _refuse_empty(negatives: list[Document]) -> None:
 def _text(record: Record, variation: Variation) -> str:
     known = FIELDS[variation.source]
     field = variation.field or next((each for each in known if each in record), known[0])
-    return text_field(
-        record, field, f"give the document as {variation.source}, or name its --field"
-    )
+    return text_field(record, field, "name the --field of the document" if field in record else "")
 
 
 def _negatives(record: Record) -> list[str]:
