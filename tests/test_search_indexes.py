@@ -167,11 +167,16 @@ def test_several_matrices_are_one_corpus(
 
 
 def test_queries_may_be_a_matrix_of_the_same_model(
-    corpus: str, queries: str, vectors: np.ndarray, tmp_path: Path
+    corpus: str,
+    queries: str,
+    vectors: np.ndarray,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     ids = [f"q{n}" for n in range(0, 600, 30)]
     mapped = matrix(tmp_path / "q.npy", vectors[::30] * 2, ids, model_sha256="one")
     assert found(corpus, queries) == found(corpus, mapped)
+    assert "" == capsys.readouterr().err
     other = matrix(tmp_path / "o.npy", vectors, list(map(str, range(600))), model_sha256="two")
     with pytest.raises(UserError, match="q.npy: was encoded with another model than the corpus"):
         found(other, mapped)

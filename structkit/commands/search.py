@@ -69,11 +69,12 @@ def search(
         found = _lexical(index, queries, query_field, depth)
     else:
         raise unknown("search method", method, ("bm25", "dense"))
+    query_id = None
     for query_id, ranked in found:
         if exclude_self:
             ranked = [hit for hit in ranked if hit.doc_id != query_id][:k]
         yield from run_records(query_id, ranked)
-    if not queries.count:
+    if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
 
 
