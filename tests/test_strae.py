@@ -93,6 +93,22 @@ def in_batch_order(batch, roots):
     return nodes
 
 
+def test_composition_may_start_as_a_sum():
+    method = registry.load("method", "strae").Method
+    words = method(embedding_size=6, channels=2, composition_init="sum").untrained(WORDS).eval()
+    tree = Sentence(numpy.array([3, 1, 2], numpy.int32), numpy.array([1, 2, 2], numpy.int32))
+    batch, up, down = words.both_ways([tree])
+    first, second, third = words.embedding[[3, 1, 2]]
+    half = (second + third) / 2**0.5
+    root = (first + half) / 2**0.5
+    torch.testing.assert_close(up, torch.stack([root, first, half, second, third]))
+    part = root / 2**0.5
+    torch.testing.assert_close(down, torch.stack([root, part, part, part / 2**0.5, part / 2**0.5]))
+    assert method().composition_init == "uniform"
+    maps = method(embedding_size=6, channels=2).untrained(WORDS)
+    assert maps.compose.bias.abs().min() > 0
+
+
 def losses(model, sentences, scale, *, mask_duplicates=False):
     """Both losses of the fast version."""
     batch, up, down = model.both_ways(sentences)

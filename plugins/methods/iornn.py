@@ -19,7 +19,7 @@ from structkit.plugin import setting
 class Method(StraeSettings):
     """Settings of IORNN, StrAE's own (appendix A); without channels."""
 
-    unused: ClassVar[tuple[str, ...]] = (*StraeSettings.unused, "channels")
+    unused: ClassVar[tuple[str, ...]] = (*StraeSettings.unused, "channels", "composition_init")
     channels: int = setting(1, "")
 
     def untrained(self, words: int) -> Any:

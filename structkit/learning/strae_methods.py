@@ -34,6 +34,12 @@ class StraeSettings(TreeSettings):
     """Settings of StrAE; a square embedding has as many channels as columns."""
 
     channels: int = setting(10, "rows of an embedding; composition sees one", "StrAE, section 2")
+    composition_init: str = setting(
+        "uniform",
+        "composition starts at random, as the released code has it, or as a scaled sum",
+        "",
+        ("uniform", "sum"),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,7 +54,14 @@ class StraeSettings(TreeSettings):
         """A model with random parameters: the seed's."""
         torch.manual_seed(key(self.seed, "parameters") >> 1)
         untied = self.head == "untied" and self.objective != "contrastive"
-        return StrAE(words, self.embedding_size, self.channels, self.init_range, untied=untied)
+        return StrAE(
+            words,
+            self.embedding_size,
+            self.channels,
+            self.init_range,
+            untied=untied,
+            summing=self.composition_init == "sum",
+        )
 
     def build(self, spool: Spool, *, offline: bool = False) -> StraeTraining:
         """The training of a new model on prepared records."""

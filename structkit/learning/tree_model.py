@@ -8,6 +8,7 @@ Embeddings using Explicit Structure" (https://aclanthology.org/2023.emnlp-main.4
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import Any
 
 import numpy
@@ -23,11 +24,20 @@ from structkit.learning.tree_batches import Sentence, TreeBatch
 class StrAE(nn.Module):
     """The four functions of StrAE: embed, compose, decompose, and the head of the vocabulary.
 
-    Composition takes 2N² + N parameters, decomposition 2N² + 2N, for rows of N columns.
+    Composition takes 2N² + N parameters, decomposition 2N² + 2N, for rows of N columns. Both start
+    at random, or with `summing` so that a parent is the sum of its children, over √2, and a child
+    its parent, over √2.
     """
 
     def __init__(
-        self, words: int, size: int, channels: int, init_range: float, *, untied: bool = False
+        self,
+        words: int,
+        size: int,
+        channels: int,
+        init_range: float,
+        *,
+        untied: bool = False,
+        summing: bool = False,
     ) -> None:
         super().__init__()
         self.channels, columns = channels, size // channels
@@ -35,6 +45,14 @@ class StrAE(nn.Module):
         self.compose = nn.Linear(2 * columns, columns)
         self.decompose = nn.Linear(columns, 2 * columns)
         self.head = nn.Linear(size, words) if untied else None
+        if summing:
+            part = torch.eye(columns) / sqrt(2)
+            for linear, weight in (
+                (self.compose, torch.cat([part, part], 1)),
+                (self.decompose, torch.cat([part, part])),
+            ):
+                linear.weight.data.copy_(weight)
+                linear.bias.data.zero_()
 
     def both_ways(
         self,
