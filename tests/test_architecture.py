@@ -63,8 +63,8 @@ def test_nobody_imports_a_plugin_by_name(path):
     assert not [module for module, _ in imported(path) if module.startswith("structkit_plugins")]
 
 
-# a terminal alone pays for rich's progress bars
-LAZY = {"cli.py", "progress.py"}
+# a terminal alone pays for rich's progress bars, a comparison of runs for scipy
+LAZY = {"cli.py", "progress.py", "comparison.py"}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)
