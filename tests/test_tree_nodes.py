@@ -85,7 +85,7 @@ def test_pieces_of_words_are_neither_words_nor_phrases(name):
     assert {record["node"] for record in words + phrases} < {record["node"] for record in found}
 
 
-def test_nodes_are_records_with_the_ids_of_their_texts(tmp_path):
+def test_nodes_are_records_with_the_ids_of_their_texts(tmp_path, capsys):
     texts, model, target = (tmp_path / name for name in ("texts.jsonl", "model", "nodes.jsonl"))
     texts.write_bytes(
         b"".join(
@@ -95,7 +95,9 @@ def test_nodes_are_records_with_the_ids_of_their_texts(tmp_path):
     chosen = registry.load("method", "strae").Method(max_steps=0, minimum_count=1)
     train("strae", chosen, [str(texts)], RunOptions(output=str(model), quiet=True))
     encoding = Encoding(str(model), "document", keep=["set"], nodes="phrases", downward=True)
+    capsys.readouterr()
     write(encoding, Stream([str(texts)], str(target), quiet=True))
+    assert "structkit: 1 text has no phrases, and no row\n" == capsys.readouterr().err
     found = [orjson.loads(line) for line in target.read_bytes().splitlines()]
     expected = [("t0", [0, 4]), ("t0", [0, 3]), ("t0", [1, 3]), ("t2", [0, 2])]
     assert expected == [(record["doc_id"], record["span"]) for record in found]
