@@ -97,7 +97,7 @@ def test_nodes_are_records_with_the_ids_of_their_texts(tmp_path, capsys):
     encoding = Encoding(str(model), "document", keep=["set"], nodes="phrases", downward=True)
     capsys.readouterr()
     write(encoding, Stream([str(texts)], str(target), quiet=True))
-    assert "structkit: 1 text has no phrases, and no row\n" == capsys.readouterr().err
+    assert "structkit: 1 of the texts have no phrases, and no row\n" == capsys.readouterr().err
     found = [orjson.loads(line) for line in target.read_bytes().splitlines()]
     expected = [("t0", [0, 4]), ("t0", [0, 3]), ("t0", [1, 3]), ("t2", [0, 2])]
     assert expected == [(record["doc_id"], record["span"]) for record in found]

@@ -76,7 +76,9 @@ def nodes_of(
         for number, rows in enumerate(_rows(batch.sentence.cpu().numpy(), len(part))):
             spans = [(starts[row], starts[row] + batch.width[row]) for row in rows]
             found = _records(read[first + number], spans, [each[rows] for each in vectors])
-            yield [record for record, kind in found if which in ("all", kind)]
+            chosen = [record for record, kind in found if which in ("all", kind)]
+            model.vocabulary.found.without[which] += not chosen
+            yield chosen
         first += len(part)
 
 

@@ -35,6 +35,7 @@ class Found(Truncation):
         super().__init__()
         self.words: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
+        self.without: Counter[str] = Counter()  # texts without a node of a kind
 
     def add(self, kind: str, words: int, unknown: int) -> None:
         """Count words (`words` or `characters`) and the unknown ones among them."""
@@ -50,6 +51,9 @@ class Found(Truncation):
                     f"{unknown:,} of {words:,} {kind} ({unknown / words:.1%}) are not in the "
                     "vocabulary and share one embedding"
                 )
+        for kind, texts in self.without.items():
+            if texts:
+                lines.append(f"{texts:,} of the texts have no {kind}, and no row")
         return lines
 
 
