@@ -111,7 +111,6 @@ class Encoding:
             normalize=bool(normalize or dimensions and self.facts["normalize"]),
         )
         self.truncation = encoder.truncation
-        self.without = 0  # texts that have no node of the kind asked for
 
     def texts(self, records: Iterable[Record]) -> Iterator[Record]:
         """`{id, texts, kept}` of every record: the part that may fail, and be skipped.
@@ -215,7 +214,6 @@ class Encoding:
         options: Any = {"downward": self.downward, "finish": self.embedder.finished}
         found = nodes_of(self.encoder, texts, self.nodes, self.batch_tokens, **options)
         for record, nodes in zip(window, found, strict=True):
-            self.without += not nodes
             for node in nodes:
                 vectors.append(node.pop("embedding"))
                 if self.downward:
@@ -241,14 +239,9 @@ class Encoding:
         return found
 
     def report(self) -> None:
-        """Say how many texts were cut, and how many gave no row."""
+        """Say how many texts were cut."""
         for message in self.truncation.messages():
             say(message)
-        if self.without:
-            one = self.without == 1
-            say(
-                f"{self.without:,} {'text has' if one else 'texts have'} no {self.nodes}, and no row"
-            )
 
     def meta(self) -> Record:
         """What stands in NAME.meta.json beside the vectors."""
