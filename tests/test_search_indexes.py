@@ -204,6 +204,31 @@ def test_a_saved_index_knows_its_model_and_dimensions(
         found(folder, records)
 
 
+@pytest.mark.parametrize("saved", [True, False])
+def test_of_many_rows_ivf_looks_at_codes_first(
+    saved: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draw = np.random.default_rng(0)
+    centers = draw.normal(size=(200, 16))
+    rows = np.repeat(centers, 60, axis=0) + draw.normal(scale=0.3, size=(12_000, 16))
+    vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    corpus = matrix(tmp_path / "c.npy", vectors, [f"d{number}" for number in range(12_000)])
+    queries = matrix(tmp_path / "q.npy", vectors[::100], [f"q{number}" for number in range(120)])
+    if saved:
+        folder = str(tmp_path / "index")
+        found(corpus, queries, index="ivf", save_index=folder)
+        result = found(folder, queries)
+    else:
+        result = found(corpus, queries, index="ivf", recall_sample=120)
+        assert 0.98 < float(capsys.readouterr().err.split()[2])
+    exact = found(corpus, queries)
+    assert len(set(pairs(exact)) & set(pairs(result))) > 0.98 * len(exact)
+    scores = {pair: record["score"] for pair, record in zip(pairs(exact), exact, strict=True)}
+    for pair, record in zip(pairs(result), result, strict=True):
+        # the score is the vectors' own, not that of their codes
+        assert scores.get(pair, record["score"]) == pytest.approx(record["score"], abs=1e-6)
+
+
 @pytest.mark.parametrize("index", ["flat", "hnsw", "ivf"])
 def test_more_than_there_is_gives_all_that_there_is(
     corpus: str, queries: str, index: str, tmp_path: Path

@@ -25,7 +25,7 @@ K = 10
 RECALL, TARGET = 0.95, 20
 # of the default of `--index hnsw` and `ivf`, in rising order
 CARE = {
-    "ivf": [f"nprobe={number}" for number in (1, 2, 4, 8, 16, 32, 64, 128)],
+    "ivf": [f"nprobe={number}" for number in (4, 8, 16, 32, 48, 64, 80, 96, 128)],
     "HNSW32": [f"efSearch={number}" for number in (10, 20, 40, 80, 160, 320, 640)],
 }
 
