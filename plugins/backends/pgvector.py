@@ -22,6 +22,8 @@ from structkit.retrieval.vectors import Vectors, blocks, unit
 BATCH = 100
 MOST = 1000  # rows that pgvector's HNSW gives at most (hnsw.ef_search)
 INDEXED = 2000  # dimensions that an index of pgvector takes at most
+MEMORY = 4096  # MiB that building an index may take
+GRAPH = 512  # bytes of a row in pgvector's graph beside its numbers
 FORMAT = 1
 
 # a row for each table that structkit wrote: what it holds, so that it is not loaded twice
@@ -178,7 +180,7 @@ def _opened(connection: Any, table: str, files: Sequence[str], options: SearchOp
         facts = _facts(connection, table)
         assert facts is not None
     if options.index == "hnsw":
-        index(connection, table, corpus.dimensions)
+        index(connection, table, len(corpus.ids), corpus.dimensions)
     return PgVector(connection, table, facts, options)
 
 
@@ -224,7 +226,7 @@ def load(
     connection.execute(sql.SQL("ANALYZE {}").format(name))
 
 
-def index(connection: Any, table: str, dimensions: int) -> None:
+def index(connection: Any, table: str, rows: int, dimensions: int) -> None:
     """Build the HNSW index where it is missing."""
     if dimensions > INDEXED:
         raise UserError(
@@ -232,12 +234,16 @@ def index(connection: Any, table: str, dimensions: int) -> None:
             "encode with --dimensions, or search with --index flat",
         )
     sql = require("psycopg.sql", "pgvector")
-    connection.execute(
-        sql.SQL(
-            "CREATE INDEX IF NOT EXISTS {} ON {} USING hnsw (embedding vector_ip_ops)"
-            " WITH (m = 16, ef_construction = 100)"
-        ).format(sql.Identifier(f"{table}_hnsw"), sql.Identifier(table))
-    )
+    # a graph that does not fit into this memory grows many times more slowly
+    memory = f"{min(MEMORY, 64 + rows * (4 * dimensions + GRAPH) // 2**20)}MB"
+    with connection.transaction():
+        connection.execute("SELECT set_config('maintenance_work_mem', %s, true)", [memory])
+        connection.execute(
+            sql.SQL(
+                "CREATE INDEX IF NOT EXISTS {} ON {} USING hnsw (embedding vector_ip_ops)"
+                " WITH (m = 16, ef_construction = 100)"
+            ).format(sql.Identifier(f"{table}_hnsw"), sql.Identifier(table))
+        )
 
 
 def binary(corpus: Embeddings) -> Iterator[bytes]:
