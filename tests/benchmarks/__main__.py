@@ -3,7 +3,17 @@
 Arguments, such as `--data ../shared/data/codesearch`, go to the one on languages.
 """
 
-from tests.benchmarks import encode, html, languages, records, score, search, strae, training
+from tests.benchmarks import (
+    database,
+    encode,
+    html,
+    languages,
+    records,
+    score,
+    search,
+    strae,
+    training,
+)
 
 records.main()
 html.main([])
@@ -11,5 +21,6 @@ strae.main([])
 training.main([])
 encode.main([])
 search.main([])
+database.main([])
 score.main()
 languages.main()

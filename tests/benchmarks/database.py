@@ -1,0 +1,90 @@
+"""PostgreSQL with pgvector beside files: seconds to load and to index, queries a second, recall.
+
+    python -m tests.benchmarks.database CORPUS QUERIES
+
+Both are .npy files of `structkit encode`; without them, points around 2,000 centers. The server is
+a real one, which the package pgserver starts in a temporary folder; times are by the clock, since
+most of the work is the server's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pgserver
+
+from structkit.registry import load
+from structkit.retrieval.embeddings import read_embeddings
+from structkit.retrieval.hits import SearchOptions
+from tests.benchmarks.indexes import K, recall
+
+
+def searched(searcher: Any, queries: np.ndarray) -> tuple[float, list[set[str]]]:
+    """Queries a second, and what was found."""
+    start, found = time.perf_counter(), []
+    for first in range(0, len(queries), size := searcher.batch(K)):
+        found += searcher.search(queries[first : first + size], K)
+    seconds = time.perf_counter() - start
+    return len(queries) / seconds, [{hit.doc_id for hit in hits} for hits in found]
+
+
+def made(folder: Path, name: str, rows: int) -> str:
+    """A file of unit vectors, (rows, 384), around centers that all files share."""
+    centers = np.random.default_rng(0).normal(size=(2000, 384))
+    draw = np.random.default_rng(rows)
+    vectors = centers[draw.integers(0, 2000, rows)] + draw.normal(size=(rows, 384))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.save(folder / f"{name}.npy", vectors.astype(np.float32))
+    (folder / f"{name}.ids.txt").write_text("".join(f"{number}\n" for number in range(rows)))
+    (folder / f"{name}.meta.json").write_text(json.dumps({"count": rows, "dim": 384}))
+    return str(folder / f"{name}.npy")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("files", nargs="*", metavar="CORPUS QUERIES")
+    parser.add_argument("--first", type=int, default=200, help="queries that are searched")
+    args = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        given = args.files or [made(Path(folder), "c", 20_000), made(Path(folder), "q", 200)]
+        compare(*given, first=args.first)
+
+
+def compare(corpus: str, queries_file: str, first: int) -> None:
+    """Load, index and search the corpus, and search the file."""
+    rows = read_embeddings([queries_file]).vectors
+    queries = np.ascontiguousarray(rows[:first])
+    backend = load("backend", "pgvector")
+    files = load("backend", "exact").open_corpus([corpus], SearchOptions())
+    speed, truth = searched(files, queries)
+    print(f"files, exact              {speed:9,.0f} queries/s", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        server = pgserver.get_server(folder, cleanup_mode="delete")
+        try:
+            for index in ("flat", "hnsw"):
+                options = SearchOptions(database_url=server.get_uri(), table="t", index=index)
+                start = time.perf_counter()
+                table = backend.open_corpus([corpus], options)
+                seconds = time.perf_counter() - start
+                speed, found = searched(table, queries)
+                done = "loaded" if index == "flat" else "read again and indexed"
+                print(
+                    f"pgvector, {index:<4} {speed:9,.0f} queries/s, recall@{K} "
+                    f"{recall(found, truth):.3f}; {len(files.corpus.doc_ids):,} rows {done} in "
+                    f"{seconds:.0f} s",
+                    flush=True,
+                )
+                table.connection.close()
+        finally:
+            server.cleanup()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
