@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         given = args.files or [made(Path(folder), "c", 20_000), made(Path(folder), "q", 200)]
-        compare(*given, first=args.first)
+        compare(given[0], given[1], args.first)
 
 
 def compare(corpus: str, queries_file: str, first: int) -> None:
