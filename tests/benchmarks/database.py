@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pgserver
@@ -23,16 +22,7 @@ import pgserver
 from structkit.registry import load
 from structkit.retrieval.embeddings import read_embeddings
 from structkit.retrieval.hits import SearchOptions
-from tests.benchmarks.indexes import K, recall
-
-
-def searched(searcher: Any, queries: np.ndarray) -> tuple[float, list[set[str]]]:
-    """Queries a second, and what was found."""
-    start, found = time.perf_counter(), []
-    for first in range(0, len(queries), size := searcher.batch(K)):
-        found += searcher.search(queries[first : first + size], K)
-    seconds = time.perf_counter() - start
-    return len(queries) / seconds, [{hit.doc_id for hit in hits} for hits in found]
+from tests.benchmarks.indexes import K, recall, timed
 
 
 def made(folder: Path, name: str, rows: int) -> str:
@@ -63,8 +53,8 @@ def compare(corpus: str, queries_file: str, first: int) -> None:
     queries = np.ascontiguousarray(rows[:first])
     backend = load("backend", "pgvector")
     files = load("backend", "exact").open_corpus([corpus], SearchOptions())
-    speed, truth = searched(files, queries)
-    print(f"files, exact              {speed:9,.0f} queries/s", flush=True)
+    seconds, truth = timed(files, queries, time.perf_counter)
+    print(f"files, exact   {len(queries) / seconds:9,.0f} queries/s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         server = pgserver.get_server(folder, cleanup_mode="delete")
         try:
@@ -72,13 +62,13 @@ def compare(corpus: str, queries_file: str, first: int) -> None:
                 options = SearchOptions(database_url=server.get_uri(), table="t", index=index)
                 start = time.perf_counter()
                 table = backend.open_corpus([corpus], options)
-                seconds = time.perf_counter() - start
-                speed, found = searched(table, queries)
+                opened = time.perf_counter() - start
+                seconds, found = timed(table, queries, time.perf_counter)
                 done = "loaded" if index == "flat" else "read again and indexed"
                 print(
-                    f"pgvector, {index:<4} {speed:9,.0f} queries/s, recall@{K} "
+                    f"pgvector, {index:<4} {len(queries) / seconds:9,.0f} queries/s, recall@{K} "
                     f"{recall(found, truth):.3f}; {len(files.corpus.doc_ids):,} rows {done} in "
-                    f"{seconds:.0f} s",
+                    f"{opened:.0f} s",
                     flush=True,
                 )
                 table.connection.close()
