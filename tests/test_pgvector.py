@@ -5,6 +5,7 @@ pgserver is the PyPI package that carries both.
 
 import json
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pgserver
 import psycopg
 import pytest
 
+from structkit import registry
 from structkit.commands.search import search
 from structkit.errors import UserError
 from structkit.jsonl import Record, Records
@@ -116,6 +118,23 @@ def test_hnsw_finds_nearly_all_and_says_so(
     assert ["structkit:", "recall@4"] == told[:2]
     assert 0.95 < float(told[2]) <= 1
     assert ["120", "queries"] == told[-2:]
+
+
+def test_an_index_is_built_where_workers_can_share_no_memory(
+    corpus: str, queries: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = in_table(corpus, queries, url, "crowded")
+    shared = os.statvfs("/dev/shm")
+    with psycopg.connect(url) as connection:
+        connection.execute("ALTER TABLE crowded SET (parallel_workers = 2)")
+    backend = registry.load("backend", "pgvector")
+    more = 2 * shared.f_frsize * shared.f_blocks
+    monkeypatch.setattr(backend, "MEMORY", more >> 20)
+    monkeypatch.setattr(backend, "GRAPH", more // 100)
+    assert_equal(expected, in_table(corpus, queries, url, "crowded", index="hnsw"))
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT to_regclass('crowded_hnsw') IS NOT NULL").fetchone()
+    assert (True,) == found
 
 
 def test_a_filter_that_leaves_few_rows_does_not_leave_few_hits(

@@ -233,17 +233,26 @@ def index(connection: Any, table: str, rows: int, dimensions: int) -> None:
             f"pgvector indexes at most {INDEXED} dimensions, not {dimensions}",
             "encode with --dimensions, or search with --index flat",
         )
-    sql = require("psycopg.sql", "pgvector")
+    sql, errors = require("psycopg.sql", "pgvector"), require("psycopg.errors", "pgvector")
     # a graph that does not fit into this memory grows many times more slowly
     memory = f"{min(MEMORY, 64 + rows * (4 * dimensions + GRAPH) // 2**20)}MB"
+    create = sql.SQL(
+        "CREATE INDEX IF NOT EXISTS {} ON {} USING hnsw (embedding vector_ip_ops)"
+        " WITH (m = 16, ef_construction = 100)"
+    ).format(sql.Identifier(f"{table}_hnsw"), sql.Identifier(table))
+    settings = {"maintenance_work_mem": memory}
+    try:
+        _run(connection, create, settings)
+    except errors.DiskFull:  # workers share that memory, and a container has little to be shared
+        _run(connection, create, {**settings, "max_parallel_maintenance_workers": "0"})
+
+
+def _run(connection: Any, statement: Any, settings: dict[str, str]) -> None:
+    """Execute a statement under settings that end with it."""
     with connection.transaction():
-        connection.execute("SELECT set_config('maintenance_work_mem', %s, true)", [memory])
-        connection.execute(
-            sql.SQL(
-                "CREATE INDEX IF NOT EXISTS {} ON {} USING hnsw (embedding vector_ip_ops)"
-                " WITH (m = 16, ef_construction = 100)"
-            ).format(sql.Identifier(f"{table}_hnsw"), sql.Identifier(table))
-        )
+        for name, value in settings.items():
+            connection.execute("SELECT set_config(%s, %s, true)", [name, value])
+        connection.execute(statement)
 
 
 def binary(corpus: Embeddings) -> Iterator[bytes]:
