@@ -22,8 +22,7 @@ from structkit.retrieval.vectors import Vectors, blocks, unit
 BATCH = 100
 MOST = 1000  # rows that pgvector's HNSW gives at most (hnsw.ef_search)
 INDEXED = 2000  # dimensions that an index of pgvector takes at most
-MEMORY = 4096  # MiB that building an index may take
-GRAPH = 512  # bytes of a row in pgvector's graph beside its numbers
+MEMORY, GRAPH = 4096, 512  # MiB that building an index may take; bytes of a row beside its numbers
 FORMAT = 1
 
 # a row for each table that structkit wrote: what it holds, so that it is not loaded twice
@@ -235,12 +234,12 @@ def index(connection: Any, table: str, rows: int, dimensions: int) -> None:
         )
     sql, errors = require("psycopg.sql", "pgvector"), require("psycopg.errors", "pgvector")
     # a graph that does not fit into this memory grows many times more slowly
-    memory = f"{min(MEMORY, 64 + rows * (4 * dimensions + GRAPH) // 2**20)}MB"
+    memory = min(MEMORY, 64 + rows * (4 * dimensions + GRAPH) // 2**20)
+    settings = {"maintenance_work_mem": f"{memory}MB"}
     create = sql.SQL(
         "CREATE INDEX IF NOT EXISTS {} ON {} USING hnsw (embedding vector_ip_ops)"
         " WITH (m = 16, ef_construction = 100)"
     ).format(sql.Identifier(f"{table}_hnsw"), sql.Identifier(table))
-    settings = {"maintenance_work_mem": memory}
     try:
         _run(connection, create, settings)
     except errors.DiskFull:  # workers share that memory, and a container has little to be shared
