@@ -19,7 +19,7 @@ from structkit.learning.plan import Step
 from structkit.learning.settings import RunOptions
 from structkit.learning.tree_batches import Sentence, TreeBatch
 from structkit.learning.tree_losses import contrastive_loss, vocabulary_loss
-from structkit.learning.tree_model import StrAE
+from structkit.learning.tree_model import StrAE, dropout_noise
 from structkit.learning.tree_training import StraeTraining
 from structkit.learning.tree_vocabulary import Vocabulary
 from tests import reference_strae as reference
@@ -259,6 +259,24 @@ def test_a_loss_worked_by_hand():
         -a + numpy.log(numpy.exp(a) + numpy.exp(c)) - d + numpy.log(numpy.exp(b) + numpy.exp(d))
     )
     assert (rows + columns) / 4 == pytest.approx(contrastive_loss(up, down, 1.0).item(), abs=1e-6)
+
+
+@pytest.mark.parametrize("dropout", [0.1, 0.2, 0.5, 0.99])
+def test_dropout_drops_its_share_and_keeps_the_mean(dropout):
+    torch.manual_seed(0)
+    noise = dropout_noise((999, 333), dropout, torch.zeros(1))
+    assert noise.shape == (999, 333)
+    error = 4 * (dropout * (1 - dropout) / noise.numel()) ** 0.5  # four standard deviations
+    assert (noise == 0).double().mean().item() == pytest.approx(dropout, abs=error + 1e-5)
+    assert noise[noise > 0].unique().tolist() == pytest.approx([1 / (1 - dropout)], rel=1e-3)
+    # the four draws of one random number are independent of each other
+    kept = (noise.flatten()[: 999 * 333 // 4 * 4].view(-1, 4) > 0).double()
+    both = torch.corrcoef(kept.T) - torch.eye(4)
+    assert both.abs().max() < 4 / len(kept) ** 0.5
+
+
+def test_no_dropout_is_no_noise():
+    assert dropout_noise((2, 3), 0.0, torch.zeros(1)) is None
 
 
 def test_parameters_are_as_many_as_in_the_paper():

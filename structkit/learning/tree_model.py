@@ -8,7 +8,7 @@ Embeddings using Explicit Structure" (https://aclanthology.org/2023.emnlp-main.4
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import prod, sqrt
 from typing import Any
 
 import numpy
@@ -91,7 +91,8 @@ class StrAE(nn.Module):
     def embed(self, ids: Tensor, dropout: float = 0.0) -> Tensor:
         """The embeddings of leaves, (leaves, E)."""
         found = functional.embedding(ids, self.embedding)
-        return functional.dropout(found, dropout, training=self.training)
+        noise = dropout_noise(found.shape, dropout if self.training else 0.0, found)
+        return found if noise is None else found * noise
 
     def upward(self, batch: TreeBatch, leaves: Tensor, noise: Tensor | None = None) -> Tensor:
         """The upward embeddings of all nodes, (nodes, E).
@@ -125,12 +126,20 @@ class StrAE(nn.Module):
         return torch.block_diag(*[weight.T] * self.channels)  # type: ignore[no-untyped-call,no-any-return]
 
 
-def dropout_noise(shape: tuple[int, int], dropout: float, like: Tensor) -> Tensor | None:
-    """Factors that drop a share of numbers and scale up the others; none where nothing drops."""
+def dropout_noise(shape: Sequence[int], dropout: float, like: Tensor) -> Tensor | None:
+    """Factors that drop a share of numbers and scale up the others; none where nothing drops.
+
+    The share is rounded to 16 bits: four draws for each random number of 64, in half the time of
+    `bernoulli_`.
+    """
     if not dropout:
         return None
-    keep = torch.full(shape, 1 - dropout, dtype=like.dtype, device=like.device)
-    return keep.bernoulli_(1 - dropout).div_(1 - dropout)
+    count, span = prod(shape), 1 << 16
+    bits = torch.empty(-(-count // 4), dtype=torch.int64, device=like.device)
+    draws = bits.random_(-(1 << 63), None).view(torch.int16)[:count].view(*shape)
+    dropped = round(dropout * span)
+    kept = draws >= dropped - span // 2
+    return kept.to(like.dtype).mul_(span / (span - dropped))
 
 
 class _Upward(torch.autograd.Function):
