@@ -148,6 +148,17 @@ def test_a_filter_that_leaves_few_rows_does_not_leave_few_hits(
     assert_equal(expected, result)
 
 
+@pytest.mark.parametrize("filters", [("year=1900",), ("language=go", "venue=x")], ids=str)
+def test_a_filter_that_nothing_passes_is_refused_as_with_files(
+    corpus: str, queries: str, url: str, filters: tuple[str, ...]
+) -> None:
+    with pytest.raises(UserError) as expected:
+        in_files(corpus, queries, filters=filters)
+    with pytest.raises(UserError) as refused:
+        in_table(corpus, queries, url, "refused", filters=filters)
+    assert str(expected.value).replace(corpus, "refused") == str(refused.value)
+
+
 def test_a_corpus_is_loaded_once_and_its_table_is_a_corpus(
     corpus: str, queries: str, url: str, tmp_path: Path
 ) -> None:
@@ -176,7 +187,8 @@ def test_hostile_names_are_only_names(corpus: str, queries: str, url: str) -> No
     expected = in_files(corpus, queries)
     assert_equal(expected, in_table(corpus, queries, url, name))
     hostile = "language='; DROP TABLE structkit_tables; --"
-    assert [] == in_table(corpus, queries, url, name, filters=(hostile,))
+    with pytest.raises(UserError, match="nothing in the corpus passes --filter language=';"):
+        in_table(corpus, queries, url, name, filters=(hostile,))
     assert_equal(expected, in_table(corpus, queries, url, name))
 
 

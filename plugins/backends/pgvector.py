@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,14 @@ from structkit.errors import UserError
 from structkit.extras import require
 from structkit.jsonl import Record
 from structkit.retrieval.embeddings import Embeddings, read_embeddings
-from structkit.retrieval.hits import Hit, Recall, SearchOptions, best_of_documents
+from structkit.retrieval.hits import (
+    Hit,
+    Recall,
+    SearchOptions,
+    best_of_documents,
+    refuse_filters,
+)
+from structkit.retrieval.postgres_copy import binary
 from structkit.retrieval.vectors import Vectors, blocks, unit
 
 BATCH = 100
@@ -37,7 +44,7 @@ class PgVector:
     def __init__(self, connection: Any, table: str, facts: Record, options: SearchOptions) -> None:
         self.sql = require("psycopg.sql", "pgvector")
         self.connection, self.options = connection, options
-        self.table = self.sql.Identifier(table)
+        self.name, self.table = table, self.sql.Identifier(table)
         self.dimensions, self.model = facts["dimensions"], facts["model"]
         self.rows, self.documents = facts["rows"], facts["documents"]
         self.recall = Recall(options.recall_sample)
@@ -81,21 +88,13 @@ class PgVector:
             rows *= 2
 
     def _rows(self, queries: Vectors, rows: int, *, exact: bool) -> list[list[Hit]]:
-        sql, wanted = self.sql, self.options.wanted()
-        # a value, or an item of a list
-        one = "(fields ->> %s::text = %s OR fields -> %s::text @> %s::jsonb)"
-        condition = sql.SQL(f"WHERE {' AND '.join([one] * len(wanted))}" if wanted else "")
+        sql, (condition, values) = self.sql, self._condition()
         query = sql.SQL(
             "SELECT q.number, hit.id, hit.doc_id, hit.fields, -hit.distance"
             " FROM unnest(%s::vector[]) WITH ORDINALITY AS q(embedding, number)"
             " CROSS JOIN LATERAL (SELECT id, doc_id, fields, embedding <#> q.embedding AS distance"
             " FROM {} {} ORDER BY embedding <#> q.embedding LIMIT %s) AS hit"
         ).format(self.table, condition)
-        values = [
-            text
-            for name, value in wanted.items()
-            for text in (name, value, name, orjson.dumps([value]).decode())
-        ]
         texts = [orjson.dumps(row.tolist()).decode() for row in queries]
         hits: list[list[Hit]] = [[] for _ in texts]
         with self.connection.transaction(), self.connection.cursor() as cursor:
@@ -107,6 +106,27 @@ class PgVector:
                 best = {"id": row_id, **(fields or {})} if self.options.explain else None
                 hits[number - 1].append(Hit(doc_id, score, best))
         return hits
+
+    def _condition(self) -> tuple[Any, list[str]]:
+        """The filters in SQL, and the values of its placeholders."""
+        wanted = self.options.wanted()
+        # a value, or an item of a list
+        one = "(fields ->> %s::text = %s OR fields -> %s::text @> %s::jsonb)"
+        values = [
+            text
+            for name, value in wanted.items()
+            for text in (name, value, name, orjson.dumps([value]).decode())
+        ]
+        return self.sql.SQL(f"WHERE {' AND '.join([one] * len(wanted))}" if wanted else ""), values
+
+    def check_filters(self) -> None:
+        """Refuse filters that nothing passes."""
+        condition, values = self._condition()
+        rows = self.sql.SQL("SELECT 1 FROM {} {} LIMIT 1").format(self.table, condition)
+        if not values or self.connection.execute(rows, values).fetchone():
+            return
+        keys = self.sql.SQL("SELECT DISTINCT jsonb_object_keys(fields) FROM {}").format(self.table)
+        refuse_filters(self.options, {key for (key,) in self.connection.execute(keys)}, self.name)
 
     def close(self) -> None:
         self.recall.report()
@@ -146,7 +166,9 @@ def open_corpus(files: Sequence[str], options: SearchOptions) -> PgVector:
     loaded = len(files) == 1 and not os.path.exists(files[0])
     table = files[0] if loaded else options.table or default_table(files)
     try:
-        return _opened(connection, table, files, options)
+        found = _opened(connection, table, files, options)
+        found.check_filters()
+        return found
     except psycopg.Error as error:
         connection.close()
         raise UserError(f"the database says: {_line(error)}").at(f"table {table}") from None
@@ -252,30 +274,6 @@ def _run(connection: Any, statement: Any, settings: dict[str, str]) -> None:
         for name, value in settings.items():
             connection.execute("SELECT set_config(%s, %s, true)", [name, value])
         connection.execute(statement)
-
-
-def binary(corpus: Embeddings) -> Iterator[bytes]:
-    """The corpus as PostgreSQL's binary COPY: header, rows of five fields, trailer.
-
-    A vector is its dimensions and a zero as 16-bit integers, and its numbers, all big-endian.
-    Source: PostgreSQL's documentation of COPY; pgvector's vector_recv.
-    """
-    yield b"PGCOPY\n\xff\r\n\0" + bytes(8)
-    head = corpus.dimensions.to_bytes(2, "big") + bytes(2)
-    for first, block in blocks(corpus.vectors):
-        rows = block.astype(">f4")
-        for row, numbers in enumerate(rows, first):
-            fields = corpus.fields[row] if corpus.fields else {}
-            values = (
-                row.to_bytes(8, "big"),
-                corpus.ids[row].encode(),
-                corpus.doc_ids[row].encode(),
-                b"\1" + orjson.dumps(fields),  # the version of jsonb
-                head + numbers.tobytes(),
-            )
-            sized = (len(value).to_bytes(4, "big") + value for value in values)
-            yield b"\0\5" + b"".join(sized)
-    yield b"\xff\xff"
 
 
 def content_of(corpus: Embeddings) -> str:

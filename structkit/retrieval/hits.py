@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -133,17 +133,22 @@ def read_corpus(files: Sequence[str], options: SearchOptions) -> Embeddings:
     corpus = read_embeddings(files, normalize=options.cosine, fields=fields)
     if not wanted:
         return corpus
-    known = {name for record in corpus.fields for name in record}
-    for name in wanted:
+    rows = [row for row, record in enumerate(corpus.fields) if passes(record, wanted)]
+    if not rows:
+        known = {name for record in corpus.fields for name in record}
+        refuse_filters(options, known, files[0])
+    return corpus.taken(np.array(rows, np.int64))
+
+
+def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoReturn:
+    """The error for filters that nothing in a corpus passes, whose rows have the fields `known`."""
+    for name in options.wanted():
         if name not in known:
             raise UserError(
                 f"no row of the corpus has the field {name} of --filter",
                 f"it has: {', '.join(sorted(known)) or 'none'}; structkit encode --keep adds some",
-            ).at(files[0])
-    rows = [row for row, record in enumerate(corpus.fields) if passes(record, wanted)]
-    if not rows:
-        raise UserError(f"nothing in the corpus passes --filter {' '.join(options.filters)}")
-    return corpus.taken(np.array(rows, np.int64))
+            ).at(corpus)
+    raise UserError(f"nothing in the corpus passes --filter {' '.join(options.filters)}")
 
 
 def passes(record: Record, wanted: dict[str, str]) -> bool:
