@@ -30,8 +30,8 @@ lint: $(INSTALLED) ## ruff and strict mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy structkit plugins
 
-bench: $(INSTALLED) ## Speed beside the peer's, in one run
-	$(BIN)/python -m tests.benchmarks
+bench: $(INSTALLED) ## Speed beside the peer's: make bench DATA=../shared/data DGL=FOLDER, or without
+	$(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') $(if $(DGL),--dgl '$(DGL)')
 
 # --- All three families on the fixtures ----------------------------------------------------------
 
