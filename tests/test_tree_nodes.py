@@ -8,6 +8,7 @@ import torch
 from structkit import registry
 from structkit.commands.encode import write
 from structkit.commands.train import train
+from structkit.errors import UserError
 from structkit.learning.encoding import Encoding
 from structkit.learning.settings import RunOptions
 from structkit.learning.strae_methods import TreeEncoder
@@ -85,8 +86,10 @@ def test_pieces_of_words_are_neither_words_nor_phrases(name):
     assert {record["node"] for record in words + phrases} < {record["node"] for record in found}
 
 
-def test_nodes_are_records_with_the_ids_of_their_texts(tmp_path, capsys):
-    texts, model, target = (tmp_path / name for name in ("texts.jsonl", "model", "nodes.jsonl"))
+@pytest.fixture
+def trained(tmp_path):
+    """A file of trees, and a model that knows their words."""
+    texts, model = tmp_path / "texts.jsonl", tmp_path / "model"
     texts.write_bytes(
         b"".join(
             orjson.dumps({"id": f"t{n}", "tree": t, "set": n}) + b"\n" for n, t in enumerate(TREES)
@@ -94,9 +97,14 @@ def test_nodes_are_records_with_the_ids_of_their_texts(tmp_path, capsys):
     )
     chosen = registry.load("method", "strae").Method(max_steps=0, minimum_count=1)
     train("strae", chosen, [str(texts)], RunOptions(output=str(model), quiet=True))
-    encoding = Encoding(str(model), "document", keep=["set"], nodes="phrases", downward=True)
+    return str(texts), str(model)
+
+
+def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys):
+    (texts, model), target = trained, tmp_path / "nodes.jsonl"
+    encoding = Encoding(model, "document", keep=["set"], nodes="phrases", downward=True)
     capsys.readouterr()
-    write(encoding, Stream([str(texts)], str(target), quiet=True))
+    write(encoding, Stream([texts], str(target), quiet=True))
     assert "structkit: 1 of the texts have no phrases, and no row\n" == capsys.readouterr().err
     found = [orjson.loads(line) for line in target.read_bytes().splitlines()]
     expected = [("t0", [0, 4]), ("t0", [0, 3]), ("t0", [1, 3]), ("t2", [0, 2])]
@@ -104,3 +112,10 @@ def test_nodes_are_records_with_the_ids_of_their_texts(tmp_path, capsys):
     assert ["t0#0", "t0#1", "t0#4", "t2#0"] == [record["id"] for record in found]
     names = ["id", "doc_id", "embedding", "set", "node", "span", "text", "downward"]
     assert names == list(found[0])
+
+
+def test_a_text_without_a_tree_is_told_where_trees_come_from(trained, tmp_path):
+    text = tmp_path / "text.jsonl"
+    text.write_bytes(b'{"id": "t", "text": "the cat"}\n')
+    with pytest.raises(UserError, match="has none of the fields tree .* parse-trees makes trees"):
+        write(Encoding(trained[1], "document"), Stream([str(text)], "-", quiet=True))

@@ -137,6 +137,8 @@ class Encoding:
         for name in names:
             if name in record:
                 return [text_field(record, name, hint)]
+        if list(names) == ["tree"]:
+            hint = f"structkit parse-trees makes trees; or {hint}"
         raise UserError(
             f"the record has none of the fields {', '.join(names)} (it has: {', '.join(record)})",
             hint,
