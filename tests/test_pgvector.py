@@ -1,6 +1,6 @@
 """Search in a real PostgreSQL with pgvector, started in a temporary folder: the same run as files.
 
-pgserver is the PyPI package that carries both.
+pgserver is the PyPI package that carries both, for Python up to 3.12.
 """
 
 import json
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pgserver
 import psycopg
 import pytest
 
@@ -19,6 +18,8 @@ from structkit.commands.search import search
 from structkit.errors import UserError
 from structkit.jsonl import Record, Records
 from structkit.retrieval.hits import SearchOptions
+
+pgserver = pytest.importorskip("pgserver")
 
 K = 4
 
