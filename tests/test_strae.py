@@ -18,7 +18,7 @@ from structkit.learning.model_folder import open_model
 from structkit.learning.plan import Step
 from structkit.learning.settings import RunOptions
 from structkit.learning.tree_batches import Sentence, TreeBatch
-from structkit.learning.tree_losses import contrastive_loss, vocabulary_loss
+from structkit.learning.tree_losses import contrastive_loss, unit, vocabulary_loss
 from structkit.learning.tree_model import StrAE, dropout_noise
 from structkit.learning.tree_training import StraeTraining
 from structkit.learning.tree_vocabulary import Vocabulary
@@ -201,6 +201,9 @@ def test_gradients_pass_gradcheck():
     same = torch.tensor([0, 1, 0, 2, 3, 1, 4])
     for scale in (5.0, 50.0):
         assert torch.autograd.gradcheck(contrastive_loss, (up, down, scale, same))
+    assert torch.autograd.gradcheck(unit, up)
+    short = (1e-9 * up).detach().requires_grad_()
+    assert torch.autograd.gradcheck(unit, short, eps=1e-12)
     table = torch.randn(9, 6, dtype=torch.float64, requires_grad=True)
     bias = torch.randn(9, dtype=torch.float64, requires_grad=True)
     targets, weights = torch.tensor([0, 3, 3, 8, 1, 2, 0]), torch.rand(7, dtype=torch.float64)

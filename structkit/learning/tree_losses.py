@@ -34,8 +34,27 @@ def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None
 
 def unit(vectors: Tensor) -> Tensor:
     """Vectors (n, E) scaled to length 1; zeros stay zeros."""
-    lengths: Tensor = vectors.norm(dim=1, keepdim=True)
-    return vectors / lengths.clamp(min=SHORT)
+    found: Tensor = _Unit.apply(vectors)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Unit(torch.autograd.Function):
+    """Half the time of what autograd makes of a norm and a division."""
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor) -> Tensor:
+        lengths: Tensor = vectors.norm(dim=1, keepdim=True).clamp_(min=SHORT)  # (n, 1)
+        units: Tensor = vectors / lengths
+        ctx.save_for_backward(units, lengths)
+        return units
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        units, lengths = ctx.saved_tensors
+        # the shortest vectors are divided by a constant, all others by their own length
+        along = torch.linalg.vecdot(units, gradient)[:, None].masked_fill_(lengths <= SHORT, 0.0)
+        return torch.addcmul(gradient, units, along, value=-1).div_(lengths)
 
 
 class _Contrastive(torch.autograd.Function):
