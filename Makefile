@@ -48,7 +48,7 @@ DEMO_FLAGS := --size tiny --vocabulary-size 1000 --document-length 128 --target-
   --batch-size 32 --learning-rate 3e-3 --epochs 15
 PAGES_FLAGS := --size tiny --architecture bert --vocabulary-size 1000 --document-length 128 \
   --pooling mean --temperature 0.05 --batch-size 32 --learning-rate 3e-3
-SENTENCES_FLAGS := --batch-size 64 --epochs 30 --learning-rate 2e-3 --composition-init sum
+SENTENCES_FLAGS := --batch-size 64 --epochs 10 --learning-rate 2e-3 --composition-init sum
 
 $(DEMO)/seal/train.jsonl $(DEMO)/seal/test.jsonl: $(DEMO)/seal/%.jsonl: fixtures/pages/%.jsonl
 	@mkdir -p $(DEMO)/seal
