@@ -29,7 +29,8 @@ from structkit.retrieval.vectors import Vectors, blocks, unit
 BATCH = 100
 MOST = 1000  # rows that pgvector's HNSW gives at most (hnsw.ef_search)
 INDEXED = 2000  # dimensions that an index of pgvector takes at most
-MEMORY, GRAPH = 4096, 512  # MiB that building an index may take; bytes of a row beside its numbers
+MEMORY = 4096  # MiB that building an index may take
+GRAPH = 512  # bytes of a row in pgvector's graph beside its numbers
 FORMAT = 1
 
 # a row for each table that structkit wrote: what it holds, so that it is not loaded twice

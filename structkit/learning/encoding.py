@@ -27,6 +27,7 @@ from structkit.learning.parts import (
     part_row,
 )
 from structkit.learning.precision import fastest_matmul, has_bf16
+from structkit.learning.spool import MAKERS
 from structkit.learning.tree_nodes import nodes_of
 from structkit.progress import say
 
@@ -137,8 +138,8 @@ class Encoding:
         for name in names:
             if name in record:
                 return [text_field(record, name, hint)]
-        if list(names) == ["tree"]:
-            hint = f"structkit parse-trees makes trees; or {hint}"
+        if len(names) == 1 and names[0] in MAKERS:
+            hint = f"{MAKERS[names[0]]}; or {hint}"
         raise UserError(
             f"the record has none of the fields {', '.join(names)} (it has: {', '.join(record)})",
             hint,
