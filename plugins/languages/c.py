@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tree_sitter_c
 
+from structkit.structure.lexical import Lexical, block, quoted, until_line, whole
 from structkit.structure.spans import Span
 from structkit.structure.treesitter import Grammar
 
@@ -18,6 +19,18 @@ KEYWORDS = (
     "volatile while _Alignas _Alignof _Atomic _Bool _Complex _Generic _Noreturn _Static_assert "
     "_Thread_local"
 ).split()
+NUMBER = r"(?<!\w)\d[\w.]*(?:'\w+)+"  # the sign stands between digits
+LEXICAL = Lexical(
+    (
+        until_line(r"//", escape=r"\\\r?\n"),
+        until_line(r"^[ \t]*#[ \t]*(?:error|warning|pragma)\b", escape=r"\\\r?\n"),
+        whole(r"#[ \t]*include[ \t]*<[^>\n]*>?"),
+        block(),
+        quoted('"', before=r"(?:(?<!\w)(?:u8|[uUL]))?"),
+        quoted("'", before=r"(?:(?<!\w)(?:u8|[uUL]))?"),
+    ),
+    plain=(NUMBER,),
+)
 GRAMMAR = Grammar.load(
     tree_sitter_c.language(),
     take=("identifier", "field_identifier", "statement_identifier"),
@@ -27,6 +40,7 @@ GRAMMAR = Grammar.load(
     ),
     type_names=("type_identifier",),
     never=KEYWORDS,
+    lexical=LEXICAL,
 )
 
 

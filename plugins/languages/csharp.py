@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tree_sitter_c_sharp
 
+from structkit.structure.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.spans import Span
 from structkit.structure.treesitter import Grammar
 
@@ -31,6 +32,20 @@ TYPED = (
     "property_declaration recursive_pattern ref_type sizeof_expression tuple_element type_pattern "
     "typeof_expression variable_declaration"
 ).split()
+DIRECTIVE = r"^[ \t]*#[ \t]*(?:region|endregion|error|warning|pragma|line|nullable)\b"
+LEXICAL = Lexical(
+    (
+        until_line("//"),
+        until_line(DIRECTIVE),
+        block(),
+        Form(r'\$*("{3,})', "{0}", escape=NEVER),
+        Form(r'(?:@\$|\$@)"', '"', escape=r'""|\{\{', code=r"\{"),
+        Form(r'@"', '"', escape='""'),
+        Form(r'\$"', r'"|(?=\n)', escape=r"\\.|\{\{", code=r"\{", line=True),
+        quoted('"'),
+        quoted("'"),
+    )
+)
 GRAMMAR = Grammar.load(
     tree_sitter_c_sharp.language(),
     take=("identifier", "implicit_parameter"),
@@ -48,6 +63,7 @@ GRAMMAR = Grammar.load(
     ),
     never=("var", "_"),
     reserved=KEYWORDS,
+    lexical=LEXICAL,
     member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",
 )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tree_sitter_go
 
+from structkit.structure.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.spans import Span
 from structkit.structure.treesitter import Grammar
 
@@ -17,6 +18,9 @@ KEYWORDS = (
     "break case chan const continue default defer else fallthrough for func go goto if import "
     "interface map package range return select struct switch type var"
 ).split()
+LEXICAL = Lexical(
+    (until_line("//"), block(), Form("`", "`", escape=NEVER), quoted('"'), quoted("'")),
+)
 GRAMMAR = Grammar.load(
     tree_sitter_go.language(),
     take=("identifier", "field_identifier", "package_identifier", "label_name"),
@@ -25,6 +29,7 @@ GRAMMAR = Grammar.load(
     types=("type_parameter_declaration>identifier",),
     never=("_", "nil"),
     reserved=(*KEYWORDS, "true", "false", "iota"),
+    lexical=LEXICAL,
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tree_sitter_java
 
+from structkit.structure.lexical import Form, Lexical, block, quoted, until_line
 from structkit.structure.spans import Span
 from structkit.structure.treesitter import Grammar
 
@@ -20,6 +21,9 @@ KEYWORDS = (
     "super switch synchronized this throw throws transient true try void volatile while"
 ).split()
 DECLARED = "class interface enum record annotation_type constructor compact_constructor".split()
+LEXICAL = Lexical(
+    (until_line("//"), block(), Form('"""', '"""'), quoted('"'), quoted("'")),
+)
 GRAMMAR = Grammar.load(
     tree_sitter_java.language(),
     take=("identifier",),
@@ -35,6 +39,7 @@ GRAMMAR = Grammar.load(
     ),
     never=("var",),  # a type of its own in this grammar
     reserved=KEYWORDS,
+    lexical=LEXICAL,
     member=r"(?!)",  # methods parse bare as well: inside a class only what does not
 )
 

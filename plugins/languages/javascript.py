@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tree_sitter_javascript
 
+from structkit.structure.lexical import Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.spans import Span
 from structkit.structure.treesitter import Grammar
 
@@ -31,12 +32,29 @@ MEMBER = (
     r"\s*(?!(?:if|for|while|switch|catch|with|function|return|async\s+function)\b)"
     r"(?:(?:static|async|get|set)\s+|\*\s*)*[#\w$]+\s*\("
 )
+# a regular expression ends on its line; the sign behind a name or a bracket divides
+PART = r"(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])"
+LEXICAL = Lexical(
+    (
+        until_line(r"//|<!--|\A#!"),
+        block(),
+        quoted('"'),
+        quoted("'"),
+        Form("`", "`", code=r"\$\{"),
+        whole(rf"(?<!<)/(?!>){PART}+(?:/\w*|[^\n]*$)"),  # no tag of JSX
+    ),
+    plain=(
+        r"(?<![\w$.])(?:return|typeof|case|in|of|void|throw|else|do|yield|await)\b[ \t]*(?=/)",
+        r"[\w$)\]][ \t]*/(?![/*])",
+    ),
+)
 GRAMMAR = Grammar.load(
     tree_sitter_javascript.language(),
     take=NAMES,
     skip=("string", "template_string", "regex", "comment", "html_comment"),
     reserved=(*KEYWORDS, "undefined"),
     member=MEMBER,
+    lexical=LEXICAL,
 )
 
 

@@ -13,6 +13,7 @@ import re
 
 import tree_sitter_php
 
+from structkit.structure.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.spans import Span
 from structkit.structure.treesitter import Grammar, outside
 
@@ -27,6 +28,22 @@ WORDS = (
 ).split()
 # in any case, but nobody writes the others
 KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, str.capitalize))
+FORMS = (
+    until_line(r"//|#(?!\[)", r"$|(?=\?>)"),
+    block(),
+    quoted("'", line=False),
+    Form('"', '"', code=r"\{(?=\$)|\$\{"),
+    quoted("`", line=False),
+    Form(
+        r"<<<[ \t]*[\"']?([A-Za-z_]\w*)[\"']?(?=\r?\n)",
+        r"^[ \t]*{0}(?!\w)",
+        escape=NEVER,
+        later=True,
+    ),
+)
+OPENING = r"<\?(?:php\b|=)?"
+FORMS = (*FORMS, Form(r"\?>", OPENING, escape=NEVER))  # HTML
+OF_FILE = (*FORMS, Form(r"\A(?!\s*<\?)", OPENING, escape=NEVER))
 GRAMMAR, FILE = (
     Grammar.load(
         pointer,
@@ -48,10 +65,16 @@ GRAMMAR, FILE = (
             r"\s*(?:#\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*)*+"  # attributes
             r"(?:public|protected|private|static|abstract|final|var)\s+(?!fn\b)"
         ),
+        lexical=Lexical(forms),
     )
-    for pointer in (tree_sitter_php.language_php_only(), tree_sitter_php.language_php())
+    for pointer, forms in (
+        (tree_sitter_php.language_php_only(), FORMS),
+        (tree_sitter_php.language_php(), OF_FILE),
+    )
 )
 # the grammar has no node of its own for this, and a constant may stand on the right of others
+# what follows the name of an enum's case, and not a value that a switch compares with
+OF_ENUM = re.compile(r"\s*(?:;|=(?!=))")
 INSTANCEOF = re.compile(r"instanceof\s+[\w\\]+")
 
 
@@ -80,4 +103,6 @@ def _is_member(text: str, start: int, end: int) -> bool:
         return word != "this"
     if before.endswith("::"):
         return word != "class"
-    return before.endswith(("->", "function ", "const ", "case "))
+    if before.endswith("case "):
+        return bool(OF_ENUM.match(text, end))
+    return before.endswith(("->", "function ", "const "))

@@ -6,16 +6,28 @@ import keyword
 
 import tree_sitter_python
 
+from structkit.structure.lexical import Form, Lexical, until_line
 from structkit.structure.parsing import parse
 from structkit.structure.spans import Span, from_bytes
 from structkit.structure.treesitter import Grammar
 
+PREFIX = r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
+LEXICAL = Lexical(
+    (
+        until_line("#"),
+        Form(PREFIX + r"""("{3}|'{3})""", "{0}", escape=r"\\.|\{\{", code=r"\{"),
+        Form(PREFIX + r"""(["'])""", r"{0}|(?=\n)", escape=r"\\.|\{\{", code=r"\{", line=True),
+        Form(r"""(?:(?<!\w)[rRbBuU]{1,2})?("{3}|'{3})""", "{0}"),
+        Form(r"""(?:(?<!\w)[rRbBuU]{1,2})?(["'])""", r"{0}|(?=\n)", line=True),
+    )
+)
 # strings include f-strings with all that is inside; `__future__` is a literal in this grammar
 GRAMMAR = Grammar.load(
     tree_sitter_python.language(),
     take=("identifier", "__future__"),
     skip=("string", "comment"),
     reserved=keyword.kwlist,
+    lexical=LEXICAL,
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tree_sitter_ruby
 
+from structkit.structure.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.spans import Span
 from structkit.structure.treesitter import Grammar
 
@@ -16,6 +17,31 @@ KEYWORDS = frozenset(
     "__ENCODING__ __FILE__ __LINE__ BEGIN END alias and begin break case class def defined? do "
     "else elsif end ensure false for if in module next nil not or redo rescue retry return self "
     "super then true undef unless until when while yield".split()
+)
+SIGILS = r"(?:(?<=[=(,\[{])|(?<=[=(,\[{][ ]))%([(\[{<|])"  # elsewhere it is the remainder
+LEXICAL = Lexical(
+    (
+        until_line("#"),
+        block(r"^=begin\b", r"^=end\b"),
+        Form(r"^__END__$", NEVER),
+        Form(
+            r"<<(?:[~-][\"'`]?|[\"'`]?(?=[A-Z]))([A-Za-z_]\w*)[\"'`]?",
+            r"^[ \t]*{0}(?!\w)",
+            escape=NEVER,
+            later=True,
+        ),
+        quoted('"', code=r"#\{", line=False),
+        quoted("`", code=r"#\{", line=False),
+        quoted("'", line=False),
+        Form(r"%[qQwWiIrxs]([^\w\s])", "{0}", code=r"#\{", nest="{0}"),
+        Form(SIGILS, "{0}", code=r"#\{", nest="{0}"),
+        whole(r"/(?:\\[^\n]|#\{[^}\n]*\}|[^/\\\n])+(?:/[a-z]*|$)"),
+    ),
+    plain=(
+        r"\$[\"'`/]|(?<![\w)\]}])\?[\"'`#/%]",  # variables; one character
+        r"(?<![\w.])(?:return|if|elsif|unless|while|until|when|in|and|or|not)\b[ \t]*(?=/)",
+        r"[\w)\]]/|[\w)\]][ \t]+/(?=[\s=])",  # a division
+    ),
 )
 GRAMMAR = Grammar.load(
     tree_sitter_ruby.language(),
@@ -38,6 +64,7 @@ GRAMMAR = Grammar.load(
         "heredoc_body",
         "comment",
     ),
+    lexical=LEXICAL,
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tree_sitter_rust
 
+from structkit.structure.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.spans import Span
 from structkit.structure.treesitter import Grammar
 
@@ -18,6 +19,16 @@ KEYWORDS = (
     "let loop match mod move mut pub ref return self static struct super trait true type unsafe "
     "use where while"
 ).split()
+LEXICAL = Lexical(
+    (
+        until_line("//"),
+        block(nest=r"/\*"),
+        Form(r'(?<!\w)[bc]?r(#*)"', '"{0}', escape=NEVER),
+        quoted('"', before=r"(?:(?<!\w)[bc])?", line=False),
+        whole(r"(?:(?<!\w)b)?'(?:\\[^\n][^'\n]*|[^'\\\n])'"),
+    ),
+    plain=(r"'[A-Za-z_]\w*\b(?!')",),  # lifetimes
+)
 GRAMMAR = Grammar.load(
     tree_sitter_rust.language(),
     take=("identifier", "field_identifier", "shorthand_field_identifier", "metavariable"),
@@ -27,6 +38,7 @@ GRAMMAR = Grammar.load(
     ),
     type_names=("type_identifier",),
     never=KEYWORDS,  # macros hold any word
+    lexical=LEXICAL,
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tree_sitter_typescript
 
+from structkit.structure.lexical import Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.spans import Span
 from structkit.structure.treesitter import Grammar
 
@@ -18,6 +19,22 @@ KEYWORDS = (
     "extends false finally for function if import in instanceof let new null return super switch "
     "this throw true try typeof undefined var void while with yield"
 ).split()
+# a regular expression ends on its line; the sign behind a name or a bracket divides
+PART = r"(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])"
+LEXICAL = Lexical(
+    (
+        until_line(r"//|<!--|\A#!"),
+        block(),
+        quoted('"'),
+        quoted("'"),
+        Form("`", "`", code=r"\$\{"),
+        whole(rf"(?<!<)/(?!>){PART}+(?:/\w*|[^\n]*$)"),  # no tag of JSX
+    ),
+    plain=(
+        r"(?<![\w$.])(?:return|typeof|case|in|of|void|throw|else|do|yield|await)\b[ \t]*(?=/)",
+        r"[\w$)\]][ \t]*/(?![/*])",
+    ),
+)
 GRAMMAR, TSX = (
     Grammar.load(
         pointer,
@@ -33,6 +50,7 @@ GRAMMAR, TSX = (
         type_names=("type_identifier",),
         types=("new_expression>identifier", "extends_clause>identifier", "enum_declaration.name"),
         reserved=KEYWORDS,
+        lexical=LEXICAL,
         member=(
             r"\s*(?:(?:public|private|protected|abstract|override|static|readonly)\s"
             r"|(?:async|get|set)\s+(?!function)[#\w$]+\s*[<(]|constructor\s*\()"

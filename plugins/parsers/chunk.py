@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from nltk import RegexpParser
 from nltk import Tree as Chunk
 
+from structkit.learning.span_parser_decoding import pieces
 from structkit.structure.english import TAGS
 from structkit.structure.tree import Tree, from_spans
 from structkit.structure.words import words_of
@@ -51,15 +52,16 @@ def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree]:
     """
     for text in texts:
         words = words_of(text, tokenized=tokenized)
-        spans = phrases(words)
+        spans: dict[tuple[int, int], str] = {}
+        for start, end in pieces(words):  # the rules' time grows faster than a text
+            spans |= phrases(words[start:end], start)
         yield from_spans(words, list(spans), list(spans.values()))
 
 
-def phrases(words: Sequence[str]) -> dict[tuple[int, int], str]:
-    """Where the phrases of a sentence are, with their labels."""
+def phrases(words: Sequence[str], at: int = 0) -> dict[tuple[int, int], str]:
+    """Where the phrases of a sentence are, with their labels; its first word is the `at`-th."""
     found: dict[tuple[int, int], str] = {}
     top = CHUNKER.parse(Chunk("S", list(zip(words, tags(words), strict=True))))
-    at = 0
     open_: list[tuple[str, int]] = []
     stack: list[object] = [top]
     while stack:

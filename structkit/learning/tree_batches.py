@@ -94,10 +94,7 @@ def leaf_depths(tree: Tree) -> list[int]:
     Errors: `UserError` for a node that has another number of children than two.
     """
     if not tree.is_binary:
-        raise UserError(
-            "the tree has a node with more or less than two children",
-            "structkit parse-trees --parser brackets binarizes it",
-        )
+        raise UserError("the tree has a node with more or less than two children", _remedy(tree))
     depths = [0]  # of all nodes, in their order
     for node, child in enumerate(tree.first.tolist()):
         if child >= 0:
@@ -107,6 +104,20 @@ def leaf_depths(tree: Tree) -> list[int]:
         if place >= 0:
             found[place] = depth
     return found
+
+
+def _remedy(tree: Tree) -> str:
+    """What helps a tree that is not binary: a bare word beside nodes may be half of a label."""
+    remedy = "structkit parse-trees --parser brackets binarizes it"
+    for node in numpy.flatnonzero(tree.count > 1).tolist():
+        first, *others = tree.children(node)
+        if tree.word[first] >= 0 and not tree.labels[first] and any(tree.labels[n] for n in others):
+            word, label = tree.words[tree.word[first]], tree.labels[node]
+            return (
+                f"if {word!r} is part of the label {label!r}, parse the text again: a label holds "
+                f"no blank; if it is a word, {remedy}"
+            )
+    return remedy
 
 
 def tree_of(words: Sequence[str], depths: Sequence[int]) -> Tree:

@@ -7,6 +7,7 @@ import tree_sitter
 from structkit.errors import UserError
 from structkit.structure.parsing import parse
 from structkit.structure.tree import Tree, from_spans
+from structkit.structure.trees import unescaped
 from structkit.structure.treesitter import CLASS, Grammar
 
 
@@ -14,7 +15,7 @@ def code_tree(grammar: Grammar, text: str) -> Tree:
     """The tree of a text; what does not parse is under `ERROR`. Errors: no words, too slow.
 
     Words are the grammar's tokens, strings and comments cut at their blanks: joined, they are the
-    text without its blanks.
+    text without its blanks (and with plain brackets, where it has the Treebank's escapes).
     """
     data = text.encode("utf-8")
     shift = 0
@@ -59,7 +60,7 @@ def _words(data: bytes, cuts: set[int]) -> tuple[list[str], dict[int, int]]:
     places: dict[int, int] = {}
     at = 0
     for cut in sorted(cuts):
-        words += data[at:cut].decode("utf-8").split()
+        words += map(unescaped, data[at:cut].decode("utf-8").split())
         places[cut] = len(words)
         at = cut
     return words, places

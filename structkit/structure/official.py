@@ -23,6 +23,7 @@ from types import ModuleType
 import tree_sitter
 
 from structkit.errors import UserError
+from structkit.structure.lexical import Lexical
 from structkit.structure.spans import Span
 from structkit.structure.treesitter import Grammar
 
@@ -44,14 +45,14 @@ def names(language: str, plugin: ModuleType, text: str, *, profile: str) -> list
     if language == "python":
         spans: list[Span] = plugin.entities(text)
         return spans
-    found = _grammar(plugin.GRAMMAR.parser).leaves(text)
+    found = _grammar(plugin.GRAMMAR.parser, plugin.GRAMMAR.lexical).leaves(text)
     if language == "php":
         return [(start, end) for start, end in found if text[start:end] not in PHP_RESERVED]
     return found
 
 
 @cache
-def _grammar(parser: tree_sitter.Parser) -> Grammar:
+def _grammar(parser: tree_sitter.Parser, lexical: Lexical | None) -> Grammar:
     language = parser.language
     assert language is not None
     kinds = [(n, language.node_kind_for_id(n) or "") for n in range(language.node_kind_count)]
@@ -59,6 +60,7 @@ def _grammar(parser: tree_sitter.Parser) -> Grammar:
         parser,
         take=frozenset(number for number, kind in kinds if kind in ("identifier", "name")),
         skip=frozenset(number for number, kind in kinds if "string" in kind),
+        lexical=lexical,
     )
 
 

@@ -106,16 +106,34 @@ def read_all(text: str) -> Iterator[Tree]:
 
 
 def unescaped(word: str) -> str:
-    """A word as it stands in the text.
+    """A word as it stands in the text; brackets and their escapes are the same.
 
     >>> unescaped("f-LRB-x-RRB-")
     'f(x)'
     """
-    return ESCAPED.sub(lambda match: PLAIN[match[0]], word) if "-" in word else word
+    if "-" not in word:
+        return word
+    # what stands beside a bracket may read as an escape with it: one reading holds everywhere
+    return ESCAPED.sub(lambda match: PLAIN[match[0]], word.translate(SIGNS))
+
+
+def escaped(text: str) -> str:
+    """A word or a label in brackets; the other way of `unescaped`. Errors: it holds a blank.
+
+    >>> escaped("f(x)")
+    'f-LRB-x-RRB-'
+    """
+    found = text.translate(SIGNS)
+    if not TOKEN.fullmatch(found):
+        raise UserError(
+            f"the word {text!r} is empty or holds a blank, which brackets cannot",
+            "cut it into words",
+        )
+    return found
 
 
 def write(tree: Tree) -> str:
-    """A tree in brackets on one line; a node without a label is an X.
+    """A tree in brackets on one line; a node without a label is an X, blanks in labels are a `_`.
 
     >>> write(from_merges(["f(x)", "is", "one"], [(1, 2), (0, 3)]))
     '(X (X f-LRB-x-RRB-) (X (X is) (X one)))'
@@ -128,24 +146,14 @@ def write(tree: Tree) -> str:
         if node < 0:
             parts.append(")")
             continue
-        label = tree.labels[node].translate(SIGNS) or UNLABELED
+        label = escaped("_".join(tree.labels[node].split()) or UNLABELED)
         if count[node]:
             parts.append(f" ({label}")
             stack.append(-1)
             stack.extend(range(first[node] + count[node] - 1, first[node] - 1, -1))
         else:
-            parts.append(f" ({label} {_escaped(tree.words[word[node]])})")
+            parts.append(f" ({label} {escaped(tree.words[word[node]])})")
     return "".join(parts)[1:]
-
-
-def _escaped(word: str) -> str:
-    escaped = word.translate(SIGNS)
-    if not TOKEN.fullmatch(escaped):
-        raise UserError(
-            f"the word {word!r} is empty or holds a blank, which brackets cannot",
-            "cut it into words",
-        )
-    return escaped
 
 
 def clean(tree: Tree) -> Tree:

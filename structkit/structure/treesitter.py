@@ -9,6 +9,7 @@ from functools import cached_property
 
 import tree_sitter
 
+from structkit.structure.lexical import Lexical
 from structkit.structure.parsing import parse
 from structkit.structure.spans import Span, from_bytes
 
@@ -32,6 +33,7 @@ class Grammar:
     never: frozenset[str] = NO_WORDS
     reserved: frozenset[str] = NO_WORDS
     member: re.Pattern[str] | None = None
+    lexical: Lexical | None = None
     with_types: Grammar | None = None
 
     @classmethod
@@ -46,6 +48,7 @@ class Grammar:
         never: Collection[str] = (),
         reserved: Collection[str] = (),
         member: str | None = None,
+        lexical: Lexical | None = None,
     ) -> Grammar:
         """The grammar behind the `language()` of a grammar package.
 
@@ -54,7 +57,8 @@ class Grammar:
         kind, a kind under a parent (`annotation>identifier`), a field of one (`parameter.type`).
         `never` are words that the grammar takes for names; `reserved` words are left out where
         code does not parse. `member` is a pattern for the start of a class member: with one, code
-        that does not parse is read inside a class too.
+        that does not parse is read inside a class too. `lexical` tells where strings and comments
+        are in code that does not parse: nothing is taken there, whatever the tree says.
         """
         language = tree_sitter.Language(pointer)
         kinds = kinds_by_name(language)
@@ -74,6 +78,7 @@ class Grammar:
             never=frozenset(never),
             reserved=frozenset((*never, *reserved)),
             member=re.compile(member) if member else None,
+            lexical=lexical,
         )
         return replace(
             typed,
@@ -97,11 +102,15 @@ class Grammar:
             end = shift + len(data)
             found = [(a - shift, b - shift) for a, b in found if shift <= a and b <= end]
         barred = self.never
+        holes: list[Span] = []
         if tree.root_node.has_error:
             # names may be empty, where one is missing, and reserved words may be taken for names
             found = [(start, end) for start, end in found if start < end]
             barred = self.reserved
+            holes = self.lexical.holes(text) if self.lexical else []
         spans = from_bytes(text, data, found)
+        if holes:
+            spans = outside(spans, holes)
         if any(map(text.__contains__, barred)):
             return [(start, end) for start, end in spans if text[start:end] not in barred]
         return spans
@@ -181,7 +190,7 @@ def outside(spans: list[Span], holes: list[Span]) -> list[Span]:
     for span in spans:
         while span[0] >= end:
             start, end = next(rest, ENDLESS)
-        if span[0] < start:
+        if span[1] <= start:
             kept.append(span)
     return kept
 

@@ -1,0 +1,157 @@
+"""Where strings and comments are by a language's lexical rules alone: for code with errors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from structkit.structure.spans import Span
+
+MIRROR = {"(": ")", "[": "]", "{": "}", "<": ">"}
+ESCAPE = r"\\."
+NEVER = r"(?!)"
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of strings or comments; patterns are those of `re`, with DOTALL and MULTILINE.
+
+    `{0}` in `end` and `nest` is the first group of `start`, as it stands in the text; in `end` a
+    bracket is closed by the other one. Without its end, a form goes to the end of the text.
+    """
+
+    start: str
+    end: str
+    escape: str = ESCAPE  # what does not end it
+    code: str = ""  # what begins code inside, up to the `}` that belongs to it
+    nest: str = ""  # what must be ended too
+    line: bool = False  # it ends with its line, whatever is open in it
+    later: bool = False  # it begins with the next line: the start is a heredoc's
+
+
+def quoted(sign: str, *, before: str = "", code: str = "", line: bool = True) -> Form:
+    """A string between two equal signs, in which a backslash takes the next character."""
+    end = f"{sign}|(?=\\n)" if line else sign
+    return Form(before + sign, end, code=code, line=line)
+
+
+def until_line(start: str, end: str = r"$", escape: str = NEVER) -> Form:
+    """A comment up to the end of its line."""
+    return Form(start, end, escape)
+
+
+def block(start: str = r"/\*", end: str = r"\*/", nest: str = "") -> Form:
+    """A comment with an end of its own."""
+    return Form(start, end, escape=NEVER, nest=nest)
+
+
+def whole(pattern: str) -> Form:
+    """What one pattern describes from start to end."""
+    return Form(pattern, r"(?:)", escape=NEVER)
+
+
+@dataclass
+class _Open:
+    """A string that is being read: what may come next in it, and how much is to be closed."""
+
+    form: Form
+    next: re.Pattern[str]
+    nested: int = 0
+    braces: int = 0  # of the code inside
+
+
+@dataclass(frozen=True)
+class Lexical:
+    """The forms of a language; `plain` are patterns of what looks like a start and is none."""
+
+    forms: tuple[Form, ...]
+    plain: tuple[str, ...] = ()
+
+    @cached_property
+    def _code(self) -> re.Pattern[str]:
+        starts = [f"(?P<form{number}>{form.start})" for number, form in enumerate(self.forms)]
+        plain = [f"(?P<plain>{'|'.join(self.plain)})"] if self.plain else []
+        return _compiled("|".join([*plain, *starts, r"(?P<brace>[{}])", r"(?P<newline>\n)"]))
+
+    def holes(self, text: str) -> list[Span]:
+        """Where strings and comments are, in text order; the code inside a string is part of it."""
+        found: list[Span] = []
+        around: list[_Open] = []  # strings in whose code we are
+        waiting: list[_Open] = []  # heredocs of this line
+        inside: _Open | None = None
+        at = begin = 0
+        while match := (inside.next if inside else self._code).search(text, at):
+            at, kind = match.end(), match.lastgroup or ""
+            if inside:
+                inside, closed = self._in_string(inside, kind, around)
+                if closed and not around:
+                    found.append((begin, at))
+            elif kind.startswith("form"):
+                opened = self._opened(match)
+                if not around:
+                    begin = match.start()
+                if not opened.form.later:
+                    inside = opened
+                    continue
+                waiting.append(opened)
+                if not around:
+                    found.append(match.span())
+            elif kind == "brace" and around:
+                inside = self._brace(match[0], around)
+            elif kind == "newline":
+                while around and around[-1].form.line:
+                    around.pop()
+                    if not around:
+                        found.append((begin, at))
+                if waiting:
+                    inside = waiting.pop(0)
+                    begin = begin if around else at
+        if inside or around:
+            found.append((begin, len(text)))
+        return found
+
+    def _opened(self, match: re.Match[str]) -> _Open:
+        """The string that begins with a match."""
+        name = match.lastgroup or ""
+        form = self.forms[int(name.removeprefix("form"))]
+        number = match.re.groupindex[name]
+        group = match[number + 1] if "{0}" in form.end else ""
+        return _Open(form, _inside(form, group))
+
+    @staticmethod
+    def _in_string(inside: _Open, kind: str, around: list[_Open]) -> tuple[_Open | None, bool]:
+        """The string that is read next, if any, and whether this one is closed."""
+        if kind == "nest":
+            inside.nested += 1
+        elif kind == "code":
+            inside.braces = 0
+            around.append(inside)
+            return None, False
+        elif kind == "end":
+            if not inside.nested:
+                return None, True
+            inside.nested -= 1
+        return inside, False
+
+    @staticmethod
+    def _brace(sign: str, around: list[_Open]) -> _Open | None:
+        """The string that goes on behind a brace, if that one closes its code."""
+        if sign == "}" and not around[-1].braces:
+            return around.pop()
+        around[-1].braces += 1 if sign == "{" else -1
+        return None
+
+
+@lru_cache(1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.DOTALL | re.MULTILINE)
+
+
+@lru_cache(1024)
+def _inside(form: Form, group: str) -> re.Pattern[str]:
+    """What may come next in a string of a form that began with a group."""
+    end = form.end.replace("{0}", re.escape(MIRROR.get(group, group)))
+    nest = form.nest.replace("{0}", re.escape(group)) if group in MIRROR or group == "" else ""
+    parts = {"escape": form.escape, "code": form.code, "nest": nest, "end": end}
+    return _compiled("|".join(f"(?P<{name}>{part})" for name, part in parts.items() if part))

@@ -1,0 +1,97 @@
+"""Strings and comments in code that does not parse: no name is taken there."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit.registry import load
+from structkit.structure.lexical import Lexical, block, quoted, until_line
+
+C = ['"inside"', '"in\\"side inside"', "// inside's\n", '/* inside " */', "'\"'"]
+WITHIN = {
+    "c": [*C, "\n#error don't \"inside\n", "#include <inside.h>\n", 'L"inside"'],
+    "cpp": [*C, 'R"x(inside " inside)x"', "\n#pragma inside'\"\n", "1'000"],
+    "csharp": [*C, '@"inside ""inside"', '$"a {inside + "inside"} b"', '"""inside " """'],
+    "go": [*C, "`inside \" ' inside`"],
+    "java": [*C, '"""\n inside "inside" \n"""'],
+    "javascript": [*C, "'inside'", "`inside ${inside + `inside`} inside`", "= /inside\"['/]/;"],
+    "php": [*C, "'inside'", "\"inside {$inside['inside']} inside\"", "# inside's\n"]
+    + ["<<<EOT\n inside \" '\nEOT;\n", "<<<'X'\ninside\"\nX;\n"],
+    "python": ['"inside"', "'in\\'side inside'", "# inside's\n", '"""\ninside\n"\n"""']
+    + ['f"{inside["inside"]} inside"', "rb'inside'", "f'''{inside:{inside}}\n inside'''"],
+    "ruby": ['"inside"', "'inside'", "# inside's\n", '"#{inside["inside"]} inside"']
+    + ["\n=begin\ninside\n=end\n", "%w[inside [inside] inside]", "= /inside\"'/"]
+    + ["= <<~SQL + <<-'X' + y\ninside \"\nSQL\ninside\nX\n"],
+    "rust": [*C, 'r#"inside " inside"#', "/* inside /* inside */ inside */", "&'a ", 'b"inside"'],
+    "typescript": [*C, "'inside'", "`inside ${inside + `inside`} inside`"],
+}
+
+
+@pytest.mark.parametrize("language", WITHIN)
+def test_no_name_is_taken_in_a_string_or_a_comment_of_broken_code(language):
+    parts = WITHIN[language]
+    broken = ["x", "(", "} ", "{", "if", "y =", ";", "\n", "f(x)", ") ", "class", "+", "return "]
+
+    @given(st.lists(st.sampled_from(parts + broken), min_size=2, max_size=12), st.integers(0, 12))
+    @settings(max_examples=150, deadline=None)
+    def law(pieces, cut):
+        text = " ".join(pieces)
+        text = text[: len(text) - cut]
+        spans = load("language", language).entities(text)
+        assert [text[start:end] for start, end in spans if "inside" in text[start:end]] == [], text
+
+    law()
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "names"),
+    [
+        ("java", "int f() { x = y; /* unfinished business of z", "f x y"),
+        ("java", 'int f() { s = "a\\"b"; g("it\'s open);\n h(x); /**', "f s g"),
+        (
+            "c",
+            '#if A\nint f(int x) {\n#else\nint f(\n#endif\n  g("sorry x, no y", \'"\'); }\n',
+            "A f x f g",
+        ),
+        ("c", "#error we don't\nint f( { g(x); }", "f g x"),
+        ("cpp", 'int f( { a = 1\'000; b = R"x(c " d)x"; // e\n g(b); }', "f a b g b"),
+        ("csharp", 'int F( { a = $"x {b + "c"} d" + @"e ""f""" + g; }', "F a g"),
+        ("go", "func f( { a := `b \" c`; d(a) // it's e\n", "f a d a"),
+        ("javascript", 'f( { a = `b ${c + `d`} e`; g = /h"/.test(i) / j; // k\n', "f a g test i j"),
+        ("php", "function f( { $a = \"b {$c['d']} e\"; g($a); // it's ?> h", "f a g a"),
+        ("php", "<p>don't</p><?php f( { $x ?> it's <?= $y", "f x y"),
+        ("python", 'def f(:\n  x = "a b\n  y = f"{x["k"]} c" # it\'s d\n', "f x y"),
+        (
+            "ruby",
+            "def f(\n a = <<~SQL + b\n select c\n SQL\n d \"e #{f['g']} h\" # i\n",
+            "f a b d",
+        ),
+        (
+            "rust",
+            'fn f<\'a>(x: &\'a str { y = r#"b " c"#; /* d /* e */ f */ g(y); // h',
+            "f x y g y",
+        ),
+        ("typescript", "f( { a = `b ${c} d`; // it's e\n g(a)", "f a g a"),
+    ],
+)
+def test_names_of_broken_code(language, text, names):
+    plugin = load("language", language)
+    assert plugin.GRAMMAR.parser.parse(text.encode()).root_node.has_error
+    assert [text[start:end] for start, end in plugin.entities(text)] == names.split()
+
+
+def test_every_language_with_a_grammar_states_its_strings_and_comments():
+    assert [name for name in WITHIN if load("language", name).GRAMMAR.lexical is None] == []
+
+
+def test_a_form_goes_to_the_end_of_the_text_without_its_own():
+    forms = Lexical((until_line("//"), block(), quoted('"'), quoted("'", line=False)))
+    for text, holes in [
+        ('a "b', ['"b']),
+        ('a "b\nc "d"', ['"b', '"d"']),
+        ("a 'b\nc", ["'b\nc"]),
+        ("a /* b // c */ d // e", ["/* b // c */", "// e"]),
+        ('a "b\\"c" d', ['"b\\"c"']),
+        ("", []),
+    ]:
+        assert [text[start:end] for start, end in forms.holes(text)] == holes
