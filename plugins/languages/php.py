@@ -28,7 +28,9 @@ WORDS = (
 ).split()
 # in any case, but nobody writes the others
 KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, str.capitalize))
+OPENING = r"<\?(?:php\b|=)?"
 FORMS = (
+    Form(r"\?>", OPENING, escape=NEVER),  # HTML
     until_line(r"//|#(?!\[)", r"$|(?=\?>)"),
     block(),
     quoted("'", line=False),
@@ -41,9 +43,7 @@ FORMS = (
         later=True,
     ),
 )
-OPENING = r"<\?(?:php\b|=)?"
-FORMS = (*FORMS, Form(r"\?>", OPENING, escape=NEVER))  # HTML
-OF_FILE = (*FORMS, Form(r"\A(?!\s*<\?)", OPENING, escape=NEVER))
+OF_FILE = (Form(r"\A(?!\s*<\?)", OPENING, escape=NEVER), *FORMS)
 GRAMMAR, FILE = (
     Grammar.load(
         pointer,
