@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 from functools import partial
 from typing import Annotated, Any, NoReturn
@@ -41,6 +40,7 @@ from structkit.options import (
     Task,
     Workers,
 )
+from structkit.signals import ending
 
 app = typer.Typer(
     help="Mask, parse, train, encode and search structured text, from JSONL to JSONL.",
@@ -52,12 +52,12 @@ app = typer.Typer(
 )
 
 
-def stream(options: dict[str, Any]) -> Any:
-    """The record-wise flags of a command as a `Stream`."""
+def stream(options: dict[str, Any], *beside: str | None, **more: Any) -> Any:
+    """The record-wise flags of a command as a `Stream`; `beside` it reads other inputs."""
     from structkit.jsonl import Shard
     from structkit.stream import Stream
 
-    shard = Shard.parse(options["shard"]) if options.get("shard") else None
+    shard = None if options["shard"] is None else Shard.parse(options["shard"])
     return Stream(
         files=options["files"] or [],
         output=options["output"],
@@ -65,8 +65,17 @@ def stream(options: dict[str, Any]) -> Any:
         rejects=options["rejects"],
         shard=shard,
         workers=options.get("workers", 1),
-        quiet=options["quiet"],
+        beside=beside,
+        **more,
     )
+
+
+def apart(output: str, *reads: str | None, save_index: str | None = None) -> None:
+    """Raise where what a command writes is one of its inputs; it writes lines or a table."""
+    from structkit.paths import keep_apart, lines_name
+
+    keep_apart([("--save-index", save_index), ("-o", output)], reads)
+    lines_name(output)
 
 
 @app.command("mask-entities", short_help="Replace entities (names, nouns) by sentinels.")
@@ -129,12 +138,13 @@ def mask_entities(
     query, title and body of an HTML document share.
     """
     flags = locals()
+    through = stream(flags)
     from structkit.commands.mask_entities import Masking, statistics
     from structkit.commands.mask_entities import mask_entities as command
 
     masking = Masking.of(flags)
-    with statistics(show=stats) as tally:
-        stream(flags).run(partial(command, masking=masking), tally=tally, label="mask-entities")
+    with statistics(show=stats and not quiet) as tally:
+        through.run(partial(command, masking=masking), tally=tally, label="mask-entities")
 
 
 @app.command("html-variants", short_help="Tagged, untagged and masked variants of HTML.")
@@ -182,11 +192,12 @@ def html_variants(
     `negatives_masked`.
     """
     flags = locals()
+    through = stream(flags)
     from structkit.commands.html_variants import Variation
     from structkit.commands.html_variants import html_variants as command
 
     variation = Variation.of(flags)
-    stream(flags).run(partial(command, variation=variation), label="html-variants")
+    through.run(partial(command, variation=variation), label="html-variants")
 
 
 @app.command("parse-trees", short_help="Trees of texts, binary and in brackets.")
@@ -238,10 +249,11 @@ def parse_trees(
 ) -> None:
     """Parse texts: adds `tree`, one binary tree in Penn Treebank brackets."""
     flags = locals()
+    through = stream(flags, model)
     from structkit.commands.parse_trees import Parsing
     from structkit.commands.parse_trees import parse_trees as command
 
-    stream(flags).run(partial(command, parsing=Parsing.of(flags)), label="parse-trees")
+    through.run(partial(command, parsing=Parsing.of(flags)), label="parse-trees")
 
 
 @app.command(short_help="Make training examples of records or judgements.")
@@ -309,16 +321,21 @@ def pair(
     `negative_ids`, `negative_ranks` and `negative_scores`.
     """
     flags = locals()
+    read = files if queries is None else [queries]
+    through = stream({**flags, "files": read}, qrels, corpus, negatives_from)
     from structkit.commands.pair import Pairing
 
     pairing = Pairing.of(flags)
-    stream({**flags, "files": pairing.files}).run(pairing.command, pairing.then, label="pair")
+    through.run(pairing.command, pairing.then, label="pair")
 
 
 def train(method: str, settings: Any, options: Any, files: list[str] | None) -> None:
     """Train one method: called with its settings and the run's options as instances."""
     from structkit.commands.train import train as command
     from structkit.output import write_records
+    from structkit.progress import hush
+
+    hush(options.quiet)
 
     write_records([command(method, settings, files or [], options)])
 
@@ -410,7 +427,7 @@ def encode(
     A part has `doc_id` and says where it is: a chunk `start`, `end` (characters) and `lines`, an
     element `xpath`, `start`, `end` and `text`, a node `node`, `span` (words) and `text`.
     """
-    flags = locals()
+    through = stream(locals(), model, others=(".npy", ".parquet"), in_place=False)
     from structkit.commands.encode import write
     from structkit.learning.encoding import Encoding, tokens_of_a_batch
 
@@ -432,18 +449,21 @@ def encode(
         device=device,
         offline=offline,
     )
-    write(encoding, stream(flags), resume=resume)
+    write(encoding, through, resume=resume)
 
 
 @app.command("merge-embeddings", short_help="Join the embeddings of shards.")
 def merge_embeddings(
     files: Annotated[list[str], typer.Argument(help="NAME.npy files of one model.")],
     output: Annotated[str, typer.Option("--output", "-o", help="NAME.npy to write.")] = ...,  # type: ignore[assignment]
+    quiet: Quiet = False,
 ) -> None:
     """Join NAME.npy files one behind the other: ids are unique, the model is one."""
     from structkit.commands.merge_embeddings import merge_embeddings as command
     from structkit.output import write_records
+    from structkit.paths import keep_apart
 
+    keep_apart([("-o", output)], files)
     write_records([command(files, output)])
 
 
@@ -523,6 +543,7 @@ def search(
     quiet: Quiet = False,
 ) -> None:
     """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
+    apart(output, *corpus, *(queries or ["-"]), model, save_index=save_index)
     from structkit.commands.search import search as command
     from structkit.jsonl import Records
     from structkit.retrieval.hits import SearchOptions
@@ -571,8 +592,10 @@ def fuse(
     rrf_k: Annotated[int, typer.Option(min=0, help="rrf: added to every rank.")] = 60,
     format: RunFormatFlag = RunFormat.jsonl,
     output: OutputFile = "-",
+    quiet: Quiet = False,
 ) -> None:
     """Make one run of several, by reciprocal ranks or a weighted sum of scores."""
+    apart(output, *runs)
     from structkit.commands.fuse import fuse as command
     from structkit.retrieval.runs import write_run
 
@@ -660,6 +683,7 @@ def score(
     markdown: Annotated[bool, typer.Option("--markdown", help="A table for a README.")] = False,
     seed: Seed = 0,
     output: OutputFile = "-",
+    quiet: Quiet = False,
 ) -> None:
     """Score runs against judgements: means over all judged queries, with 95 % intervals.
 
@@ -672,6 +696,8 @@ def score(
         raise typer.BadParameter("give --qrels or --task, one of them")
     if (task is Task.classification) != bool(train):
         raise typer.BadParameter("--train goes with --task classification")
+    others = [*(queries or ()), *(compare or ()), *(by_records or ()), *(train or ())]
+    apart(output, *(runs or ["-"]), None if qrels == "self" else qrels, *others)
     if task is not None:
         scores = task_scores(task, names(runs), train or [], seeds, positive_above, seed)
         return write(scores, output, markdown=markdown)
@@ -706,8 +732,10 @@ def plot_embeddings(
     output: Picture,
     sample: Annotated[int, typer.Option(min=1, help="Rows of each file that are drawn.")] = 500,
     seed: Seed = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE."""
+    apart(output, *files)
     from structkit.commands.plot import embeddings
 
     embeddings(files, output, sample=sample, seed=seed)
@@ -720,8 +748,10 @@ def plot_ranks(
     qrels: Annotated[str, typer.Option(help="Judgements, or `self`.")],
     temperature: Annotated[float, typer.Option(help="Divides the scores.")] = 1.0,
     bins: Annotated[int, typer.Option(min=1, help="Bars of the histogram.")] = 20,
+    quiet: Quiet = False,
 ) -> None:
     """Draw a histogram of the softmax probability of each query's relevant document."""
+    apart(output, *runs, None if qrels == "self" else qrels)
     from structkit.commands.plot import ranks
 
     ranks(runs, qrels, output, temperature=temperature, bins=bins)
@@ -732,8 +762,10 @@ def plot_runs(
     files: Annotated[list[str], typer.Argument(help="What `structkit score` wrote, as JSONL.")],
     output: Picture,
     measure: Annotated[str | None, typer.Option(help="Default: the first one there is.")] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Draw a measure of runs as bars with 95 % intervals, in groups where score had --by."""
+    apart(output, *files)
     from structkit.commands.plot import runs
 
     runs(files, output, measure=measure)
@@ -743,8 +775,10 @@ def plot_runs(
 def plot_losses(
     files: Annotated[list[str], typer.Argument(help="Logs of `train --log-format json`.")],
     output: Picture,
+    quiet: Quiet = False,
 ) -> None:
     """Draw the loss over the steps of trainings."""
+    apart(output, *files)
     from structkit.commands.plot import losses
 
     losses(files, output)
@@ -797,14 +831,15 @@ def convert(
     from structkit.interchange import Options
     from structkit.rejects import Rejects
 
-    conversion = Conversion.of(source, target, Options(split, gains), strict=strict, quiet=quiet)
+    conversion = Conversion.of(source, target, Options(split, gains), strict=strict)
     jobs = conversion.jobs(files or [], output, part)
     conversion.run(jobs, Rejects(on_error, rejects))
 
 
 @app.command(short_help="List languages, parsers and methods.")
-def plugins(output: OutputFile = "-") -> None:
+def plugins(output: OutputFile = "-", quiet: Quiet = False) -> None:
     """List the languages, parsers and methods that are installed."""
+    apart(output)
     from structkit.commands.plugins import plugins as command
     from structkit.table import write
 
@@ -813,10 +848,9 @@ def plugins(output: OutputFile = "-") -> None:
 
 def main() -> NoReturn:
     """Run the program, and turn what the user can mend into one line and an exit status."""
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(ending) != signal.SIG_IGN:  # nohup ignores the second
-            signal.signal(ending, _terminate)
-    sys.exit(_run())
+    with ending():
+        status = _run()
+    sys.exit(status)
 
 
 def _run() -> int:
@@ -826,6 +860,9 @@ def _run() -> int:
     except UserError as error:
         return _fail(str(error), error.status)
     except UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # typer exports no class for it
+            error.show()
+            return 2
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "structkit"
         return _fail(f"{error.format_message().rstrip('.')}; see {path} --help", 2)
@@ -851,12 +888,7 @@ UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 def _fail(message: str, status: int) -> int:
-    from structkit.progress import say
+    from structkit.progress import complain
 
-    say(message)
+    complain(message)
     return status
-
-
-def _terminate(number: int, frame: object) -> NoReturn:
-    # leave through the same doors as every other error, so that no partial file stays
-    raise SystemExit(128 + number)

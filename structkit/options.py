@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from structkit.progress import hush
+
 
 class OnError(StrEnum):
     """What to do with a record that cannot be used."""
@@ -142,7 +144,17 @@ ShardFlag = Annotated[
     typer.Option("--shard", metavar="I/N", help="Keep every N-th line, from the I-th."),
 ]
 Workers = Annotated[int, typer.Option(min=1, help="Processes; the output stays the same.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
+
+
+def _hushed(quiet: bool) -> bool:
+    hush(quiet)
+    return quiet
+
+
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", callback=_hushed, help="Nothing on stderr but errors."),
+]
 
 
 RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six columns.")]

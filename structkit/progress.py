@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+_hushed = False
+
+
+def hush(quiet: bool = True) -> None:
+    """Keep everything but errors off stderr from now on (or no longer): progress and messages."""
+    global _hushed  # noqa: PLW0603 one process has one stderr
+    _hushed = quiet
+    logging.disable(logging.WARNING if quiet else logging.NOTSET)  # libraries' words too
+    if quiet:
+        warnings.simplefilter("ignore")
+
+
+@contextmanager
+def hushed(quiet: bool) -> Iterator[None]:
+    """The same for a block, and as before behind it."""
+    before = _hushed
+    hush(quiet or before)
+    try:
+        yield
+    finally:
+        hush(before)
 
 
 @dataclass(frozen=True)
@@ -20,12 +44,12 @@ class Position:
 
 
 @contextmanager
-def progress(label: str, look: Callable[[], Position], *, quiet: bool = False) -> Iterator[None]:
+def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
     """Show what `look` returns, five times a second, while the block runs.
 
     The work itself pays nothing: a thread looks at its position from outside.
     """
-    if quiet or not sys.stderr or not sys.stderr.isatty():
+    if _hushed or not sys.stderr or not sys.stderr.isatty():
         yield
         return
     from rich import progress as rich  # 50 ms that only a terminal pays
@@ -66,7 +90,13 @@ def progress(label: str, look: Callable[[], Position], *, quiet: bool = False) -
 
 
 def say(message: str) -> None:
-    """One line for people, on stderr."""
+    """One line for people, on stderr, unless they want none."""
+    if not _hushed:
+        complain(message)
+
+
+def complain(message: str) -> None:
+    """One line on stderr that is always told: why the program ends."""
     if sys.stderr:  # it may be closed, and print would then take stdout
         line = " ".join(message.split("\n"))
         print(f"structkit: {line}", file=sys.stderr)  # noqa: T201 the place where messages go

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from structkit.errors import UserError
 from structkit.jsonl import Lines, Record, Records, Shard, shown
 from structkit.output import Output
+from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.rejects import Command, Rejects, accepted
 from structkit.workers import BLOCK, Tally, Workers, counting
@@ -24,7 +23,17 @@ class Stream:
     rejects: str | None = None
     shard: Shard | None = None
     workers: int = 1
-    quiet: bool = False
+    beside: Sequence[str | None] = ()  # other inputs
+    others: tuple[str, ...] = ()  # endings of files that are not JSON lines
+    in_place: bool = True  # -o may be an input: it is replaced when all is written
+
+    def __post_init__(self) -> None:
+        files = self.files or ["-"]
+        kept = self.in_place and not self.shard  # a shard is a part, and the rest would be lost
+        reads, replaced = ([], files) if kept else (files, [])
+        writes = [("--rejects", self.rejects), ("-o", self.output)]
+        keep_apart(writes, [*reads, *self.beside], replaced=replaced)
+        lines_name(self.output, *self.others)
 
     def run(
         self,
@@ -40,19 +49,17 @@ class Stream:
         is given to the command to count in; what several workers counted is merged into it.
         """
         assert then is None or self.workers == 1
-        if self.rejects and os.path.realpath(self.rejects) == os.path.realpath(self.output):
-            raise UserError("--rejects and -o name the same file", "name two", status=2)
         lines = Lines(self.files)
         with Rejects(self.on_error, self.rejects) as rejects, Output(self.output) as output:
             if self.workers == 1:
                 records = Records(lines, self.shard)
                 found = accepted(counting(command, tally), records, rejects.add)
-                with progress(label, lambda: _position(lines, records.count), quiet=self.quiet):
+                with progress(label, lambda: _position(lines, records.count)):
                     output.write_records(then(found) if then else found)
                 empty = records.count == 0
             else:
                 pool = Workers(self.workers, command, self.shard, rejects.skip, tally)
-                with progress(label, lambda: _position(lines, pool.count), quiet=self.quiet):
+                with progress(label, lambda: _position(lines, pool.count)):
                     for done in pool.results(lines.blocks(BLOCK)):
                         output.write(done.output)
                         if tally is not None:

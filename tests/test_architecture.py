@@ -7,7 +7,7 @@ import pytest
 
 GROUND = set(
     "errors extras flags formats interchange jsonl lines options output plugin progress registry "
-    "rejects row_output rows seeds stream table workers".split()
+    "paths rejects row_output rows seeds signals stream table workers".split()
 )
 FLOORS = {
     "cli": {"commands", "learning", "retrieval", "ground"},

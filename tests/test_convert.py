@@ -19,7 +19,7 @@ FOLDERS = [path for path in sorted(FIXTURES.iterdir()) if path.name != "mteb"]
 def convert(files, output, source=None, target=None, part=None, rejects=None, **options):
     """One conversion, as the command makes it; the files that it wrote."""
     strict = options.pop("strict", False)
-    conversion = Conversion.of(source, target, Options(**options), strict=strict, quiet=True)
+    conversion = Conversion.of(source, target, Options(**options), strict=strict)
     jobs = conversion.jobs([str(file) for file in files], str(output), part)
     conversion.run(jobs, rejects)
     return jobs

@@ -253,7 +253,7 @@ def test_what_goes_in_comes_out(law, data):
         ours, theirs, back = (Path(folder, each) for each in ("a.jsonl", f"b.{ending}", "c.jsonl"))
         ours.write_text(json_lines(records), "utf-8")
         for source, target, here, there in ((None, name, ours, theirs), (name, None, theirs, back)):
-            conversion = Conversion.of(source, target, strict=True, quiet=True)
+            conversion = Conversion.of(source, target, strict=True)
             conversion.run(conversion.jobs([str(here)], str(there), part))
         found = [json.loads(line) for line in back.read_bytes().splitlines()]
     assert records == found

@@ -17,6 +17,7 @@ from structkit.formats import Format
 from structkit.interchange import Options, Part, read_records
 from structkit.jsonl import Record
 from structkit.lines import shown
+from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.rejects import Rejected, Rejects, accepted
 from structkit.row_output import RowOutput
@@ -73,11 +74,15 @@ class Conversion:
     source: Format
     target: Format
     strict: bool = False
-    quiet: bool = False
 
     @classmethod
     def of(
-        cls, source: str | None, target: str | None, options: Options | None = None, **flags: bool
+        cls,
+        source: str | None,
+        target: str | None,
+        options: Options | None = None,
+        *,
+        strict: bool = False,
     ) -> Conversion:
         """The conversion between two formats by name; none is our own."""
         if source is None and target is None:
@@ -87,7 +92,7 @@ class Conversion:
                 status=2,
             )
         options = options or Options()
-        return cls(Format.named(source, options), Format.named(target, options), **flags)
+        return cls(Format.named(source, options), Format.named(target, options), strict)
 
     def jobs(self, files: Sequence[str], output: str, part: str | None = None) -> list[Job]:
         """What is to be done, by the names of files and the parts that both formats have."""
@@ -149,10 +154,13 @@ class Conversion:
 
     def run(self, jobs: Sequence[Job], rejects: Rejects | None = None) -> None:
         """Convert all parts; their files appear together, or none does."""
-        with rejects or Rejects() as rejected, ExitStack() as stack:
+        rejects = rejects or Rejects()
+        writes = [("--rejects", rejects.path), *(("-o", job.path) for job in jobs)]
+        keep_apart(writes, [name for job in jobs for name in job.files or ["-"]])
+        for job in jobs:
+            lines_name(job.path, ".parquet")
+        with rejects as rejected, ExitStack() as stack:
             for job in jobs:
-                if rejected.path and os.path.realpath(rejected.path) == os.path.realpath(job.path):
-                    raise UserError("--rejects and -o name the same file", "name two", status=2)
                 stack.callback(_remove_empty, _folders(job.path))
                 output = stack.enter_context(self.target.parts[job.part].output(job.path))
                 self._convert(job, output, rejected.add)
@@ -166,7 +174,7 @@ class Conversion:
             for record in read_records(source, rows):
                 yield output.made(written(target, [record], losses, rows.count))
 
-        with progress(f"convert {job.part}", lambda: Position(rows.count), quiet=self.quiet):
+        with progress(f"convert {job.part}", lambda: Position(rows.count)):
             if target.group:
                 records = accepted(partial(read_records, source), rows, reject)
                 for _, group in groupby(records, lambda record: record.get(target.group)):

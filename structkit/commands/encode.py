@@ -44,7 +44,7 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
             return Position(records.count, lines.bytes, lines.total)
 
         with Rejects(stream.on_error, stream.rejects) as rejects:
-            with progress("encode", look, quiet=stream.quiet):
+            with progress("encode", look):
                 texts = accepted(encoding.texts, records, rejects.add)
                 encode_to_file(texts, stream.output, encoding, resume=resume)
     encoding.report()

@@ -42,9 +42,8 @@ def pair(
 
 @dataclass(frozen=True)
 class Pairing:
-    """The stages that the flags ask for: files to read, a command, and what sees all it yields."""
+    """The stages that the flags ask for: a command, and what sees all it yields."""
 
-    files: list[str]
     command: Command
     then: Command | None
 
@@ -72,8 +71,7 @@ class Pairing:
             )
         if flags["negatives_from"]:
             stages.append(_hard(flags, fields))
-        files = [flags["queries"]] if flags["queries"] else flags["files"] or []
-        return cls(files, _chain(stages), _chain(then) if then else None)
+        return cls(_chain(stages), _chain(then) if then else None)
 
 
 def _check(flags: dict[str, Any]) -> None:

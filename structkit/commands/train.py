@@ -16,7 +16,8 @@ from structkit.learning.plan import Plan
 from structkit.learning.settings import RunOptions
 from structkit.learning.spool import Spool
 from structkit.learning.trainer import Trainer
-from structkit.progress import Position, progress, say
+from structkit.paths import keep_apart
+from structkit.progress import Position, hushed, progress, say
 from structkit.rejects import Rejects
 
 
@@ -30,10 +31,16 @@ def train(
     or SIGTERM, when a checkpoint is saved.
     """
     options = options or RunOptions()
+    with hushed(options.quiet):
+        return _train(name, method, files, options)
+
+
+def _train(name: str, method: Any, files: Sequence[str], options: RunOptions) -> Record:
     started = time.monotonic()
-    folder = RunFolder(
-        options.output or f"models/{name}", overwrite=options.overwrite, resume=options.resume
-    )
+    output = options.output or f"models/{name}"
+    writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
+    keep_apart(writes, [*(files or ["-"]), getattr(method, "model", None)])
+    folder = RunFolder(output, overwrite=options.overwrite, resume=options.resume)
     spool = read(method, files, options)
     data = {"records": len(spool), "sha256": spool.hash}
     folder.open({"method": name, **method.values(), "data": spool.hash})
@@ -44,7 +51,7 @@ def train(
         else:
             if not method.shared:
                 raise UserError(f"{name} is trained by one process", "leave --nproc out", status=2)
-            summary = launch(fit, options.nproc, options.device, *arguments)
+            summary = launch(fit_quietly, options.nproc, options.device, *arguments)
         folder.finish()
     except BaseException:
         folder.abandon()
@@ -81,9 +88,8 @@ def fit(
         module.eval().save(target)
         facts = module.facts() | {"steps": trainer.step, "losses": trainer.losses()}
         write_facts(target, name, module.settings, data, facts)
-        if not options.quiet:
-            for message in truncation.messages():
-                say(message)
+        for message in truncation.messages():
+            say(message)
     return {
         "steps": trainer.step,
         "records": len(spool),
@@ -93,6 +99,13 @@ def fit(
         "texts": dict(truncation.texts),
         "seconds_per_step": round(trainer.log.seconds, 4),
     }
+
+
+def fit_quietly(*arguments: Any, device: str | None) -> Record:
+    """The same in a process of its own, which does not know yet whether it may speak."""
+    options: RunOptions = arguments[3]
+    with hushed(options.quiet):
+        return fit(*arguments, device=device)
 
 
 def read(method: Any, files: Sequence[str], options: RunOptions) -> Spool:
@@ -105,5 +118,5 @@ def read(method: Any, files: Sequence[str], options: RunOptions) -> Spool:
         return Position(records.count, lines.bytes, lines.total)
 
     with Rejects(options.on_error, options.rejects) as rejects:
-        with progress("read", look, quiet=options.quiet):
+        with progress("read", look):
             return Spool(records, needs, optional, rejects.add, getattr(method, "prepare", None))

@@ -27,6 +27,7 @@ import torch
 from torch import Tensor, distributed, nn
 
 from structkit.errors import UserError
+from structkit.signals import ended_by, heard
 
 PATIENCE = 20.0  # seconds that processes have to end when they are done
 GRACE = 5.0  # seconds until an error shows that another process is the reason
@@ -117,7 +118,7 @@ def _device() -> torch.device:
 def launch(call: Callable[..., Any], count: int, device: str | None, *arguments: Any) -> Any:
     """`call(*arguments, device=…)` in so many processes; what the first returns.
 
-    Errors: the first error of any process, after all have ended. SIGINT and SIGTERM are passed on
+    Errors: the first error of any process, after all have ended. Signals that end are passed on
     once; a second one ends all at once.
     """
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -139,6 +140,7 @@ class _Group:
     ) -> None:
         context = multiprocessing.get_context("spawn")
         self.processes: list[SpawnProcess] = []
+        self.signal = 0
         self.results: dict[Connection, int] = {}
         for number in range(count):
             receiver, sender = context.Pipe(duplex=False)
@@ -153,7 +155,7 @@ class _Group:
     def run(self) -> Any:
         before = {
             number: signal.signal(number, self._pass_on)
-            for number in (signal.SIGINT, signal.SIGTERM)
+            for number in heard()
             if threading.current_thread() is threading.main_thread()
         }
         try:
@@ -164,6 +166,7 @@ class _Group:
             self._end()
 
     def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        self.signal = self.signal or number
         for process in self.processes:
             if process.pid and process.is_alive():
                 os.kill(process.pid, signal.SIGTERM)
@@ -182,7 +185,8 @@ class _Group:
                 if not good and isinstance(value, Broken):
                     broken = broken or value  # the end of another process may be the reason
                 elif not good:
-                    raise value
+                    ended = isinstance(value, KeyboardInterrupt | SystemExit)
+                    raise ended_by(self.signal) if self.signal and ended else value
                 elif number == 0:
                     result = value
         if broken:
@@ -194,6 +198,8 @@ class _Group:
             good, value = receiver.recv()
             return good, value
         except EOFError:
+            if self.signal:  # it came before the process could hear it
+                return False, KeyboardInterrupt()
             process = self.processes[number]
             process.join()
             return False, UserError(
@@ -243,7 +249,7 @@ def _rank(
         sender.send((True, call(*arguments, device=device)))
         distributed.barrier()
         distributed.destroy_process_group()
-    except (UserError, KeyboardInterrupt) as error:
+    except (UserError, KeyboardInterrupt, SystemExit) as error:
         sender.send((False, error))
     except BaseException:
         sender.send((False, Broken(f"in process {number}:\n{traceback.format_exc()}")))

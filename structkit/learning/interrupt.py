@@ -7,19 +7,19 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from structkit.signals import ended_by, heard
 
 
 class Interrupt:
-    """Remembers that the run shall stop; a second signal stops it at once."""
+    """Remembers by which signal the run shall stop; a second signal stops it at once."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = 0
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._ask) for number in SIGNALS}
+            self._before = {number: signal.signal(number, self._ask) for number in heard()}
         return self
 
     def __exit__(
@@ -30,5 +30,9 @@ class Interrupt:
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
+            raise ended_by(number)
+        self.asked = number
+
+    def ending(self) -> BaseException:
+        """What ends the program by the signal; another process may have got it instead."""
+        return ended_by(self.asked or signal.SIGTERM)

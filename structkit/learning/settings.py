@@ -169,7 +169,7 @@ class RunOptions:
     )
     offline: bool = setting(False, "never use the network")
     device: str | None = setting(None, "cpu, cuda, cuda:1 … (default: cuda where there is one)")
-    quiet: bool = setting(False, "no progress, no messages")
+    quiet: bool = setting(False, "nothing on stderr but errors")
 
     def __post_init__(self) -> None:
         for name, low in (("save_every", 0), ("log_every", 1), ("nproc", 1)):

@@ -80,7 +80,7 @@ class Trainer:
     def _steps(self) -> None:
         start, steps, every = self.step, self.plan.steps, self.options.save_every
         look = self._position
-        with Interrupt() as interrupt, progress("train", look, quiet=self.options.quiet):
+        with Interrupt() as interrupt, progress("train", look):
             while self.step < steps:
                 self._train(self.plan.step(self.step))
                 self.step += 1
@@ -92,7 +92,7 @@ class Trainer:
                     break
         if self.step < steps:
             say(f"stopped at step {self.step:,} of {steps:,}; --resume goes on")
-            raise KeyboardInterrupt
+            raise interrupt.ending()
         self.log.seconds = (time.monotonic() - self.started) / max(1, steps - start)
 
     def _train(self, step: Step) -> None:

@@ -28,7 +28,7 @@ from structkit.stream import Stream
 def nothing(records):
     for record in records:
         yield record
-Stream(quiet=True).run(nothing)
+Stream().run(nothing)
 """
 STRUCTKIT = [PYTHON, "-m", "structkit"]
 

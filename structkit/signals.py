@@ -1,0 +1,50 @@
+"""Signals that end the program: they leave through the doors of every error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PATIENCE = 2.0  # seconds that cleaning up may take undisturbed
+
+
+def ended_by(number: int) -> BaseException:
+    """What ends a program that got a signal: Ctrl-C, or an exit status of 128 and its number."""
+    return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
+
+
+def heard() -> list[signal.Signals]:
+    """The signals that end this program: nohup and a shell's `&` make it ignore some."""
+    return [each for each in ENDINGS if signal.getsignal(each) != signal.SIG_IGN]
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """Let a signal raise, so that what is open is cleaned up.
+
+    While that happens a second signal is not heard, or files would stay; where it takes long, it
+    ends the program on the spot.
+    """
+    since = 0.0
+
+    def end(number: int, frame: object) -> None:
+        nonlocal since
+        now = time.monotonic()
+        if not since:
+            since = now
+            raise ended_by(number)
+        if now - since > PATIENCE:
+            os._exit(128 + number)
+
+    numbers = heard()
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in numbers:  # nothing is left to clean up
+            signal.signal(number, signal.SIG_DFL)

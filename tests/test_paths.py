@@ -1,0 +1,185 @@
+"""What is written is none of what is read: refused by every command before anything is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Run
+from test_manners import GOOD, complaint
+
+from structkit.cli import app
+from structkit.errors import UserError
+
+Refused = Callable[..., str]
+
+ALL = "mask-entities html-variants parse-trees pair encode".split()
+REJECTS = "--on-error skip --rejects"
+# each writes `lost`, which it reads too, or two things to one place
+LOST = {
+    **{f"{name}-rejects": f"{name} lost {REJECTS} lost -o out" for name in ALL if name != "encode"},
+    **{f"{name}-twice": f"{name} other {REJECTS} out -o ./out" for name in ALL if name != "encode"},
+    "link": f"mask-entities lost {REJECTS} link -o out",
+    "linked": f"mask-entities link {REJECTS} lost -o out",
+    "hard-link": f"mask-entities lost {REJECTS} hard -o out",
+    "second": f"mask-entities other lost {REJECTS} lost -o out",
+    "gz": f"mask-entities lost.gz {REJECTS} lost.gz -o out",
+    "workers": f"mask-entities --workers 2 lost {REJECTS} lost -o out",
+    "shard": "mask-entities --shard 0/2 lost -o lost",
+    "pair-corpus": "pair --qrels other --queries other2 --corpus lost -o lost",
+    "pair-qrels": "pair --qrels lost --queries other --corpus other2 -o lost",
+    "pair-run": "pair other --negatives-from lost --corpus other2 -o lost",
+    "parse-trees-model": "parse-trees --parser self-strae --model folder other -o folder/out",
+    "encode": "encode -m folder lost -o lost",
+    "encode-ids": "encode -m folder lost.ids.txt -o lost.npy",
+    "encode-rejects": f"encode -m folder lost {REJECTS} lost -o out.npy",
+    "encode-rejects-ids": f"encode -m folder other {REJECTS} out.ids.txt -o out.npy",
+    "encode-model": "encode -m folder other -o folder/out.npy",
+    "merge": "merge-embeddings lost.npy other.npy -o lost.npy",
+    "merge-link": "merge-embeddings lost.npy other.npy -o link.npy",
+    "search-corpus": "search lost --queries other -o lost",
+    "search-queries": "search other --queries lost -o lost",
+    "search-model": "search other --queries other2 -m folder -o folder/run",
+    "search-index": "search folder --queries other -o folder/run",
+    "search-save": "search other --queries folder/in --save-index folder -o out",
+    "search-two": "search other --queries other2 --save-index new -o new/run",
+    "fuse": "fuse lost other -o lost",
+    "score": "score lost --qrels other -o lost",
+    "score-qrels": "score other --qrels lost -o lost",
+    "score-compare": "score other --qrels other2 --compare lost -o lost",
+    "score-by": "score other --qrels other2 --by x --by-records lost -o lost",
+    "score-train": "score other --task classification --train lost -o lost",
+    "plot": "plot runs lost -o lost",
+    "plot-embeddings": "plot embeddings lost -o lost",
+    "plot-losses": "plot losses lost -o lost",
+    "plot-ranks": "plot ranks other --qrels lost -o lost",
+    "convert": "convert --to beir --part corpus lost -o lost",
+    "convert-rejects": f"convert --to beir --part corpus lost {REJECTS} lost -o out",
+    "train-rejects": f"train contrastive lost {REJECTS} lost -o out",
+    "train-over": "train contrastive folder/in -o folder --overwrite",
+    "train-partial": "train contrastive folder.partial/in -o folder --overwrite",
+    "train-model": "train contrastive other --model folder -o folder --overwrite",
+    "train-inside": "train contrastive other --model folder -o folder/out",
+    "train-two": f"train contrastive other {REJECTS} out/rejects -o out",
+}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def laid(tmp_path: Path) -> Path:
+    """Inputs of any kind: what is refused is refused before they are read."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.partial").mkdir()
+    names = "lost other other2 lost.gz lost.npy other.npy lost.ids.txt folder/in folder.partial/in"
+    for name in names.split():
+        (tmp_path / name).write_bytes(GOOD)
+    (tmp_path / "link").symlink_to("lost")
+    (tmp_path / "link.npy").symlink_to("lost.npy")
+    os.link(tmp_path / "lost", tmp_path / "hard")
+    return tmp_path
+
+
+@pytest.fixture
+def refused(laid: Path, monkeypatch: pytest.MonkeyPatch) -> Refused:
+    """The error that a command ends with, in this process: there are many cases."""
+
+    def refused(*arguments: str) -> str:
+        monkeypatch.chdir(laid)
+        before = contents(laid)
+        with pytest.raises(UserError) as caught:
+            app(list(arguments), standalone_mode=False)
+        assert 2 == caught.value.status
+        assert before == contents(laid)
+        return str(caught.value)
+
+    return refused
+
+
+@pytest.mark.parametrize("line", LOST.values(), ids=LOST)
+def test_no_output_is_an_input(refused: Refused, line: str) -> None:
+    message = refused(*line.split())
+    words = ("the input", "name the same file", "one inside the other")
+    assert any(each in message for each in words), message
+
+
+@pytest.mark.parametrize("case", ["link", "encode-rejects", "fuse", "shard"])
+def test_no_output_is_an_input_for_the_user(run: Run, laid: Path, case: str) -> None:
+    before = contents(laid)
+    assert "input" in complaint(run(*LOST[case].split(), input=GOOD), 2)
+    assert before == contents(laid)
+
+
+def test_stdin_and_stdout_may_be_the_file(run: Run, laid: Path) -> None:
+    before = contents(laid)
+    flags = ["--on-error", "skip", "--rejects", "lost", "-o", "out"]
+    with open(laid / "lost", "rb") as file:
+        message = complaint(run("mask-entities", *flags, stdin=file), 2)
+    assert "--rejects lost is the input stdin; name another place" == message
+    with open(laid / "lost", "ab") as file:  # would never end
+        message = complaint(run("mask-entities", "lost", stdout=file), 2)
+    assert "stdout is the input lost; name another place" == message
+    assert before == contents(laid)
+
+
+@pytest.mark.parametrize("command", ["mask-entities", "pair"])
+@pytest.mark.parametrize("output", ["lost", "link", "hard"])
+def test_a_record_wise_command_works_in_place(
+    run: Run, laid: Path, command: str, output: str
+) -> None:
+    (laid / "lost").write_bytes(GOOD.replace(b'"code"', b'"docstring":"Gives.","code"'))
+    expected = run(*command.split(), "lost").stdout
+    assert expected
+    done = run(*command.split(), "lost", "-o", output)
+    assert 0 == done.returncode, done.stderr
+    assert expected == (laid / output).read_bytes()
+
+
+def test_devices_are_no_files(run: Run, laid: Path) -> None:
+    done = run("mask-entities", "/dev/null", "-o", "/dev/null")
+    assert "no records in /dev/null; the output is empty" == complaint(done, 0)
+
+
+EMPTY = {
+    "output": ["mask-entities", "-o", ""],
+    "rejects": ["mask-entities", "--on-error", "skip", "--rejects", ""],
+    "input": ["mask-entities", ""],
+    "qrels": ["pair", "--queries", "", "--qrels", "", "--corpus", ""],
+    "run": ["fuse", ""],
+    "save-index": ["search", "lost", "--save-index", ""],
+    "shard": ["mask-entities", "--shard", ""],
+    "pair-shard": ["pair", "--shard", ""],
+}
+
+
+@pytest.mark.parametrize("arguments", EMPTY.values(), ids=EMPTY)
+def test_an_empty_name_is_refused(refused: Refused, arguments: list[str]) -> None:
+    message = refused(*arguments)
+    assert "has an empty name" in message or "--shard ''" in message
+
+
+NAMES = {
+    "encode": "encode -m folder other -o x.npz",
+    "encode-gz": "encode -m folder other -o x.npy.gz",
+    "merge": "merge-embeddings lost.npy other.npy -o x.npz",
+    "convert": "convert --to pyserini --part embeddings other -o x.npz",
+    "convert-npy": "convert --to pyserini --part embeddings other -o x.npy",
+    "mask-entities": "mask-entities other -o x.parquet",
+    "search": "search other --queries other2 -o x.npz",
+    "fuse": "fuse lost other -o x.npy",
+    "score": "score lost --qrels other -o x.npz",
+}
+
+
+@pytest.mark.parametrize("line", NAMES.values(), ids=NAMES)
+def test_a_name_says_what_is_written(refused: Refused, line: str) -> None:
+    message = refused(*line.split())
+    assert "x.n" in message or "x.parquet" in message
