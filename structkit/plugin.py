@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from structkit.errors import UserError
-    from structkit.interchange import Options, Parts
-    from structkit.structure.spans import Span
-    from structkit.structure.tree import Tree
+    from structkit.formats.interchange import Options, Parts
+    from structkit.structure.code.spans import Span
+    from structkit.structure.trees.tree import Tree
 
 
 class Language(Protocol):

@@ -1,23 +1,27 @@
-"""The rules of the house: floors, plugins and file sizes, checked from the files themselves."""
+"""The rules of the house: rooms, floors, plugins and sizes, checked from the files themselves."""
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
 
-GROUND = set(
-    "errors extras flags formats interchange jsonl lines options output plugin progress registry "
-    "paths rejects row_output rows seeds signals stream table workers".split()
+# a room imports rooms of lower floors only
+FLOORS = (
+    ("structkit",),
+    ("records",),
+    ("training", "embeddings", "structure", "formats"),
+    ("encoders", "strae", "span_parser", "scoring"),
+    ("encode", "pairs", "search"),
+    ("commands",),
+    ("cli",),
 )
-FLOORS = {
-    "cli": {"commands", "learning", "retrieval", "ground"},
-    "commands": {"structure", "learning", "retrieval", "ground"},
-    "learning": {"learning", "structure", "ground"},
-    "structure": {"structure", "ground"},
-    "retrieval": {"retrieval", "ground"},
-    "ground": {"ground"},
-}
-SOURCES = sorted(Path("structkit").rglob("*.py")) + sorted(Path("plugins").rglob("*.py"))
+HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}
+STRUCTKIT = sorted(Path("structkit").rglob("*.py"))
+PLUGINS = sorted(Path("plugins").rglob("*.py"))
+SOURCES = STRUCTKIT + PLUGINS
+# each of their files is one command, or one plugin
+UNLIMITED = {Path("structkit/commands"), Path("structkit/cli"), *Path("plugins").iterdir()}
 
 
 def imported(path):
@@ -30,7 +34,8 @@ def imported(path):
             for name in node.names:
                 yield name.name, node.col_offset == 0
         elif isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            package = "." * node.level + (node.module or "")
+            names = [f"{package}.{alias.name}" for alias in node.names]
             yield from ((name, node.col_offset == 0) for name in names)
 
 
@@ -38,24 +43,50 @@ def _for_types(node):
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-def floor(module):
-    """The floor of a module `structkit.…`, as FLOORS names it."""
-    part = module.split(".")[1] if "." in module else "ground"
-    if part in GROUND or part == "__version__":
-        return "ground"
-    return part
+def room(module):
+    """The room of a module `structkit.…`: a folder, the ground itself, or a folder of learning."""
+    parts = module.split(".")
+    if parts[1:2] == ["learning"]:
+        return parts[2]
+    return parts[1] if parts[1] in HEIGHT else "structkit"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=str)
+def used(path):
+    """The rooms whose modules a file imports."""
+    return {room(module) for module, _ in imported(path) if module.startswith("structkit.")}
+
+
+@pytest.mark.parametrize("path", STRUCTKIT, ids=str)
 def test_a_file_imports_only_floors_below(path):
-    modules = [module for module, _ in imported(path) if module.startswith("structkit")]
-    if path.parts[0] == "plugins":
-        assert not [module for module in modules if floor(module) in ("commands", "cli")]
+    if path == Path("structkit/__main__.py"):
+        assert used(path) == {"cli"}
         return
-    if path.stem in ("__init__", "__main__"):
-        return
-    here = floor(".".join(path.with_suffix("").parts))
-    assert [module for module in modules if floor(module) not in FLOORS[here]] == []
+    here = room(".".join(path.with_suffix("").parts) + ".")
+    above = {other for other in used(path) - {here} if HEIGHT[other] >= HEIGHT[here]}
+    assert above == set()
+
+
+def test_commands_do_not_import_each_other():
+    for path in Path("structkit/commands").glob("*.py"):
+        assert "commands" not in used(path), path
+
+
+@pytest.mark.parametrize("path", PLUGINS, ids=str)
+def test_a_plugin_imports_rooms_below_commands_and_helpers_beside_it(path):
+    assert not used(path) & {"commands", "cli"}
+    beside = [module for module, _ in imported(path) if module.startswith(".")]
+    assert all(module.startswith("._") for module in beside)
+
+
+def test_a_helper_serves_one_plugin():
+    for helper in Path("plugins").glob("*/_[a-z]*.py"):
+        users = [path for path in helper.parent.glob("*.py") if imports_beside(path, helper.stem)]
+        plugins = [path for path in users if not path.name.startswith("_")]
+        assert len(plugins) == 1, (helper, users)
+
+
+def imports_beside(path, name):
+    return any(module.startswith(f".{name}.") for module, _ in imported(path))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)
@@ -64,23 +95,39 @@ def test_nobody_imports_a_plugin_by_name(path):
 
 
 # a terminal alone pays for rich's progress bars, a comparison of runs for scipy
-LAZY = {"cli.py", "progress.py", "comparison.py"}
+LAZY = {"progress.py", "comparison.py"}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)
 def test_imports_stand_at_the_top(path):
-    if path.name not in LAZY:
+    if path.name not in LAZY and path.parent.name != "cli":
         assert [module for module, top in imported(path) if not top] == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)
 def test_files_and_functions_stay_small(path):
     text = path.read_text("utf-8")
-    limit = 900 if path.name == "cli.py" else 300
+    limit = 900 if path == Path("structkit/cli/app.py") else 300
     assert len(text.splitlines()) <= limit
+    if path.parent.name == "cli":
+        return  # a command's flags are parameters of its function
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef) and path.name != "cli.py":
+        if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 60, node.name
+
+
+def test_rooms_stay_small_and_say_what_they_are_for():
+    for folder in {path.parent for path in SOURCES}:
+        files = [path for path in folder.glob("*.py") if path.stem != "__init__"]
+        assert len(files) <= 14 or folder in UNLIMITED, folder
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))), folder
+
+
+def test_all_packages_are_installed():
+    setup = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    folders = {".".join(path.parent.parts) for path in SOURCES if path.name == "__init__.py"}
+    packages = {name.replace("structkit_plugins", "plugins") for name in setup["packages"]}
+    assert packages == folders
 
 
 def test_a_command_is_found_by_its_name():
@@ -90,7 +137,7 @@ def test_a_command_is_found_by_its_name():
         name = command.name or command.callback.__name__
         stem = name.replace("-", "_")
         assert Path("structkit/commands", f"{stem}.py").exists()
-        assert Path("tests", f"test_{stem}.py").exists()
+        assert Path("tests/commands", f"test_{stem}.py").exists()
 
 
 def test_every_public_name_has_a_docstring():

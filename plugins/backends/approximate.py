@@ -13,19 +13,19 @@ import faiss
 import numpy as np
 import orjson
 
+from structkit.embeddings.reading import Embeddings
+from structkit.embeddings.vectors import Numbers, Rows, Vectors, blocks, unit
 from structkit.errors import UserError
-from structkit.jsonl import Record, cannot_read
-from structkit.retrieval.embeddings import Embeddings
-from structkit.retrieval.exact import Exact
-from structkit.retrieval.hits import (
-    Hit,
+from structkit.records.jsonl import Record, cannot_read
+from structkit.scoring.runs import Hit
+from structkit.search.exact import Exact
+from structkit.search.hits import (
     Recall,
     SearchOptions,
     read_corpus,
     row_record,
 )
-from structkit.retrieval.index import best, numbered, places
-from structkit.retrieval.vectors import Numbers, Rows, Vectors, blocks, unit
+from structkit.search.index import best, numbered, places
 
 BATCH = 256
 SAMPLE = 64  # rows a cluster is trained on, as faiss recommends (39 … 256)

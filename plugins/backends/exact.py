@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from structkit.errors import UserError
-from structkit.retrieval.exact import Exact
-from structkit.retrieval.hits import SearchOptions, read_corpus
+from structkit.search.exact import Exact
+from structkit.search.hits import SearchOptions, read_corpus
 
 
 def open_corpus(files: Sequence[str], options: SearchOptions) -> Exact:

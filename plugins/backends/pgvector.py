@@ -12,19 +12,20 @@ from typing import Any
 import numpy as np
 import orjson
 
+from structkit.embeddings.reading import Embeddings, read_embeddings
+from structkit.embeddings.vectors import Vectors, blocks, unit
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.jsonl import Record
-from structkit.retrieval.embeddings import Embeddings, read_embeddings
-from structkit.retrieval.hits import (
-    Hit,
+from structkit.records.jsonl import Record
+from structkit.scoring.runs import Hit
+from structkit.search.hits import (
     Recall,
     SearchOptions,
     best_of_documents,
     refuse_filters,
 )
-from structkit.retrieval.postgres_copy import binary
-from structkit.retrieval.vectors import Vectors, blocks, unit
+
+from ._postgres_copy import binary
 
 BATCH = 100
 MOST = 1000  # rows that pgvector's HNSW gives at most (hnsw.ef_search)

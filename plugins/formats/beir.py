@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structkit.interchange import (
+from structkit.formats.formats.interchange import (
     DOCUMENT,
     QUERY,
     Options,
@@ -14,7 +14,8 @@ from structkit.interchange import (
     take_id,
     take_whole,
 )
-from structkit.jsonl import Record
+
+from structkit.records.jsonl import Record
 
 QRELS = {"query-id": "string", "corpus-id": "string", "score": "int64"}
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from structkit.errors import UserError
-from structkit.interchange import (
+from structkit.formats.formats.interchange import (
     CODESEARCHNET,
     Options,
     Part,
@@ -14,7 +13,9 @@ from structkit.interchange import (
     take_id,
     take_whole,
 )
-from structkit.jsonl import Record
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Record
 
 TEST = {"function": "code", "function_tokens": "code_tokens"}  # the test set's names
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from structkit.errors import UserError
-from structkit.interchange import Options, Part, Parts, Row, take, take_texts
-from structkit.jsonl import Record
-from structkit.structure.trees import read
+from structkit.formats.interchange import Options, Part, Parts, Row, take, take_texts
+from structkit.records.jsonl import Record
+from structkit.structure.trees.brackets import read
 
 COLUMNS = "word_ids words lemmas upos xpos feats heads deprels deps misc".split()
 ID = re.compile(r"[1-9][0-9]*(-[1-9][0-9]*)?|[0-9]+\.[1-9][0-9]*")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from structkit.errors import UserError
-from structkit.interchange import (
+from structkit.formats.formats.interchange import (
     Labels,
     Options,
     Part,
@@ -15,8 +14,10 @@ from structkit.interchange import (
     take_text,
     take_whole,
 )
-from structkit.jsonl import Record
-from structkit.retrieval.gains import parse_gains
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Record
+from structkit.scoring.gains import parse_gains
 
 PRODUCT = dict.fromkeys(
     "product_id product_title product_description product_bullet_point product_brand "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from structkit.errors import UserError
-from structkit.interchange import Options, Part, Parts, Row, move, take, take_texts
-from structkit.jsonl import Record
+from structkit.formats.interchange import Options, Part, Parts, Row, move, take, take_texts
+from structkit.records.jsonl import Record
 
 SCORES = {"positive_scores": "pos_scores", "negative_scores": "neg_scores"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from structkit.errors import UserError
-from structkit.interchange import Options, Part, Parts, Row, take, take_texts
-from structkit.jsonl import Record
+from structkit.formats.interchange import Options, Part, Parts, Row, take, take_texts
+from structkit.records.jsonl import Record
 
 MEASURE = re.compile(r"(nDCG|RR|R|P|AP|Success)@([0-9]+)")
 NAMES = {"nDCG": "ndcg", "RR": "mrr", "R": "recall", "P": "precision", "AP": "map"}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from structkit.interchange import Options, Part, Parts, Row, take
-from structkit.jsonl import Record
-from structkit.structure.trees import read
+from structkit.formats.interchange import Options, Part, Parts, Row, take
+from structkit.records.jsonl import Record
+from structkit.structure.trees.brackets import read
 
 
 def parts(options: Options) -> Parts:

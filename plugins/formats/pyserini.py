@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from structkit.interchange import DOCUMENT, Options, Part, Parts, Row, take, take_id
-from structkit.jsonl import Record
+from structkit.formats.interchange import DOCUMENT, Options, Part, Parts, Row, take, take_id
+from structkit.records.jsonl import Record
 
 
 def parts(options: Options) -> Parts:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from structkit.interchange import Options, Part, Parts, Row, take
-from structkit.jsonl import Record
+from structkit.formats.interchange import Options, Part, Parts, Row, take
+from structkit.records.jsonl import Record
 
 
 def parts(options: Options) -> Parts:

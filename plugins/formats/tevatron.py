@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from structkit.errors import UserError
-from structkit.interchange import (
+from structkit.formats.formats.interchange import (
     DOCUMENT,
     QUERY,
     Options,
@@ -16,7 +15,9 @@ from structkit.interchange import (
     take_id,
     take_texts,
 )
-from structkit.jsonl import Record
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Record
 
 SIDES = ("positive", "negative")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from structkit.errors import UserError
-from structkit.interchange import (
+from structkit.formats.formats.interchange import (
     Options,
     Part,
     Parts,
@@ -16,7 +15,9 @@ from structkit.interchange import (
     take_text,
     take_whole,
 )
-from structkit.jsonl import Record
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Record
 
 TAG = "structkit"
 RUN = dict.fromkeys(("query_id", "Q0", "doc_id", "rank", "score", "tag"), "string")

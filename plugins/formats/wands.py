@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from structkit.interchange import Labels, Options, Part, Parts, Row, move, take, take_id
-from structkit.jsonl import Record
-from structkit.retrieval.gains import parse_gains
+from structkit.formats.interchange import Labels, Options, Part, Parts, Row, move, take, take_id
+from structkit.records.jsonl import Record
+from structkit.scoring.gains import parse_gains
 
 PRODUCT = {
     "product_id": "id",

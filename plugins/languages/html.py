@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from structkit.errors import UserError
-from structkit.jsonl import Record, text_field
+from structkit.records.jsonl import Record, text_field
+from structkit.structure.code.spans import Span
 from structkit.structure.english import STOPWORDS
-from structkit.structure.markup import content, visible
-from structkit.structure.spans import Span
+from structkit.structure.html.markup import content, visible
 
 FIELDS = ("html", "content")
 WORD = re.compile(r"\w+")

@@ -12,10 +12,10 @@ from nltk.tag.perceptron import PerceptronTagger
 from nltk.tokenize import NLTKWordTokenizer
 
 from structkit.errors import UserError, unknown
-from structkit.jsonl import Record, text_field
+from structkit.records.jsonl import Record, text_field
+from structkit.structure.code.spans import Span
 from structkit.structure.english import TAGS
-from structkit.structure.markup import visible
-from structkit.structure.spans import Span
+from structkit.structure.html.markup import visible
 
 FIELDS = ("description",)
 NOUNS = frozenset(("NN", "NNS", "NNP", "NNPS"))

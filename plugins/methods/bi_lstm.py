@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import torch
 
-from structkit.learning.text_models import BiLSTM
-from structkit.learning.text_training import TextSettings
+from structkit.learning.strae.text_models import BiLSTM
+from structkit.learning.strae.text_training import TextSettings
 from structkit.seeds import key
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from structkit.errors import UserError
-from structkit.jsonl import Record
-from structkit.learning.dual_encoder import DualEncoder, check_contrast, negatives_of
-from structkit.learning.encoder import Encoder, build_encoder
-from structkit.learning.model_folder import load_encoder
-from structkit.learning.settings import TrainingSettings
-from structkit.learning.spool import MAKERS, Spool, checked
+from structkit.learning.encoders.dual_encoder import DualEncoder, check_contrast, negatives_of
+from structkit.learning.encoders.encoder import Encoder, build_encoder
+from structkit.learning.encoders.model_folder import load_encoder
+from structkit.learning.training.settings import TrainingSettings
+from structkit.learning.training.spool import MAKERS, Spool, checked
 from structkit.plugin import setting
+from structkit.records.jsonl import Record
 
 VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them of negatives too
 

@@ -15,15 +15,16 @@ from typing import Any, ClassVar
 
 import torch
 
-from structkit.jsonl import Record
-from structkit.learning.skip_grams import NGrams, learned
-from structkit.learning.spool import Spool
-from structkit.learning.training_module import TrainingModule
-from structkit.learning.tree_settings import PAPER, VocabularySettings
-from structkit.learning.word_vectors import Bag, WordVectors
+from structkit.learning.strae.settings import PAPER, VocabularySettings
+from structkit.learning.training.module import TrainingModule
+from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
+from structkit.records.jsonl import Record
 from structkit.seeds import key
-from structkit.structure.words import words_of
+from structkit.structure.trees.words import words_of
+
+from ._skip_grams import NGrams, learned
+from ._word_vectors import Bag, WordVectors
 
 DEFAULT = "fastText's default"
 

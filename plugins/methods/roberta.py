@@ -13,9 +13,9 @@ from typing import ClassVar
 import torch
 
 from structkit.errors import UserError
-from structkit.learning.text_models import RoBERTa
-from structkit.learning.text_training import TextSettings
-from structkit.learning.tree_settings import PAPER
+from structkit.learning.strae.settings import PAPER
+from structkit.learning.strae.text_models import RoBERTa
+from structkit.learning.strae.text_training import TextSettings
 from structkit.plugin import setting
 from structkit.seeds import key
 

@@ -16,26 +16,32 @@ from torch import Tensor
 from torch.nn import functional
 
 from structkit.errors import UserError
-from structkit.jsonl import Record
-from structkit.learning.distributed import share, total
-from structkit.learning.dual_encoder import DualEncoder, check_contrast, negatives_of, stacked
-from structkit.learning.encoder import Encoder, build_encoder, token_states
-from structkit.learning.grad_cache import Texts
-from structkit.learning.masked_tokens import (
+from structkit.learning.encoders.dual_encoder import (
+    DualEncoder,
+    check_contrast,
+    negatives_of,
+    stacked,
+)
+from structkit.learning.encoders.encoder import Encoder, build_encoder, token_states
+from structkit.learning.encoders.grad_cache import Texts
+from structkit.learning.encoders.model_folder import load_encoder
+from structkit.learning.encoders.poolings import decoder_states
+from structkit.learning.training.distributed import share, total
+from structkit.learning.training.plan import Step
+from structkit.learning.training.settings import POOLINGS, TrainingSettings
+from structkit.learning.training.spool import Spool
+from structkit.learning.training.tokens import Tokens
+from structkit.plugin import setting
+from structkit.progress import say
+from structkit.records.jsonl import Record
+
+from ._masked_tokens import (
     IGNORED,
     MaskedTokens,
     TokenHead,
     has_decoder,
     token_head,
 )
-from structkit.learning.model_folder import load_encoder
-from structkit.learning.plan import Step
-from structkit.learning.poolings import decoder_states
-from structkit.learning.settings import POOLINGS, TrainingSettings
-from structkit.learning.spool import Spool
-from structkit.learning.tokens import Tokens
-from structkit.plugin import setting
-from structkit.progress import say
 
 CODE = "SANTA's released code"
 

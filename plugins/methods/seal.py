@@ -15,17 +15,22 @@ import torch
 from torch import Tensor
 
 from structkit.errors import UserError
-from structkit.jsonl import Record
-from structkit.learning.dual_encoder import DualEncoder, Pairs, check_contrast, negatives_of
-from structkit.learning.encoder import Encoder, build_encoder
-from structkit.learning.grad_cache import Texts
-from structkit.learning.model_folder import load_encoder
-from structkit.learning.plan import Step
-from structkit.learning.settings import POOLINGS, TrainingSettings
-from structkit.learning.spool import Spool, checked
+from structkit.learning.encoders.dual_encoder import (
+    DualEncoder,
+    Pairs,
+    check_contrast,
+    negatives_of,
+)
+from structkit.learning.encoders.encoder import Encoder, build_encoder
+from structkit.learning.encoders.grad_cache import Texts
+from structkit.learning.encoders.model_folder import load_encoder
+from structkit.learning.training.plan import Step
+from structkit.learning.training.settings import POOLINGS, TrainingSettings
+from structkit.learning.training.spool import Spool, checked
 from structkit.plugin import setting
+from structkit.records.jsonl import Record
 from structkit.seeds import random_for
-from structkit.structure.html import remask
+from structkit.structure.html.html import remask
 
 SECTION = "SEAL, section 4.1"
 ORDERS = ("element,structure", "structure,element", "joint", "element", "structure")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from structkit.learning.strae_methods import StraeSettings
-from structkit.learning.tree_settings import VocabularySettings
+from structkit.learning.strae.methods import StraeSettings
+from structkit.learning.strae.settings import VocabularySettings
 
 
 @dataclass(frozen=True)

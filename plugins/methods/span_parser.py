@@ -13,16 +13,16 @@ from typing import ClassVar
 import torch
 
 from structkit.errors import UserError
-from structkit.jsonl import Record, text_field
-from structkit.learning.folder_facts import FACTS
-from structkit.learning.settings import OF_ENCODERS, TrainingSettings
-from structkit.learning.span_parser import Parser, Sizes, SpanScorer
-from structkit.learning.span_parser_features import Features
-from structkit.learning.span_parser_training import SpanTraining
-from structkit.learning.spool import Spool
+from structkit.learning.span_parser.features import Features
+from structkit.learning.span_parser.scorer import Parser, Sizes, SpanScorer
+from structkit.learning.span_parser.training import SpanTraining
+from structkit.learning.training.facts import FACTS
+from structkit.learning.training.settings import OF_ENCODERS, TrainingSettings
+from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
+from structkit.records.jsonl import Record, text_field
 from structkit.seeds import key
-from structkit.structure import trees
+from structkit.structure.trees import brackets as trees
 
 
 @dataclass(frozen=True)

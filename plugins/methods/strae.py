@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from structkit.learning.strae_methods import StraeSettings
+from structkit.learning.strae.methods import StraeSettings
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from structkit.learning.strae_methods import StraeSettings
-from structkit.learning.tree_baselines import TreeLSTM, new_model
+from structkit.learning.strae.baselines import TreeLSTM, new_model
+from structkit.learning.strae.methods import StraeSettings
 from structkit.plugin import setting
 
 

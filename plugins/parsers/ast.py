@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from structkit.errors import UserError
 from structkit.registry import load
-from structkit.structure.code_trees import code_tree
-from structkit.structure.tree import Tree
-from structkit.structure.treesitter import Grammar
+from structkit.structure.code.code_trees import code_tree
+from structkit.structure.code.treesitter import Grammar
+from structkit.structure.trees.tree import Tree
 
 FIELDS = ("code",)
 FACTOR = "balanced"
@@ -17,7 +17,7 @@ FACTOR = "balanced"
 def trees(texts: Iterable[str], *, languages: Sequence[str | None]) -> Iterator[Tree | UserError]:
     """The tree of each text in its language.
 
-    >>> from structkit.structure.trees import write
+    >>> from structkit.structure.trees.brackets.brackets import write
     >>> [write(tree) for tree in trees(["x = f(1)"], languages=["python"])]  # doctest: +ELLIPSIS
     ['(assignment (identifier x) (= =) (call (identifier f) (argument_list (-LRB- -LRB-) ...
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from structkit.errors import UserError
-from structkit.structure.letters import check_same
-from structkit.structure.trees import Tree, clean, read
+from structkit.structure.trees.brackets import Tree, clean, read
+from structkit.structure.trees.letters import check_same
 
 FIELDS = ("tree",)
 

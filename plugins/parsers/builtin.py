@@ -12,10 +12,10 @@ from pathlib import Path
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.folder_facts import FACTS, read_facts
-from structkit.learning.span_parser import WINDOW, Parser
-from structkit.structure.tree import Tree
-from structkit.structure.words import words_of
+from structkit.learning.span_parser.scorer import WINDOW, Parser
+from structkit.learning.training.facts import FACTS, read_facts
+from structkit.structure.trees.tree import Tree
+from structkit.structure.trees.words import words_of
 
 METHOD = "span-parser"
 SHIPPED = Path(__file__).parent / "weights"

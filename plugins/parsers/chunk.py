@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from nltk import RegexpParser
 from nltk import Tree as Chunk
 
-from structkit.learning.span_parser_decoding import pieces
+from structkit.learning.span_parser.decoding import pieces
 from structkit.structure.english import TAGS
-from structkit.structure.tree import Tree, from_spans
-from structkit.structure.words import words_of
+from structkit.structure.trees.tree import Tree, from_spans
+from structkit.structure.trees.words import words_of
 
 SUFFIXES = (
     (r"[^\w]+", "."),
@@ -46,7 +46,7 @@ CHUNKER = RegexpParser(RULES, loop=ROUNDS)
 def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree]:
     """The tree of each text.
 
-    >>> from structkit.structure.trees import write
+    >>> from structkit.structure.trees.brackets.brackets import write
     >>> [write(tree) for tree in trees(["The old man has a cat."])]
     ['(S (S (NP (X The) (X old) (X man)) (VP (X has) (NP (X a) (X cat)))) (X .))']
     """

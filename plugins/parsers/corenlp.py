@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from structkit.errors import UserError
-from structkit.structure.corenlp import Server, Silence, trees_of
-from structkit.structure.trees import Tree
+from structkit.structure.trees.brackets import Tree
+
+from ._corenlp import Server, Silence, trees_of
 
 SENTENCES = 50  # of a request: its time-out covers all of them
 CHARACTERS = 50_000  # of a request; the server takes 100,000

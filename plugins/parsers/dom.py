@@ -8,10 +8,10 @@ from typing import Any
 from lxml import etree
 
 from structkit.errors import UserError
-from structkit.structure.sources import repaired
-from structkit.structure.tags import SILENT
-from structkit.structure.trees import Tree, from_spans
-from structkit.structure.words import words_of
+from structkit.structure.html.sources import repaired
+from structkit.structure.html.tags import SILENT
+from structkit.structure.trees.brackets import Tree, from_spans
+from structkit.structure.trees.words import words_of
 
 FIELDS = ("html", "content")
 FACTOR = "balanced"
@@ -20,7 +20,7 @@ FACTOR = "balanced"
 def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree | UserError]:
     """The tree of each document; scripts and styles are left out.
 
-    >>> from structkit.structure.trees import write
+    >>> from structkit.structure.trees.brackets.brackets import write
     >>> [write(tree) for tree in trees(["<h1>Tea</h1><p>is <b>very hot</b>"])]
     ['(body (h1 Tea) (p (X is) (b (X very) (X hot))))']
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from structkit.seeds import random_for
-from structkit.structure.shapes import random
-from structkit.structure.tree import Tree
-from structkit.structure.words import words_of
+from structkit.structure.trees.shapes import random
+from structkit.structure.trees.tree import Tree
+from structkit.structure.trees.words import words_of
 
 
 def trees(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from structkit.structure.shapes import right_branching
-from structkit.structure.tree import Tree
-from structkit.structure.words import words_of
+from structkit.structure.trees.shapes import right_branching
+from structkit.structure.trees.tree import Tree
+from structkit.structure.trees.words import words_of
 
 
 def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree]:

@@ -14,11 +14,11 @@ import torch
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.devices import chosen_device
-from structkit.learning.folder_facts import FACTS, read_facts
-from structkit.learning.strae_methods import TreeEncoder
-from structkit.structure.tree import Tree
-from structkit.structure.words import words_of
+from structkit.learning.strae.methods import TreeEncoder
+from structkit.learning.training.devices import chosen_device
+from structkit.learning.training.facts import FACTS, read_facts
+from structkit.structure.trees.tree import Tree
+from structkit.structure.trees.words import words_of
 
 METHOD = "self-strae"
 WINDOW = 256  # sentences merged at a time

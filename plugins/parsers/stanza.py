@@ -8,8 +8,8 @@ from typing import Any
 
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.structure.trees import Tree, clean, read
-from structkit.structure.words import words_of
+from structkit.structure.trees.brackets import Tree, clean, read
+from structkit.structure.trees.words import words_of
 
 
 def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree]:

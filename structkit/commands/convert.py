@@ -13,15 +13,15 @@ from typing import Any
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.formats import Format
-from structkit.interchange import Options, Part, read_records
-from structkit.jsonl import Record
-from structkit.lines import shown
+from structkit.formats.formats import Format
+from structkit.formats.interchange import Options, Part, read_records
+from structkit.formats.row_output import RowOutput
+from structkit.formats.rows import Row, Rows
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
-from structkit.rejects import Rejected, Rejects, accepted
-from structkit.row_output import RowOutput
-from structkit.rows import Row, Rows
+from structkit.records.jsonl import Record
+from structkit.records.lines import shown
+from structkit.records.rejects import Rejected, Rejects, accepted
 
 
 @dataclass

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from structkit.embeddings.npy import VectorFiles
+from structkit.embeddings.parquet import ParquetFile
 from structkit.errors import UserError
-from structkit.jsonl import Record, Records
-from structkit.learning.encoding import Encoding
-from structkit.learning.parquet_file import ParquetFile
-from structkit.learning.vector_files import VectorFiles
+from structkit.learning.encode.encoding import Encoding
 from structkit.progress import Position, progress, say
-from structkit.rejects import Rejects, accepted
-from structkit.stream import Stream
+from structkit.records.jsonl import Record, Records
+from structkit.records.rejects import Rejects, accepted
+from structkit.records.stream import Stream
 
 
 def encode(records: Iterable[Record], *, model: str, side: str, **options: Any) -> Iterator[Record]:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from structkit.errors import UserError, unknown
-from structkit.jsonl import Record
-from structkit.retrieval.hits import Hit
-from structkit.retrieval.runs import Run, ranking, read_run, run_records
+from structkit.records.jsonl import Record
+from structkit.scoring.runs import Hit, Run, ranking, read_run, run_records
 
 METHODS = ("rrf", "weighted")
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.jsonl import JSON_NAMES, Record, text_field
+from structkit.records.jsonl import JSON_NAMES, Record, text_field
 from structkit.seeds import random_for
-from structkit.structure.html import Document, Reader, untag
-from structkit.structure.markdown import CONVERTERS
-from structkit.structure.tags import kept
+from structkit.structure.html.html import Document, Reader, untag
+from structkit.structure.html.markdown import CONVERTERS
+from structkit.structure.html.tags import kept
 
 FIELDS = {
     "html": ("html", "content", "positive"),

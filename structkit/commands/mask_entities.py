@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.jsonl import Record, several, text_field
+from structkit.records.jsonl import Record, several, text_field
 from structkit.seeds import random_for
-from structkit.structure import official
-from structkit.structure.finders import Finder, finder
-from structkit.structure.sentinels import (
+from structkit.structure.code import official
+from structkit.structure.code.finders import Finder, finder
+from structkit.structure.code.sentinels import (
     Masked,
     draw,
     mask,
@@ -22,8 +22,8 @@ from structkit.structure.sentinels import (
     random_spans,
     refuse_sentinels,
 )
-from structkit.structure.spans import Span
-from structkit.structure.statistics import Statistics
+from structkit.structure.code.spans import Span
+from structkit.structure.code.statistics import Statistics
 
 
 @dataclass(frozen=True)

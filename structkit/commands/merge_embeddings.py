@@ -7,11 +7,11 @@ from pathlib import Path
 
 import orjson
 
+from structkit.embeddings.npy import VectorFiles
+from structkit.embeddings.reading import read_embeddings
+from structkit.embeddings.vectors import blocks
 from structkit.errors import UserError
-from structkit.jsonl import Record
-from structkit.learning.vector_files import VectorFiles
-from structkit.retrieval.embeddings import read_embeddings
-from structkit.retrieval.vectors import blocks
+from structkit.records.jsonl import Record
 
 OWN = ("count", "dim", "dtype")  # what a file's meta data say of itself alone
 

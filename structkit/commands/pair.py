@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.jsonl import Record
-from structkit.rejects import Command
-from structkit.retrieval.hard_negatives import HardNegatives
-from structkit.retrieval.judged import Judged
-from structkit.structure.examples import Fields
-from structkit.structure.splits import drop_repeated, parse_split, split
+from structkit.pairs.examples import Fields
+from structkit.pairs.hard_negatives import HardNegatives
+from structkit.pairs.judged import Judged
+from structkit.pairs.splits import drop_repeated, parse_split, split
+from structkit.records.jsonl import Record
+from structkit.records.rejects import Command
 
 
 def pair(

@@ -8,10 +8,10 @@ from functools import cached_property, partial
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.jsonl import Record, several, text_field
-from structkit.structure.parsers import Parser
-from structkit.structure.tree import Tree
-from structkit.structure.trees import binarize, lift_final, write
+from structkit.records.jsonl import Record, several, text_field
+from structkit.structure.trees.brackets import binarize, lift_final, write
+from structkit.structure.trees.parsers import Parser
+from structkit.structure.trees.tree import Tree
 
 # texts that a parser gets at a time: enough to sort by length, or to fill a few requests
 BATCH = 256

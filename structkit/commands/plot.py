@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.jsonl import Record, Records, shown
-from structkit.output import Output
-from structkit.retrieval.embeddings import Embeddings, read_embeddings
-from structkit.retrieval.qrels import Qrels, read_qrels
-from structkit.retrieval.runs import Run, read_run
+from structkit.records.jsonl import Record, Records, shown
+from structkit.records.output import Output
+from structkit.scoring.qrels import Qrels, read_qrels
+from structkit.scoring.runs import Run, read_run
 from structkit.seeds import key
 
 FORMATS = (".svg", ".png", ".pdf")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from structkit import registry
-from structkit.jsonl import Record
+from structkit.records.jsonl import Record
 
 
 def plugins() -> Iterator[Record]:

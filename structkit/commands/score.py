@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from structkit.errors import UserError
-from structkit.jsonl import Record, Records, shown
-from structkit.output import Output, write_records
-from structkit.retrieval.comparison import compare
-from structkit.retrieval.gains import parse_gains
-from structkit.retrieval.groups import NONE, Values, grouped, order, read_values
-from structkit.retrieval.measures import DEFAULT, Evaluation, evaluate, measure
-from structkit.retrieval.qrels import Qrels, read_qrels
-from structkit.retrieval.runs import Run, read_run
+from structkit.records.jsonl import Record, Records, shown
+from structkit.records.output import Output, write_records
+from structkit.scoring.comparison import compare
+from structkit.scoring.gains import parse_gains
+from structkit.scoring.groups import NONE, Values, grouped, order, read_values
+from structkit.scoring.measures import DEFAULT, Evaluation, evaluate, measure
+from structkit.scoring.qrels import Qrels, read_qrels
+from structkit.scoring.runs import Run, read_run
 
 
 def score(

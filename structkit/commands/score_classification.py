@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError
-from structkit.jsonl import Record, shown
-from structkit.learning.classification import Side, classified
-from structkit.retrieval.embedding_pairs import EmbeddingPairs, read_pairs
+from structkit.records.jsonl import Record, shown
+from structkit.scoring.classification import Side, classified
 
 SEEDS = 5
 

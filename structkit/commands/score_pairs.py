@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError
-from structkit.jsonl import Record, shown
-from structkit.retrieval.embedding_pairs import EmbeddingPairs, read_pairs
-from structkit.retrieval.similarity import alignment, correlation, cosines, uniformity
+from structkit.records.jsonl import Record, shown
+from structkit.scoring.similarity import alignment, correlation, cosines, uniformity
 
 HIGH = 4.0  # gold scores above it make a positive pair, as in SimCSE on STS-B (arXiv 2104.08821)
 

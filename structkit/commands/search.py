@@ -8,11 +8,7 @@ from itertools import islice
 from typing import Protocol
 
 from structkit import registry
-from structkit.errors import UserError, unknown
-from structkit.jsonl import Record, Records, text_field
-from structkit.progress import say
-from structkit.retrieval.bm25 import BM25
-from structkit.retrieval.embeddings import (
+from structkit.embeddings.reading import (
     add_new,
     identified,
     matrix,
@@ -20,9 +16,13 @@ from structkit.retrieval.embeddings import (
     same_model,
     vector,
 )
-from structkit.retrieval.hits import Hit, Searcher, SearchOptions
-from structkit.retrieval.runs import run_records
-from structkit.retrieval.vectors import Vectors, blocks
+from structkit.embeddings.vectors import Vectors, blocks
+from structkit.errors import UserError, unknown
+from structkit.progress import say
+from structkit.records.jsonl import Record, Records, text_field
+from structkit.scoring.runs import Hit, run_records
+from structkit.search.bm25 import BM25
+from structkit.search.hits import Searcher, SearchOptions
 
 DOCUMENT_FIELDS = ("positive", "code", "untagged", "text", "description")
 QUERY_FIELDS = ("query", "text", "docstring")

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.jsonl import Record, Records
-from structkit.learning.checkpoints import RunFolder
-from structkit.learning.devices import chosen_device
-from structkit.learning.distributed import launch, rank
-from structkit.learning.model_folder import write_facts
-from structkit.learning.plan import Plan
-from structkit.learning.settings import RunOptions
-from structkit.learning.spool import Spool
-from structkit.learning.trainer import Trainer
+from structkit.learning.encoders.model_folder import write_facts
+from structkit.learning.training.checkpoints import RunFolder
+from structkit.learning.training.devices import chosen_device
+from structkit.learning.training.distributed import launch, rank
+from structkit.learning.training.plan import Plan
+from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.spool import Spool
+from structkit.learning.training.trainer import Trainer
 from structkit.paths import keep_apart
 from structkit.progress import Position, hushed, progress, say
-from structkit.rejects import Rejects
+from structkit.records.jsonl import Record, Records
+from structkit.records.rejects import Rejects
 
 
 def train(

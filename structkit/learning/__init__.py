@@ -1,1 +1,1 @@
-"""What models do: encoders, losses, the training engine, model folders."""
+"""What models do: training, encoders, StrAE, the span parser, encoding."""

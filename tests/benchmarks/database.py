@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from structkit.embeddings.reading import read_embeddings
 from structkit.registry import load
-from structkit.retrieval.embeddings import read_embeddings
-from structkit.retrieval.hits import SearchOptions
+from structkit.search.hits import SearchOptions
 from tests.benchmarks.indexes import K, recall, timed
 
 try:

@@ -30,9 +30,9 @@ import orjson
 import torch
 from sentence_transformers import SentenceTransformer
 
-from structkit.learning.encoding import Encoding
-from structkit.learning.folder_facts import resolved
-from structkit.learning.precision import has_bf16
+from structkit.learning.encode.encoding import Encoding
+from structkit.learning.training.facts import resolved
+from structkit.learning.training.precision import has_bf16
 
 LEAST, MOST = 20, 512  # tokens
 TAG = re.compile(r"<[^>]*>")

@@ -18,9 +18,9 @@ from typing import Any
 import faiss
 import numpy as np
 
+from structkit.embeddings.reading import read_embeddings
 from structkit.registry import load
-from structkit.retrieval.embeddings import read_embeddings
-from structkit.retrieval.hits import SearchOptions
+from structkit.search.hits import SearchOptions
 
 K = 10
 RECALL, TARGET = 0.95, 20

@@ -14,11 +14,11 @@ from itertools import islice
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.jsonl import Records
-from structkit.structure import trees
-from structkit.structure.parsers import Parser
-from structkit.structure.tree import Tree
+from structkit.records.jsonl import Records
 from structkit.structure.tree_agreement import agreement
+from structkit.structure.trees import brackets as trees
+from structkit.structure.trees.parsers import Parser
+from structkit.structure.trees.tree import Tree
 
 PARSERS = ("right-branching", "balanced", "random", "chunk", "builtin")
 

@@ -24,7 +24,7 @@ PARSE_SETUP = (
 )
 # a command that does nothing: what is left is reading, checking, errors and writing
 NOTHING = """
-from structkit.stream import Stream
+from structkit.records.stream import Stream
 def nothing(records):
     for record in records:
         yield record

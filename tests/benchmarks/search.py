@@ -13,10 +13,10 @@ import time
 
 import numpy as np
 
-from structkit.retrieval import index as index_module
-from structkit.retrieval.embeddings import Embeddings
-from structkit.retrieval.index import Index
-from structkit.retrieval.vectors import Rows, largest_norm
+from structkit.embeddings.reading import Embeddings
+from structkit.embeddings.vectors import Rows, largest_norm
+from structkit.search import index as index_module
+from structkit.search.index import Index
 
 
 def unit_vectors(count: int, dimensions: int, seed: int) -> np.ndarray:

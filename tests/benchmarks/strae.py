@@ -29,12 +29,12 @@ from typing import Any
 import numpy
 import torch
 
-from structkit.learning import tree_training
-from structkit.learning.plan import Step
-from structkit.learning.strae_methods import StraeSettings
-from structkit.learning.tree_batches import Sentences
-from structkit.learning.tree_training import StraeTraining
-from structkit.learning.tree_vocabulary import Vocabulary
+from structkit.learning.strae import training as tree_training
+from structkit.learning.strae.batches import Sentences
+from structkit.learning.strae.methods import StraeSettings
+from structkit.learning.strae.training import StraeTraining
+from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.plan import Step
 from structkit.registry import load
 from tests.benchmarks.strae_peers import DglStrae, PlainStrae, peer_step
 

@@ -25,12 +25,12 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.modules import Pooling
 
-from structkit.learning.dual_encoder import DualEncoder
-from structkit.learning.encoder import Encoder
-from structkit.learning.folder_facts import resolved
-from structkit.learning.plan import Step
-from structkit.learning.precision import fastest_matmul, has_bf16
-from structkit.learning.pretrained import load_pretrained
+from structkit.learning.encoders.dual_encoder import DualEncoder
+from structkit.learning.encoders.encoder import Encoder
+from structkit.learning.encoders.pretrained import load_pretrained
+from structkit.learning.training.facts import resolved
+from structkit.learning.training.plan import Step
+from structkit.learning.training.precision import fastest_matmul, has_bf16
 from structkit.registry import load
 
 BATCH, QUERY, DOCUMENT = 32, 32, 256

@@ -1,0 +1,165 @@
+"""Masked-token prediction for encoder-only models: entities out of a text, and their tokens back.
+
+Source: SEAL's baseline SANTA, section 4.1: its masked entity prediction for encoder-only models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import AutoConfig, AutoModelForMaskedLM
+
+from structkit.errors import UserError
+from structkit.learning.encoders.pretrained import DAMAGE
+from structkit.learning.training.facts import own_facts, resolved
+from structkit.learning.training.tokens import Tokens
+from structkit.progress import say
+from structkit.structure.code.sentinels import SENTINEL
+from structkit.structure.code.spans import Span
+
+IGNORED = -100  # what cross_entropy leaves out
+
+
+def entities_of(target: str) -> list[str]:
+    """The entities of a target, in the order of their sentinels.
+
+    >>> entities_of("<extra_id_0> add <extra_id_1> a b <extra_id_2>")
+    ['add', 'a b']
+    """
+    return [piece.strip() for piece in SENTINEL.split(target)[2:-2:2]]
+
+
+def restored(masked: str, entities: Sequence[str]) -> tuple[str, list[Span]]:
+    """The text that was masked, and where the entities stand in it.
+
+    Errors: a sentinel without an entity is a `UserError`.
+
+    >>> restored("def <extra_id_0>(a): <extra_id_0>", ["f"])
+    ('def f(a): f', [(4, 5), (10, 11)])
+    """
+    parts: list[str] = []
+    spans: list[Span] = []
+    at = length = 0
+    for match in SENTINEL.finditer(masked):
+        number = int(match[1])
+        if number >= len(entities):
+            raise UserError(
+                f'field "masked" has {match[0]}, which "target" has not',
+                "structkit mask-entities makes both",
+            )
+        before = masked[at : match.start()]
+        length += len(before)
+        spans.append((length, length + len(entities[number])))
+        parts += before, entities[number]
+        length += len(entities[number])
+        at = match.end()
+    return "".join([*parts, masked[at:]]), spans
+
+
+class MaskedTokens:
+    """Texts with entities as token ids in which the entities' tokens are masked."""
+
+    def __init__(self, tokenizing: Any) -> None:
+        self.tokenizing = tokenizing
+        self.mask = tokenizing.tokenizer.mask_token_id
+        if self.mask is None:
+            raise UserError("the model's tokenizer has no mask token", "use a BERT-like model")
+
+    def batch(self, masked: Sequence[str], targets: Sequence[str]) -> tuple[Tokens, Tensor]:
+        """Tokens with masks, and the ids to predict, (batch, length), `IGNORED` elsewhere."""
+        found = [
+            restored(text, entities_of(target))
+            for text, target in zip(masked, targets, strict=True)
+        ]
+        tokenizing, length = self.tokenizing, self.tokenizing.lengths["document"]
+        texts = [text for text, _ in found]
+        encoded = tokenizing.tokenizer(
+            texts, truncation=True, max_length=length, return_offsets_mapping=True
+        )
+        tokenizing.truncation.texts["document"] += len(texts)
+        tokenizing.truncation.truncated["document"] += sum(
+            bool(encoding.overflowing) for encoding in encoded.encodings
+        )
+        pairs = [
+            self._masked(ids, offsets, spans)
+            for ids, offsets, (_, spans) in zip(
+                encoded["input_ids"], encoded["offset_mapping"], found, strict=True
+            )
+        ]
+        tokens = tokenizing.pad([ids for ids, _ in pairs])
+        labels = torch.full(tokens.ids.shape, IGNORED)
+        for row, (_, wanted) in enumerate(pairs):
+            labels[row, : len(wanted)] = torch.tensor(wanted)
+        return tokens, labels
+
+    def _masked(
+        self, ids: list[int], offsets: list[Span], spans: list[Span]
+    ) -> tuple[list[int], list[int]]:
+        """Ids with every token masked that shares a character with a span, and what it was."""
+        masked, wanted = list(ids), [IGNORED] * len(ids)
+        at = 0
+        for place, (start, end) in enumerate(offsets):
+            while at < len(spans) and spans[at][1] <= start:
+                at += 1
+            if start < end and at < len(spans) and spans[at][0] < end:
+                masked[place], wanted[place] = self.mask, ids[place]
+        return masked, wanted
+
+
+def has_decoder(name: str, *, offline: bool = False) -> bool:
+    """Whether a model has a decoder; one that cannot be loaded counts as if it had."""
+    folder = own_facts(resolved(name), offline=offline).get("transformer", resolved(name))
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=offline)
+    except DAMAGE:
+        return True  # loading it says what is wrong
+    return bool(config.is_encoder_decoder)
+
+
+class TokenHead(nn.Module):
+    """Scores every token of the vocabulary for a state; the last layer is the embeddings' own."""
+
+    def __init__(self, width: int, embeddings: nn.Embedding) -> None:
+        super().__init__()
+        self.dense = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width)
+        self.bias = nn.Parameter(torch.zeros(embeddings.num_embeddings))
+        nn.init.normal_(self.dense.weight, std=0.02)
+        nn.init.zeros_(self.dense.bias)
+
+    def forward(self, states: Tensor, table: Tensor) -> Tensor:
+        """Scores, (tokens, vocabulary), of states, (tokens, dim)."""
+        hidden = self.norm(functional.gelu(self.dense(states)))
+        return functional.linear(hidden, table.to(hidden.dtype), self.bias.to(hidden.dtype))
+
+
+def token_head(model: Any, name: str | None, *, offline: bool) -> TokenHead:
+    """The head for a model: the one of its folder where that has a BERT's, else a new one."""
+    embeddings = model.get_input_embeddings()
+    head = TokenHead(model.config.hidden_size, embeddings)
+    if name is None:
+        return head
+    folder = own_facts(resolved(name), offline=offline).get("transformer", resolved(name))
+    known = _pretrained_head(folder, offline) if model.config.model_type == "bert" else None
+    if known is None:
+        say(f"the model {name} predicts no tokens: it gets a new layer for that")
+        return head
+    transform = known.transform
+    head.dense.load_state_dict(transform.dense.state_dict())
+    head.norm.load_state_dict(transform.LayerNorm.state_dict())
+    head.norm.eps = transform.LayerNorm.eps
+    head.bias.data.copy_(known.bias.data)
+    return head
+
+
+def _pretrained_head(folder: str, offline: bool) -> Any:
+    """A BERT's own head for masked tokens, where its folder has the weights."""
+    full, found = AutoModelForMaskedLM.from_pretrained(
+        folder, local_files_only=offline, output_loading_info=True
+    )
+    missing = any("predictions.transform" in key for key in found["missing_keys"])
+    return None if missing else full.cls.predictions

@@ -1,0 +1,136 @@
+"""fastText's word vectors: a word is the mean of its own row and those of its character n-grams.
+
+Source: Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information"
+(https://aclanthology.org/Q17-1010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from structkit.errors import UserError
+from structkit.learning.strae.vocabulary import Found, Vocabulary
+
+from ._skip_grams import NGrams
+
+WEIGHTS = "model.safetensors"
+
+
+class Reached(Found):
+    """Counts of words, and of those without a vector, as messages."""
+
+    def messages(self) -> list[str]:
+        return [
+            f"{unknown:,} of {self.words[kind]:,} {kind} ({unknown / self.words[kind]:.1%}) share "
+            "no n-gram with the training and count for nothing"
+            for kind, unknown in self.unknown.items()
+            if unknown
+        ]
+
+
+@dataclass(frozen=True)
+class Bag:
+    """The rows of a text's words, and the weights that make their sum the mean of the words."""
+
+    rows: list[int]
+    weights: list[float]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class WordVectors(nn.Module):
+    """A table of words and of the buckets that a word of the vocabulary reaches.
+
+    `table` is (words + buckets, dim); `buckets` tells the number of each bucket in it. A word
+    outside the vocabulary is the mean of the buckets that are known (fastText would mix in rows
+    that no training ever touched); where none is, it counts for nothing.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        table: Tensor,
+        buckets: Sequence[int],
+        ngrams: NGrams,
+        *,
+        lowercase: bool,
+    ) -> None:
+        super().__init__()
+        self.words, self.ngrams, self.lowercase = list(words), ngrams, lowercase
+        self.table = nn.Parameter(table)
+        self.buckets = list(buckets)
+        self.truncation = Reached()
+        self._word = {word: row for row, word in enumerate(self.words)}
+        self._bucket = {bucket: len(words) + row for row, bucket in enumerate(self.buckets)}
+        self._rows: dict[str, list[int]] = {}
+
+    @property
+    def device(self) -> torch.device:
+        return self.table.device
+
+    def rows(self, word: str) -> list[int]:
+        """The rows whose mean is the word's vector: its own, where it has one, and its n-grams'."""
+        found = self._rows.get(word)
+        if found is None:
+            known = self._bucket
+            own = [self._word[word]] if word in self._word else []
+            found = own + [known[each] for each in self.ngrams.numbers(word) if each in known]
+            self._rows[word] = found
+        return found
+
+    def bag(self, words: Sequence[str]) -> Bag:
+        """A text as the mean of its words' vectors."""
+        if self.lowercase:
+            words = [word.lower() for word in words]
+        found = [rows for rows in map(self.rows, words) if rows]
+        self.truncation.add("words", len(words), len(words) - len(found))
+        return Bag(
+            [row for rows in found for row in rows],
+            [1 / (len(found) * len(rows)) for rows in found for _ in rows],
+        )
+
+    def batch(self, inputs: Sequence[Bag]) -> tuple[Tensor, Tensor, Tensor]:
+        """Rows and weights of all texts one after the other, and where each begins."""
+        starts = [0]
+        for bag in inputs[:-1]:
+            starts.append(starts[-1] + len(bag))
+        rows = torch.tensor([row for bag in inputs for row in bag.rows], dtype=torch.int64)
+        weights = torch.tensor([weight for bag in inputs for weight in bag.weights])
+        offsets = torch.tensor(starts)
+        return rows.to(self.device), weights.to(self.device), offsets.to(self.device)
+
+    def embed(self, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        """The embeddings (texts, dim); a text without a known word is all zeros."""
+        rows, weights, offsets = batch
+        return functional.embedding_bag(
+            rows, self.table, offsets, mode="sum", per_sample_weights=weights.to(self.table)
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write the words, the table and the buckets' numbers."""
+        Vocabulary(self.words, lowercase=self.lowercase).save(folder)
+        table = self.table.detach().cpu().contiguous()
+        save_file({"table": table, "buckets": torch.tensor(self.buckets)}, folder / WEIGHTS)
+
+    @classmethod
+    def load(cls, folder: Path, ngrams: NGrams) -> Self:
+        """What `save` wrote. Errors: `UserError` where a file is missing or damaged."""
+        vocabulary = Vocabulary.load(folder)
+        try:
+            found = load_file(folder / WEIGHTS)
+            table, buckets = found["table"].float(), found["buckets"].tolist()
+        except (OSError, KeyError, ValueError, SafetensorError) as error:
+            raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
+                str(folder / WEIGHTS)
+            ) from None
+        return cls(vocabulary.words, table, buckets, ngrams, lowercase=vocabulary.lowercase)

@@ -1,0 +1,183 @@
+"""Embeddings on disk: NAME.npy with ids and meta beside it, written as they come.
+
+Beside NAME.npy stand NAME.ids.txt, NAME.meta.json, for chunks NAME.doc_ids.txt, and where there is
+any, NAME.fields.jsonl with what else is known of a row.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import numpy
+import orjson
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Record
+from structkit.records.output import write_json
+
+# room for any number of rows: the header is written again when their count is known
+HEADER = 128
+BUFFER = 1 << 20
+
+
+class VectorFiles:
+    """Files that appear together when all vectors are there; memory does not grow.
+
+    A row is `{id, embedding}`, with `chunks` also `doc_id`, with `fields` also `fields`. `run`
+    tells which run it is: what an unfinished run of the same kind left is taken up where `resume`
+    is set, and then `state` is what its last `checkpoint` was given. Errors: `UserError` where a
+    file cannot be written, an id holds a line break, or the unfinished files are another run's.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        chunks: bool = False,
+        fields: bool = False,
+        run: Record | None = None,
+        resume: bool = False,
+    ) -> None:
+        self.path, self.run, self.resume = path, run or {}, resume
+        name = path.removesuffix(".npy")
+        endings = [".npy", ".ids.txt", *([".doc_ids.txt"] * chunks), *([".fields.jsonl"] * fields)]
+        self.targets = [Path(name + ending) for ending in (*endings, ".meta.json")]
+        self._partial = [target.with_name(f".{target.name}.partial") for target in self.targets]
+        self._journal_path = Path(path).with_name(f".{Path(path).name}.resume")
+        self.chunks, self.fields = chunks, fields
+        self.count = self.dim = 0
+        self.state: Record | None = None
+        self.complete = False
+        try:
+            self._open()
+        except OSError as error:
+            raise UserError(f"cannot be written: {error.strerror}").at(path) from None
+
+    def _open(self) -> None:
+        self._journal = self._journal_path.open("ab+", buffering=0)
+        try:
+            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._journal.close()
+            raise UserError("is being written by another process", "wait for it").at(
+                self.path
+            ) from None
+        last = self._last() if self.resume else None
+        self._handles: list[IO[bytes]] = []
+        if last and last.get("finished"):
+            self.complete = True
+            return
+        for number, partial in enumerate(self._partial[:-1]):
+            handle = partial.open("r+b" if last else "w+b", buffering=BUFFER)
+            self._handles.append(handle)
+            if last:
+                handle.truncate(last["sizes"][number])
+                handle.seek(0, os.SEEK_END)
+        if last:
+            self.count, self.dim, self.state = last["count"], last["dim"], last["state"]
+        else:
+            self._handles[0].write(b"\0" * HEADER)
+            self._journal.truncate(0)
+            self._note({"run": self.run})
+
+    def _last(self) -> Record | None:
+        """The last whole entry of the journal; nothing where there is none to go on with."""
+        self._journal.seek(0)
+        lines = self._journal.read().splitlines(keepends=True)
+        entries = [orjson.loads(line) for line in lines if line.endswith(b"\n")]
+        if len(entries) < 2:
+            return None
+        known: Record = entries[0]["run"]
+        for key in {**known, **self.run}:
+            if known.get(key) != self.run.get(key):
+                raise UserError(
+                    f"the unfinished run had {key} {known.get(key)!r}, this one has "
+                    f"{self.run.get(key)!r}",
+                    "run it as before, or without --resume from the start",
+                ).at(self.path)
+        if not entries[-1].get("finished") and not all(
+            partial.exists() for partial in self._partial[:-1]
+        ):
+            return None
+        if lines and not lines[-1].endswith(b"\n"):  # a kill in the middle of an entry
+            self._journal.truncate(sum(map(len, lines[:-1])))
+        last: Record = entries[-1]
+        return last
+
+    def _note(self, entry: Record) -> None:
+        self._journal.write(orjson.dumps(entry) + b"\n")  # unbuffered, at the end: whole or torn
+
+    def __enter__(self) -> VectorFiles:
+        return self
+
+    def add(self, rows: Sequence[Record], embeddings: NDArray[numpy.float32]) -> None:
+        """Append rows and their embeddings (rows, dim)."""
+        for row in rows:
+            for name in (row["id"], row.get("doc_id", "")):
+                if len(name.splitlines()) > 1 or name != name.strip("\r\n"):
+                    raise UserError(
+                        f"id {name!r} holds a line break", "write JSONL, or change the id"
+                    )
+        self.dim = embeddings.shape[1]
+        self.count += len(rows)
+        self._handles[0].write(numpy.ascontiguousarray(embeddings, "<f4").tobytes())
+        names = ["id", *(["doc_id"] * self.chunks)]
+        for handle, name in zip(self._handles[1:], names, strict=False):
+            handle.write("".join(f"{row[name]}\n" for row in rows).encode())
+        if self.fields:
+            lines = (orjson.dumps(row["fields"], option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+            self._handles[-1].write(b"".join(lines))
+
+    def checkpoint(self, state: Record) -> None:
+        """Remember how far the files are, and `state`: a killed run can go on from here."""
+        for handle in self._handles:
+            handle.flush()
+        sizes = [handle.tell() for handle in self._handles]
+        self._note({"count": self.count, "dim": self.dim, "sizes": sizes, "state": state})
+
+    def finish(self, meta: Record) -> Record:
+        """Complete the files and give them their names; the meta data as written."""
+        if not self.complete:
+            if not self.count:
+                raise UserError("there are no records, and no vectors to write")
+            meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
+            self._handles[0].seek(0)
+            self._handles[0].write(header(self.count, self.dim))
+            for handle in self._handles:
+                handle.close()
+            write_json(self._partial[-1], meta)
+            self._note({"finished": True})
+        for partial, target in zip(self._partial, self.targets, strict=True):
+            if partial.exists():  # a run that was killed here has renamed some already
+                os.replace(partial, target)
+        self._journal_path.unlink(missing_ok=True)
+        found: Record = orjson.loads(self.targets[-1].read_bytes())
+        return found
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        for handle in self._handles:
+            handle.close()
+        if not self.resume or kind is None:
+            for partial in (*self._partial, self._journal_path):
+                partial.unlink(missing_ok=True)
+        self._journal.close()  # and the lock is free
+
+
+def header(count: int, dim: int) -> bytes:
+    """The header of a .npy file of float32 (count, dim), padded to `HEADER` bytes.
+
+    >>> len(header(10**12, 4096))
+    128
+    """
+    fields = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({count}, {dim}), }}"
+    body = fields.ljust(HEADER - 11) + "\n"
+    return npy.magic(1, 0) + len(body).to_bytes(2, "little") + body.encode("ascii")

@@ -1,0 +1,131 @@
+"""Pairs of embeddings with a gold score or label: what `encode --field A --field B` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structkit.embeddings.reading import vector
+from structkit.embeddings.vectors import Vectors
+from structkit.errors import UserError
+from structkit.records.jsonl import JSON_NAMES, Record, Records
+
+ENDING = "_embedding"
+USUAL = ("text_a_embedding", "text_b_embedding")
+MAKER = "make pairs with structkit encode --field text_a --field text_b --keep score"
+
+
+@dataclass(frozen=True)
+class EmbeddingPairs:
+    """The two sides of some pairs, row by row, and their records without embeddings."""
+
+    left: Vectors  # (pairs, dimensions)
+    right: Vectors  # (pairs, dimensions)
+    records: list[Record]
+    file: str
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def taken(self, rows: Sequence[int]) -> EmbeddingPairs:
+        """Some of the pairs, in that order."""
+        kept = [self.records[row] for row in rows]
+        return EmbeddingPairs(self.left[[*rows]], self.right[[*rows]], kept, self.file)
+
+    def scores(self) -> npt.NDArray[np.float64]:
+        """The gold scores (pairs,). Errors: a score that is missing or not a finite number."""
+        return np.array([self._gold(row, "score", _number) for row in range(len(self))])
+
+    def labels(self) -> list[str]:
+        """The gold labels (pairs,) as strings: `label`, or where there is none `score`.
+
+        Errors: one that is missing, or no name and no integer.
+        """
+        names = ("label" if "label" in record else "score" for record in self.records)
+        return [self._gold(row, name, _label) for row, name in enumerate(names)]
+
+    def _gold(self, row: int, name: str, read: Any) -> Any:
+        record = self.records[row]
+        try:
+            if name not in record:
+                raise UserError(f'field "{name}" is missing', f"encode with --keep {name}")
+            return read(record[name])
+        except UserError as error:
+            place = f'the pair "{record["id"]}": '
+            raise UserError(place + error.problem, error.remedy).at(self.file) from None
+
+
+def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
+    """The pairs of JSONL files: two fields that end in `_embedding`, and what else a record has.
+
+    Errors: a record with fewer or more such fields (beside `text_a_embedding` and
+    `text_b_embedding`), vectors of different dimensions, and files without records.
+    """
+    records = Records.read(files)
+    names: tuple[str, ...] = ()
+    left, right, kept = [], [], list[Record]()
+    dimensions = 0
+    try:
+        for record in records:
+            names = names or _names(record)
+            first, second = (_vector(record, name, dimensions) for name in names)
+            if len(first) != len(second):
+                raise UserError(
+                    f"{names[0]} has {len(first)} dimensions, {names[1]} has {len(second)}",
+                    "encode both sides with one model",
+                )
+            dimensions = len(first)
+            left.append(first)
+            right.append(second)
+            kept.append({name: record[name] for name in record if not name.endswith(ENDING)})
+    except UserError as error:
+        raise records.place(error) from None
+    if not kept:
+        raise UserError("there are no pairs", MAKER).at(records.lines.file)
+    return EmbeddingPairs(
+        np.stack([np.frombuffer(row, np.float32) for row in left]),
+        np.stack([np.frombuffer(row, np.float32) for row in right]),
+        kept,
+        records.lines.file,
+    )
+
+
+def _names(record: Record) -> tuple[str, ...]:
+    found = tuple(name for name in record if name.endswith(ENDING))
+    if set(USUAL) <= set(found):
+        return USUAL
+    if len(found) != 2:
+        raise UserError(
+            f"the record has {len(found)} fields that end in {ENDING}, not 2"
+            + (f" ({', '.join(found)})" if found else ""),
+            MAKER,
+        )
+    return found
+
+
+def _vector(record: Record, name: str, dimensions: int) -> Any:
+    try:
+        return vector({"embedding": record[name]} if name in record else {}, dimensions)
+    except UserError as error:
+        raise UserError(error.problem.replace('"embedding"', f'"{name}"'), MAKER) from None
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        kind = JSON_NAMES.get(type(value).__name__, type(value).__name__)
+        # numbers in strings would be ranked as text by whoever forgets to convert them
+        raise UserError(
+            f'field "score" is a JSON {kind}, not a number', "jq -c '.score |= tonumber' converts"
+        )
+    return float(value)
+
+
+def _label(value: object) -> str:
+    if not isinstance(value, str | int):
+        kind = JSON_NAMES.get(type(value).__name__, type(value).__name__)
+        raise UserError(f"the label is a JSON {kind}", "a label is a name or an integer")
+    return str(value)

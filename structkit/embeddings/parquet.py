@@ -1,0 +1,102 @@
+"""Embeddings as Parquet: `id`, `vector`, for chunks `doc_id`, and a column for each kept field."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy
+import orjson
+from numpy.typing import NDArray
+
+from structkit.errors import UserError
+from structkit.extras import require
+from structkit.records.jsonl import Record
+
+# how many numbers say where a part is
+NUMBERS = {"start": 1, "end": 1, "node": 1, "lines": 2, "span": 2}
+
+
+class ParquetFile:
+    """A file that appears when all rows are there; a window of rows is a row group.
+
+    A field's column is text: what is no text is written as JSON; the numbers of a part
+    are integers: `start`, `end`, `node`, and two each of `lines` and `span`.
+    The meta data stands in the schema under `structkit`. Errors: `UserError` where the package is
+    missing or the file cannot be written.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.target = Path(path)
+        self.arrow = require("pyarrow", "parquet")
+        self.parquet = require("pyarrow.parquet", "parquet")
+        self._partial = self.target.with_name(f".{self.target.name}.{os.getpid()}.partial")
+        self._writer: Any = None
+        self.count = self.dim = 0
+
+    def __enter__(self) -> ParquetFile:
+        return self
+
+    def add(self, rows: Sequence[Record], embeddings: NDArray[numpy.float32]) -> None:
+        """Append rows `{id, doc_id, fields}` and their embeddings (rows, dim)."""
+        arrow = self.arrow
+        self.dim = embeddings.shape[1]
+        self.count += len(rows)
+        numbers = arrow.array(numpy.ascontiguousarray(embeddings).ravel())
+        columns = {
+            "id": arrow.array([row["id"] for row in rows], arrow.string()),
+            "vector": arrow.FixedSizeListArray.from_arrays(numbers, self.dim),
+        }
+        if "doc_id" in rows[0]:
+            columns["doc_id"] = arrow.array([row["doc_id"] for row in rows], arrow.string())
+        for name in rows[0].get("fields", ()):
+            values = [row["fields"][name] for row in rows]
+            own = "doc_id" in rows[0] and NUMBERS.get(name)
+            columns[name] = (
+                arrow.array(values, arrow.list_(arrow.int64()) if own == 2 else arrow.int64())
+                if own
+                else arrow.array(map(as_text, values), arrow.string())
+            )
+        table = arrow.table(columns)
+        try:
+            if self._writer is None:
+                self._writer = self.parquet.ParquetWriter(self._partial, table.schema)
+            self._writer.write_table(table)
+        except OSError as error:
+            raise UserError(f"cannot be written: {error.strerror or error}").at(
+                str(self.target)
+            ) from None
+
+    def checkpoint(self, state: Record) -> None:
+        """Nothing: a Parquet file cannot go on where it stopped."""
+
+    def finish(self, meta: Record) -> Record:
+        """Complete the file and give it its name; the meta data as written."""
+        if not self.count:
+            raise UserError("there are no records, and no vectors to write")
+        meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
+        self._writer.add_key_value_metadata({"structkit": orjson.dumps(meta).decode()})
+        self._writer.close()
+        os.replace(self._partial, self.target)
+        return meta
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self._writer is not None and kind is not None:
+            self._writer.close()
+        self._partial.unlink(missing_ok=True)
+
+
+def as_text(value: object) -> str | None:
+    """A value of a text column.
+
+    >>> as_text("go"), as_text([1, 2]), as_text(None)
+    ('go', '[1,2]', None)
+    """
+    if value is None or isinstance(value, str):
+        return value
+    return orjson.dumps(value).decode()

@@ -1,0 +1,1 @@
+"""Other tools' formats, for `convert` and format plugins. May import records and below."""

@@ -1,0 +1,130 @@
+"""Formats and their parts: our own and those of plugins; which part files are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from structkit import registry
+from structkit.errors import UserError, unknown
+from structkit.formats.interchange import Options, Part, Parts, Row
+from structkit.formats.rows import JsonRows
+from structkit.progress import say
+from structkit.records.jsonl import Record
+from structkit.records.rejects import accepted
+
+OURS = "structkit"
+KINDS = "corpus queries qrels run examples pairs embeddings trees sentences scores".split()
+# what records of a kind have; a query that stands alone is a query, all else a document
+SIGNS = {
+    "embeddings": ("embedding",),
+    "qrels": ("query_id", "doc_id", "relevance"),
+    "run": ("query_id", "doc_id", "score"),
+    "pairs": ("text_a", "text_b"),
+    "examples": ("query", "positive"),
+    "sentences": ("words",),
+    "trees": ("tree",),
+    "scores": ("run", "queries", "missing"),
+}
+DOCUMENTS = ("code", "html", "content", "description", "product", "title", "docstring")
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format with its parts, the main one first."""
+
+    name: str
+    parts: Parts
+
+    @classmethod
+    def named(cls, name: str | None, options: Options) -> Format:
+        """The format of a plugin; without a name our own, which holds everything."""
+        if name is None:
+            parts = {kind: Part((f"{kind}.jsonl",), dict, _all, as_is=True) for kind in KINDS}
+            return cls(OURS, parts)
+        return cls(name, registry.load("format", name).parts(options))
+
+    def part(self, name: str) -> Part:
+        """The part of that name; a miss lists what exists."""
+        if name not in self.parts:
+            raise unknown(f"part of {self.name}", name, self.parts)
+        return self.parts[name]
+
+    def inside(self, folder: str, chosen: str | None = None) -> dict[str, list[str]]:
+        """The parts that a folder has, or the chosen one, with their files."""
+        found = {}
+        for name, part in self.parts.items():
+            if chosen == name or (chosen is None and not part.by_name):
+                files = _files(Path(folder), part)
+                if files:
+                    found[name] = files
+                elif chosen or "/" in part.files[0]:  # a split may have another name
+                    _missing(Path(folder), name, part, must=chosen is not None)
+        if not found:
+            usual = ", ".join(part.files[0] for part in self.parts.values())
+            raise UserError(f"holds none of {usual}", "name files and --part").at(folder)
+        return found
+
+    def kind(self, files: Sequence[str], known: Sequence[str]) -> str:
+        """The part, one of `known`, that files are: by name, ending, content, or the only one."""
+        base = os.path.basename(files[0]).removesuffix(".gz") if files else "-"
+        for name in known:
+            if any(fnmatch(base, os.path.basename(usual)) for usual in self.parts[name].files):
+                return name
+        if len({self.parts[name].files for name in known}) == 1:
+            return known[0]
+        ending = os.path.splitext(base)[1]
+        alike = [
+            name
+            for name in known
+            if any(os.path.splitext(usual)[1] == ending for usual in self.parts[name].files)
+        ]
+        if len(alike) == 1 and ending:
+            return alike[0]
+        if self.name == OURS and base != "-":
+            return content(files[0])
+        what = "stdin" if base == "-" else base
+        raise UserError(
+            f"{what} may be any part of {self.name}",
+            f"name it with --part: {', '.join(known)}",
+            status=2,
+        )
+
+
+def _all(record: Record) -> Row:
+    row = dict(record)
+    record.clear()
+    return row
+
+
+def content(path: str) -> str:
+    """The kind of our own records in a file, by the first one."""
+    first = next(accepted(iter, JsonRows([path]), lambda _: None), {})
+    for kind, names in SIGNS.items():
+        if all(name in first for name in names):
+            return kind
+    return "queries" if "query" in first and not any(map(first.get, DOCUMENTS)) else "corpus"
+
+
+def _files(folder: Path, part: Part) -> list[str]:
+    """The files of a part in a folder: those of the first usual name that has some."""
+    for usual in part.files:
+        for name in (usual, f"{usual}.gz"):
+            found = sorted(folder.glob(name))
+            if found:
+                return [str(path) for path in found]
+    return []
+
+
+def _missing(folder: Path, name: str, part: Part, *, must: bool) -> None:
+    """Tell of a part that is not there, and what may be meant."""
+    usual = Path(part.files[0])
+    others = sorted(path.name for path in (folder / usual.parent).glob(f"*{usual.suffix}"))
+    hint = f"--split names another; there are: {', '.join(others)}" if others else ""
+    error = UserError(f"has no {usual}, the file of {name}", hint).at(str(folder))
+    if must:
+        raise error
+    say(str(error))

@@ -1,0 +1,258 @@
+"""What other tools' formats are made of: parts, their files, and fields out of records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from structkit.errors import UserError, unknown
+from structkit.formats.formats.row_output import (
+    ParquetOutput,
+    RowOutput,
+    column_output,
+    delimited_output,
+    json_output,
+)
+from structkit.formats.formats.rows import (
+    BracketRows,
+    ColumnRows,
+    DelimitedRows,
+    JsonRows,
+    ParagraphRows,
+    ParquetRows,
+    Rows,
+)
+from structkit.formats.rows import Row as Row
+from structkit.records.jsonl import JSON_NAMES, Record
+
+# the field with the text of any document and of any query, in the order in which search looks
+DOCUMENT = ("positive", "code", "untagged", "text", "description", "html", "content")
+QUERY = ("query", "text", "docstring")
+REQUIRED: Any = object()
+# a function's fields: the names of CodeSearchNet's files, which are ours, and those on the hub
+CODESEARCHNET = {
+    "repo": "repository_name",
+    "path": "func_path_in_repository",
+    "func_name": "func_name",
+    "original_string": "whole_func_string",
+    "language": "language",
+    "code": "func_code_string",
+    "code_tokens": "func_code_tokens",
+    "docstring": "func_documentation_string",
+    "docstring_tokens": "func_documentation_tokens",
+    "sha": "",
+    "url": "func_code_url",
+    "partition": "split_name",
+}
+HUB = {theirs: ours for ours, theirs in CODESEARCHNET.items() if theirs}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says about formats: the split that file names hold, and gains of labels."""
+
+    split: str = "test"
+    gains: str | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One kind of content of a format.
+
+    `files` are its usual names in a folder, the first is written. `read` makes a record (or some,
+    or none) of a row. `write` makes a row of a record and takes out of it what the row holds: what
+    is left over is lost. Without one of them the part cannot be read, or written. `form` is `table`
+    (JSON lines; .csv, .tsv, .parquet by name), `tab`, `columns`, `brackets` or `paragraphs`;
+    `names` are its columns, with the types that Parquet needs. With `group`, `write` gets all
+    records that have the same value there and stand together.
+    """
+
+    files: tuple[str, ...]
+    read: Callable[[Row], Record | list[Record]] | None = None
+    write: Callable[..., Row] | None = None
+    form: str = "table"
+    names: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
+    as_is: bool = False  # nulls of rows stay, and a record without an id does not get its number
+    by_name: bool = False  # of a folder it is converted only where --part names it
+
+    def rows(self, files: Sequence[str]) -> Rows:
+        """The rows of files of this part."""
+        if self.form == "columns":
+            return ColumnRows(files, tuple(self.names))
+        if self.form == "brackets":
+            return BracketRows(files)
+        if self.form == "paragraphs":
+            return ParagraphRows(files)
+        ending = _ending(files[0]) if files else ""
+        if self.form == "tab" or ending == "tsv":
+            return DelimitedRows(files, "\t")
+        if ending == "csv":
+            return DelimitedRows(files, ",")
+        if ending == "parquet":
+            return ParquetRows(files)
+        return JsonRows(files)
+
+    def output(self, path: str) -> RowOutput:
+        """A file for rows of this part."""
+        if self.form in TEXTS:
+            return RowOutput(path, TEXTS[self.form])
+        if self.form == "columns":
+            return column_output(path, tuple(self.names))
+        ending = _ending(path)
+        if self.form == "tab" or ending == "tsv":
+            return delimited_output(path, "\t", tuple(self.names))
+        if ending == "csv":
+            return delimited_output(path, ",", tuple(self.names))
+        if ending == "parquet":
+            return ParquetOutput(path, self.names)
+        return json_output(path)
+
+
+# how a row of a form that is plain text is written
+TEXTS: dict[str, Callable[[Row], bytes]] = {
+    "brackets": lambda row: row["tree"].encode() + b"\n",
+    "paragraphs": lambda row: "\n".join((*row["lines"], "", "")).encode(),
+}
+
+Parts: TypeAlias = "dict[str, Part]"
+
+
+def _ending(path: str) -> str:
+    return path.removesuffix(".gz").rpartition(".")[2].lower()
+
+
+def read_records(part: Part, rows: Rows) -> Iterator[Record]:
+    """The records that rows of a part hold."""
+    assert part.read
+    for row in rows:
+        if None in row.values() and not part.as_is:
+            row = {name: value for name, value in row.items() if value is not None}
+        found = part.read(row)
+        if isinstance(found, list):
+            yield from found
+        else:
+            yield found
+
+
+def take(record: Record, *names: str, kind: type = str, default: Any = REQUIRED) -> Any:
+    """Take a field out of a record: the first of the names that it has; null is none.
+
+    Errors: `UserError` where it is missing (and there is no default), or of another kind.
+
+    >>> record = {"id": "1", "code": "x = 1"}
+    >>> take(record, *DOCUMENT), record
+    ('x = 1', {'id': '1'})
+    """
+    name = next((name for name in names if record.get(name) is not None), None)
+    if name is None:
+        for each in names:
+            record.pop(each, None)
+        if default is not REQUIRED:
+            return default
+        missing = f'field "{names[0]}" is missing'
+        if len(names) > 1:
+            missing = f"none of the fields {', '.join(names)} is there"
+        raise UserError(missing, f"the record has: {', '.join(record) or 'none'}")
+    value = record.pop(name)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        raise UserError(f'field "{name}" is {_named(value)}, not {KINDS[kind]}')
+    return value
+
+
+KINDS = {str: "a string", float: "a number", list: "an array", dict: "an object", int: "a number"}
+
+
+def _named(value: object) -> str:
+    kind = JSON_NAMES.get(type(value).__name__, type(value).__name__)
+    return f"{'an' if kind[0] in 'ao' else 'a'} JSON {kind}"
+
+
+def take_id(record: Record, *names: str) -> str:
+    """Take an id out of a record: a string, or a whole number as one."""
+    name = next((name for name in names if record.get(name) is not None), names[0])
+    if type(record.get(name)) is int:
+        return str(record.pop(name))
+    value: str = take(record, name)
+    return value
+
+
+def take_texts(record: Record, *names: str) -> list[str]:
+    """Take a list of strings out of a record; a missing one is empty."""
+    found: list[str] = take(record, *names, kind=list, default=[])
+    for item in found:
+        if type(item) is not str:
+            raise UserError(
+                f'field "{names[0]}" is an array with {_named(item)}', "it holds strings only"
+            )
+    return found
+
+
+def take_number(record: Record, name: str) -> float:
+    """Take a number out of a record; text is read as one."""
+    value = take_text(record, name)
+    try:
+        return float(value)
+    except ValueError:
+        raise UserError(f'field "{name}" is "{value}", not a number') from None
+
+
+def take_whole(record: Record, name: str) -> int:
+    """Take a whole number out of a record; text is read as one."""
+    value = take_text(record, name)
+    try:
+        if int(float(value)) == float(value):
+            return int(float(value)) if "." in value or "e" in value.lower() else int(value)
+    except (ValueError, OverflowError):
+        pass
+    raise UserError(f'field "{name}" is {value}, not a whole number')
+
+
+def take_text(record: Record, name: str) -> str:
+    """Take a string or a number out of a record, as text."""
+    if type(record.get(name)) in (int, float):
+        return repr(record.pop(name))
+    value: str = take(record, name)
+    return value
+
+
+def move(record: Record, names: Mapping[str, str]) -> Record:
+    """Move fields that are there to other names, in that order; the others stay behind.
+
+    >>> record = {"b": 1, "c": 2}
+    >>> move(record, {"a": "x", "b": "y"}), record
+    ({'y': 1}, {'c': 2})
+    """
+    return {new: record.pop(old) for old, new in names.items() if record.get(old) is not None}
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Judgements in words beside numbers: what each label is worth."""
+
+    gains: Mapping[str, int]
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, label: str) -> Record:
+        """Label and relevance of a judgement."""
+        label = self.words.get(label.lower(), label)
+        if label not in self.gains:
+            raise unknown("label", label, self.gains, status=1)
+        return {"relevance": self.gains[label], "label": label}
+
+    def take(self, record: Record) -> str:
+        """Take the label out of a judgement, or the one that its relevance has."""
+        label: str | None = take(record, "label", default=None)
+        if label is not None:
+            if record.get("relevance") == self.gains.get(label):
+                record.pop("relevance", None)
+            return label
+        relevance = take_whole(record, "relevance")
+        for name, gain in self.gains.items():
+            if gain == relevance:
+                return name
+        known = ", ".join(f"{name} {gain}" for name, gain in self.gains.items())
+        raise UserError(f"no label is worth {relevance}", f"there are: {known}; see --gains")

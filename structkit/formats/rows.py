@@ -1,0 +1,244 @@
+"""Rows of other tools' files, one at a time, each knowing where it stands."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import orjson
+
+from structkit.errors import UserError
+from structkit.extras import require
+from structkit.records.jsonl import BOM, Record, Records
+from structkit.records.lines import Lines, cannot_read
+
+Row: TypeAlias = "dict[str, Any]"
+csv.field_size_limit(1 << 30)  # the description of a product may be long
+
+
+class Rows(Protocol):
+    """Rows one at a time; iterating again after an error goes on behind the row that it is of."""
+
+    count: int
+
+    @property
+    def raw(self) -> bytes:
+        """The last row as it stands in the file."""
+        ...
+
+    def __iter__(self) -> Iterator[Row]: ...
+
+    def place(self, error: UserError) -> UserError:
+        """The error with the place of the last row."""
+        ...
+
+
+class JsonRows(Records):
+    """JSON objects, one a line; one without an id gets none."""
+
+    def __init__(self, files: Sequence[str] = ()) -> None:
+        super().__init__(Lines(files))
+
+    def _with_id(self, record: Record) -> Record:
+        if "id" not in record and "_id" not in record:
+            return record
+        record = super()._with_id(record)
+        record.pop("_id", None)
+        return record
+
+
+class _LineRows:
+    """Rows that are cut out of lines; `units` gives first line and bytes of each."""
+
+    def __init__(self, files: Sequence[str] = ()) -> None:
+        self.files = list(files) or ["-"]
+        self.lines = Lines(self.files)  # a wrong name is told before any work is done
+        self.raw = b""
+        self.count = 0
+        self._line = 0
+        self._rest = self._every()
+
+    def __iter__(self) -> Iterator[Row]:
+        for self._line, self.raw in self._rest:  # noqa: B020 the place stays known
+            self.count += 1
+            raw = self.raw.removeprefix(BOM) if self._line == 1 else self.raw
+            yield self.parse(_text(raw))
+
+    def _every(self) -> Iterator[tuple[int, bytes]]:
+        for name in self.files:
+            self.lines = Lines([name])
+            yield from self.units(self.lines)
+
+    def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
+        for line in lines:
+            if not line.isspace():
+                yield lines.line, line
+
+    def parse(self, text: str) -> Row:
+        raise NotImplementedError
+
+    def place(self, error: UserError) -> UserError:
+        return error.at(self.lines.file, self._line)
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"the line is not UTF-8 (byte {error.start + 1})",
+            "convert the file, for example with iconv -t utf-8",
+        ) from None
+
+
+class ColumnRows(_LineRows):
+    """Columns with blanks between them, as TREC has them."""
+
+    def __init__(self, files: Sequence[str], names: Sequence[str]) -> None:
+        self.names = names
+        super().__init__(files)
+
+    def parse(self, text: str) -> Row:
+        cells = text.split()
+        if len(cells) != len(self.names):
+            raise UserError(
+                f"the line has {len(cells)} columns, not {len(self.names)}",
+                f"they are: {' '.join(self.names)}",
+            )
+        return dict(zip(self.names, cells, strict=True))
+
+
+class DelimitedRows(_LineRows):
+    """Cells with a sign between them under a header; an empty cell is none.
+
+    A cell in double quotes may hold the sign and line breaks.
+    """
+
+    def __init__(self, files: Sequence[str], delimiter: str) -> None:
+        self.delimiter = delimiter
+        self.header: list[str] = []
+        self.cells: list[str] | csv.Error = []
+        super().__init__(files)
+
+    def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
+        taken: list[bytes] = []
+
+        def feed() -> Iterator[str]:
+            for line in lines:
+                taken.append(line)
+                line = line.removeprefix(BOM) if lines.line == 1 else line
+                yield line.decode("utf-8", "replace")
+
+        reader = csv.reader(feed(), delimiter=self.delimiter, strict=True)
+        try:
+            self.header = next(reader, [])
+        except csv.Error as error:
+            problem = UserError(f"the header's quotes do not fit ({error})", "mend the quotes")
+            raise problem.at(lines.file) from None
+        while True:
+            taken.clear()
+            first = lines.line + 1
+            try:
+                found = next(reader, None)
+            except csv.Error as error:
+                self.cells = error
+            else:
+                if found is None:
+                    return
+                self.cells = found
+            if self.cells:
+                yield first, b"".join(taken)
+
+    def parse(self, text: str) -> Row:
+        if isinstance(self.cells, csv.Error):
+            raise UserError(f"the row's quotes do not fit ({self.cells})", "mend the quotes")
+        if len(self.cells) != len(self.header):
+            raise UserError(
+                f"the row has {len(self.cells)} cells, not {len(self.header)} as the header",
+                "mend the row",
+            )
+        found = zip(self.header, self.cells, strict=True)
+        return {name: cell for name, cell in found if cell}
+
+
+class BracketRows(_LineRows):
+    """Trees in brackets, over as many lines as they take."""
+
+    def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
+        first, depth, parts = 0, 0, [b""]
+        for line in lines:
+            start = 0
+            for sign in re.finditer(rb"[()]", line):
+                depth += 1 if sign[0] == b"(" else -1
+                if depth <= 0:  # below 0 it is a bracket too many, which parsing tells
+                    yield first or lines.line, b"".join((*parts, line[start : sign.end()]))
+                    first, depth, parts, start = 0, 0, [b""], sign.end()
+            if not line[start:].isspace() and start < len(line):
+                first = first or lines.line
+                parts.append(line[start:])
+        if first:
+            yield first, b"".join(parts)
+
+    def parse(self, text: str) -> Row:
+        return {"tree": " ".join(text.split())}
+
+
+class ParagraphRows(_LineRows):
+    """Lines that stand together, with blank lines between them."""
+
+    def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
+        first, parts = 0, [b""]
+        for line in lines:
+            if not line.isspace():
+                first = first or lines.line
+                parts.append(line)
+            elif first:
+                yield first, b"".join(parts)
+                first, parts = 0, [b""]
+        if first:
+            yield first, b"".join(parts)
+
+    def parse(self, text: str) -> Row:
+        return {"lines": text.rstrip("\r\n").split("\n")}
+
+
+class ParquetRows:
+    """Rows of Parquet files; a null is none. The place is the number of the row."""
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self.arrow = require("pyarrow", "parquet")
+        self.parquet = require("pyarrow.parquet", "parquet")
+        self.count = self._number = 0
+        self.file = files[0]
+        for name in files:
+            if name == "-" or not os.path.isfile(name):
+                raise UserError("is no file", "Parquet is read from files").at(name)
+        self._row: Row = {}
+        self._rest = self._every(files)
+
+    def _every(self, files: Sequence[str]) -> Iterator[tuple[int, Row]]:
+        for self.file in files:  # noqa: B020 the place stays known
+            number = 0
+            try:
+                for batch in self.parquet.ParquetFile(self.file).iter_batches(1024):
+                    for row in batch.to_pylist():
+                        number += 1
+                        yield number, row
+            except (OSError, self.arrow.ArrowException) as error:
+                raise cannot_read(error).at(self.file) from None
+
+    def __iter__(self) -> Iterator[Row]:
+        for self._number, self._row in self._rest:  # noqa: B020 the place stays known
+            self.count += 1
+            yield {name: value for name, value in self._row.items() if value is not None}
+
+    @property
+    def raw(self) -> bytes:
+        """The row as JSON."""
+        return orjson.dumps(self._row, default=str)
+
+    def place(self, error: UserError) -> UserError:
+        return error.at(self.file, self._number)

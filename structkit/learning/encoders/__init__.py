@@ -1,0 +1,1 @@
+"""Hugging Face encoders: models, poolings, losses, folders. May import training and below."""

@@ -1,0 +1,176 @@
+"""One encoder for queries and documents, trained on pairs: what contrastive methods share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from structkit.errors import UserError
+from structkit.learning.encoders.encoder import Encoder
+from structkit.learning.encoders.grad_cache import Texts, backward, plain_loss
+from structkit.learning.encoders.losses import duplicates, info_nce
+from structkit.learning.encoders.model_folder import save_encoder
+from structkit.learning.training.distributed import share
+from structkit.learning.training.module import TrainingModule
+from structkit.learning.training.plan import Step
+from structkit.learning.training.settings import TrainingSettings
+from structkit.learning.training.spool import Spool
+from structkit.records.jsonl import Record
+from structkit.seeds import random_for
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A batch: texts by name, the queries first; the positive of query i is document i * group."""
+
+    texts: dict[str, Texts]  # of (batch, query length) and (batch * group, document length)
+    exclude: Tensor | None  # (batch, batch * group)
+
+
+class DualEncoder(TrainingModule):
+    """Contrastive training of one encoder on queries, positives and, where given, negatives.
+
+    A method with other documents overrides `batch` and `objective`; one whose texts have a loss by
+    themselves overrides `embedded` and `weights`.
+    """
+
+    def __init__(self, settings: TrainingSettings, encoder: Encoder, negatives: int) -> None:
+        super().__init__(settings)
+        self.encoder = encoder
+        self.negatives = negatives
+        self.truncation = encoder.tokenizing.truncation
+        self.document_fields = type(settings).document_fields
+        self.width = int(encoder.model.config.hidden_size)
+        if settings.gradient_checkpointing:
+            checkpoint_gradients(encoder.model)
+
+    def batch(self, records: list[Record], step: Step) -> Any:
+        documents = self.documents(records, step)
+        queries = [record["query"] for record in records]
+        return Pairs(
+            {
+                "query": self.part(queries, len(records), "query"),
+                "document": self.part(documents, len(records), "document"),
+            },
+            self.excluded(records, documents),
+        )
+
+    def part(self, texts: list[str], records: int, kind: str) -> Texts:
+        """What this process takes of a batch's texts, equally many of each record, tokenized."""
+        group = len(texts) // records
+        own = share(records)
+        chosen = texts[own.start * group : own.stop * group]
+        tokens = self.encoder.tokens(chosen, kind) if chosen else None
+        return Texts(tokens, own.start * group, len(texts))
+
+    def documents(self, records: list[Record], step: Step) -> list[str]:
+        """Each record's positive and its drawn negatives, one record after the other."""
+        texts = []
+        for record in records:
+            texts.append(record["positive"])
+            texts += [record["negatives"][place] for place in self.drawn(record, step)]
+        return texts
+
+    def drawn(self, record: Record, step: Step, name: str = "negatives") -> list[int]:
+        """Which of a record's negatives take part in an epoch."""
+        if not self.negatives:
+            return []
+        draw = random_for(self.settings.seed, record["id"], step.stage, step.epoch)
+        return draw.sample(range(len(record[name])), self.negatives)
+
+    def excluded(self, records: list[Record], documents: list[str]) -> Tensor | None:
+        """The false negatives of a batch, on the model's device."""
+        exclude = duplicates([record["query"] for record in records], documents)
+        return None if exclude is None else exclude.to(self.encoder.device)
+
+    def contrast(self, queries: Tensor, documents: Tensor, exclude: Tensor | None) -> Tensor:
+        """The contrastive loss of embeddings, with this training's settings."""
+        settings = self.settings
+        return info_nce(queries, documents, settings.temperature, exclude, settings.symmetric)
+
+    def texts(self, inputs: Any) -> dict[str, Texts]:
+        """What of a batch is embedded, by name."""
+        found: dict[str, Texts] = inputs.texts
+        return found
+
+    def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Embeddings of some texts of a batch, (rows, dim), and their own losses: here none."""
+        tokens = self.texts(inputs)[name].tokens
+        assert tokens is not None
+        return self.encoder.embed(tokens.shortened(rows)), {}
+
+    def objective(self, inputs: Any, found: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss over all embeddings of a batch, those of `texts`, and its parts."""
+        return self.contrast(found["query"], found["document"], inputs.exclude), {}
+
+    def weights(self) -> dict[str, float]:
+        """The losses that texts have by themselves, and what each counts."""
+        return {}
+
+    def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        return plain_loss(self, inputs)
+
+    def backward(self, inputs: Any) -> dict[str, float]:
+        return backward(self, inputs)
+
+    def save(self, folder: Path) -> None:
+        save_encoder(self.encoder, folder)
+
+    def facts(self) -> dict[str, Any]:
+        return {**self.encoder.facts(), "document_fields": self.document_fields}
+
+
+def checkpoint_gradients(model: Any) -> None:
+    """Keep only the states between layers for the backward pass; the rest is computed again."""
+    # its name from transformers 5.20 on, and before
+    new = getattr(model, "activation_checkpointing_enable", None)
+    try:
+        (new or model.gradient_checkpointing_enable)({"use_reentrant": False})
+    except ValueError:
+        raise UserError(
+            f"a {model.config.model_type} model has no gradient checkpointing",
+            "leave --gradient-checkpointing out; --chunk-size saves memory too",
+        ) from None
+
+
+def negatives_of(settings: TrainingSettings, spool: Spool, usual: int = 1) -> int:
+    """How many negatives each query gets: the setting, or the usual number where records have any.
+
+    Errors: a record that has fewer is a `UserError`.
+    """
+    wanted = settings.negatives_per_query
+    if wanted is None:
+        wanted = min(usual, spool.most_negatives)
+    fewest, record_id = spool.fewest_negatives
+    if fewest < wanted:
+        raise UserError(
+            f"record {record_id} has {fewest:g} negatives, and each query needs {wanted}",
+            f"give all records as many, or set --negatives-per-query {fewest:g}",
+        )
+    return wanted
+
+
+def check_contrast(spool: Spool, settings: TrainingSettings, negatives: int) -> None:
+    """Raise where no query can have a negative: the loss would be 0 throughout."""
+    if not negatives and min(len(spool), settings.batch_size) < 2 and settings.max_steps != 0:
+        raise UserError(
+            f"{len(spool)} records in batches of {settings.batch_size} give no negatives",
+            "use at least two records and --batch-size 2",
+        )
+
+
+def stacked(positives: Tensor, negatives: Tensor | None) -> Tensor:
+    """Positives (batch, dim) and their negatives (batch * n, dim) in the layout of `info_nce`.
+
+    >>> stacked(torch.tensor([[1.0], [2.0]]), torch.tensor([[3.0], [4.0]])).tolist()
+    [[1.0], [3.0], [2.0], [4.0]]
+    """
+    if negatives is None:
+        return positives
+    batch, dim = positives.shape
+    group = [positives[:, None], negatives.view(batch, -1, dim)]  # (batch, 1, dim), (batch, n, dim)
+    return torch.cat(group, dim=1).view(-1, dim)  # (batch * (1 + n), dim)

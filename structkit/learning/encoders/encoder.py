@@ -1,0 +1,267 @@
+"""An encoder: a Hugging Face model, its tokenizer, and how its states become an embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from structkit.errors import UserError
+from structkit.learning.encoders.packing import Packed, packed
+from structkit.learning.encoders.poolings import POOLINGS, pool_mcls
+from structkit.learning.encoders.pretrained import add_tokens, load_pretrained
+from structkit.learning.encoders.scratch import new_model
+from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer
+from structkit.learning.training.facts import own_facts, resolved
+from structkit.learning.training.settings import TrainingSettings
+from structkit.learning.training.spool import Spool
+from structkit.learning.training.tokens import Chunk, Tokenizing, Tokens
+from structkit.progress import say
+from structkit.records.jsonl import Record
+from structkit.seeds import key
+from structkit.structure.html.tags import TAG_TOKENS
+
+PIECE = 16  # texts a CPU takes at a time
+MCLS_EVERY = 256
+
+
+def token_states(model: Any, tokens: Tokens) -> Tensor:
+    """The last states of the encoder, (batch, length, dim)."""
+    encoder = model.get_encoder() if model.config.is_encoder_decoder else model
+    states: Tensor = encoder(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state
+    return states
+
+
+class Encoder(nn.Module):
+    """A model from texts to embeddings.
+
+    `lengths` holds the most tokens of each kind of text: query, document, and what a method adds;
+    `prompts` what goes before a query or a document; `positions` the most tokens that the model
+    can read, None where there is no limit. Errors: `UserError` where the tokenizer lacks the token
+    that the pooling needs.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        pooling: str,
+        normalize: bool,
+        lengths: dict[str, int],
+        *,
+        prompts: Mapping[str, str] | None = None,
+        mcls_every: int = MCLS_EVERY,
+    ) -> None:
+        super().__init__()
+        if pooling in ("cls", "mcls"):
+            check_cls(tokenizer, pooling)
+        self.model = model
+        self.pooling, self.normalize, self.mcls_every = pooling, normalize, mcls_every
+        self.positions = positions(model.config)
+        self.tokenizing = Tokenizing(
+            tokenizer,
+            _possible(lengths, self.positions),
+            prompts,
+            mcls_every if pooling == "mcls" else None,
+        )
+        self.truncation = self.tokenizing.truncation
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
+        """Texts as one padded batch, on the model's device."""
+        return self.tokenizing.batch(texts, kind).to(self.device)
+
+    def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
+        """Texts as token ids."""
+        return self.tokenizing.ids(texts, side)
+
+    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
+        """A text as chunks of `size` tokens.
+
+        Errors: `UserError` where the model cannot read so many.
+        """
+        longest = self.tokenizing.longest_chunk(side, size)
+        if self.positions and longest > self.positions:
+            raise UserError(
+                f"--chunk {size} is {longest} tokens with special ones, and the model reads "
+                f"{self.positions}",
+                f"use --chunk {max(1, size - (longest - self.positions))}",
+                status=2,
+            )
+        return list(self.tokenizing.chunks(text, side, size))
+
+    def batch(self, inputs: Sequence[list[int] | Chunk]) -> Tokens:
+        """Some inputs, padded, on the model's device."""
+        ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
+        return self.tokenizing.pad(ids).to(self.device)
+
+    def embed(self, tokens: Tokens) -> Tensor:
+        """One embedding a text, (batch, dim); a CPU computes no padding."""
+        model = self.model
+        packed = self.packed if self.device.type == "cpu" else None
+
+        def embedded(rows: Tensor, piece: Tokens) -> Tensor:
+            if packed:
+                states = packed.states(piece, first=self.pooling == "cls")
+            else:
+                states = token_states(model, piece)
+            return self.pooled(states, piece.mask)
+
+        if packed and not model.training and not torch.is_grad_enabled():
+            return embedded(tokens.mask, tokens)
+        return self.in_pieces(tokens, embedded)
+
+    @cached_property
+    def packed(self) -> Packed | None:
+        """The model without padding, where it is of a kind for which that was checked."""
+        return packed(self.model)
+
+    def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:
+        """What `compute(rows, piece)` makes of the texts, in their order, (batch, dim).
+
+        In pieces of about equal lengths a CPU computes little padding and stays in its cache.
+        """
+        rows = tokens.mask.sum(1).argsort(stable=True)  # (batch,)
+        if self.device.type != "cpu" or len(rows) <= PIECE:
+            return compute(torch.arange(len(rows), device=self.device), tokens)
+        found = [compute(piece, tokens.shortened(piece)) for piece in torch.split(rows, PIECE)]
+        return torch.cat(found)[rows.argsort()]
+
+    def pooled(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Embeddings of states that are known already, (batch, dim)."""
+        if self.pooling == "mcls":
+            found = pool_mcls(states, mask, self.mcls_every, len(self.tokenizing.closing))
+        else:
+            found = POOLINGS[self.pooling](self.model, states, mask)
+        return self.finished(found)
+
+    def finished(self, embeddings: Tensor) -> Tensor:
+        embeddings = embeddings.float()
+        return functional.normalize(embeddings, dim=-1) if self.normalize else embeddings
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        return self.embed(tokens)
+
+    def facts(self) -> Record:
+        """What a model folder must say to load the encoder as it is."""
+        return {
+            "pooling": self.pooling,
+            "mcls_every": self.mcls_every,
+            "normalize": self.normalize,
+            "prompts": self.tokenizing.prompts,
+            "lengths": self.tokenizing.lengths,
+        }
+
+
+def build_encoder(
+    settings: TrainingSettings,
+    spool: Spool,
+    *,
+    offline: bool = False,
+    head: bool = False,
+    lengths: dict[str, int] | None = None,
+    tags: bool = False,
+) -> Encoder:
+    """The encoder that a training starts from: `settings.model`, or a new one from scratch.
+
+    What the settings leave open (pooling, normalization, prompts) is as the model has it. `tags`:
+    a tokenizer from scratch keeps the tags of a structure as one token each, unless told otherwise.
+    """
+    own: Record = {}
+    torch.manual_seed(key(settings.seed, "parameters") >> 1)
+    if settings.model:
+        name = resolved(settings.model)
+        own = own_facts(name, pooling=settings.pooling, offline=offline)
+        pooling = settings.pooling or own.get("pooling", "mean")
+        model, tokenizer = load_pretrained(
+            own.get("transformer", name),
+            decoder=pooling == "first-decoder-token",
+            head=head,
+            offline=offline,
+        )
+        if pooling == "last-token":
+            end_with_eos(tokenizer)
+        if settings.tag_tokens:
+            add_tokens(model, tokenizer, TAG_TOKENS)
+    else:
+        pooling = settings.pooling or "mean"
+        model, tokenizer = _from_scratch(
+            settings,
+            spool,
+            pooling,
+            head,
+            tags if settings.tag_tokens is None else settings.tag_tokens,
+        )
+    prompts = {
+        side: own.get("prompts", {}).get(side, "") if chosen is None else chosen
+        for side, chosen in (
+            ("query", settings.query_prompt),
+            ("document", settings.document_prompt),
+        )
+    }
+    normalize = settings.normalize
+    limits = {"query": settings.query_length, "document": settings.document_length}
+    return Encoder(
+        model,
+        tokenizer,
+        pooling,
+        own.get("normalize", True) if normalize is None else normalize,
+        limits | (lengths or {}),
+        prompts={side: prompt for side, prompt in prompts.items() if prompt},
+        mcls_every=settings.mcls_every,
+    )
+
+
+def _from_scratch(
+    settings: TrainingSettings, spool: Spool, pooling: str, head: bool, tags: bool
+) -> tuple[Any, Any]:
+    fields = [*type(settings).needs, *type(settings).optional]
+    tokenizer = train_tokenizer(
+        spool.texts(fields),
+        settings.vocabulary_size,
+        split_identifiers=settings.split_identifiers,
+        cls=settings.architecture == "bert" or pooling in ("cls", "mcls"),
+        whole=TAG_TOKENS if tags else (),
+    )
+    decoder = pooling == "first-decoder-token"
+    return (
+        new_model(settings.architecture, settings.size, tokenizer, decoder=decoder, head=head),
+        tokenizer,
+    )
+
+
+def check_cls(tokenizer: Any, pooling: str) -> None:
+    """Raise where texts do not begin with a CLS token."""
+    number = tokenizer.cls_token_id
+    if number is None or tokenizer("a")["input_ids"][0] != number:
+        raise UserError(
+            f"the model begins no text with a CLS token, which --pooling {pooling} needs",
+            "use --pooling mean, or last-token for a decoder-only model",
+        )
+
+
+def positions(config: Any) -> int | None:
+    """The most tokens that a model can read, None where its positions have no end."""
+    most: int | None = getattr(config, "max_position_embeddings", None)
+    if not most or config.is_encoder_decoder:
+        return None
+    if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
+        most -= config.pad_token_id + 1  # their positions start after the padding's
+    return most
+
+
+def _possible(lengths: dict[str, int], most: int | None) -> dict[str, int]:
+    """The lengths, none beyond the model's positions."""
+    if not most:
+        return dict(lengths)
+    for kind, length in lengths.items():
+        if length > most:
+            say(f"the model reads at most {most} tokens: --{kind}-length {length} becomes {most}")
+    return {kind: min(length, most) for kind, length in lengths.items()}

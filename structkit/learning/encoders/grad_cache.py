@@ -1,0 +1,198 @@
+"""Gradients of a loss over a whole batch, of which only a piece at a time is in memory.
+
+First all texts are embedded without a graph; the loss over all embeddings gives each of them its
+gradient; then the texts are embedded again piece by piece, with the same random numbers, and
+their embeddings' gradients go on to the parameters. The last piece, of the longest documents, has
+its graph from the start: it takes no more memory than it would later, and is computed once.
+Source: Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup"
+(arXiv 2101.06983), section 3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from structkit.learning.training.distributed import total, whole
+from structkit.learning.training.settings import TrainingSettings
+from structkit.learning.training.tokens import Tokens
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The part of a batch's texts that this process takes, and where it begins among all."""
+
+    tokens: Tokens | None  # none where the part is empty
+    first: int
+    total: int
+
+    def chunks(self, size: int) -> Iterator[Tensor]:
+        """The places of the texts: at most `size` at a time, shortest first; 0: all at once."""
+        if self.tokens is None:
+            return
+        if size:
+            yield from torch.split(self.tokens.mask.sum(1).argsort(stable=True), size)
+        else:
+            yield torch.arange(len(self.tokens.ids), device=self.tokens.ids.device)
+
+
+class Embedding(Protocol):
+    """What is asked of a module whose gradients are computed here."""
+
+    settings: TrainingSettings
+    width: int  # of an embedding
+
+    def texts(self, inputs: Any) -> dict[str, Texts]:
+        """What of a batch is embedded."""
+        ...
+
+    def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Embeddings of some texts, (rows, width), and losses that these texts have by themselves.
+
+        Such a loss is the texts' part of a sum over the whole batch.
+        """
+        ...
+
+    def objective(self, inputs: Any, found: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss over the embeddings of all processes, and its parts for the log."""
+        ...
+
+    def weights(self) -> dict[str, float]:
+        """The losses that `embedded` may give, and what each counts in the sum."""
+        ...
+
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+
+
+class Random:
+    """The state of the random numbers that dropout takes, to be taken once more."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.cpu = torch.get_rng_state()
+        self.cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+
+    def restore(self) -> None:
+        torch.set_rng_state(self.cpu)
+        if self.cuda is not None:
+            torch.cuda.set_rng_state(self.cuda, self.device)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some texts and what was computed; without a graph, the random numbers in front of it."""
+
+    name: str
+    rows: Tensor
+    random: Random | None
+    embeddings: Tensor
+    losses: dict[str, Tensor]
+
+
+def backward(module: Embedding, inputs: Any) -> dict[str, float]:
+    """Add the gradients of a batch to the module; the loss and its parts."""
+    device = next(module.parameters()).device
+    texts = module.texts(inputs)
+    pieces = list(_pieces(module, inputs, texts, device))
+    found = {name: _all(module.width, pieces, name, each, device) for name, each in texts.items()}
+    # the scores are divided by a temperature: bfloat16 would be too coarse for them
+    loss, parts = module.objective(inputs, found)
+    if loss.requires_grad:
+        loss.backward()  # type: ignore[no-untyped-call]
+    _through(module, inputs, pieces, found, texts, device)
+    return _numbers(module, loss, parts, pieces)
+
+
+def _autocast(module: Embedding, device: torch.device) -> torch.autocast:
+    return torch.autocast(device.type, torch.bfloat16, enabled=module.settings.bf16)
+
+
+def _pieces(
+    module: Embedding, inputs: Any, texts: dict[str, Texts], device: torch.device
+) -> Iterator[_Piece]:
+    """All texts of this process, embedded: with a graph, or in chunks of which the last has one."""
+    size = module.settings.chunk_size
+    places = [(name, rows) for name, each in texts.items() for rows in each.chunks(size)]
+    for number, (name, rows) in enumerate(places, 1):
+        again = bool(size) and number < len(places)
+        random = Random(device) if again else None
+        # a context of its own: weights that it has cast without a graph must not be used with one
+        with torch.set_grad_enabled(not again), _autocast(module, device):
+            yield _Piece(name, rows, random, *module.embedded(inputs, name, rows))
+
+
+def _all(width: int, pieces: list[_Piece], name: str, texts: Texts, device: torch.device) -> Tensor:
+    """The embeddings of all processes, (total, width), cut off from what they were computed by."""
+    own = [piece for piece in pieces if piece.name == name]
+    count = sum(len(piece.rows) for piece in own)
+    found = torch.empty(count, width, device=device)
+    for piece in own:
+        found[piece.rows] = piece.embeddings.detach().float()
+    return whole(found, texts.first, texts.total).requires_grad_()
+
+
+def _through(
+    module: Embedding,
+    inputs: Any,
+    pieces: list[_Piece],
+    found: dict[str, Tensor],
+    texts: dict[str, Texts],
+    device: torch.device,
+) -> None:
+    """Take the embeddings' gradients, and the losses of single texts, to the parameters."""
+    after = Random(device)
+    outputs: list[Tensor] = []
+    gradients: list[Tensor | None] = []
+    for piece in reversed(pieces):  # the one that has its graph already is done with first
+        embeddings, losses = piece.embeddings, piece.losses
+        if piece.random:
+            piece.random.restore()
+            with _autocast(module, device):
+                embeddings, losses = module.embedded(inputs, piece.name, piece.rows)
+        gradient = found[piece.name].grad
+        if gradient is not None:
+            outputs.append(embeddings)
+            gradients.append(gradient[texts[piece.name].first + piece.rows])
+        outputs += [module.weights()[name] * part for name, part in losses.items()]
+        gradients += [None] * len(losses)
+        if module.settings.chunk_size:
+            _backward(outputs, gradients)
+            outputs, gradients = [], []
+    _backward(outputs, gradients)
+    after.restore()
+
+
+def _backward(outputs: list[Tensor], gradients: list[Tensor | None]) -> None:
+    if outputs:
+        torch.autograd.backward(outputs, gradients)
+
+
+def _numbers(
+    module: Embedding, loss: Tensor, parts: dict[str, Tensor], pieces: list[_Piece]
+) -> dict[str, float]:
+    """The loss of the batch and its parts, the same in all processes."""
+    sums: Counter[str] = Counter()
+    for piece in pieces:
+        sums.update({name: part.item() for name, part in piece.losses.items()})
+    single = {name: total(sums[name]) for name in module.weights()}
+    whole_loss = loss.item() + sum(module.weights()[name] * part for name, part in single.items())
+    return {"loss": whole_loss, **{name: part.item() for name, part in parts.items()}, **single}
+
+
+def plain_loss(module: Embedding, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+    """The same loss of one process with its whole graph, computed at once."""
+    found: dict[str, Tensor] = {}
+    single: dict[str, Tensor] = {}
+    for name, texts in module.texts(inputs).items():
+        (rows,) = texts.chunks(0)
+        found[name], losses = module.embedded(inputs, name, rows)
+        single |= losses
+    loss, parts = module.objective(inputs, found)
+    for name in single:
+        loss = loss + module.weights()[name] * single[name]
+    return loss, {name: part.detach() for name, part in {**parts, **single}.items()}

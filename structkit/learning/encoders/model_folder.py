@@ -1,0 +1,182 @@
+"""Model folders: what `train` writes, and `encode` and `search` read."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+import structkit
+from structkit import registry
+from structkit.errors import UserError
+from structkit.learning.encoders.encoder import MCLS_EVERY, Encoder
+from structkit.learning.encoders.pretrained import load_pretrained
+from structkit.learning.encoders.tokenizer import end_with_eos
+from structkit.learning.training.facts import (
+    FACTS,
+    FORMAT,
+    POOLING_NAMES,
+    own_facts,
+    read_facts,
+    resolved,
+)
+from structkit.learning.training.settings import POOLINGS, TrainingSettings
+from structkit.records.jsonl import Record
+from structkit.records.output import write_json
+
+
+def save_encoder(encoder: Encoder, folder: Path) -> None:
+    """Write the model, its tokenizer, and what sentence-transformers needs to load both."""
+    encoder.model.save_pretrained(folder)
+    encoder.tokenizing.tokenizer.save_pretrained(folder)
+    if encoder.pooling in POOLING_NAMES:
+        _save_sentence_transformers(encoder, folder)
+
+
+def _save_sentence_transformers(encoder: Encoder, folder: Path) -> None:
+    names = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    if encoder.normalize:
+        names.append(("2_Normalize", "Normalize"))
+    modules = [
+        {
+            "idx": number,
+            "name": str(number),
+            "path": path,
+            "type": f"sentence_transformers.models.{kind}",
+        }
+        for number, (path, kind) in enumerate(names)
+    ]
+    for path, _ in names[1:]:
+        (folder / path).mkdir()
+    write_json(folder / "modules.json", modules)
+    pooling = {
+        "word_embedding_dimension": encoder.model.config.hidden_size,
+        "pooling_mode_cls_token": encoder.pooling == "cls",
+        "pooling_mode_mean_tokens": encoder.pooling == "mean",
+        "pooling_mode_lasttoken": encoder.pooling == "last-token",
+    }
+    write_json(folder / "1_Pooling" / "config.json", pooling)
+    versions = {"transformers": transformers.__version__, "pytorch": torch.__version__}
+    about = {"__version__": versions, "similarity_fn_name": "dot"}
+    prompts = {side: encoder.tokenizing.prompts.get(side, "") for side in ("query", "document")}
+    write_json(folder / "config_sentence_transformers.json", {**about, "prompts": prompts})
+    length = encoder.tokenizing.lengths["document"]
+    write_json(
+        folder / "sentence_bert_config.json", {"max_seq_length": length, "do_lower_case": False}
+    )
+
+
+def write_facts(
+    folder: Path, method: str, settings: TrainingSettings, data: Record, facts: Record
+) -> None:
+    """Write `structkit.json`: all that is needed to load the model and to train it again."""
+    kind = type(settings)
+    content = {
+        "format": FORMAT,
+        "method": method,
+        "settings": settings.values(),
+        "pooling": settings.pooling,
+        "normalize": settings.normalize,
+        "query_fields": kind.query_fields,
+        "document_fields": kind.document_fields,
+        **facts,
+        "data": data,
+        "versions": {
+            "structkit": structkit.__version__,
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            "python": platform.python_version(),
+        },
+    }
+    write_json(folder / FACTS, content)
+
+
+def load_encoder(folder: Path, facts: Record) -> Encoder:
+    """The encoder that `save_encoder` wrote, with the poolings and lengths of its facts."""
+    try:
+        pooling, normalize, lengths = facts["pooling"], facts["normalize"], facts["lengths"]
+    except KeyError as error:
+        raise UserError(f"lacks {error}", "copy the model folder again").at(
+            str(folder / FACTS)
+        ) from None
+    model, tokenizer = load_pretrained(
+        str(folder), decoder=pooling == "first-decoder-token", offline=True
+    )
+    return _encoder(model, tokenizer, {**facts, "normalize": normalize, "lengths": lengths})
+
+
+def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any, Record]:
+    """The trained model in a folder, ready to encode, and its facts.
+
+    A plain Hugging Face folder or hub name works as well, and a sentence-transformers one with its
+    own pooling, normalization, length and prompts. `changes` (`pooling`, `normalize`,
+    `mcls_every`) go before what the model says; those that are None do not. Errors: `UserError`
+    that names the file and the remedy.
+    """
+    changes = {key: value for key, value in changes.items() if value is not None}
+    if changes.get("pooling", "mean") not in POOLINGS:
+        raise UserError(f"--pooling {changes['pooling']} is not {' or '.join(POOLINGS)}", status=2)
+    name = resolved(name)
+    folder = Path(name)
+    if (folder / FACTS).is_file():
+        facts = read_facts(folder) | changes
+        method = registry.load("method", facts["method"], status=1).Method
+        model = method.load(folder, facts)
+    else:
+        own = own_facts(name, pooling=changes.get("pooling"), offline=offline)
+        model, tokenizer = load_pretrained(
+            own.pop("transformer", name),
+            decoder=changes.get("pooling") == "first-decoder-token",
+            offline=offline,
+        )
+        facts = plain_facts(fitting_pooling(model, tokenizer)) | own | changes
+        if facts["pooling"] == "last-token" and "pooling" not in own:
+            end_with_eos(tokenizer)
+        model = _encoder(model, tokenizer, facts)
+    return model.eval(), facts | {"folder": name}
+
+
+def _encoder(model: Any, tokenizer: Any, facts: Record) -> Encoder:
+    return Encoder(
+        model,
+        tokenizer,
+        facts["pooling"],
+        facts["normalize"],
+        facts["lengths"],
+        prompts=facts.get("prompts"),
+        mcls_every=facts.get("mcls_every", MCLS_EVERY),
+    )
+
+
+def fitting_pooling(model: Any, tokenizer: Any) -> str:
+    """The pooling for a model that tells none: cls where it has one, else mean or last-token."""
+    if tokenizer.cls_token_id is not None:
+        return "cls"
+    return "mean" if model.config.is_encoder_decoder else "last-token"
+
+
+def plain_facts(pooling: str) -> Record:
+    """The facts of a model that structkit did not train."""
+    return {
+        "method": "",
+        "pooling": pooling,
+        "normalize": True,
+        "prompts": {},
+        "lengths": {"query": 512, "document": 512},
+        "query_fields": TrainingSettings.query_fields,
+        "document_fields": TrainingSettings.document_fields,
+    }
+
+
+def content_hash(folder: Path) -> str:
+    """The sha256 of a model folder's weights and facts, for the meta data of what it encodes."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.json")):
+        digest.update(file.name.encode())
+        with file.open("rb") as handle:
+            digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()

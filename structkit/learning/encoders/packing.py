@@ -1,0 +1,144 @@
+"""Packed batches: BERT and its like compute the real tokens, and no padding."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from structkit.learning.training.tokens import Tokens
+
+MODELS = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
+ERROR = 1e-5  # of the largest state
+
+
+class Packed:
+    """A model of one of the kinds `MODELS`, by its own weights and dropout.
+
+    Embeddings, linear maps and layer norms run over the tokens of all texts, one after the other;
+    attention runs over texts of equal length together, without a mask.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.heads = model.config.num_attention_heads
+
+    def states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
+        """The last states of the encoder, (batch, length, dim); 0 on padding.
+
+        With `first` only those of the first tokens, (batch, 1, dim): the last layer computes
+        nothing else.
+        """
+        real = tokens.mask.bool()
+        lengths = tokens.mask.sum(1)  # (batch,)
+        states = self._embedded(tokens, real)  # (tokens, dim)
+        runs = equal_lengths(lengths.tolist())
+        *layers, last = self.model.encoder.layer
+        for layer in layers:
+            states = self._through(layer, states, runs)
+        if first:
+            return self._through(last, states, runs, lengths.cumsum(0) - lengths)[:, None]
+        states = self._through(last, states, runs)
+        found = states.new_zeros((*real.shape, states.shape[1]))
+        found[real] = states
+        return found
+
+    def _embedded(self, tokens: Tokens, real: Tensor) -> Tensor:
+        own = self.model.embeddings
+        if type(self.model).__name__ == "BertModel":
+            places = torch.arange(real.shape[1]).expand(real.shape)
+        else:  # their positions are counted from behind the padding's, without padding tokens
+            padding = self.model.config.pad_token_id
+            counted = tokens.ids.ne(padding) & real
+            places = counted.cumsum(1) * counted + padding
+        states = own.word_embeddings(tokens.ids[real])
+        states += own.token_type_embeddings.weight[0]
+        states += own.position_embeddings(places[real])
+        found: Tensor = own.dropout(own.LayerNorm(states))
+        return found
+
+    def _through(self, layer: Any, *inputs: Any) -> Tensor:
+        """`_layer`, with its gradients checkpointed where the layer is told to."""
+        if layer.training and getattr(layer, "gradient_checkpointing", False):
+            found: Tensor = checkpoint(self._layer, layer, *inputs, use_reentrant=False)
+            return found
+        return self._layer(layer, *inputs)
+
+    def _layer(
+        self, layer: Any, states: Tensor, runs: list[tuple[int, int]], firsts: Tensor | None = None
+    ) -> Tensor:
+        """The states behind a layer, (tokens, dim), or only those at `firsts`, (texts, dim)."""
+        chosen = states if firsts is None else states[firsts]
+        seen = self._attended(layer.attention.self, chosen, states, runs)
+        chosen = joined(layer.attention.output, seen, chosen)
+        return joined(layer.output, layer.intermediate(chosen), chosen)
+
+    def _attended(
+        self, own: Any, chosen: Tensor, states: Tensor, runs: list[tuple[int, int]]
+    ) -> Tensor:
+        """What each of the chosen tokens, all or the first, sees of its text."""
+        queries = own.query(chosen).split(
+            [count if len(chosen) < len(states) else length * count for length, count in runs]
+        )
+        sizes = [length * count for length, count in runs]
+        keys, values = own.key(states).split(sizes), own.value(states).split(sizes)
+        dropout = own.dropout.p if own.training else 0.0
+        found = []
+        for (_, count), *parts in zip(runs, queries, keys, values, strict=True):
+            # (texts, heads, length, dim / heads)
+            split = [each.view(count, -1, self.heads, own.attention_head_size) for each in parts]
+            query, key, value = (each.transpose(1, 2) for each in split)
+            seen = functional.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
+            found.append(seen.transpose(1, 2).flatten(2).flatten(0, 1))
+        return torch.cat(found)
+
+
+def joined(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
+    """The end of a half layer: a linear map of the inputs, dropout, the states added, the norm.
+
+    In inference the product adds to the states where they stand: neither the bias nor the sum
+    costs a pass of its own.
+    """
+    if torch.is_grad_enabled() or output.training or torch.is_autocast_enabled(inputs.device.type):
+        found: Tensor = output(inputs, states)
+    else:
+        dense = output.dense
+        found = output.LayerNorm(states.add_(dense.bias).addmm_(inputs, dense.weight.T))
+    return found
+
+
+def packed(model: Any) -> Packed | None:
+    """The model packed, or nothing where its kind or its states are not as they are expected.
+
+    Both ways compute a small sample, and no state may differ by more than `ERROR`.
+    """
+    if type(model).__name__ not in MODELS or model.config.is_decoder:
+        return None
+    outputs = [part.output for layer in model.encoder.layer for part in (layer, layer.attention)]
+    if any(type(output.dense) is not nn.Linear for output in outputs):
+        return None  # an adapter, or numbers of another kind
+    lengths = torch.tensor([9, 5, 5, 1])
+    mask = (torch.arange(9) < lengths[:, None]).long()  # (4, 9)
+    padding = model.config.pad_token_id or 0
+    ids = (torch.arange(36).view(4, 9) + padding + 1) % model.config.vocab_size
+    tokens = Tokens(torch.where(mask.bool(), ids, padding), mask)
+    found, training = Packed(model), model.training
+    model.eval()
+    with torch.autocast("cpu", enabled=False), torch.no_grad():
+        expected = model(input_ids=tokens.ids, attention_mask=mask).last_hidden_state
+        error = (found.states(tokens) - expected)[mask.bool()].abs().max()
+    model.train(training)
+    return found if error <= ERROR * expected.abs().max() else None
+
+
+def equal_lengths(lengths: list[int]) -> list[tuple[int, int]]:
+    """Lengths that stand side by side, and how many texts have each.
+
+    >>> equal_lengths([5, 5, 2])
+    [(5, 2), (2, 1)]
+    """
+    return [(length, len(list(run))) for length, run in groupby(lengths)]

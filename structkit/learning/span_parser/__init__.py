@@ -1,0 +1,1 @@
+"""A constituency parser that scores spans. May import training, structure and below."""

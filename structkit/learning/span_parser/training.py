@@ -1,0 +1,123 @@
+"""Training of a span parser: each span of a text is a constituent of its tree, or it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from structkit.learning.span_parser.decoding import pieces
+from structkit.learning.span_parser.scorer import Parser, hidden_words
+from structkit.learning.training.module import TrainingModule
+from structkit.learning.training.plan import Step
+from structkit.learning.training.settings import TrainingSettings
+from structkit.records.jsonl import Record
+
+Inputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+GROUP = 16  # texts that are padded to one length
+
+
+class SpanTraining(TrainingModule):
+    """Binary cross-entropy over all spans of two words or more but the whole."""
+
+    def __init__(
+        self,
+        settings: TrainingSettings,
+        parser: Parser,
+        word_dropout: float,
+        negative_share: float = 1.0,
+    ) -> None:
+        super().__init__(settings)
+        self.parser, self.negative_share = parser, negative_share
+        rarity = torch.from_numpy(parser.features.rarity(word_dropout))
+        self.register_buffer("rarity", rarity, persistent=False)
+
+    def batch(self, records: list[Record], step: Step) -> Inputs:
+        """Rows (texts, 4, words + 2), lengths (texts,); of spans: places, whether gold, weight.
+
+        Places count through the texts of the batch, as if their fenceposts were one table. Most
+        spans are no constituents: of those, a share is drawn that counts for all.
+        """
+        texts = [part for record in records for part in parts(record)]
+        texts.sort(key=lambda text: len(text[0]))
+        rows = [self.parser.features.numbers(words) for words, _ in texts]
+        longest = rows[-1].shape[1]
+        numbers = np.zeros((len(rows), len(rows[0]), longest), np.int64)
+        found = []  # left and right places of spans, and whether they are gold
+        for text, (row, (words, spans)) in enumerate(zip(rows, texts, strict=True)):
+            numbers[text, :, : row.shape[1]] = row
+            left, right = _candidates(len(words))
+            constituent = np.zeros((len(words) + 1, len(words) + 1), np.float32)
+            if spans:
+                constituent[tuple(np.array(spans).T)] = 1
+            first = text * (longest - 1)
+            found.append((left + first, right + first, constituent[left, right]))
+        device = self.parser.device
+        left_places, right_places, gold = (
+            torch.from_numpy(np.concatenate(each)) for each in zip(*found, strict=True)
+        )
+        kept = (gold > 0) | (torch.rand(gold.shape) < self.negative_share)
+        weight = torch.where(gold > 0, 1.0, 1 / self.negative_share)
+        return (
+            torch.from_numpy(numbers).to(device),
+            torch.tensor([row.shape[1] for row in rows], device=device),
+            left_places[kept].to(device),
+            right_places[kept].to(device),
+            gold[kept].to(device),
+            weight[kept].to(device),
+        )
+
+    def places(self, numbers: Tensor, lengths: Tensor) -> Tensor:
+        """The fenceposts (texts * places, span) of all texts, in groups of like lengths."""
+        longest = numbers.shape[2]
+        found = []
+        for rows, some in zip(
+            torch.split(numbers, GROUP), torch.split(lengths, GROUP), strict=True
+        ):
+            width = int(some.max())
+            places = self.parser.scorer.fenceposts(rows[:, :, :width], some)
+            found.append(functional.pad(places, (0, 0, 0, longest - width)))
+        return torch.cat(found).flatten(0, 1)
+
+    def loss(self, inputs: Inputs) -> tuple[Tensor, dict[str, Tensor]]:
+        """The cross-entropies of all spans, summed, for each word."""
+        numbers, lengths, left, right, gold, weight = inputs
+        if self.training:
+            numbers = hidden_words(numbers, self.rarity)  # type: ignore[arg-type]
+        places = self.places(numbers, lengths)
+        logits = self.parser.scorer.logits(
+            places.index_select(0, left), places.index_select(0, right)
+        )
+        total = functional.binary_cross_entropy_with_logits(logits, gold, weight, reduction="sum")
+        return total / (lengths - 2).sum(), {}
+
+    def save(self, folder: Path) -> None:
+        self.parser.save(folder)
+
+    def facts(self) -> dict[str, Any]:
+        return {"words": self.parser.features.sizes()[0]}
+
+
+def _candidates(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First place and last of all spans of two words or more but the whole."""
+    left, right = np.triu_indices(words + 1, 2)
+    inner = right - left < words
+    return left[inner], right[inner]
+
+
+def parts(record: Record) -> list[tuple[list[str], list[tuple[int, int]]]]:
+    """The words and spans of a record, cut as parsing will cut a text that is too long."""
+    found = []
+    for start, end in pieces(record["words"]):
+        inside = [
+            (low - start, high - start)
+            for low, high in record["spans"]
+            if start <= low and high <= end and (low, high) != (start, end)
+        ]
+        found.append((record["words"][start:end], inside))
+    return found

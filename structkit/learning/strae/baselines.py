@@ -1,0 +1,156 @@
+"""The tree models that StrAE is compared with: IORNN and Tree-LSTM, with StrAE's two objectives.
+
+Both embed the words of a batch, go up to the roots and down again. Source: Opper et al. 2023,
+"StrAE", section 4 and table 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from structkit.learning.strae.batches import Sentence, TreeBatch
+from structkit.learning.strae.levels import downward, upward
+from structkit.learning.strae.settings import TreeSettings
+from structkit.seeds import key
+
+
+class TreeBaseline(nn.Module):
+    """A table of embeddings, and states that go up and down; a subclass knows how."""
+
+    def __init__(self, words: int, size: int, init_range: float, *, untied: bool = False) -> None:
+        super().__init__()
+        self.embedding = nn.Parameter(torch.empty(words, size).uniform_(-init_range, init_range))
+        self.head = nn.Linear(size, words) if untied else None
+
+    def both_ways(
+        self,
+        sentences: Sequence[Sentence],
+        embedding_dropout: float = 0.0,
+        composition_dropout: float = 0.0,
+        *,
+        induce: bool = False,
+    ) -> tuple[TreeBatch, Tensor, Tensor]:
+        """The trees of sentences, and all upward and downward embeddings, (nodes, E) each."""
+        assert not induce, "only StrAE makes trees of its own"
+        batch = TreeBatch.of(sentences, self.embedding.device)
+        leaves = functional.embedding(batch.ids, self.embedding)  # (leaves, E)
+        leaves = functional.dropout(leaves, embedding_dropout, self.training)
+        dropout = composition_dropout if self.training else 0.0
+        return batch, *self.passes(batch, leaves, dropout)
+
+    def passes(self, batch: TreeBatch, leaves: Tensor, dropout: float) -> tuple[Tensor, Tensor]:
+        """Upward and downward embeddings of all nodes, from those of `batch.leaves`."""
+        raise NotImplementedError
+
+
+class IORNN(TreeBaseline):
+    """The inside-outside recursive network: a node's outside knows its sibling's inside.
+
+    Inside: tanh([left; right] Φ + φ). Outside: left tanh([parent; inside of right] Θ + θ₁), right
+    tanh([parent; inside of left] Θ + θ₂), with one Θ; a root's is a parameter. Without the
+    embeddings 2E² + E, 2E² + 2E and E parameters: 40,400 at E = 100, as published.
+    Source: Le and Zuidema 2014; StrAE, section 4.
+    """
+
+    def __init__(self, words: int, size: int, init_range: float, *, untied: bool = False) -> None:
+        super().__init__(words, size, init_range, untied=untied)
+        self.compose = nn.Linear(2 * size, size)
+        self.decompose = nn.Linear(2 * size, size, bias=False)
+        bound = (2 * size) ** -0.5  # as torch's linear layers begin
+        self.biases = nn.Parameter(torch.empty(2, size).uniform_(-bound, bound))
+        self.root = nn.Parameter(torch.empty(size).uniform_(-init_range, init_range))
+
+    def passes(self, batch: TreeBatch, leaves: Tensor, dropout: float) -> tuple[Tensor, Tensor]:
+        def inside(children: Tensor) -> Tensor:
+            made = self.compose(children.flatten(1)).tanh()  # (n, E)
+            return functional.dropout(made, dropout)
+
+        up = upward(batch, leaves, inside)
+
+        def outside(parents: Tensor, children: slice) -> Tensor:
+            siblings = up[children].view(-1, 2, up.shape[1]).flip(1)  # (n, 2, E)
+            both = torch.cat([parents[:, None].expand_as(siblings), siblings], dim=2)
+            made = (self.decompose(both) + self.biases).tanh()  # (n, 2, E)
+            return functional.dropout(made, dropout)
+
+        roots = self.root.expand(batch.sentences, -1)
+        return up, downward(batch, roots, outside)
+
+
+class TreeLSTM(TreeBaseline):
+    """A binary Tree-LSTM, bottom up and top down; its embeddings are the hidden states.
+
+    Up, as Tai et al. 2015 (eq. 9-14): a leaf's gates i, o, u come from its embedding, a node's from
+    both hidden states of its children, with a forget gate for each child's cell:
+    3E² + 6E² + 3E + 4E² = 13E² + 3E parameters, 130,300 at E = 100. Down: the gates of each child
+    come from its parent's hidden state: 6E² + 3E + 2E² = 80,300, with one forget gate a child, for
+    the parent's cell. A root's downward state is its upward one.
+
+    That makes 210,600 without the embeddings. Published are 260,600 (table 5): twice 130,300, the
+    bottom-up cell counted for both ways. A cell that goes down has no word to read (3E² = 30,000
+    fewer) and the one cell of a parent, not two, behind its forget gates (2E² = 20,000 fewer).
+    """
+
+    def __init__(self, words: int, size: int, init_range: float, *, untied: bool = False) -> None:
+        super().__init__(words, size, init_range, untied=untied)
+        self.read = nn.Linear(size, 3 * size, bias=False)
+        self.compose = nn.Linear(2 * size, 3 * size, bias=False)
+        self.forget = nn.Linear(2 * size, 2 * size, bias=False)
+        self.bias = nn.Parameter(torch.zeros(3 * size))
+        self.decompose = nn.Linear(size, 6 * size, bias=False)
+        self.keep = nn.Linear(size, 2 * size, bias=False)
+        self.down_bias = nn.Parameter(torch.zeros(3 * size))
+
+    def passes(self, batch: TreeBatch, leaves: Tensor, dropout: float) -> tuple[Tensor, Tensor]:
+        size = leaves.shape[1]
+        start = lstm_state(self.read(leaves) + self.bias)  # (leaves, 2E): hidden and cell
+
+        def compose(children: Tensor) -> Tensor:
+            hidden, cells = children.chunk(2, dim=2)  # (n, 2, E) each
+            both = hidden.flatten(1)  # (n, 2E)
+            kept = self.forget(both).sigmoid().view_as(cells) * cells
+            made = lstm_state(self.compose(both) + self.bias, kept.sum(1))
+            return dropped(made, dropout)
+
+        states = upward(batch, start, compose)  # (nodes, 2E)
+
+        def decompose(parents: Tensor, children: slice) -> Tensor:
+            hidden, cells = parents.chunk(2, dim=1)  # (n, E) each
+            gates = self.decompose(hidden).view(-1, 2, 3 * size) + self.down_bias
+            kept = self.keep(hidden).sigmoid().view(-1, 2, size) * cells[:, None]
+            return dropped(lstm_state(gates, kept), dropout)
+
+        down = downward(batch, states[: batch.sentences], decompose)
+        return states[:, :size], down[:, :size]
+
+
+def lstm_state(gates: Tensor, kept: Tensor | None = None) -> Tensor:
+    """Hidden state and cell (…, 2E) of the gates i, o, u (…, 3E) and what is kept of cells (…, E).
+
+    >>> lstm_state(torch.zeros(1, 3)).tolist()  # i = o = 1/2, u = 0
+    [[0.0, 0.0]]
+    """
+    put, out, new = gates.chunk(3, dim=-1)
+    cell = put.sigmoid() * new.tanh()
+    if kept is not None:
+        cell = cell + kept
+    return torch.cat([out.sigmoid() * cell.tanh(), cell], dim=-1)
+
+
+def dropped(states: Tensor, dropout: float) -> Tensor:
+    """States with dropout on what others see of them, the hidden half; cells stay whole."""
+    if not dropout:
+        return states
+    hidden, cells = states.chunk(2, dim=-1)
+    return torch.cat([functional.dropout(hidden, dropout), cells], dim=-1)
+
+
+def new_model(kind: type[TreeBaseline], settings: TreeSettings, words: int) -> TreeBaseline:
+    """A model with random parameters, those of the settings' seed."""
+    torch.manual_seed(key(settings.seed, "parameters") >> 1)
+    untied = settings.head == "untied" and settings.objective != "contrastive"
+    return kind(words, settings.embedding_size, settings.init_range, untied=untied)

@@ -1,0 +1,278 @@
+"""Binary trees in batches: one breadth-first order for all sentences, so that loops are over depth.
+
+How to use it. A sentence is the ids at its leaves and, where it has a tree, the depth of every
+leaf, left to right: that alone determines a binary tree. `TreeBatch.of(sentences, device)` numbers
+the nodes of all trees at once: first the roots, in the order of the sentences, then all nodes of
+depth 1, and so on; within a depth from left to right, so that the two children of a node are
+neighbors. Hence, with B sentences and the inner nodes counted from 0 in that order:
+
+    the children of inner node i are the nodes B + 2i (left) and B + 2i + 1 (right)
+    children of several inner nodes i … j stand together: vectors[B + 2i : B + 2j].view(-1, 2, E)
+
+A model goes up and down like this, with vectors (nodes, E) and no loop over nodes or sentences:
+
+    up[batch.leaves] = embedding(batch.ids)
+    for first, last in reversed(batch.levels):                # from the deepest inner nodes
+        children = up[B + 2 * first : B + 2 * last].view(-1, 2, E)
+        up[batch.inner[first:last]] = compose(children[:, 0], children[:, 1])
+    down[:B] = up[:B]
+    for first, last in batch.levels:
+        down[B + 2 * first : B + 2 * last] = decompose(down[batch.inner[first:last]]).view(-1, E)
+
+`start` and `width` tell the leaves under a node, counted over the text of the batch, sentence after
+sentence; `text_vectors[batch.places]` is in the order of `batch.leaves`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from structkit.errors import UserError
+from structkit.structure.trees.tree import Tree, from_merges
+
+Ints = NDArray[numpy.int32]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """The ids at the leaves of a sentence, and their depths in its tree: none where it has none."""
+
+    ids: Ints  # (leaves,)
+    depths: Ints  # (leaves,) or (0,)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Sentences(Sequence[Sentence]):
+    """Many sentences in three flat arrays, 8 bytes a leaf."""
+
+    def __init__(self, found: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
+        ids, depths, offsets = _Growing(), _Growing(), [0]
+        for sentence, tree in found:
+            ids.add(sentence)
+            depths.add(tree)
+            offsets.append(offsets[-1] + len(sentence))
+        self.ids, self.depths = ids.whole(), depths.whole()
+        self.offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> Sentence:  # type: ignore[override]
+        part = slice(self.offsets[index], self.offsets[index + 1])
+        return Sentence(self.ids[part], self.depths[part])
+
+
+class _Growing:
+    """Integers that come piece by piece."""
+
+    def __init__(self) -> None:
+        self._parts: list[Ints] = []
+        self._waiting: list[int] = []
+
+    def add(self, values: Sequence[int]) -> None:
+        self._waiting += values
+        if len(self._waiting) > 1 << 16:
+            self._parts.append(numpy.array(self._waiting, numpy.int32))
+            self._waiting.clear()
+
+    def whole(self) -> Ints:
+        return numpy.concatenate([*self._parts, numpy.array(self._waiting, numpy.int32)])
+
+
+def leaf_depths(tree: Tree) -> list[int]:
+    """The depth of every leaf of a binary tree, left to right; a tree of one word has [0].
+
+    Errors: `UserError` for a node that has another number of children than two.
+    """
+    if not tree.is_binary:
+        raise UserError("the tree has a node with more or less than two children", _remedy(tree))
+    depths = [0]  # of all nodes, in their order
+    for node, child in enumerate(tree.first.tolist()):
+        if child >= 0:
+            depths += (depths[node] + 1,) * 2
+    found = [0] * len(tree.words)
+    for place, depth in zip(tree.word.tolist(), depths, strict=True):
+        if place >= 0:
+            found[place] = depth
+    return found
+
+
+def _remedy(tree: Tree) -> str:
+    """What helps a tree that is not binary: a bare word beside nodes may be half of a label."""
+    remedy = "structkit parse-trees --parser brackets binarizes it"
+    for node in numpy.flatnonzero(tree.count > 1).tolist():
+        first, *others = tree.children(node)
+        if tree.word[first] >= 0 and not tree.labels[first] and any(tree.labels[n] for n in others):
+            word, label = tree.words[tree.word[first]], tree.labels[node]
+            return (
+                f"if {word!r} is part of the label {label!r}, parse the text again: a label holds "
+                f"no blank; if it is a word, {remedy}"
+            )
+    return remedy
+
+
+def tree_of(words: Sequence[str], depths: Sequence[int]) -> Tree:
+    """The binary tree whose leaves have these depths: the other way of `leaf_depths`.
+
+    >>> leaf_depths(tree_of(["a", "b", "c"], [1, 2, 2]))
+    [1, 2, 2]
+    """
+    merges: list[tuple[int, int]] = []
+    stack: list[tuple[int, int]] = []  # (node, depth) of what has no parent yet
+    for leaf, depth in enumerate(depths):
+        stack.append((leaf, depth))
+        while len(stack) > 1 and stack[-1][1] == stack[-2][1]:
+            right, left = stack.pop(), stack.pop()
+            merges.append((left[0], right[0]))
+            stack.append((len(words) + len(merges) - 1, left[1] - 1))
+    return from_merges(words, merges)
+
+
+@dataclass(frozen=True)
+class TreeBatch:
+    """Trees in one breadth-first order of their nodes (see above); indices are on the device."""
+
+    sentences: int
+    ids: Tensor  # (leaves,) what stands at the leaves, in the order of the nodes
+    leaves: Tensor  # (leaves,) their nodes
+    inner: Tensor  # (inner,) all other nodes
+    levels: tuple[tuple[int, int], ...]  # (first, last) in `inner`: those of one depth
+    start: NDArray[numpy.int64]  # (nodes,) first leaf below, counted over the batch
+    width: NDArray[numpy.int64]  # (nodes,) number of leaves below
+    lengths: NDArray[numpy.int64]  # (sentences,) their leaves
+    text: Ints  # (leaves,) the ids in the order of the text
+
+    @classmethod
+    def of(cls, sentences: Sequence[Sentence], device: torch.device | str = "cpu") -> TreeBatch:
+        """The batch of sentences that all have trees."""
+        ids = numpy.concatenate([sentence.ids for sentence in sentences])
+        depths = numpy.concatenate([sentence.depths for sentence in sentences])
+        assert len(ids) == len(depths), "a sentence without a tree"
+        levels = list(_levels(depths))[::-1]  # from the roots down
+        start = numpy.concatenate([level[0] for level in levels])
+        width = numpy.concatenate([level[1] for level in levels])
+        leaf = width == 1
+        leaves = numpy.flatnonzero(leaf)
+        counts = [int(numpy.count_nonzero(level[1] > 1)) for level in levels]
+        ends = numpy.cumsum(counts).tolist()
+        return cls(
+            len(sentences),
+            torch.from_numpy(ids[start[leaves]].astype(numpy.int64)).to(device),
+            torch.from_numpy(leaves).to(device),
+            torch.from_numpy(numpy.flatnonzero(~leaf)).to(device),
+            tuple((end - count, end) for count, end in zip(counts, ends, strict=True) if count),
+            start,
+            width,
+            numpy.array([len(sentence) for sentence in sentences]),
+            ids,
+        )
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes all trees have."""
+        return len(self.start)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the indices are."""
+        return self.ids.device
+
+    @cached_property
+    def sentence(self) -> Tensor:
+        """The sentence of every node, (nodes,)."""
+        owner = numpy.repeat(numpy.arange(self.sentences), self.lengths)  # (leaves,)
+        return torch.from_numpy(owner[self.start]).to(self.device)
+
+    @cached_property
+    def places(self) -> Tensor:
+        """Where in the text of the batch each of `leaves` stands, (leaves,)."""
+        return torch.from_numpy(self.start[self.width == 1]).to(self.device)
+
+    @cached_property
+    def in_trees(self) -> Tensor | None:
+        """The nodes of sentences that have more than a word, or none where that is all nodes."""
+        if self.lengths.min() > 1:
+            return None
+        alone = numpy.zeros(self.nodes, bool)
+        alone[: self.sentences] = self.lengths == 1
+        return torch.from_numpy(numpy.flatnonzero(~alone)).to(self.device)
+
+    @cached_property
+    def right(self) -> Tensor:
+        """The first leaf of the right child of every inner node, (inner,): no two are equal."""
+        return torch.from_numpy(self.start[self.sentences + 1 :: 2]).to(self.device)
+
+    @cached_property
+    def same(self) -> Tensor:
+        """A number for every node, equal for nodes over the same ids, (nodes,)."""
+        # prefix sums of random powers: a span's value does not depend on where it stands
+        values = _mixed(self.text)
+        powers = numpy.full(len(values) + 1, _ODD, numpy.uint64)
+        powers[0] = 1
+        powers = numpy.multiply.accumulate(powers)
+        inverse = numpy.full(len(values) + 1, pow(int(_ODD), -1, 1 << 64), numpy.uint64)
+        inverse[0] = 1
+        inverse = numpy.multiply.accumulate(inverse)
+        sums = numpy.zeros(len(values) + 1, numpy.uint64)
+        numpy.cumsum(values * powers[:-1], out=sums[1:])
+        found = (sums[self.start + self.width] - sums[self.start]) * inverse[self.start]
+        return torch.from_numpy(_mixed(found).view(numpy.int64)).to(self.device)
+
+
+_ODD = numpy.uint64(0x9E3779B97F4A7C15)
+
+
+def _mixed(values: NDArray[numpy.generic]) -> NDArray[numpy.uint64]:
+    """Every bit of a number spread over 64 (the finalizer of splitmix64)."""
+    mixed = values.astype(numpy.uint64) + _ODD
+    mixed = (mixed ^ (mixed >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> numpy.uint64(31))
+
+
+def _levels(depths: Ints) -> Iterator[tuple[NDArray[numpy.int64], NDArray[numpy.int64]]]:
+    """First leaf and width of all nodes of a depth, for every depth from the deepest to 0.
+
+    Of nodes in text order, those of the greatest depth are pairs of siblings: each pair becomes
+    its parent, one level higher, and so on until only roots are left.
+    """
+    depths = depths.copy()
+    start = numpy.arange(len(depths), dtype=numpy.int64)
+    width = numpy.ones(len(depths), numpy.int64)
+    for depth in range(int(depths.max()), -1, -1):
+        here = numpy.flatnonzero(depths == depth)
+        yield start[here], width[here]
+        if depth:
+            left, right = here[::2], here[1::2]
+            depths[left] = depth - 1
+            width[left] += width[right]
+            kept = numpy.ones(len(depths), bool)
+            kept[right] = False
+            depths, start, width = depths[kept], start[kept], width[kept]
+
+
+def passes(sentences: Sequence[Sentence], most: int) -> list[list[Sentence]]:
+    """A batch cut, in order, into parts of at most `most` leaves, at least a sentence each.
+
+    >>> one = Sentence(numpy.zeros(3, numpy.int32), numpy.array([1, 2, 2], numpy.int32))
+    >>> [len(part) for part in passes([one, one, one], 6)]
+    [2, 1]
+    """
+    parts: list[list[Sentence]] = [[]]
+    leaves = 0
+    for sentence in sentences:
+        leaves += len(sentence)
+        if leaves > most and parts[-1]:
+            parts.append([])
+            leaves = len(sentence)
+        parts[-1].append(sentence)
+    return parts

@@ -1,0 +1,117 @@
+"""Self-StrAE's trees: merge the most similar neighbors, again and again, in all sentences at once.
+
+Source: Opper et al. 2023, appendix B, algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from structkit.learning.strae.batches import Ints, Sentence
+from structkit.learning.strae.losses import unit
+
+TIE = 1e-6  # similarities closer than this are equal, and the leftmost pair wins
+
+
+def induced(
+    sentences: Sequence[Sentence],
+    leaves: Tensor,
+    composition: tuple[Tensor, Tensor],
+    noise: Tensor | None = None,
+) -> list[Sentence]:
+    """The sentences with the trees that greedy merging gives them.
+
+    `leaves` (leaves, E) are the embeddings in the order of the text, sentence after sentence;
+    `composition` is weight (2E, E) and bias (E,); `noise` (leaves, E) multiplies the composition
+    whose right child begins at that leaf.
+    """
+    lengths = numpy.array([len(sentence) for sentence in sentences])
+    # longest first: the sentences that still merge are the first ones
+    order = numpy.argsort(-lengths, kind="stable")
+    starts = (numpy.cumsum(lengths) - lengths)[order]
+    with torch.no_grad():
+        frontier = _Frontier(lengths[order], starts, leaves, noise)
+        merges = [frontier.merge(composition) for _ in range(int(lengths.max()) - 1)]
+    depths = _depths(lengths[order], merges)
+    return [
+        Sentence(sentences[place].ids, depths[rank, : lengths[place]])
+        for place, rank in enumerate(numpy.argsort(order))
+    ]
+
+
+class _Frontier:
+    """What is still to be merged: for each sentence a row of slots, linked to their neighbors.
+
+    A merge puts the new node into the slot of its left child; that of the right child is dead. The
+    first slot of a row and the one behind the sentence are walls, similar to nothing.
+    """
+
+    def __init__(
+        self,
+        lengths: NDArray[numpy.int64],
+        starts: NDArray[numpy.int64],
+        leaves: Tensor,
+        noise: Tensor | None,
+    ) -> None:
+        device, self.width, self.noise = leaves.device, int(lengths[0]) + 2, noise
+        column = numpy.arange(self.width)
+        real = (column >= 1) & (column <= lengths[:, None])  # (sentences, width)
+        leaf = numpy.where(real, starts[:, None] + column - 1, 0).ravel()
+        wall = numpy.where(real, 0.0, -numpy.inf).ravel()
+        self.leaf = torch.from_numpy(leaf).to(device)  # (slots,)
+        self.wall = torch.from_numpy(wall).to(leaves)  # (slots,) added to a similarity
+        self.vectors = leaves[self.leaf]  # (slots, E)
+        self.units = unit(self.vectors)
+        slots = torch.arange(len(leaf), device=device)
+        self.left, self.right = slots - 1, slots + 1
+        self.row = slots[:: self.width]  # (sentences,)
+        # of a slot with its right neighbor
+        self.similar = self.wall.clone()
+        self.similar[:-1] += (self.units[:-1] * self.units[1:]).sum(1) + self.wall[1:]
+        steps = numpy.arange(self.width - 3)
+        self.active = (lengths[:, None] - 1 > steps).sum(0).tolist()
+        self.step = 0
+
+    def merge(self, composition: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Merge a pair in every sentence that has one; its slots in the row, left and right."""
+        active = self.active[self.step]
+        self.step += 1
+        row = self.row[:active]
+        similar = self.similar.view(-1, self.width)[:active]
+        best = similar.amax(1, keepdim=True)
+        place = (similar >= best - TIE).to(torch.uint8).argmax(1)  # the first of the best
+        left = row + place
+        right = self.right[left]
+        children = torch.cat([self.vectors[left], self.vectors[right]], 1)  # (active, 2E)
+        made = torch.addmm(composition[1], children, composition[0])  # (active, E)
+        if self.noise is not None:
+            made *= self.noise[self.leaf[right]]
+        units = unit(made)
+        self.vectors[left], self.units[left] = made, units
+        before, after = self.left[left], self.right[right]
+        self.right[left], self.left[after] = after, left
+        self.similar[right] = -torch.inf
+        neighbors = torch.stack([before, after])  # (2, active)
+        found = (self.units[neighbors] * units).sum(2) + self.wall[neighbors]
+        self.similar[torch.stack([before, left])] = found
+        return place, right - row
+
+
+def _depths(lengths: NDArray[numpy.int64], merges: Sequence[tuple[Tensor, Tensor]]) -> Ints:
+    """The depth of every leaf, (sentences, longest), from the merges in their order."""
+    depths = numpy.zeros((len(lengths), int(lengths[0])), numpy.int32)
+    if not merges:
+        return depths
+    ends = numpy.cumsum([len(left) for left, _ in merges])[:-1]
+    both = torch.cat([torch.stack(pair) for pair in merges], 1).cpu().numpy() - 1  # without wall
+    for left, right in reversed(numpy.split(both, ends, 1)):
+        sentence = numpy.arange(len(left))
+        # the node in the left slot becomes two, a level deeper
+        depths[sentence, left] += 1
+        depths[sentence, right] = depths[sentence, left]
+    return depths

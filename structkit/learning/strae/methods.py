@@ -1,0 +1,135 @@
+"""What the methods strae and self-strae have in common: settings, training, encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from structkit.errors import UserError
+from structkit.learning.strae.batches import (
+    Sentence,
+    Sentences,
+    TreeBatch,
+    passes,
+    tree_of,
+)
+from structkit.learning.strae.model import StrAE
+from structkit.learning.strae.settings import TreeSettings
+from structkit.learning.strae.training import WEIGHTS, StraeTraining
+from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.spool import Spool
+from structkit.plugin import setting
+from structkit.records.jsonl import Record
+from structkit.seeds import key
+from structkit.structure.trees.tree import Tree
+
+
+@dataclass(frozen=True)
+class StraeSettings(TreeSettings):
+    """Settings of StrAE; a square embedding has as many channels as columns."""
+
+    channels: int = setting(10, "rows of an embedding; composition sees one", "StrAE, section 2")
+    composition_init: str = setting(
+        "uniform",
+        "composition starts at random, as the released code has it, or as a scaled sum",
+        "",
+        ("uniform", "sum"),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.embedding_size % self.channels:
+            raise UserError(
+                f"--embedding-size {self.embedding_size} is not a multiple of --channels "
+                f"{self.channels}",
+                status=2,
+            )
+
+    def untrained(self, words: int) -> StrAE:
+        """A model with random parameters: the seed's."""
+        torch.manual_seed(key(self.seed, "parameters") >> 1)
+        untied = self.head == "untied" and self.objective != "contrastive"
+        return StrAE(
+            words,
+            self.embedding_size,
+            self.channels,
+            self.init_range,
+            untied=untied,
+            summing=self.composition_init == "sum",
+        )
+
+    def build(self, spool: Spool, *, offline: bool = False) -> StraeTraining:
+        """The training of a new model on prepared records."""
+        vocabulary, sentences = self.corpus(spool)
+        return StraeTraining(self, self.untrained(len(vocabulary)), vocabulary, sentences)
+
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> TreeEncoder:
+        """The trained model in a folder."""
+        vocabulary = Vocabulary.load(folder)
+        settings = cls(**facts["settings"])
+        model = settings.untrained(len(vocabulary))
+        try:
+            model.load_state_dict(load_file(folder / WEIGHTS))
+        except (OSError, RuntimeError) as error:
+            raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
+                str(folder / WEIGHTS)
+            ) from None
+        return TreeEncoder(settings, model, vocabulary)
+
+
+class TreeEncoder(nn.Module):
+    """A trained StrAE for `encode` and for trees: a text's embedding is its root's, upward.
+
+    Texts are trees in brackets; where the model induces trees, plain texts too.
+    """
+
+    def __init__(self, settings: StraeSettings, model: StrAE, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        # a long text is no error here
+        self.settings = replace(settings, max_length=None)
+        self.model, self.vocabulary = model, vocabulary
+        self.truncation = vocabulary.found
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+        return self.model.embedding.device
+
+    def inputs(self, texts: Sequence[str], side: str = "document") -> list[Sentence]:
+        """Texts as numbers; `len()` of one is its number of leaves."""
+        found = []
+        for text in texts:
+            record = self.settings.prepare({"id": "", **self.settings.read(text)})
+            found.append(self.settings.numbers(self.vocabulary, record))
+        return list(Sentences(found))
+
+    def batch(self, inputs: Sequence[Sentence]) -> Sequence[Sentence]:
+        """Some inputs, as `embed` takes them: trees are laid out there."""
+        return inputs
+
+    def embed(self, batch: Sequence[Sentence]) -> Tensor:
+        """The upward embeddings of the roots, (texts, E)."""
+        return self.both_ways(batch)[1][: len(batch)]
+
+    def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
+        """The trees that the model induces over words, or over their pieces."""
+        numbers = [self.settings.numbers(self.vocabulary, {"words": words}) for words in sentences]
+        inputs = Sentences(numbers)
+        order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
+        found: dict[int, Tree] = {}
+        for some in passes([inputs[place] for place in order], self.settings.batch_tokens):
+            for sentence in self.model.induced(some):
+                place = order[len(found)]
+                leaves = self.vocabulary.surfaces(sentences[place])
+                found[place] = tree_of(leaves, sentence.depths.tolist())
+        return [found[place] for place in range(len(inputs))]
+
+    def both_ways(self, sentences: Sequence[Sentence]) -> tuple[TreeBatch, Tensor, Tensor]:
+        """The trees, and the upward and downward embeddings of all nodes, (nodes, E) each."""
+        return self.model.both_ways(sentences, induce=self.settings.induce)

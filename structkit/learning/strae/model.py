@@ -1,0 +1,226 @@
+"""StrAE: embeddings composed up a tree and decomposed down again, by two small linear maps.
+
+An embedding of E numbers is `channels` rows of E / channels columns; both maps see one row at a
+time and are shared by all. Source: Opper et al. 2023, "StrAE: Autoencoding for Pre-Trained
+Embeddings using Explicit Structure" (https://aclanthology.org/2023.emnlp-main.469), table 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod, sqrt
+from typing import Any
+
+import numpy
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from structkit.learning.strae.batches import Sentence, TreeBatch
+from structkit.learning.strae.greedy_merge import induced
+
+
+class StrAE(nn.Module):
+    """The four functions of StrAE: embed, compose, decompose, and the head of the vocabulary.
+
+    Composition takes 2N² + N parameters, decomposition 2N² + 2N, for rows of N columns. Both start
+    at random, or with `summing` so that a parent is the sum of its children, over √2, and a child
+    its parent, over √2.
+    """
+
+    def __init__(
+        self,
+        words: int,
+        size: int,
+        channels: int,
+        init_range: float,
+        *,
+        untied: bool = False,
+        summing: bool = False,
+    ) -> None:
+        super().__init__()
+        self.channels, columns = channels, size // channels
+        self.embedding = nn.Parameter(torch.empty(words, size).uniform_(-init_range, init_range))
+        self.compose = nn.Linear(2 * columns, columns)
+        self.decompose = nn.Linear(columns, 2 * columns)
+        self.head = nn.Linear(size, words) if untied else None
+        if summing:
+            part = torch.eye(columns) / sqrt(2)
+            for linear, weight in (
+                (self.compose, torch.cat([part, part], 1)),
+                (self.decompose, torch.cat([part, part])),
+            ):
+                linear.weight.data.copy_(weight)
+                linear.bias.data.zero_()
+
+    def both_ways(
+        self,
+        sentences: Sequence[Sentence],
+        embedding_dropout: float = 0.0,
+        composition_dropout: float = 0.0,
+        *,
+        induce: bool = False,
+    ) -> tuple[TreeBatch, Tensor, Tensor]:
+        """The trees of sentences, and all upward and downward embeddings, (nodes, E) each.
+
+        With `induce` the trees are those of greedy merging. A root's downward embedding is its
+        upward one. Dropout is for training only.
+        """
+        size = self.embedding.shape[1]
+        dropout = composition_dropout if self.training else 0.0
+        leaves = self.embed_text(sentences, embedding_dropout)
+        # the composition whose right child begins at a leaf has that leaf's row
+        noise = dropout_noise((len(leaves), size), dropout, leaves)
+        if induce:
+            sentences = induced(sentences, leaves.detach(), self.composition(), noise)
+        batch = TreeBatch.of(sentences, leaves.device)
+        up = self.upward(batch, leaves[batch.places], None if noise is None else noise[batch.right])
+        noise = dropout_noise((len(batch.inner), 2 * size), dropout, leaves)
+        return batch, up, self.downward(batch, up[: batch.sentences], noise)
+
+    def induced(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """The sentences with the trees of greedy merging."""
+        return induced(sentences, self.embed_text(sentences), self.composition())
+
+    def embed_text(self, sentences: Sequence[Sentence], dropout: float = 0.0) -> Tensor:
+        """The embeddings of all leaves in the order of the text, (leaves, E)."""
+        text = numpy.concatenate([sentence.ids for sentence in sentences])
+        return self.embed(torch.from_numpy(text).to(self.embedding.device), dropout)
+
+    def embed(self, ids: Tensor, dropout: float = 0.0) -> Tensor:
+        """The embeddings of leaves, (leaves, E)."""
+        found = functional.embedding(ids, self.embedding)
+        noise = dropout_noise(found.shape, dropout if self.training else 0.0, found)
+        return found if noise is None else found * noise
+
+    def upward(self, batch: TreeBatch, leaves: Tensor, noise: Tensor | None = None) -> Tensor:
+        """The upward embeddings of all nodes, (nodes, E).
+
+        `leaves` is what stands at the leaves; compositions are multiplied with `noise` (inner, E).
+        """
+        weight, bias = self.composition()
+        found: Tensor = _Upward.apply(leaves, weight, bias, noise, batch)  # type: ignore[no-untyped-call]
+        return found
+
+    def downward(self, batch: TreeBatch, roots: Tensor, noise: Tensor | None = None) -> Tensor:
+        """The downward embeddings of all nodes, (nodes, E), from those of the roots.
+
+        Decompositions are multiplied with `noise` (inner, 2E): left child, right child.
+        """
+        weight = torch.cat([self._diagonal(part) for part in self.decompose.weight.chunk(2)], 1)
+        bias = torch.cat([part.repeat(self.channels) for part in self.decompose.bias.chunk(2)])
+        found: Tensor = _Downward.apply(roots, weight, bias, noise, batch)  # type: ignore[no-untyped-call]
+        return found
+
+    def composition(self) -> tuple[Tensor, Tensor]:
+        """Composition as one map of both children: weight (2E, E) and bias (E,)."""
+        parts = [self._diagonal(part) for part in self.compose.weight.chunk(2, dim=1)]
+        return torch.cat(parts), self.compose.bias.repeat(self.channels)
+
+    def _diagonal(self, weight: Tensor) -> Tensor:
+        """A map of rows (out, in) as one of whole embeddings, (E, E), to be multiplied from right.
+
+        Ten times the work, and yet faster than many products of ten columns.
+        """
+        return torch.block_diag(*[weight.T] * self.channels)  # type: ignore[no-untyped-call,no-any-return]
+
+
+def dropout_noise(shape: Sequence[int], dropout: float, like: Tensor) -> Tensor | None:
+    """Factors that drop a share of numbers and scale up the others; none where nothing drops.
+
+    The share is rounded to 16 bits: four draws for each random number of 64, in half the time of
+    `bernoulli_`.
+    """
+    if not dropout:
+        return None
+    count, span = prod(shape), 1 << 16
+    bits = torch.empty(-(-count // 4), dtype=torch.int64, device=like.device)
+    draws = bits.random_(-(1 << 63), None).view(torch.int16)[:count].view(*shape)
+    dropped = round(dropout * span)
+    kept = draws >= dropped - span // 2
+    return kept.to(like.dtype).mul_(span / (span - dropped))
+
+
+class _Upward(torch.autograd.Function):
+    """Compose level by level, from the deepest; the weight's gradient is one product for all."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        leaves: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        noise: Tensor | None,
+        batch: TreeBatch,
+    ) -> Tensor:
+        roots, size = batch.sentences, leaves.shape[1]
+        up = leaves.new_empty(batch.nodes, size)
+        up[batch.leaves] = leaves
+        for first, last in reversed(batch.levels):
+            children = up[roots + 2 * first : roots + 2 * last].view(-1, 2 * size)
+            made = torch.addmm(bias, children, weight)  # (nodes of the level, E)
+            if noise is not None:
+                made *= noise[first:last]
+            up[batch.inner[first:last]] = made
+        ctx.save_for_backward(up, weight, noise)
+        ctx.batch = batch
+        return up
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        up, weight, noise = ctx.saved_tensors
+        batch, size = ctx.batch, up.shape[1]
+        roots, inner = batch.sentences, len(batch.inner)
+        gradient = gradient.clone()
+        made = gradient.new_empty(inner, size)
+        for first, last in batch.levels:
+            part = gradient[batch.inner[first:last]]
+            if noise is not None:
+                part *= noise[first:last]
+            made[first:last] = part
+            gradient[roots + 2 * first : roots + 2 * last].view(-1, 2 * size).addmm_(part, weight.T)
+        children = up[roots:].view(inner, 2 * size)
+        return gradient[batch.leaves], children.T @ made, made.sum(0), None, None
+
+
+class _Downward(torch.autograd.Function):
+    """Decompose level by level, from the roots."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        start: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        noise: Tensor | None,
+        batch: TreeBatch,
+    ) -> Tensor:
+        roots, size = batch.sentences, start.shape[1]
+        down = start.new_empty(batch.nodes, size)
+        down[:roots] = start
+        for first, last in batch.levels:
+            children = down[roots + 2 * first : roots + 2 * last].view(-1, 2 * size)
+            torch.addmm(bias, down[batch.inner[first:last]], weight, out=children)
+            if noise is not None:
+                children *= noise[first:last]
+        ctx.save_for_backward(down, weight, noise)
+        ctx.batch = batch
+        return down
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        down, weight, noise = ctx.saved_tensors
+        batch, size = ctx.batch, down.shape[1]
+        roots = batch.sentences
+        gradient = gradient.clone()
+        children = gradient[roots:].view(len(batch.inner), 2 * size)
+        for first, last in reversed(batch.levels):
+            part = children[first:last]
+            if noise is not None:
+                part *= noise[first:last]
+            gradient[batch.inner[first:last]] += part @ weight.T
+        parents = down[batch.inner]
+        return gradient[:roots], parents.T @ children, children.sum(0), None, None

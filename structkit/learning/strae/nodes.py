@@ -1,0 +1,112 @@
+"""An embedding for every node of a tree: of words, of phrases, of whole sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from structkit.learning.strae.batches import Sentences, passes
+from structkit.records.jsonl import Record
+
+NODES = ("words", "phrases", "all")
+
+
+@dataclass(frozen=True)
+class Text:
+    """The words of a text, and how many leaves each of them has: one, or its pieces."""
+
+    words: list[str]
+    leaves: list[int]
+    pieces: list[str]
+
+    @cached_property
+    def ends(self) -> NDArray[numpy.int64]:
+        """Where words begin and end, in leaves, (words + 1,)."""
+        return numpy.cumsum([0, *self.leaves])
+
+    def node(self, start: int, end: int) -> tuple[int, int, str, str]:
+        """What stands above leaves `start` to `end`: span in words, text, and its kind.
+
+        A node over a part of a word, which the trees of subwords have, is no word and no phrase:
+        its span is that of the words that it touches, its text that of its pieces.
+
+        >>> text = Text(["The", "cats"], [1, 2], ["the", "cat", "s"])
+        >>> text.node(0, 3), text.node(1, 3), text.node(2, 3)
+        ((0, 2, 'The cats', 'phrases'), (1, 2, 'cats', 'words'), (1, 2, 's', 'pieces'))
+        """
+        ends = self.ends
+        first = int(numpy.searchsorted(ends, start, side="right")) - 1
+        last = int(numpy.searchsorted(ends, end))
+        if ends[first] != start or ends[last] != end:
+            return first, last, "".join(self.pieces[start:end]), "pieces"
+        kind = "words" if last - first == 1 else "phrases"
+        return first, last, " ".join(self.words[first:last]), kind
+
+
+def nodes_of(
+    model: Any,
+    texts: Sequence[str],
+    which: str,
+    batch_tokens: int,
+    *,
+    downward: bool = False,
+    finish: Callable[[Tensor], Tensor] = lambda vectors: vectors,
+) -> Iterator[list[Record]]:
+    """The nodes of each text, in its order: `node`, `span`, `text`, `embedding`.
+
+    Nodes are numbered breadth first from the root, 0; spans are half-open, in words; `embedding`
+    is the upward one, and with `downward` there is the other beside it. `which` is words, phrases
+    (of two words or more, the whole text among them) or all. `finish` is what is
+    done to embeddings (nodes, E) at the end.
+    """
+    read, sentences = _read(model, texts)
+    first = 0
+    for part in passes(list(sentences), batch_tokens):
+        with torch.inference_mode():
+            batch, up, down = model.both_ways(part)
+        vectors = [finish(each.float()).cpu().numpy() for each in (up, down)[: 1 + downward]]
+        starts = batch.start - numpy.cumsum([0, *batch.lengths[:-1]])[batch.sentence.cpu().numpy()]
+        for number, rows in enumerate(_rows(batch.sentence.cpu().numpy(), len(part))):
+            spans = [(starts[row], starts[row] + batch.width[row]) for row in rows]
+            found = _records(read[first + number], spans, [each[rows] for each in vectors])
+            chosen = [record for record, kind in found if which in ("all", kind)]
+            model.vocabulary.found.without[which] += not chosen
+            yield chosen
+        first += len(part)
+
+
+def _read(model: Any, texts: Sequence[str]) -> tuple[list[Text], Sentences]:
+    settings, vocabulary = model.settings, model.vocabulary
+    found, numbers = [], []
+    for text in texts:
+        record = settings.prepare({"id": "", **settings.read(text)})
+        ids = vocabulary.ids(record["words"])
+        pieces = [vocabulary.text(number) for word in ids for number in word]
+        found.append(Text(list(record["words"]), [len(word) for word in ids], pieces))
+        numbers.append(settings.numbers(vocabulary, record))
+    return found, Sentences(numbers)
+
+
+def _rows(owners: NDArray[numpy.int64], sentences: int) -> list[NDArray[numpy.int64]]:
+    """The rows of each sentence in a batch, in their order: breadth first."""
+    order = numpy.argsort(owners, kind="stable")
+    return numpy.split(order, numpy.searchsorted(owners[order], numpy.arange(1, sentences)))
+
+
+def _records(
+    text: Text, spans: Sequence[tuple[int, int]], vectors: list[NDArray[numpy.float32]]
+) -> Iterator[tuple[Record, str]]:
+    names = ("embedding", "downward")
+    for number, (start, end) in enumerate(spans):
+        first, last, words, kind = text.node(int(start), int(end))
+        record: Record = {"node": number, "span": [first, last], "text": words}
+        for name, rows in zip(names, vectors, strict=False):
+            record[name] = rows[number]
+        yield record, kind

@@ -1,0 +1,225 @@
+"""Settings of the methods that learn word embeddings of their own, and the records they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from math import exp
+from typing import Any, ClassVar
+
+from structkit.errors import UserError
+from structkit.learning.strae.batches import Sentences, leaf_depths
+from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.settings import OF_ENCODERS, TrainingSettings
+from structkit.learning.training.spool import MAKERS, Spool
+from structkit.plugin import setting
+from structkit.records.jsonl import Record, text_field
+from structkit.structure.trees.brackets import read as read_tree
+from structkit.structure.trees.letters import check_same
+from structkit.structure.trees.words import words_of
+
+PAPER = "StrAE, appendix A"
+
+
+@dataclass(frozen=True)
+class VocabularySettings(TrainingSettings):
+    """What all of them share: a vocabulary of words or subwords and a table of embeddings.
+
+    Records are texts: `text`, or the leaves of `tree`.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("text",)
+    optional: ClassVar[tuple[str, ...]] = ()
+    query_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
+    document_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
+    unused: ClassVar[tuple[str, ...]] = (
+        *OF_ENCODERS,
+        *("weight_decay", "chunk_size", "gradient_checkpointing"),
+    )
+
+    embedding_size: int = setting(100, "numbers in an embedding", "StrAE, section 3")
+    lowercase: bool = setting(True, "words in lower case")
+    minimum_count: int = setting(
+        2, "rarer words share the embedding of unknown words", "StrAE, section 3"
+    )
+    subwords: bool = setting(False, "byte-pair pieces in place of words")
+    vocabulary_size: int = setting(25_000, "pieces of --subwords")
+    max_length: int | None = setting(None, "a record with more words is an error")
+    embedding_dropout: float = setting(0.2, "dropout on embeddings", PAPER)
+    init_range: float = setting(0.1, "embeddings start between -r and r", PAPER)
+    epochs: int = setting(15, "passes over the records", PAPER)
+    batch_size: int = setting(128, "records in one step", PAPER)
+    batch_tokens: int = setting(
+        16_384, "most leaves in one pass: a larger batch is split, its gradients added up"
+    )
+    learning_rate: float = setting(1e-3, "highest learning rate of Adam", PAPER)
+    schedule: str = setting(
+        "constant", "the learning rate after the warm-up", choices=("linear", "constant")
+    )
+    warmup: float = setting(0.0, "share of the steps in which the learning rate grows")
+    max_grad_norm: float = setting(0.0, "longer gradients are scaled down to it; 0: never")
+
+    def prepare(self, record: Record) -> Record:
+        """The words of a record."""
+        if "text" in record or "tree" not in record:
+            words: Sequence[str] = words_of(text_field(record, "text", "its words are learned"))
+        else:
+            words = read_tree(text_field(record, "tree")).words
+        return {"id": record["id"], "words": self.fitting(words)}
+
+    def read(self, text: str) -> Record:
+        """A text of `encode` as a record: `tree` where it is a binary tree in brackets.
+
+        `(laughs)` is a text; `(X laughs)`, as parse-trees writes it, is a tree of one word.
+        """
+        if text.startswith("(") and text.rstrip().endswith(")"):
+            with suppress(UserError):
+                tree = read_tree(text)
+                if tree.is_binary and (len(tree.words) > 1 or text.startswith("(X ")):
+                    return {"tree": text}
+        return {"text": text}
+
+    def fitting(self, words: Sequence[str]) -> Sequence[str]:
+        """The words themselves. Errors: none at all, or more than `--max-length`."""
+        if not words:
+            raise UserError("there are no words", "leave the record out")
+        if self.max_length and len(words) > self.max_length:
+            raise UserError(
+                f"there are more than {self.max_length} words (--max-length): {len(words)}",
+                "leave the record out",
+            )
+        return words
+
+    def corpus(self, spool: Spool) -> tuple[Vocabulary, Sentences]:
+        """The vocabulary of the records, and all of them as numbers."""
+        places = range(len(spool))
+        vocabulary = Vocabulary.of(
+            (spool[place]["words"] for place in places),
+            subwords=self.subwords,
+            size=self.vocabulary_size,
+            minimum_count=self.minimum_count,
+            lowercase=self.lowercase,
+        )
+        return vocabulary, Sentences(self.numbers(vocabulary, spool[place]) for place in places)
+
+    def numbers(self, vocabulary: Vocabulary, record: Record) -> tuple[list[int], Sequence[int]]:
+        """A prepared record as the ids of its leaves and their depths (here none)."""
+        return [number for ids in vocabulary.ids(record["words"]) for number in ids], ()
+
+
+@dataclass(frozen=True)
+class TreeSettings(VocabularySettings):
+    """Settings of StrAE and of the methods that are trained like it.
+
+    Records are binary trees: `tree`.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("tree",)
+    query_fields: ClassVar[tuple[str, ...]] = ("tree",)
+    document_fields: ClassVar[tuple[str, ...]] = ("tree",)
+    induce: ClassVar[bool] = False  # the model makes its own trees
+
+    objective: str = setting(
+        "contrastive",
+        "what is learned: contrastive over all nodes, cross-entropy of the leaves, or both: the "
+        "mean of ce and contrastive over inner nodes",
+        "StrAE, section 2.1; both: arXiv 2404.01860",
+        ("contrastive", "ce", "both"),
+    )
+    learning_rate: float = setting(
+        None, "learning rate of Adam; default 1e-4, for ce and both 1e-3", PAPER
+    )
+    temperature: float = setting(0.2, "temperature of the contrastive loss", PAPER)
+    temperature_form: str = setting(
+        "divide",
+        "cosine / temperature, or cosine · exp(temperature)",
+        "StrAE; its released code",
+        ("divide", "exp"),
+    )
+    mask_duplicates: bool = setting(
+        False, "nodes over the same words are no negatives of each other"
+    )
+    head: str = setting(
+        "tied",
+        "table that ce scores words with: the embeddings, or one of its own",
+        "StrAE, table 1",
+        ("tied", "untied"),
+    )
+    mean: str = setting(
+        "sentence",
+        "ce is a mean per sentence, or per token of the batch",
+        "StrAE, eq. 1",
+        ("sentence", "token"),
+    )
+    composition_dropout: float = setting(0.1, "dropout on what is composed and decomposed", PAPER)
+    subword_tree: str = setting(
+        "balanced", "tree over the pieces of one word", "", ("balanced", "left")
+    )
+
+    def __post_init__(self) -> None:
+        if self.learning_rate is None:
+            found = 1e-4 if self.objective == "contrastive" else 1e-3
+            object.__setattr__(self, "learning_rate", found)
+        super().__post_init__()
+
+    @property
+    def scale(self) -> float:
+        """What multiplies a cosine in the contrastive loss."""
+        return exp(self.temperature) if self.temperature_form == "exp" else 1 / self.temperature
+
+    def prepare(self, record: Record) -> Record:
+        """The words and the tree of a record. Errors: no binary tree, or not one of its `text`."""
+        tree = read_tree(text_field(record, "tree", MAKERS["tree"]))
+        if isinstance(text := record.get("text"), str):
+            check_same(tree.words, text)
+        depths = leaf_depths(tree)
+        return {"id": record["id"], "words": self.fitting(tree.words), "depths": depths}
+
+    def read(self, text: str) -> Record:
+        """A text of `encode` as a record."""
+        return {"tree": text}
+
+    def numbers(self, vocabulary: Vocabulary, record: Record) -> tuple[list[int], Sequence[int]]:
+        """A prepared record as the ids of its leaves and their depths."""
+        return grown(vocabulary.ids(record["words"]), record["depths"], self.subword_tree)
+
+
+def grown(
+    ids: Sequence[Sequence[int]], depths: Sequence[int], shape: str
+) -> tuple[list[int], Sequence[int]]:
+    """The leaves of a tree whose words are cut into pieces: each word becomes a subtree.
+
+    >>> grown([[7], [1, 2, 3]], [1, 1], "balanced")
+    ([7, 1, 2, 3], [1, 3, 3, 2])
+    >>> grown([[7], [1, 2, 3]], [1, 1], "left")
+    ([7, 1, 2, 3], [1, 3, 3, 2])
+    """
+    flat = [number for pieces in ids for number in pieces]
+    if len(flat) == len(ids):
+        return flat, depths
+    pairs = zip(ids, depths, strict=True)
+    return flat, [depth + more for pieces, depth in pairs for more in subtree(len(pieces), shape)]
+
+
+@cache
+def subtree(pieces: int, shape: str) -> tuple[int, ...]:
+    """The depths of the leaves of a tree over so many pieces.
+
+    >>> subtree(5, "balanced"), subtree(5, "left")
+    ((3, 3, 2, 2, 2), (4, 4, 3, 2, 1))
+    """
+    if shape == "left":
+        return tuple(min(pieces - 1, pieces - place) for place in range(pieces))
+    depths = [0]
+    found: list[Any] = [pieces]
+    while any(part > 1 for part in found):
+        halves = [((part + 1) // 2, part // 2) if part > 1 else (part,) for part in found]
+        depths = [
+            depth + (len(half) > 1)
+            for half, depth in zip(halves, depths, strict=True)
+            for _ in half
+        ]
+        found = [part for half in halves for part in half]
+    return tuple(depths)

@@ -1,0 +1,165 @@
+"""Training and encoding of models that read a text as a sequence of words or pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from structkit.errors import UserError
+from structkit.learning.strae.batches import Ints, Sentence, Sentences, passes
+from structkit.learning.strae.losses import vocabulary_loss
+from structkit.learning.strae.settings import VocabularySettings
+from structkit.learning.strae.text_models import TextBatch, TextModel
+from structkit.learning.strae.training import WEIGHTS
+from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.module import TrainingModule
+from structkit.learning.training.plan import Step
+from structkit.learning.training.spool import Spool
+from structkit.records.jsonl import Record
+from structkit.structure.trees.words import words_of
+
+
+@dataclass(frozen=True)
+class Text:
+    """The ids of a text, and whether they are pieces of one word."""
+
+    ids: Ints
+    word: bool = False
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def padded(texts: Sequence[Text | Sentence], device: torch.device) -> TextBatch:
+    """Texts as one batch, as wide as its longest."""
+    lengths = numpy.array([len(text) for text in texts])
+    ids = numpy.zeros((len(texts), lengths.max()), numpy.int64)
+    for row, text in enumerate(texts):
+        ids[row, : len(text)] = text.ids
+    word = torch.tensor([getattr(text, "word", False) for text in texts])
+    return TextBatch(
+        torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device), word.to(device)
+    )
+
+
+class TextTraining(TrainingModule):
+    """Prediction of the tokens that the model chooses, over the vocabulary, by its own table."""
+
+    settings: VocabularySettings
+
+    def __init__(
+        self,
+        settings: VocabularySettings,
+        model: TextModel,
+        vocabulary: Vocabulary,
+        sentences: Sentences,
+    ) -> None:
+        super().__init__(settings)
+        self.model, self.vocabulary, self.sentences = model, vocabulary, sentences
+        self.truncation = vocabulary.found
+
+    def batch(self, records: list[Record], step: Step) -> list[TextBatch]:
+        # by length, so that a pass holds little padding
+        chosen = sorted((self.sentences[index] for index in step.indices), key=len)
+        device = next(self.parameters()).device
+        return [padded(part, device) for part in passes(chosen, self.settings.batch_tokens)]
+
+    def sums(self, inputs: TextBatch) -> tuple[Tensor, int]:
+        """The summed cross-entropy of one pass, and how many tokens it is of."""
+        vectors, ids, bias = self.model.learned(inputs, self.settings.embedding_dropout)
+        table = self.model.embedding[: len(self.vocabulary)]
+        one = torch.ones_like(ids, dtype=vectors.dtype)
+        return vocabulary_loss(vectors, table, bias, ids, one), len(ids)
+
+    def loss(self, inputs: TextBatch) -> tuple[Tensor, dict[str, Tensor]]:
+        total, tokens = self.sums(inputs)
+        return total / tokens, {}
+
+    def backward(self, inputs: list[TextBatch]) -> dict[str, float]:
+        """Gradients pass by pass, of the mean over all tokens."""
+        total, tokens = 0.0, 0
+        for part in inputs:
+            summed, count = self.sums(part)
+            summed.backward()  # type: ignore[no-untyped-call]
+            total, tokens = total + summed.item(), tokens + count
+        for weight in self.parameters():
+            if weight.grad is not None:
+                weight.grad /= tokens
+        return {"loss": total / tokens}
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        return torch.optim.Adam(self.parameters(), lr=self.settings.learning_rate, fused=True)
+
+    def save(self, folder: Path) -> None:
+        weights = {name: each.contiguous().cpu() for name, each in self.model.state_dict().items()}
+        save_file(weights, folder / WEIGHTS)
+        self.vocabulary.save(folder)
+
+    def facts(self) -> dict[str, Any]:
+        return {"normalize": False, "words": len(self.vocabulary)}
+
+
+@dataclass(frozen=True)
+class TextSettings(VocabularySettings):
+    """What bi-lstm and roberta share: how they are built, and loaded again."""
+
+    def untrained(self, words: int) -> TextModel:
+        """A model with random parameters: the seed's."""
+        raise NotImplementedError
+
+    def build(self, spool: Spool, *, offline: bool = False) -> TextTraining:
+        """The training of a new model on prepared records."""
+        vocabulary, sentences = self.corpus(spool)
+        return TextTraining(self, self.untrained(len(vocabulary)), vocabulary, sentences)
+
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> TextEncoder:
+        """The trained model in a folder."""
+        vocabulary = Vocabulary.load(folder)
+        model = cls(**facts["settings"]).untrained(len(vocabulary))
+        try:
+            model.load_state_dict(load_file(folder / WEIGHTS))
+        except (OSError, RuntimeError, SafetensorError) as error:
+            raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
+                str(folder / WEIGHTS)
+            ) from None
+        return TextEncoder(model, vocabulary)
+
+
+class TextEncoder(nn.Module):
+    """A trained model for `encode`."""
+
+    def __init__(self, model: TextModel, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.model, self.vocabulary = model, vocabulary
+        self.truncation = vocabulary.found
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+        return self.model.embedding.device
+
+    def inputs(self, texts: Sequence[str], side: str = "document") -> list[Text]:
+        """Texts as numbers; a text without words is one unknown word."""
+        found = []
+        for text in texts:
+            words = self.vocabulary.ids(words_of(text)) or [[0]]
+            ids = numpy.array([number for word in words for number in word], numpy.int32)
+            found.append(Text(ids, word=len(words) == 1))
+        return found
+
+    def batch(self, inputs: Sequence[Text]) -> TextBatch:
+        """Some inputs, padded."""
+        return padded(inputs, self.device)
+
+    def embed(self, batch: TextBatch) -> Tensor:
+        """The embeddings of texts, (texts, E)."""
+        return self.model.embed(batch)

@@ -1,0 +1,188 @@
+"""The words or subwords of a corpus as numbers: for models that learn their own embeddings.
+
+How to use it: `Vocabulary.of(sentences, …)` counts the words of sentences (sequences of words);
+`vocabulary.ids(words)` gives for each word the list of its ids: one for a word vocabulary, one or
+more pieces with subwords; `len(vocabulary)` is the number of rows of an embedding table. Id 0 is
+what is unknown: it stands for words too rare to have a row of their own, so that it is trained.
+`save` and `load` keep it in a model folder. What was looked up and not found is in `found`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+from structkit.errors import UserError
+from structkit.learning.training.tokens import Truncation
+
+UNKNOWN = "<unk>"
+WORDS, PIECES = "vocabulary.json", "tokenizer.json"
+START = "▁"  # the first piece of a word begins with it
+
+
+class Found(Truncation):
+    """Counts of words that were looked up and of those that are unknown, as messages.
+
+    They are no part of a checkpoint: a resumed training reads all its records again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: Counter[str] = Counter()
+        self.unknown: Counter[str] = Counter()
+        self.without: Counter[str] = Counter()  # texts without a node of a kind
+
+    def add(self, kind: str, words: int, unknown: int) -> None:
+        """Count words (`words` or `characters`) and the unknown ones among them."""
+        self.words[kind] += words
+        self.unknown[kind] += unknown
+
+    def messages(self) -> list[str]:
+        lines = super().messages()
+        for kind, unknown in sorted(self.unknown.items()):
+            words = self.words[kind]
+            if unknown:
+                lines.append(
+                    f"{unknown:,} of {words:,} {kind} ({unknown / words:.1%}) are not in the "
+                    "vocabulary and share one embedding"
+                )
+        for kind, texts in self.without.items():
+            if texts:
+                lines.append(f"{texts:,} of the texts have no {kind}, and no row")
+        return lines
+
+
+class Vocabulary:
+    """Words with a row each, or the pieces of a byte-pair encoding trained on them."""
+
+    def __init__(self, words: Sequence[str], *, lowercase: bool, bpe: Any = None) -> None:
+        self.words, self.lowercase, self.bpe = list(words), lowercase, bpe
+        self.found = Found()
+        self._ids = {word: [number] for number, word in enumerate(self.words)}
+        self._pieces: dict[str, list[int]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        sentences: Iterable[Sequence[str]],
+        *,
+        subwords: bool = False,
+        size: int = 25_000,
+        minimum_count: int = 2,
+        lowercase: bool = True,
+    ) -> Vocabulary:
+        """The words that occur `minimum_count` times, most frequent first, or `size` pieces.
+
+        Errors: `UserError` where no word is left.
+        """
+        counts: Counter[str] = Counter()
+        for sentence in sentences:
+            counts.update(sentence)
+        if lowercase:
+            lower: Counter[str] = Counter()
+            for word, count in counts.items():
+                lower[word.lower()] += count
+            counts = lower
+        if subwords:
+            bpe = trained(counts, size)
+            words = [word for word, _ in sorted(bpe.get_vocab().items(), key=lambda item: item[1])]
+            return cls(words, lowercase=lowercase, bpe=bpe)
+        kept = [word for word, count in counts.items() if count >= minimum_count]
+        kept.sort(key=lambda word: (-counts[word], word))
+        if not kept:
+            raise UserError(
+                f"no word occurs {minimum_count} times", "lower --minimum-count, or use --subwords"
+            )
+        return cls([UNKNOWN, *(word for word in kept if word != UNKNOWN)], lowercase=lowercase)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def ids(self, words: Sequence[str]) -> list[list[int]]:
+        """The ids of each word: one, or those of its pieces; at least one."""
+        if self.lowercase:
+            words = [word.lower() for word in words]
+        if self.bpe is not None:
+            return self._cut(words)
+        known, unknown = self._ids, [0]
+        found = [known.get(word, unknown) for word in words]
+        self.found.add("words", len(found), sum(ids is unknown for ids in found))
+        return found
+
+    def _cut(self, words: Sequence[str]) -> list[list[int]]:
+        cache = self._pieces
+        new = [word for word in dict.fromkeys(words) if word not in cache]
+        for word, encoding in zip(new, self.bpe.encode_batch(new), strict=True):
+            cache[word] = encoding.ids or [0]
+        found = [cache[word] for word in words]
+        self.found.add("pieces", sum(map(len, found)), sum(ids.count(0) for ids in found))
+        return found
+
+    def surfaces(self, words: Sequence[str]) -> list[str]:
+        """The leaves of a sentence as its text has them: words, or the letters of their pieces."""
+        if self.bpe is None:
+            return list(words)
+        found: list[str] = []
+        for word in words:
+            read = word.lower() if self.lowercase else word
+            letters = word if len(word) == len(read) else read
+            cut = self.bpe.encode(read)
+            pairs = zip(cut.tokens, cut.offsets, strict=True)
+            # the mark of a word's start may be a piece of its own, without letters
+            found += [START if name == START else letters[a:b] for name, (a, b) in pairs] or [word]
+        return found
+
+    def text(self, number: int) -> str:
+        """The word or piece of an id, as people read it."""
+        return self.words[number].removeprefix(START)
+
+    def save(self, folder: Path) -> None:
+        """Write `vocabulary.json`, and `tokenizer.json` where there are subwords."""
+        content: dict[str, Any] = {"lowercase": self.lowercase, "subwords": self.bpe is not None}
+        if self.bpe is None:
+            content["words"] = self.words
+        else:
+            self.bpe.save(str(folder / PIECES))
+        (folder / WORDS).write_bytes(orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE))
+
+    @classmethod
+    def load(cls, folder: Path) -> Vocabulary:
+        """What `save` wrote. Errors: `UserError` where a file is missing or damaged."""
+        try:
+            content = orjson.loads((folder / WORDS).read_bytes())
+            lowercase = bool(content["lowercase"])
+            if not content["subwords"]:
+                return cls(content["words"], lowercase=lowercase)
+            bpe: Any = Tokenizer.from_str((folder / PIECES).read_text("utf-8"))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
+                str(folder / WORDS)
+            ) from None
+        words = [word for word, _ in sorted(bpe.get_vocab().items(), key=lambda item: item[1])]
+        return cls(words, lowercase=lowercase, bpe=bpe)
+
+
+def trained(counts: Counter[str], size: int) -> Any:
+    """A byte-pair encoding of at most `size` pieces, learned from words and their counts.
+
+    Pieces are made of characters, the thousand most frequent ones, so that people can read a tree
+    whose leaves are pieces; other characters are unknown.
+    """
+    bpe: Any = Tokenizer(models.BPE(unk_token=UNKNOWN, fuse_unk=True))
+    bpe.normalizer = normalizers.NFC()
+    bpe.pre_tokenizer = pre_tokenizers.Metaspace(START)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=[UNKNOWN],
+        limit_alphabet=1000,
+        show_progress=False,
+    )
+    # a word as often as it occurs, so that merges follow the text
+    texts = (" ".join([word] * count) for word, count in sorted(counts.items()))
+    bpe.train_from_iterator(texts, trainer)
+    return bpe

@@ -1,0 +1,151 @@
+"""The folder of a run: checkpoints while it trains, the model folder when it is done."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import orjson
+import torch
+
+from structkit.errors import UserError
+from structkit.learning.training.facts import FACTS
+from structkit.progress import say
+from structkit.records.jsonl import Record
+from structkit.records.output import write_json
+
+RUN = "run.json"
+
+
+class RunFolder:
+    """`DIR`, and `DIR.partial` where the run lives until `DIR` can appear whole.
+
+    Errors: `UserError` where `DIR` or a stopped run is in the way, naming the flags that help.
+    """
+
+    def __init__(self, output: str, *, overwrite: bool, resume: bool) -> None:
+        self.final = Path(output)
+        self.partial = self.final.with_name(self.final.name + ".partial")
+        if overwrite and resume:
+            raise UserError("--overwrite and --resume exclude each other", status=2)
+        if not self.final.name:
+            raise UserError(f"-o {output} is no folder of its own", "name a new one", status=2)
+        self.resume = resume
+        if overwrite:
+            self._may_be_replaced()
+            shutil.rmtree(self.partial, ignore_errors=True)
+        elif resume:
+            self._may_be_resumed()
+        else:
+            self._must_be_free()
+
+    def _may_be_replaced(self) -> None:
+        if self._exists() and not (self.final / FACTS).is_file():
+            raise UserError(
+                f"{self.final} is not a model folder, and --overwrite would delete it",
+                "name another one with -o",
+            )
+
+    def _may_be_resumed(self) -> None:
+        if not self.partial.is_dir() and self._exists():
+            raise UserError(
+                f"the run in {self.final} is finished",
+                "--overwrite trains it anew, -o names another folder",
+            )
+
+    def _must_be_free(self) -> None:
+        if self._exists():
+            raise UserError(
+                f"{self.final} exists",
+                "--overwrite replaces it, --resume goes on with a stopped run, "
+                "-o names another folder",
+            )
+        found = self.latest()
+        if found:
+            step = found.name.removeprefix("step-")
+            raise UserError(
+                f"a run into {self.final} stopped at step {int(step):,}",
+                "--resume goes on, --overwrite starts again",
+            )
+
+    def _exists(self) -> bool:
+        if self.final.is_dir():
+            return any(self.final.iterdir())
+        return self.final.exists()
+
+    def open(self, run: Record) -> None:
+        """Start the run, or check that the stopped run is the same one."""
+        try:
+            self.partial.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot be made: {error.strerror}").at(str(self.partial)) from None
+        if self.latest() is None:
+            if self.resume:
+                say(f"there is nothing to resume in {self.partial}; the run starts at step 0")
+            write_json(self.partial / RUN, run)
+            return
+        before = orjson.loads((self.partial / RUN).read_bytes())
+        run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in the file
+        other = [
+            f"{name} (was {before.get(name)}, is {run.get(name)})"
+            for name in sorted(before | run)
+            if before.get(name) != run.get(name)
+        ]
+        if other:
+            raise UserError(
+                f"the stopped run in {self.partial} differs in {', '.join(other)}",
+                "resume with the same settings and data, or start again with --overwrite",
+            )
+
+    def latest(self) -> Path | None:
+        """The last whole checkpoint."""
+        found = [path for path in self.partial.glob("step-*") if not path.suffix]
+        return max(found, key=lambda path: int(path.name.removeprefix("step-")), default=None)
+
+    def save(self, step: int, state: dict[str, Any]) -> None:
+        """Write a checkpoint; it appears whole, and then the one before goes."""
+        target = self.partial / f"step-{step}"
+        growing = target.with_suffix(".new")
+        with growing.open("wb") as handle:
+            torch.save(state, handle)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(growing, target)
+        for path in self.partial.glob("step-*"):
+            if path != target:
+                path.unlink()
+
+    def load(self) -> dict[str, Any] | None:
+        """The state in the last checkpoint, or none."""
+        found = self.latest()
+        if found is None:
+            return None
+        try:
+            state: dict[str, Any] = torch.load(found, map_location="cpu", weights_only=True)
+        except (OSError, RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
+            raise UserError(f"is damaged: {error}", "start again with --overwrite").at(
+                str(found)
+            ) from None
+        return state
+
+    def new_model(self) -> Path:
+        """An empty folder for the finished model."""
+        folder = self.partial / "model"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return folder
+
+    def finish(self) -> None:
+        """Put the model in its place and clean up."""
+        if self._exists():
+            os.replace(self.final, self.partial / "old")
+        os.replace(self.partial / "model", self.final)
+        shutil.rmtree(self.partial)
+
+    def abandon(self) -> None:
+        """Leave nothing behind where there is no checkpoint."""
+        if self.latest() is None:
+            shutil.rmtree(self.partial, ignore_errors=True)

@@ -1,0 +1,140 @@
+"""Training records on disk: from a pipe or files, read once, then read again in any order."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from multiprocessing.reduction import DupFd
+from typing import Any
+
+import orjson
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Record, Records, text_field
+from structkit.records.rejects import Rejected, accepted
+
+MAKERS = {
+    "masked": "structkit mask-entities adds it",
+    "target": "structkit mask-entities adds it",
+    "tagged": "structkit html-variants adds it",
+    "untagged": "structkit html-variants adds it",
+    "tree": "structkit parse-trees adds it",
+}
+
+
+def validated(
+    records: Iterable[Record], needs: Sequence[str], optional: Sequence[str]
+) -> Iterator[Record]:
+    """Each record cut down to its id and the fields a method uses.
+
+    Errors: `UserError` when a needed field is missing, not a string or blank, or when an optional
+    one is not a list of strings.
+    """
+    for record in records:
+        yield checked(record, needs, optional)
+
+
+def checked(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Record:
+    """One record cut down to its id and the fields a method uses. Errors: as above."""
+    kept: Record = {"id": record["id"]}
+    for name in needs:
+        kept[name] = text_field(record, name, MAKERS.get(name, "structkit pair makes it"))
+        if not kept[name].strip():
+            raise UserError(f'field "{name}" is blank', "leave the record out")
+    for name in optional:
+        if record.get(name) is not None:
+            kept[name] = _texts(record[name], name)
+    return kept
+
+
+def _texts(value: object, name: str) -> list[str]:
+    if isinstance(value, list) and all(isinstance(text, str) for text in value):
+        return value
+    raise UserError(f'field "{name}" is not a list of strings', 'write "negatives": ["…", "…"]')
+
+
+class Spool:
+    """Records in a temporary file that vanishes with the process; memory holds only offsets.
+
+    `spool[i]` is the i-th record, `hash` names the content, `fewest_negatives` is the smallest
+    number of negatives and the id of a record that has no more. `prepare` makes of a record what is
+    kept of it, with its id, or raises `UserError`; by default that is `needs` and `optional`.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        needs: Sequence[str],
+        optional: Sequence[str] = (),
+        reject: Callable[[Rejected], None] | None = None,
+        prepare: Callable[[Record], Record] | None = None,
+    ) -> None:
+        prefix = "structkit-spool-"
+        self._file: Any = tempfile.TemporaryFile("w+b", buffering=1 << 20, prefix=prefix)
+        self._offsets = array("Q", [0])
+        self.most_negatives = 0
+        self.fewest_negatives: tuple[float, str] = (float("inf"), "")
+        digest = hashlib.sha256()
+        check = partial(validated, needs=needs, optional=optional)
+        if prepare:
+            check = partial(map, prepare)
+        found = accepted(check, records, reject or _fail)
+        try:
+            for record in found:
+                line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+                self._file.write(line)
+                self._offsets.append(self._offsets[-1] + len(line))
+                digest.update(line)
+                self._count_negatives(record)
+            self._file.flush()
+        except OSError as error:
+            raise UserError(
+                f"the records cannot be copied to {tempfile.gettempdir()}: {error.strerror}",
+                "set TMPDIR to a folder with more space",
+            ) from None
+        self.hash = digest.hexdigest()
+        if not len(self):
+            raise UserError("there are no training records").at(records.lines.file)
+
+    def _count_negatives(self, record: Record) -> None:
+        # the variants of negatives are equally many
+        name = next((name for name in record if name.startswith("negatives")), "negatives")
+        count = len(record.get(name, ()))
+        self.most_negatives = max(self.most_negatives, count)
+        self.fewest_negatives = min(self.fewest_negatives, (count, record["id"]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # another process reads the same open file: it has no name
+        return self.__dict__ | {"_file": DupFd(self._file.fileno())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state | {"_file": os.fdopen(state["_file"].detach(), "rb")}
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, index: int) -> Record:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        start = self._offsets[index]
+        # pread: no shared file position, so that several readers do not disturb each other
+        line = os.pread(self._file.fileno(), self._offsets[index + 1] - start, start)
+        record: Record = orjson.loads(line)
+        return record
+
+    def texts(self, names: Sequence[str], most: int = 100_000) -> Iterator[str]:
+        """The texts of some fields, from at most `most` records spread over the whole."""
+        step = max(1, -(-len(self) // most))
+        for index in range(0, len(self), step):
+            record = self[index]
+            for name in names:
+                value = record.get(name, "")
+                yield from value if isinstance(value, list) else [value]
+
+
+def _fail(rejected: Rejected) -> None:
+    raise rejected.error

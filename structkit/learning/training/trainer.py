@@ -1,0 +1,222 @@
+"""The training engine: steps, a learning rate, logs, checkpoints; it knows no method."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections import Counter
+from copy import copy
+from typing import Any
+
+import orjson
+import torch
+
+from structkit.errors import UserError
+from structkit.learning.training.checkpoints import RunFolder
+from structkit.learning.training.distributed import (
+    add_gradients,
+    merged,
+    rank,
+    same_parameters,
+    total,
+)
+from structkit.learning.training.interrupt import Interrupt
+from structkit.learning.training.module import TrainingModule
+from structkit.learning.training.plan import Plan, Step
+from structkit.learning.training.precision import fastest_matmul
+from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.spool import Spool
+from structkit.learning.training.tokens import Truncation
+from structkit.progress import Position, progress, say
+from structkit.seeds import key
+
+
+class Trainer:
+    """One run of a module over a spool.
+
+    All randomness of a step is keyed by its number, so that a resumed run needs no more than the
+    module's and the optimizer's state to go on bit for bit.
+    """
+
+    def __init__(
+        self,
+        module: TrainingModule,
+        spool: Spool,
+        plan: Plan,
+        options: RunOptions,
+        folder: RunFolder,
+    ) -> None:
+        self.module, self.spool, self.plan = module, spool, plan
+        self.options, self.folder = options, folder
+        self.optimizer = module.optimizer()
+        for group in self.optimizer.param_groups:
+            group.setdefault("highest_lr", group["lr"])
+        self.step = 0
+        self.records = 0
+        self.first: dict[str, float] = {}
+        self.last: dict[str, float] = {}
+        self.sums: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self.matmul = ""
+        self.started = time.monotonic()
+        self.log = Log(options, silent=rank() > 0)
+
+    def run(self) -> None:
+        """Train to the end. Errors: a loss that is not a number; Ctrl-C leaves a checkpoint."""
+        self.module.train()
+        self._restore()
+        same_parameters(self.module)
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision(self._matmul())
+        try:
+            self._steps()
+        finally:
+            torch.set_float32_matmul_precision(before)
+
+    def _matmul(self) -> str:
+        """How float32 is multiplied: as before a stop, and alike in all processes."""
+        if next(self.module.parameters()).device.type != "cpu":
+            return torch.get_float32_matmul_precision()
+        if not self.matmul:
+            medium = total(rank() == 0 and fastest_matmul() == "medium") > 0
+            self.matmul = "medium" if medium else "highest"
+        return self.matmul
+
+    def _steps(self) -> None:
+        start, steps, every = self.step, self.plan.steps, self.options.save_every
+        look = self._position
+        with Interrupt() as interrupt, progress("train", look):
+            while self.step < steps:
+                self._train(self.plan.step(self.step))
+                self.step += 1
+                # a signal reaches one process sooner than another: they agree
+                stop = total(interrupt.asked) > 0 and self.step < steps
+                if stop or (every and self.step % every == 0 and self.step < steps):
+                    self._save()
+                if stop:
+                    break
+        if self.step < steps:
+            say(f"stopped at step {self.step:,} of {steps:,}; --resume goes on")
+            raise interrupt.ending()
+        self.log.seconds = (time.monotonic() - self.started) / max(1, steps - start)
+
+    def _train(self, step: Step) -> None:
+        settings = self.module.settings
+        own = (rank(),) if rank() else ()  # each process drops other states
+        torch.manual_seed(key(settings.seed, "step", step.number, *own) >> 1)
+        rate = self.plan.learning_rate(step.number)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["highest_lr"] * rate
+        if step.number and step.number % self.plan.stage_steps == 0:
+            self.optimizer.state.clear()  # each stage is a training of its own (SEAL, section 4)
+        records = [self.spool[index] for index in step.indices]
+        self.optimizer.zero_grad(set_to_none=True)
+        parts = self.module.backward(self.module.batch(records, step))
+        add_gradients(self.module)
+        if not math.isfinite(parts["loss"]):
+            raise UserError(
+                f"the loss is {parts['loss']} at step {step.number + 1:,}",
+                "lower --learning-rate, or raise --temperature or --warmup",
+            )
+        if settings.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self.module.parameters(), settings.max_grad_norm)
+        self.optimizer.step()
+        self.records += len(records)
+        # what a stage has of parts, another may lack
+        self.last = self.last | parts
+        self.first = parts | self.first
+        self.sums.update(parts)
+        self.counts.update(parts.keys())
+        self.log.add(step, parts, self.optimizer.param_groups[0]["lr"], len(records))
+
+    def _save(self) -> None:
+        """A checkpoint, written by one process for all."""
+        truncation = self.truncation().state()
+        if rank() == 0:
+            self.folder.save(self.step, self._state() | {"truncation": truncation})
+        total(0)  # the others wait for it
+
+    def truncation(self) -> Truncation:
+        """How many texts were cut, in all processes."""
+        own = self.module.truncation
+        found = copy(own)  # what a method counts beside it is kept
+        found.texts, found.truncated = merged(own.texts), merged(own.truncated)
+        return found
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "module": self.module.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "matmul": self.matmul,
+            "step": self.step,
+            "records": self.records,
+            "first": self.first,
+            "last": self.last,
+            "sums": dict(self.sums),
+            "counts": dict(self.counts),
+        }
+
+    def _restore(self) -> None:
+        state = self.folder.load()
+        if state is None:
+            return
+        self.module.load_state_dict(state["module"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.step, self.records = state["step"], state["records"]
+        self.matmul = state.get("matmul", "")
+        self.first, self.last = state["first"], state["last"]
+        self.sums, self.counts = Counter(state["sums"]), Counter(state["counts"])
+        if rank() == 0:  # the counts of all processes
+            self.module.truncation.load(state["truncation"])
+
+    def _position(self) -> Position:
+        note = f"step {self.step:,}/{self.plan.steps:,}"
+        if self.last:
+            note += f", loss {self.last['loss']:.4f}"
+        return Position(self.records, self.step, self.plan.steps, note)
+
+    def losses(self) -> dict[str, dict[str, float]]:
+        """First, last and mean value of the loss and its parts."""
+        return {
+            name: {
+                "first": self.first[name],
+                "last": self.last[name],
+                "mean": self.sums[name] / self.counts[name],
+            }
+            for name in self.last
+        }
+
+
+class Log:
+    """One JSON line on stderr every `log_every` steps: means since the line before."""
+
+    def __init__(self, options: RunOptions, *, silent: bool) -> None:
+        self.every = options.log_every if options.log_format == "json" and not silent else 0
+        self.seconds = 0.0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._sums: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
+        self._records = 0
+        self._since = time.monotonic()
+
+    def add(self, step: Step, parts: dict[str, float], learning_rate: float, records: int) -> None:
+        if not self.every:
+            return
+        self._sums.update(parts)
+        self._counts.update(parts.keys())
+        self._records += records
+        if (step.number + 1) % self.every:
+            return
+        line = {
+            "step": step.number + 1,
+            "stage": step.stage,
+            "epoch": step.epoch,
+            **{name: value / self._counts[name] for name, value in self._sums.items()},
+            "learning_rate": learning_rate,
+            "records_per_second": self._records / (time.monotonic() - self._since),
+        }
+        print(orjson.dumps(line).decode(), file=sys.stderr, flush=True)  # noqa: T201 the log itself
+        self._clear()

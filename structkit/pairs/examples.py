@@ -1,0 +1,154 @@
+"""What of a record is its query, and what the document that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from string import Formatter
+from typing import Any
+
+from structkit.errors import UserError
+from structkit.records.jsonl import JSON_NAMES, Record, text_field
+from structkit.seeds import random_for
+from structkit.structure.code.docstrings import without_docstring
+
+# query and document of every kind of record: an example, code, a product, HTML
+KINDS = (
+    ("query", "positive"),
+    ("docstring", "code"),
+    ("bullets", "description"),
+    ("query", "html"),
+    ("query", "content"),
+)
+LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item a line (ESCI)
+QUERIES = ("query", "text")
+DOCUMENTS = ("code", "description", "html", "content", "text")
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Where query and document of a record stand; none: by the kind of the record."""
+
+    query: str | None = None
+    positive: str | None = None
+    template: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.template is not None:
+            parsed(self.template)
+
+    def example(self, record: Record, seed: int) -> Record:
+        """Query and positive of one record that holds both.
+
+        >>> fields = Fields(template="title : {title} text : {description}")
+        >>> record = {"id": "1", "bullets": "Red", "title": "Cup", "description": "A cup."}
+        >>> fields.example(record, 0)
+        {'query': 'Red', 'positive': 'title : Cup text : A cup.'}
+        """
+        query, positive = self._kind(record)
+        found = text(record, query, seed, "--query")
+        if query == "docstring" and isinstance(record.get(positive), str):
+            record = {**record, positive: without_docstring(record[positive], record)}
+        if self.template is not None:
+            return {"query": found, "positive": filled(self.template, record)}
+        return {"query": found, "positive": text(record, positive, seed, "--positive")}
+
+    def _kind(self, record: Record) -> tuple[str, str]:
+        if self.query and self.positive:
+            return self.query, self.positive
+        for side, name in ((1, self.positive), (0, self.query)):
+            kinds = [kind for kind in KINDS if (name or kind[side]) == kind[side]]
+            for kind in kinds:
+                if kind[side] in record:
+                    return self.query or kind[0], self.positive or kind[1]
+        if self.template and self.query:
+            return self.query, "positive"
+        raise UserError(
+            f"the record is no code, product or HTML document: it has {', '.join(record)}",
+            "name its fields with --query and --positive",
+        )
+
+    def query_text(self, record: Record) -> str:
+        """The text of a record that is a query."""
+        return text(record, self.query or first(record, QUERIES), 0, "--query")
+
+    def document_text(self, record: Record) -> str:
+        """The text of a record that is a document."""
+        if self.template is not None:
+            return filled(self.template, record)
+        return text(record, self.positive or first(record, DOCUMENTS), 0, "--positive")
+
+
+def first(record: Record, names: Sequence[str]) -> str:
+    """The first of the names that the record has, or else the first."""
+    return next((name for name in names if name in record), names[0])
+
+
+def text(record: Record, field: str, seed: int, flag: str) -> str:
+    """The text in a field; of a list one item that is not blank, drawn by `(seed, id)`."""
+    value: Any = record.get(field)
+    if isinstance(value, str) and field in LISTS:
+        value = value.splitlines()
+    if isinstance(value, list):
+        value = _drawn(value, field, random_for(seed, record["id"], field), flag)
+    else:
+        value = text_field(record, field, f"name another with {flag}")
+    if not value.strip():
+        raise UserError(f'field "{field}" is empty', "leave the record out")
+    return str(value)
+
+
+def _drawn(items: list[Any], field: str, rng: Any, flag: str) -> str:
+    for item in items:
+        if not isinstance(item, str):
+            kind = JSON_NAMES.get(type(item).__name__)
+            raise UserError(
+                f'field "{field}" is a list with a JSON {kind}, not of strings',
+                f"name another with {flag}",
+            )
+    full = [item for item in items if item.strip()]
+    return str(rng.choice(full)) if full else ""
+
+
+@cache
+def parsed(template: str) -> tuple[tuple[str, str | None], ...]:
+    """The pieces of a template: text, and the field behind it.
+
+    >>> parsed("title : {title}")
+    (('title : ', 'title'),)
+    """
+    try:
+        pieces = list(Formatter().parse(template))
+    except ValueError:
+        pieces = []
+    plain = all(name != "" and not form and not how for _, name, form, how in pieces)
+    if not plain or not any(name for _, name, _, _ in pieces):
+        raise UserError(
+            f"--positive-template {template!r} names no fields in braces",
+            "for example 'title : {title} text : {description}'",
+            status=2,
+        )
+    return tuple((before, name) for before, name, _, _ in pieces)
+
+
+def filled(template: str, record: Record) -> str:
+    """The template with the record's fields; null is nothing, a list is its items.
+
+    A field that is missing, and fields that are all empty, raise.
+    """
+    values = {name: _value(record, name) for _, name in parsed(template) if name}
+    if not any(value.strip() for value in values.values()):
+        raise UserError(f"the fields {', '.join(values)} are empty", "leave the record out")
+    return "".join(
+        before + (values[name] if name else "") for before, name in parsed(template)
+    ).rstrip()
+
+
+def _value(record: Record, name: str) -> str:
+    value = record.get(name)
+    if name in record and value is None:
+        return ""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return " ".join(value)
+    return text_field(record, name, "--positive-template names it")

@@ -1,0 +1,96 @@
+"""Hard negatives: documents that a run ranks high and that are no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from structkit.errors import UserError
+from structkit.pairs.judged import Corpus, Text
+from structkit.records.jsonl import Record
+from structkit.scoring.qrels import read_qrels
+from structkit.scoring.runs import ranking, read_run
+from structkit.seeds import random_for
+
+
+@dataclass
+class HardNegatives:
+    """A run over a corpus; called with examples, it gives each of them hard negatives.
+
+    Drawn by `(seed, id)` from the first `depth` documents of the run, in rank order. Left out are
+    the example's own document (`doc_id`, else its id), documents judged above 0 for its query, and
+    those with the positive's text or an empty one. With a `margin`, only documents count whose
+    score is below the positive's by more than it. Source: SANTA, section 4 (one of the top 100).
+    """
+
+    run_path: str
+    corpus_path: str
+    document_text: Text
+    qrels_path: str | None = None
+    depth: int = 100
+    per_query: int = 1
+    margin: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.qrels = read_qrels(self.qrels_path) if self.qrels_path else {}
+        self.run = read_run(self.run_path)
+        self.top = {query: ranking(scores)[: self.depth] for query, scores in self.run.items()}
+        wanted = set().union(*self.top.values())
+        self.corpus = Corpus(self.corpus_path, wanted, self.document_text)
+
+    def __call__(self, examples: Iterable[Record]) -> Iterator[Record]:
+        for example in examples:
+            yield {**example, **self._negatives(example)}
+
+    def _negatives(self, example: Record) -> Record:
+        query_id = str(example.get("query_id", example["id"]))
+        if query_id not in self.run:
+            raise UserError(
+                f'query "{query_id}" is not in {self.run_path}',
+                "search with the same queries, their ids in `query_id` or `id`",
+            )
+        ranks = self._candidates(example, query_id)
+        if not ranks:
+            raise UserError(
+                f"no negative is left among the first {self.depth} documents",
+                "raise --depth, or lower --margin",
+            )
+        drawn = random_for(self.seed, example["id"], "negatives")
+        ranks = sorted(drawn.sample(ranks, min(self.per_query, len(ranks))))
+        ids = [self.top[query_id][rank - 1] for rank in ranks]
+        return {
+            "negatives": [self._text(doc_id) for doc_id in ids],
+            "negative_ids": ids,
+            "negative_ranks": ranks,
+            "negative_scores": [self.run[query_id][doc_id] for doc_id in ids],
+        }
+
+    def _candidates(self, example: Record, query_id: str) -> list[int]:
+        """The ranks, from 1, of the documents that may be negatives."""
+        own = str(example.get("doc_id", example["id"]))
+        known = {doc_id for doc_id, grade in self.qrels.get(query_id, {}).items() if grade > 0}
+        scores, limit = self.run[query_id], self._limit(query_id, own)
+        positive = example["positive"].split()
+        return [
+            rank
+            for rank, doc_id in enumerate(self.top[query_id], 1)
+            if doc_id != own
+            and doc_id not in known
+            and scores[doc_id] < limit
+            and self.corpus.usable(doc_id)
+            and self._text(doc_id).split() != positive
+        ]
+
+    def _limit(self, query_id: str, own: str) -> float:
+        if self.margin is None:
+            return float("inf")
+        if own not in self.run[query_id]:
+            raise UserError(
+                f'{self.run_path} has no score for the positive "{own}"',
+                "search deeper, or leave --margin out",
+            )
+        return self.run[query_id][own] - self.margin
+
+    def _text(self, doc_id: str) -> str:
+        return self.corpus.text(doc_id, self.run_path)

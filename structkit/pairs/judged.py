@@ -1,0 +1,133 @@
+"""Training examples out of judgements: a query, what answers it, and what was judged lower."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Record, Records
+from structkit.scoring.qrels import read_qrels
+from structkit.seeds import random_for
+
+Text = Callable[[Record], str]
+
+
+class Corpus:
+    """The texts of the wanted documents of a file, by id.
+
+    A document whose text cannot be used raises when it is asked for, with its place in the file.
+    """
+
+    def __init__(self, path: str, wanted: Collection[str], text: Text) -> None:
+        self.path = path
+        self.texts: dict[str, str | UserError] = {}
+        records = Records.read([path])
+        try:
+            for record in records:
+                if record["id"] in wanted:
+                    self._add(record, records, text)
+        except UserError as error:
+            raise records.place(error) from None
+
+    def _add(self, record: Record, records: Records, text: Text) -> None:
+        if record["id"] in self.texts:
+            raise UserError(f'document "{record["id"]}" is there twice', "keep one")
+        try:
+            self.texts[record["id"]] = text(record)
+        except UserError as error:
+            self.texts[record["id"]] = records.place(error)
+
+    def usable(self, doc_id: str) -> bool:
+        return not isinstance(self.texts.get(doc_id), UserError)
+
+    def text(self, doc_id: str, source: str) -> str:
+        """The text of a document that the file `source` names."""
+        found = self.texts.get(doc_id)
+        if found is None:
+            raise UserError(
+                f'document "{doc_id}" of {source} is not in {self.path}', "give the whole corpus"
+            )
+        if isinstance(found, UserError):
+            raise found
+        return found
+
+
+@dataclass
+class Judged:
+    """Judgements over a corpus; called with queries, it yields a record for every positive.
+
+    Positives are the documents of the highest grade in the file (ESCI: Exact); negatives are drawn
+    by `(seed, query, document)` from the query's documents of lower grades. Source: SANTA,
+    section 4 (positives Exact; negatives Substitute, Complement, Irrelevant).
+    """
+
+    qrels_path: str
+    corpus_path: str
+    query_text: Text
+    document_text: Text
+    per_query: int = 1
+    seed: int = 0
+    seen: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.qrels = read_qrels(self.qrels_path)
+        self.top = max(max(grades.values()) for grades in self.qrels.values())
+        if self.top < 1:
+            raise UserError("judges no document above 0", "give the judgements of the answers").at(
+                self.qrels_path
+            )
+        wanted = set().union(*self.qrels.values())
+        self.corpus = Corpus(self.corpus_path, wanted, self.document_text)
+
+    def __call__(self, queries: Iterable[Record]) -> Iterator[Record]:
+        for query in queries:
+            self.seen.add(query["id"])
+            yield from self._examples(query)
+
+    def _examples(self, query: Record) -> Iterator[Record]:
+        name = query["id"]
+        grades = self.qrels.get(name)
+        if grades is None:
+            raise UserError(
+                f"the query has no judgement in {self.qrels_path}",
+                "--on-error skip leaves such queries out",
+            )
+        lower = sorted(doc_id for doc_id, grade in grades.items() if grade < self.top)
+        positives = [doc_id for doc_id, grade in grades.items() if grade == self.top]
+        if not positives or (self.per_query and not lower):
+            lacks = "lower grade" if positives else f"highest grade, {self.top}"
+            raise UserError(
+                f"the query has no document of the {lacks}",
+                "--on-error skip leaves such queries out",
+            )
+        text = self.query_text(query)
+        for doc_id in positives:
+            example = {
+                "id": f"{name}:{doc_id}",
+                "query_id": name,
+                "doc_id": doc_id,
+                "query": text,
+                "positive": self._text(doc_id),
+            }
+            yield {**query, **example, **self._negatives(name, doc_id, lower)}
+
+    def _negatives(self, query_id: str, doc_id: str, lower: list[str]) -> Record:
+        if not self.per_query:
+            return {}
+        rng = random_for(self.seed, query_id, doc_id, "negatives")
+        drawn = rng.sample(lower, min(self.per_query, len(lower)))
+        return {"negatives": [self._text(each) for each in drawn], "negative_ids": drawn}
+
+    def _text(self, doc_id: str) -> str:
+        return self.corpus.text(doc_id, self.qrels_path)
+
+    def all_known(self, examples: Iterable[Record]) -> Iterator[Record]:
+        """The same records; at their end, a judged query that was not among the queries raises."""
+        yield from examples
+        for query_id in self.qrels:
+            if query_id not in self.seen:
+                raise UserError(
+                    f'query "{query_id}" is judged and not among the queries',
+                    "give the queries that were judged",
+                ).at(self.qrels_path)

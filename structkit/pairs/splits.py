@@ -1,0 +1,115 @@
+"""Stages that remember what they saw: repeated examples dropped, splits without leaks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from structkit.errors import UserError
+from structkit.progress import say
+from structkit.records.jsonl import Record
+from structkit.records.rejects import Command
+from structkit.seeds import key
+
+
+def digest(text: str) -> bytes:
+    """What two texts share that differ in blanks only."""
+    return hashlib.blake2b(" ".join(text.split()).encode("utf-8"), digest_size=8).digest()
+
+
+def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
+    """Drop examples whose query or positive was there before; say how many.
+
+    Memory: eight bytes and some overhead for every text seen.
+    """
+    seen: set[bytes] = set()
+    dropped = 0
+    for record in records:
+        texts = {digest("q" + record["query"]), digest("d" + record["positive"])}
+        if texts & seen:
+            dropped += 1
+            continue
+        seen |= texts
+        yield record
+    if dropped:
+        say(f"{dropped:,} records dropped: their query or document was there before")
+
+
+def whole_input(
+    *, dedupe: bool, splits: str | None, shard: str | None, seed: int
+) -> Command | None:
+    """The stages that remember what they saw, as one; none if nothing is asked for."""
+    stages: list[Command] = [drop_repeated] if dedupe else []
+    if splits:
+        stages.append(partial(split, splits=parse_split(splits), seed=seed))
+    if stages and shard:
+        raise UserError(
+            "--dedupe and --split need the whole input, --shard gives a part",
+            "shard another stage",
+            status=2,
+        )
+    return partial(_chain, stages=stages) if stages else None
+
+
+def _chain(records: Iterable[Record], stages: list[Command]) -> Iterator[Record]:
+    for stage in stages:
+        records = stage(records)
+    yield from records
+
+
+def parse_split(text: str) -> list[tuple[str, float]]:
+    """The splits that `NAME:SHARE,NAME:SHARE` names; the shares sum to 1.
+
+    >>> parse_split("train:0.9,dev:0.1")
+    [('train', 0.9), ('dev', 0.1)]
+    """
+    wrong = UserError(
+        f"--split {text!r} is not NAME:SHARE,NAME:SHARE with shares that sum to 1",
+        "for example train:0.9,dev:0.1",
+        status=2,
+    )
+    splits = []
+    for part in text.split(","):
+        name, _, share = part.partition(":")
+        try:
+            splits.append((name, float(share)))
+        except ValueError:
+            raise wrong from None
+    if abs(sum(share for _, share in splits) - 1) > 1e-6 or min(splits, key=_share)[1] < 0:
+        raise wrong
+    return splits
+
+
+def _share(split: tuple[str, float]) -> float:
+    return split[1]
+
+
+def split(
+    records: Iterable[Record], splits: list[tuple[str, float]], *, seed: int = 0
+) -> Iterator[Record]:
+    """Add `split`: drawn by `(seed, id)`, the same for examples that share a query or document.
+
+    An example that would tie two splits together is dropped, and counted: nothing leaks.
+    """
+    homes: dict[bytes, str] = {}
+    dropped = 0
+    for record in records:
+        texts = digest("q" + record["query"]), digest("d" + record["positive"])
+        found = {homes[text] for text in texts if text in homes}
+        if len(found) == 2:
+            dropped += 1
+            continue
+        name = found.pop() if found else _drawn(splits, key(seed, record["id"], "split") / 2**64)
+        homes.update(dict.fromkeys(texts, name))
+        yield {**record, "split": name}
+    if dropped:
+        say(f"{dropped:,} records dropped: they would tie two splits together")
+
+
+def _drawn(splits: list[tuple[str, float]], at: float) -> str:
+    for name, share in splits:
+        if at < share:
+            return name
+        at -= share
+    return splits[-1][0]

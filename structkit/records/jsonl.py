@@ -1,0 +1,224 @@
+"""Records in: JSONL from files or stdin, each record knowing where it stands."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, TypeAlias
+
+import orjson
+
+from structkit.errors import UserError
+from structkit.records.lines import Block, Lines, cannot_read, open_input, shown
+
+__all__ = ["Block", "Lines", "cannot_read", "open_input", "shown"]
+
+Record = dict[str, Any]
+# makes one thing of each record: a record, or the error that rejects it
+Several: TypeAlias = "Callable[[list[Record]], Iterable[Record | UserError]]"
+
+BOM = b"\xef\xbb\xbf"
+SEVERAL = 32
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Every `count`-th record, from `index` (counted from 0)."""
+
+    index: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """The shard that `I/N` names.
+
+        >>> Shard.parse("0/4")
+        Shard(index=0, count=4)
+        """
+        index, slash, count = text.partition("/")
+        if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
+            return cls(int(index), int(count))
+        raise UserError(
+            f"--shard {text!r} is not I/N with 0 <= I < N", "the first of 4: 0/4", status=2
+        )
+
+
+class Records:
+    """The records of some lines, one at a time, knowing where the last one stood.
+
+    Iterating again after an error goes on with the next record. Every record has an `id`: its own,
+    BEIR's `_id`, or its number.
+    """
+
+    def __init__(self, lines: Lines, shard: Shard | None = None) -> None:
+        self.lines = lines
+        self.shard = shard
+        self.count = 0
+        self._blocks = lines.blocks()
+        self._block = Block(lines.file, 0, 0, b"")
+        self.raw = b""
+        self._at = -1  # the last line's index in its block
+        self._rest = enumerate(self._block.lines())
+        self._made: deque[tuple[tuple[int, bytes], Record | UserError]] = deque()
+
+    @classmethod
+    def read(cls, files: Sequence[str] = (), shard: Shard | None = None) -> Records:
+        """The records of files, or of stdin when none is given."""
+        return cls(Lines(files), shard)
+
+    def __iter__(self) -> Iterator[Record]:
+        yield from self._here()
+        while self._turn():
+            yield from self._here()
+
+    def several(self, function: Several, count: int = SEVERAL) -> Iterator[Record]:
+        """What a function makes of the records, to which some are given at a time.
+
+        Each of its steps over several records costs less than the steps of one record after the
+        other: code and tables stay in the processor's cache. An error that the function returns
+        in a record's stead is raised in its turn; iterating again goes on behind it.
+        """
+        while True:
+            while self._made:
+                (self._at, self.raw), made = self._made.popleft()
+                if isinstance(made, UserError):
+                    raise made
+                yield made
+            records: list[Record] = []
+            places: list[tuple[int, bytes]] = []
+            faults: list[UserError] = []
+            try:
+                for record in islice(self._here(), count):
+                    records.append(record)
+                    places.append((self._at, self.raw))
+            except UserError as error:
+                places.append((self._at, self.raw))
+                faults.append(error)
+            if places:
+                self._made += zip(places, chain(function(records), faults), strict=True)
+            elif not self._turn():
+                return
+
+    def _turn(self) -> bool:
+        """Go on to the next block, if there is one."""
+        block = next(self._blocks, None)
+        if block:
+            self._block = block
+            self._rest = enumerate(block.lines())
+        return block is not None
+
+    def _here(self) -> Iterator[Record]:
+        """The records that are left in the block."""
+        block, shard, loads, flat = self._block, self.shard, orjson.loads, _ROUNDED.isdisjoint
+        for self._at, line in self._rest:  # noqa: B020 the place stays known
+            if shard and (block.number + self._at) % shard.count != shard.index:
+                continue
+            self.raw = line
+            try:
+                record = loads(line)
+            except orjson.JSONDecodeError:
+                if block.line + self._at == 0:
+                    self.raw = line = line.removeprefix(BOM)
+                if not line or line.isspace():
+                    continue
+                record = self._parse(line)
+            self.count += 1
+            if type(record) is not dict:
+                kind = type(record).__name__
+                raise self.place(
+                    UserError(
+                        f"the line holds a JSON {JSON_NAMES.get(kind, kind)}, not an object",
+                        "write one JSON object a line (jq -c '.[]' unrolls an array)",
+                    )
+                )
+            # the usual record has texts only
+            if not flat(map(type, record.values())) and may_be_rounded(line):
+                record = json.loads(line)
+            if type(record.get("id")) is not str:
+                record = self._with_id(record)
+            yield record
+
+    def _parse(self, line: bytes) -> Any:
+        try:
+            return orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            self.count += 1
+            raise self.place(not_json(error, line)) from None
+
+    def _with_id(self, record: Record) -> Record:
+        number = self._block.number + self._at + 1
+        found = record.get("id", record.get("_id", number))
+        if isinstance(found, bool) or not isinstance(found, str | int):
+            kind = type(found).__name__
+            raise self.place(
+                UserError(
+                    f'field "id" is a JSON {JSON_NAMES.get(kind, kind)}',
+                    "an id is a string or an integer",
+                )
+            )
+        return {**record, "id": str(found)}
+
+    def place(self, error: UserError) -> UserError:
+        """The error with the place of the last record."""
+        return error.at(self._block.file, self._block.line + self._at + 1)
+
+
+def several(records: Iterable[Record], function: Several, count: int = SEVERAL) -> Iterator[Record]:
+    """What a function makes of records: of several at a time where they are read from files."""
+    if isinstance(records, Records):
+        yield from records.several(function, count)
+        return
+    for record in records:
+        for made in function([record]):
+            if isinstance(made, UserError):
+                raise made
+            yield made
+
+
+JSON_NAMES = {
+    "list": "array",
+    "dict": "object",
+    "str": "string",
+    "int": "number",
+    "float": "number",
+    "bool": "boolean",
+    "NoneType": "null",
+}
+
+
+_ROUNDED = frozenset((float, list, dict))
+_DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
+
+
+def may_be_rounded(line: bytes) -> bool:
+    """Whether orjson may have made a float of an integer beyond 64 bits (19 digits or more)."""
+    return b"0" * 19 in line.translate(_DIGITS)
+
+
+def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
+    """What is wrong with a line that does not parse."""
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as invalid:
+        return UserError(
+            f"the line is not UTF-8 (byte {invalid.start + 1})",
+            "convert the file, for example with iconv -t utf-8",
+        )
+    return UserError(
+        f"the line is not JSON ({error.msg}, column {error.colno})", "write one JSON object a line"
+    )
+
+
+def text_field(record: Record, name: str, remedy: str = "") -> str:
+    """The string in a field, or the error that says what is there instead."""
+    value = record.get(name)
+    if isinstance(value, str):
+        return value
+    if name not in record:
+        others = ", ".join(record) or "none"
+        raise UserError(f'field "{name}" is missing', remedy or f"the record has: {others}")
+    kind = type(value).__name__
+    raise UserError(f'field "{name}" is a JSON {JSON_NAMES.get(kind, kind)}, not a string', remedy)

@@ -1,0 +1,121 @@
+"""Records out: JSONL to a file that appears whole or not at all, or to stdout."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import IO, cast
+
+import orjson
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Record
+from structkit.records.lines import BUFFER
+
+
+def dump(record: Record) -> bytes:
+    r"""The line of a record.
+
+    >>> dump({"id": "é", "number": 2**70})
+    b'{"id":"\xc3\xa9","number":1180591620717411303424}\n'
+    """
+    try:
+        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # an integer beyond 64 bits
+        return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+class Output:
+    """A file that appears whole or not at all, or stdout (`-`)."""
+
+    def __init__(self, path: str = "-") -> None:
+        self.path = path
+        self._partial = self._target = ""
+        try:
+            self.handle = self._open()
+        except OSError as error:
+            raise self._cannot_write(error) from None
+
+    def _open(self) -> IO[bytes]:
+        if self.path == "-":
+            # a person at a terminal sees each record at once, a pipe gets blocks
+            return open(1, "wb", buffering=0 if os.isatty(1) else BUFFER, closefd=False)
+        if os.path.isdir(self.path):
+            raise UserError("is a folder", "name a file with -o").at(self.path)
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            return open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
+        # a link stays a link, and /dev/stdout stays what it is: the file behind it is replaced
+        self._target = os.path.realpath(self.path)
+        folder, name = os.path.split(self._target)
+        self._partial = os.path.join(folder, f".{name}.{os.getpid()}.partial")
+        handle = open(self._partial, "wb", buffering=BUFFER)
+        if name.endswith(".gz"):  # no name and no time inside: the same records, the same bytes
+            return cast(IO[bytes], gzip.GzipFile("", "wb", 6, handle, 0))
+        return handle
+
+    def write(self, data: bytes) -> None:
+        try:
+            self.handle.write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise self._cannot_write(error) from None
+
+    def write_records(self, records: Iterable[Record]) -> None:
+        """Write records, one a line."""
+        write, dumps, line_end = self.handle.write, orjson.dumps, orjson.OPT_APPEND_NEWLINE
+        for record in records:
+            try:
+                line = dumps(record, None, line_end)
+            except TypeError:
+                line = dump(record)
+            try:  # here and not around the loop: records may raise what is none of our business
+                write(line)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                raise self._cannot_write(error) from None
+
+    def _cannot_write(self, error: OSError) -> UserError:
+        name = "stdout" if self.path == "-" else self.path
+        return UserError(f"cannot be written: {error.strerror or error}").at(name)
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        try:
+            self._close()
+            if self._partial and kind is None:
+                os.replace(self._partial, self._target)
+        except OSError as problem:
+            if kind is None:
+                if isinstance(problem, BrokenPipeError):
+                    raise
+                raise self._cannot_write(problem) from None
+        finally:
+            if self._partial and os.path.exists(self._partial):
+                os.unlink(self._partial)
+
+    def _close(self) -> None:
+        raw = getattr(self.handle, "fileobj", None)
+        self.handle.close()  # flushes, so that stdout ends with a whole record
+        if raw is not None:
+            raw.close()
+
+
+def write_records(records: Iterable[Record], path: str = "-") -> None:
+    """Write records as JSONL to a file, whole or not at all, or to stdout."""
+    with Output(path) as output:
+        output.write_records(records)
+
+
+def write_json(file: Path, content: object) -> None:
+    """Write a JSON file for people too: indented, with a last line end."""
+    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))

@@ -1,0 +1,96 @@
+"""Records that are left out: where they go, and how a command goes on behind them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
+
+import orjson
+
+from structkit.errors import UserError
+from structkit.progress import say
+from structkit.records.jsonl import Record
+from structkit.records.output import Output
+
+if TYPE_CHECKING:
+    from structkit.formats.rows import Rows
+
+T = TypeVar("T")
+Command = Callable[[Iterable[Record]], Iterator[Record]]
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """One record that was left out, and why."""
+
+    error: UserError
+    raw: bytes
+
+    def record(self) -> Record:
+        error = self.error
+        try:
+            content = orjson.loads(self.raw)
+        except orjson.JSONDecodeError:
+            content = self.raw.decode("utf-8", "replace").rstrip("\n")
+        return {
+            "file": error.file,
+            "line": error.line,
+            "reason": error.reason,
+            "record": content,
+        }
+
+
+class Rejects:
+    """Where rejected records go: an error, a file, or a count on stderr."""
+
+    def __init__(self, on_error: str = "fail", path: str | None = None) -> None:
+        self.skip = on_error == "skip"
+        if path and not self.skip:
+            raise UserError("--rejects needs --on-error skip", "add it", status=2)
+        self.path = path
+        self.reasons: Counter[str] = Counter()
+
+    def __enter__(self) -> Rejects:
+        self._output = Output(self.path) if self.path else None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._output:
+            self._output.__exit__(kind, error, trace)
+        total = self.reasons.total()
+        if total and kind is None:
+            common = [f"{count:,} x {text}" for text, count in self.reasons.most_common(3)]
+            more = "; …" if len(self.reasons) > 3 else ""
+            records = "record" if total == 1 else "records"
+            say(f"{total:,} {records} rejected ({'; '.join(common)}{more})")
+
+    def add(self, rejected: Rejected) -> None:
+        """Keep the rejected record, or stop."""
+        if not self.skip:
+            raise rejected.error
+        # what stands in brackets differs from line to line
+        self.reasons[rejected.error.problem.partition(" (")[0]] += 1
+        if self._output:
+            self._output.write_records([rejected.record()])
+
+
+def accepted(
+    command: Callable[[Rows], Iterator[T]], records: Rows, reject: Callable[[Rejected], None]
+) -> Iterator[T]:
+    """What the command yields; where it raises, the record is rejected and the next taken."""
+    while True:
+        try:
+            yield from command(records)
+            return
+        except UserError as error:
+            if error.status == 2 or (error.file and not error.line):
+                raise  # wrong usage, or a file that cannot be read: no record is to blame
+            reject(Rejected(records.place(error), records.raw))

@@ -1,0 +1,140 @@
+"""Run a command over blocks of lines in several processes, with the results in input order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from typing import Any, Protocol
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Block, Record, Records, Shard
+from structkit.records.output import dump
+from structkit.records.rejects import Command, Rejected, accepted
+
+BLOCK = 1 << 18  # bytes that a worker gets at a time
+
+
+class Tally(Protocol):
+    """What a command counts beside its records; one that is made anew counts nothing yet."""
+
+    def merge(self, other: Any) -> None:
+        """Add what another one of the same kind counted."""
+        ...
+
+
+def counting(command: Callable[..., Iterator[Record]], tally: Tally | None) -> Command:
+    """The command with its tally, if it has one."""
+    return command if tally is None else partial(command, tally=tally)
+
+
+@dataclass
+class Done:
+    """What a worker made of a block."""
+
+    output: bytes = b""
+    count: int = 0
+    rejected: list[Rejected] = field(default_factory=list)
+    tally: Any = None
+
+
+class Workers:
+    """Processes that run a command over blocks of lines; results come in input order."""
+
+    def __init__(
+        self,
+        workers: int,
+        command: Callable[..., Iterator[Record]],
+        shard: Shard | None,
+        skip: bool,
+        tally: Tally | None = None,
+    ) -> None:
+        self.workers = workers
+        self.task = (command, shard, skip, None if tally is None else type(tally))
+        self.count = 0
+
+    def results(self, blocks: Iterator[Block]) -> Iterator[Done]:
+        """What the workers made of each block, in order; few blocks are under way at a time."""
+        method = "fork" if hasattr(os, "fork") else "spawn"
+        waiting: deque[Future[Done]] = deque()
+        pool = ProcessPoolExecutor(
+            self.workers, get_context(method), initializer=_start_worker, initargs=(os.getpid(),)
+        )
+        try:
+            for future in self._futures(pool, blocks):
+                waiting.append(future)
+                if len(waiting) > 2 * self.workers:
+                    yield self._finish(waiting.popleft())
+            while waiting:
+                yield self._finish(waiting.popleft())
+        except BrokenProcessPool:
+            raise UserError(
+                "a worker process died", "was it killed for memory? try fewer --workers"
+            ) from None
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _futures(
+        self, pool: ProcessPoolExecutor, blocks: Iterator[Block]
+    ) -> Iterator[Future[Done]]:
+        try:
+            for block in blocks:
+                yield pool.submit(_work, block, *self.task)
+        except UserError as error:  # comes out in its turn, behind what was read before it
+            failed: Future[Done] = Future()
+            failed.set_exception(error)
+            yield failed
+
+    def _finish(self, future: Future[Done]) -> Done:
+        done = future.result()
+        self.count += done.count
+        return done
+
+
+def _start_worker(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)  # the parent was killed: nobody waits for the result
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _work(
+    block: Block,
+    command: Callable[..., Iterator[Record]],
+    shard: Shard | None,
+    skip: bool,
+    counts: type[Any] | None,
+) -> Done:
+    done = Done(tally=counts() if counts else None)
+    records = Records(block, shard)
+
+    def reject(rejected: Rejected) -> None:
+        done.rejected.append(rejected)
+        if not skip:
+            raise _Stop
+
+    parts: list[bytes] = []
+    try:
+        for record in accepted(counting(command, done.tally), records, reject):
+            parts.append(dump(record))
+    except _Stop:
+        pass
+    done.output, done.count = b"".join(parts), records.count
+    return done
+
+
+class _Stop(Exception):
+    """A worker met its first error and `--on-error fail` is set."""

@@ -1,1 +1,0 @@
-"""What search does: embeddings, exact and lexical indexes, runs, measures."""

@@ -1,0 +1,1 @@
+"""Runs, judgements, measures, comparisons, tasks. May import training, embeddings and below."""

@@ -1,0 +1,88 @@
+"""Queries in groups: by a field of their own records, or of the documents that answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Records
+from structkit.scoring.qrels import Qrels
+
+BUCKETS = 4
+DISTINCT = 8  # more different numbers than this are put into buckets
+NONE = "none"
+
+Values = dict[str, object]
+
+
+def read_values(files: Sequence[str], field: str) -> Values:
+    """The value of a field for each id. Errors: a field that no record has."""
+    records = Records.read(files)
+    values: Values = {}
+    known: set[str] = set()
+    for record in records:
+        known.update(record)
+        if field in record:
+            values[record["id"]] = record[field]
+    if not values:
+        raise UserError(
+            f"no record has the field {field} of --by", f"there are: {', '.join(sorted(known))}"
+        ).at(files[0])
+    return values
+
+
+def grouped(query_ids: Sequence[str], qrels: Qrels, values: Values) -> list[str]:
+    """The group of each query: its own value, or that of the first of its best documents.
+
+    Many different numbers become quarters of the queries.
+
+    >>> grouped(["q", "r"], {"q": {"d": 1, "e": 2}, "r": {"f": 1}}, {"d": "go", "e": "php"})
+    ['php', 'none']
+    """
+    found = [_value(query_id, qrels[query_id], values) for query_id in query_ids]
+    numbers = [value for value in found if isinstance(value, int | float)]
+    if len(set(numbers)) > DISTINCT and len(numbers) == sum(value is not None for value in found):
+        return buckets(found)
+    return [NONE if value is None else str(value) for value in found]
+
+
+def _value(query_id: str, judged: dict[str, int], values: Values) -> object:
+    if query_id in values:
+        return values[query_id]
+    best = max(judged, key=lambda doc_id: judged[doc_id], default=None)
+    return None if best is None else values.get(best)
+
+
+def buckets(found: Sequence[object]) -> list[str]:
+    """Numbers as the quarter that they fall in, named by its lowest and highest number.
+
+    >>> buckets([1, 2, 3, 4, 5, 6, 7, 8])
+    ['1-2', '1-2', '3-4', '3-4', '5-6', '5-6', '7-8', '7-8']
+    """
+    numbers = np.array([value for value in found if value is not None], np.float64)
+    ends = np.unique(np.quantile(numbers, np.arange(1, BUCKETS) / BUCKETS, method="lower"))
+    place = np.searchsorted(ends, numbers)
+    names = {
+        bucket: f"{numbers[place == bucket].min():g}-{numbers[place == bucket].max():g}"
+        for bucket in set(place.tolist())
+    }
+    named = iter([names[bucket] for bucket in place.tolist()])
+    return [NONE if value is None else next(named) for value in found]
+
+
+def order(groups: Sequence[str]) -> list[str]:
+    """The groups in the order in which a table shows them: numbers by size, then names.
+
+    >>> order(["b", "10-12", "2-9", "a", "b"])
+    ['2-9', '10-12', 'a', 'b']
+    """
+
+    def rank(name: str) -> tuple[float, str]:
+        try:
+            return float(name.rpartition("-")[0] or name), name
+        except ValueError:
+            return float("inf"), name
+
+    return sorted(set(groups), key=rank)

@@ -1,0 +1,167 @@
+"""Measures of a run against judgements: trec_eval's own code, called through ir_measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ir_measures
+import numpy as np
+import numpy.typing as npt
+from ir_measures.measures.base import registry
+from ir_measures.providers import FallbackProvider
+
+from structkit.errors import UserError
+from structkit.scoring.qrels import Qrels
+from structkit.scoring.runs import Run, ranking
+from structkit.seeds import key
+
+DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
+ALIASES = {"hitrate": "Success", "hit": "Success"}
+# those of the default pipeline that need no further program; gdeval is a Perl script
+PROVIDERS = FallbackProvider(  # type: ignore[no-untyped-call]
+    [ir_measures.pytrec_eval, ir_measures.judged, ir_measures.msmarco]
+)
+RESAMPLES = 1000
+CONFIDENCE = 0.95
+
+Values = npt.NDArray[np.float64]
+
+
+def measure(name: str) -> ir_measures.Measure:
+    """The measure of a name, in ir_measures' writing, in any case; MRR is RR, HitRate is Success.
+
+    >>> [str(measure(name)) for name in ("ndcg@10", "MRR@100", "MRR", "HitRate@5")]
+    ['nDCG@10', 'RR@100', 'RR', 'Success@5']
+    """
+    base = name.partition("@")[0].partition("(")[0]
+    known = {**{known.lower(): known for known in registry}, "ndcg": "nDCG", **ALIASES}
+    try:
+        found = ir_measures.parse_measure(known.get(base.lower(), base) + name[len(base) :])
+        found.validate_params()  # type: ignore[no-untyped-call]
+        offered = PROVIDERS.supports(found)  # type: ignore[no-untyped-call]
+        supported = offered and found.params.get("cutoff", 1) > 0
+    except (NameError, ValueError, SyntaxError, TypeError, AssertionError, KeyError):
+        supported = False
+    if not supported:
+        without = registry.get(known.get(base.lower(), ""))
+        hint = "give a cutoff, as in" if without is not None and "@" not in name else "examples:"
+        raise UserError(
+            f"no measure {name!r}", f"{hint} nDCG@10, RR@10, R@100, Success@5, P@1, AP", status=2
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The values of a run: one row for every judged query, one column for every measure."""
+
+    names: list[str]
+    query_ids: list[str]
+    values: Values  # (queries, measures)
+    missing: int  # judged queries that the run lacks; their values are 0
+    unjudged: int  # queries of the run without judgements; they do not count
+    qrels: Qrels
+    without: frozenset[str] = frozenset()  # the missing ones
+
+    def part(self, rows: Sequence[int]) -> Evaluation:
+        """The same for some of the queries; unjudged queries belong to none of them."""
+        query_ids = [self.query_ids[row] for row in rows]
+        missing = sum(query_id in self.without for query_id in query_ids)
+        return replace(
+            self, query_ids=query_ids, values=self.values[rows], missing=missing, unjudged=0
+        )
+
+    def means(self) -> Values:
+        """The mean of each measure over all judged queries (measures,)."""
+        return np.asarray(self.values.mean(axis=0))
+
+    def intervals(self, seed: int = 0) -> tuple[Values, Values]:
+        """Low and high ends (measures,) of the means' 95 % intervals, by percentile bootstrap.
+
+        Queries are drawn with replacement. Source: Sakai, SIGIR 2006.
+        """
+        return interval(self.values, seed)
+
+
+def interval(values: Values, seed: int = 0) -> tuple[Values, Values]:
+    """Low and high ends (columns,) of the 95 % intervals of the means of (rows, columns)."""
+    generator = np.random.default_rng(key(seed, "bootstrap"))
+    count = len(values)
+    means = np.empty((RESAMPLES, values.shape[1]))
+    for sample in range(RESAMPLES):
+        drawn = np.bincount(generator.integers(0, count, count), minlength=count)  # (rows,)
+        means[sample] = drawn @ values / count
+    outside = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(means, [outside, 1 - outside], axis=0)
+    return low, high
+
+
+def evaluate(run: Run, qrels: Qrels, names: Sequence[str] = DEFAULT) -> Evaluation:
+    """The values of the measures for every judged query.
+
+    A judged query that the run lacks counts 0. A run that shares no query with the judgements
+    raises: the ids do not fit.
+    """
+    measures = [measure(name) for name in names]
+    query_ids = list(qrels)
+    unjudged = sum(query_id not in qrels for query_id in run)
+    judged = {query_id: documents for query_id, documents in run.items() if query_id in qrels}
+    if not judged:
+        raise UserError(
+            f'no query of the run is judged: it has "{next(iter(run), "")}", '
+            f'the judgements have "{next(iter(qrels), "")}"',
+            "are these the judgements of this run?",
+        )
+    values = np.zeros((len(query_ids), len(names)))
+    found = dict(_columns(dict.fromkeys(measures), qrels, judged))
+    rows = [number for number, query_id in enumerate(query_ids) if query_id in judged]
+    for column, wanted in enumerate(measures):
+        values[rows, column] = found[wanted]
+    without = frozenset(query_id for query_id in qrels if query_id not in judged)
+    return Evaluation(list(names), query_ids, values, len(without), unjudged, qrels, without)
+
+
+def _columns(
+    measures: Iterable[ir_measures.Measure], qrels: Qrels, run: Run
+) -> Iterator[tuple[ir_measures.Measure, Values]]:
+    """The values of each measure for the queries of both, in the order of the judgements."""
+    query_ids = [query_id for query_id in qrels if query_id in run]
+    own: dict[ir_measures.Measure, ir_measures.Measure] = {}
+    for measure in measures:
+        if measure.NAME == "Judged":
+            yield measure, _judged(measure, qrels, run)
+        else:
+            own[measure] = _known_to_trec_eval(measure)
+    found: dict[ir_measures.Measure, Values] = {}
+    # one pass of trec_eval for each level of relevance, not an object for each value
+    evaluator: Any = ir_measures.pytrec_eval.evaluator(set(own.values()), qrels)
+    for invoker in evaluator.invokers if own else ():
+        result = invoker.evaluator.evaluate(run)
+        of_queries = [result[query_id] for query_id in query_ids]
+        for name, (measure, _) in invoker.measure_map.items():
+            found[measure] = np.array([of_query[name] for of_query in of_queries], np.float64)
+    for measure, known in own.items():
+        ranks = found[known]
+        if measure is not known:  # 1 / rank, which counts down to the cutoff
+            ranks = np.where(ranks * (measure["cutoff"] + 0.5) > 1, ranks, 0.0)
+        yield measure, ranks
+
+
+def _known_to_trec_eval(measure: ir_measures.Measure) -> ir_measures.Measure:
+    """The measure itself, or RR where it is RR@k: trec_eval has none, and it needs none."""
+    if ir_measures.pytrec_eval.supports(measure):
+        return measure
+    whole: ir_measures.Measure = ir_measures.RR(rel=measure["rel"])
+    return whole
+
+
+def _judged(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
+    """The share of the first documents that are judged; of all, where it has no cutoff."""
+    shares = []
+    for query_id, judged in qrels.items():
+        if query_id in run:
+            first = ranking(run[query_id])[: measure.params.get("cutoff")]
+            shares.append(sum(map(judged.__contains__, first)) / max(1, len(first)))
+    return np.array(shares)

@@ -1,0 +1,215 @@
+"""Runs: what was found for each query. Reading, ordering and writing them."""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from structkit.errors import UserError
+from structkit.records.jsonl import BOM, JSON_NAMES, Block, Lines, Record, not_json
+from structkit.records.output import Output, write_records
+from structkit.scoring.run_blocks import CHUNK, add_block
+from structkit.scoring.run_blocks import Run as Run
+
+Row = tuple[str, str, float]
+
+TREC = "query_id Q0 doc_id rank score tag"
+
+
+class Hit(NamedTuple):
+    """A document, its score, and (with `explain`) the row that it was found by."""
+
+    doc_id: str
+    score: float
+    best: Record | None = None
+
+
+def read_run(path: str) -> Run:
+    """The run in a file: JSONL records or TREC's six columns, recognized by content.
+
+    Ranks are not read: scores decide, as in trec_eval. A document that is ranked twice for a
+    query, a score that is not a finite number and an empty file raise with their place.
+    """
+    lines = Lines([path])
+    run: Run = {}
+    collecting = gc.isenabled()
+    gc.disable()  # millions of new objects and no cycle: looking for one takes half of the time
+    try:
+        for block in lines.blocks(CHUNK):
+            if block.line == 0:
+                block.data = block.data.removeprefix(BOM)
+            if not add_block(run, block.data):
+                _read_slowly(run, block)
+    finally:
+        if collecting:
+            gc.enable()
+    if not run:
+        raise UserError("holds no results", "was the search interrupted?").at(lines.file)
+    return run
+
+
+def _read_slowly(run: Run, block: Block) -> None:
+    """Add the rows of a block one by one, knowing each one's place."""
+    rows = _content(block)
+    first = next(rows, None)
+    if first is None:
+        return
+    every = chain([first], rows)
+    parsed = json_rows(every) if first.startswith(b"{") else trec_rows(every)
+    try:
+        for query_id, doc_id, score in parsed:
+            documents = run.setdefault(query_id, {})
+            if doc_id in documents:
+                raise UserError(
+                    f'document "{doc_id}" stands twice under query "{query_id}"', "keep one of them"
+                )
+            if not math.isfinite(score):
+                raise UserError(f'field "score" is {score}', "a score is a finite number")
+            documents[doc_id] = score
+    except UserError as error:
+        raise error.at(block.file, block.line) from None
+
+
+def _content(block: Block) -> Iterator[bytes]:
+    for line in block.lines():
+        block.line += 1
+        if not line.isspace():
+            yield line
+
+
+def content(lines: Lines) -> Iterator[bytes]:
+    """The lines that are not blank, without a byte order mark."""
+    for line in lines:
+        if lines.line == 1:
+            line = line.removeprefix(BOM)
+        if not line.isspace() and line:
+            yield line
+
+
+def json_rows(
+    lines: Iterable[bytes], value: str = "score", kinds: tuple[type, ...] = (float, int)
+) -> Iterator[tuple[str, str, Any]]:
+    """Query id, document id and value of JSON records; ids may be numbers."""
+    loads = orjson.loads
+    for line in lines:
+        try:
+            record = loads(line)
+        except orjson.JSONDecodeError as error:
+            if b"NaN" in line:
+                raise UserError(f'field "{value}" is NaN', "compute it again") from None
+            raise not_json(error, line) from None
+        try:
+            query_id, doc_id, number = record["query_id"], record["doc_id"], record[value]
+        except (KeyError, TypeError):
+            raise _incomplete(record, value) from None
+        if type(number) not in kinds:
+            raise _not(value, number, "a string" if str in kinds else "a number")
+        if type(query_id) is not str:
+            query_id = _identifier(query_id, "query_id")
+        if type(doc_id) is not str:
+            doc_id = _identifier(doc_id, "doc_id")
+        yield query_id, doc_id, number
+
+
+def _incomplete(record: object, value: str) -> UserError:
+    if not isinstance(record, dict):
+        return UserError("the line is not a JSON object", f"give query_id, doc_id and {value}")
+    missing = next(name for name in ("query_id", "doc_id", value) if name not in record)
+    return UserError(
+        f'field "{missing}" is missing', f"the record has: {', '.join(record) or 'none'}"
+    )
+
+
+def _not(field: str, found: object, wanted: str) -> UserError:
+    kind = JSON_NAMES.get(type(found).__name__, type(found).__name__)
+    hint = "NaN is written as null" if found is None else ""
+    return UserError(f'field "{field}" is a JSON {kind}, not {wanted}', hint)
+
+
+def _identifier(found: object, field: str) -> str:
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found)
+    raise _not(field, found, "a string")
+
+
+def columns(line: bytes, separator: str | None = None) -> list[str]:
+    """The columns of a line of text."""
+    try:
+        return line.decode("utf-8").rstrip("\r\n").split(separator)
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"the line is not UTF-8 (byte {error.start + 1})", "convert it with iconv -t utf-8"
+        ) from None
+
+
+def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
+    """Query id, document id and score of the lines of a TREC run."""
+    for line in lines:
+        cells = columns(line)
+        if len(cells) != 6:
+            raise UserError(
+                f"the line has {len(cells)} columns, not the 6 of a run", f"write {TREC}, or JSONL"
+            )
+        try:
+            yield cells[0], cells[2], float(cells[4])
+        except ValueError:
+            raise UserError(
+                f'the score is "{cells[4]}", not a number', f"the columns are {TREC}"
+            ) from None
+
+
+def ranking(documents: dict[str, float]) -> list[str]:
+    """Document ids from best to worst, as trec_eval orders them.
+
+    Scores count as float32, and equal ones are ordered by descending document id.
+
+    >>> ranking({"a": 1.0, "b": 2.0, "c": 1.0})
+    ['b', 'c', 'a']
+    """
+    with np.errstate(over="ignore"):
+        scores = np.fromiter(documents.values(), np.float32, len(documents))
+    if (scores[1:] < scores[:-1]).all():
+        return list(documents)
+    ranked = sorted(zip(scores.tolist(), documents, strict=True), reverse=True)
+    return [doc_id for _, doc_id in ranked]
+
+
+def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
+    """Run records of one query from its hits, best first."""
+    for rank, (doc_id, score, best) in enumerate(ranked, 1):
+        record = {"query_id": query_id, "doc_id": doc_id, "score": score, "rank": rank}
+        yield {**record, "best": best} if best else record
+
+
+def write_run(records: Iterable[Record], path: str = "-", format: str = "jsonl") -> None:
+    """Write run records as `jsonl` or `trec`, whole or not at all."""
+    if format == "jsonl":
+        write_records(records, path)
+        return
+    if format != "trec":
+        raise UserError(f"no run format {format!r}", "there are: jsonl, trec", status=2)
+    with Output(path) as output:
+        for record in records:
+            output.write(trec_line(record))
+
+
+def trec_line(record: Record) -> bytes:
+    r"""A line of a TREC run; the score keeps all its digits, since six of them create ties.
+
+    >>> trec_line({"query_id": "q", "doc_id": "d", "score": 0.123456789, "rank": 1})
+    b'q Q0 d 1 0.123456789 structkit\n'
+    """
+    query_id, doc_id = record["query_id"], record["doc_id"]
+    for identifier in (query_id, doc_id):
+        if len(identifier.split()) != 1:
+            raise UserError(
+                f'id "{identifier}" holds a blank or nothing, which TREC columns cannot',
+                "use --format jsonl",
+            )
+    return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()

@@ -1,0 +1,100 @@
+"""How well cosine similarities follow gold scores, and how embeddings lie on the sphere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+
+from structkit.embeddings.vectors import unit
+from structkit.errors import UserError
+from structkit.scoring.measures import CONFIDENCE, RESAMPLES
+from structkit.seeds import key
+
+Values = npt.NDArray[np.float64]
+
+CELLS = 4_000_000  # of a resampled or pairwise matrix at a time
+
+
+def cosines(left: Any, right: Any) -> Values:
+    """The cosine similarity of each pair of rows (pairs,); 0 where a side is all zeros.
+
+    >>> cosines(np.array([[1.0, 0.0], [3.0, 4.0]]), np.array([[0.0, 2.0], [6.0, 8.0]])).tolist()
+    [0.0, 1.0]
+    """
+    first, second = (np.asarray(side, np.float64) for side in (left, right))
+    lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)  # (pairs,)
+    dots = np.einsum("pd,pd->p", first, second)
+    return np.asarray(dots / np.where(lengths == 0, 1, lengths))
+
+
+def spearman(first: Values, second: Values) -> Values:
+    """Spearman's rank correlation along the last axis; equal values share their mean rank.
+
+    NaN where one side is constant. Source: Spearman 1904; ties as in scipy's `spearmanr`.
+
+    >>> float(spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])))
+    0.8
+    """
+    ranks = [rankdata(side, axis=-1) for side in (first, second)]
+    centered = [rank - rank.mean(-1, keepdims=True) for rank in ranks]
+    products = (centered[0] * centered[1]).sum(-1)
+    squares = (centered[0] ** 2).sum(-1) * (centered[1] ** 2).sum(-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(products / np.sqrt(squares))
+
+
+def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[float, float, float]:
+    """Spearman's correlation of similarities with gold scores, and the ends of its 95 % interval.
+
+    The interval is a percentile bootstrap over pairs; draws without any spread are left out.
+    Errors: fewer than two pairs, or gold scores or similarities that are all equal.
+    """
+    value = float(spearman(similarities, gold)) if len(gold) > 1 else float("nan")
+    if np.isnan(value):
+        which = "gold scores" if len(np.unique(gold)) < 2 else "similarities"
+        raise UserError(
+            f"all {len(gold):,} {which} are equal: there is no correlation", "check the pairs"
+        )
+    generator = np.random.default_rng(key(seed, "bootstrap"))
+    count, found = len(gold), list[Values]()
+    step = max(1, CELLS // count)
+    for start in range(0, RESAMPLES, step):
+        drawn = generator.integers(0, count, (min(step, RESAMPLES - start), count))
+        found.append(spearman(similarities[drawn], gold[drawn]))
+    outside = (1 - CONFIDENCE) / 2
+    low, high = np.nanquantile(np.concatenate(found), [outside, 1 - outside])
+    return value, float(low), float(high)
+
+
+def alignment(left: Any, right: Any) -> float:
+    """The mean squared distance of positive pairs on the unit sphere: 0 is best, 4 is worst.
+
+    Source: Wang and Isola 2020 (arXiv 2005.10242), alpha = 2.
+
+    >>> alignment(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]))
+    2.0
+    """
+    first, second = (np.asarray(unit(side), np.float64) for side in (left, right))
+    return float(((first - second) ** 2).sum(1).mean())
+
+
+def uniformity(vectors: Any) -> float:
+    """The log of the mean of exp(-2 |x - y|²) over all pairs of rows on the unit sphere.
+
+    0 where all are equal, lower where they are spread out. Source: as `alignment`, t = 2.
+
+    >>> uniformity(np.array([[1.0, 0.0], [-1.0, 0.0]]))
+    -8.0
+    """
+    rows = np.asarray(unit(vectors), np.float64)  # (n, dimensions)
+    count, total = len(rows), 0.0
+    step = max(1, CELLS // count)
+    for start in range(0, count, step):
+        block = rows[start : start + step]
+        squares = np.maximum(0, 2 - 2 * (block @ rows[start:].T))  # (block, n - start)
+        later = np.triu(np.ones(squares.shape, bool), k=1)
+        total += float(np.exp(-2 * squares[later]).sum())
+    return float(np.log(total / (count * (count - 1) / 2)))

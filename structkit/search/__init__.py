@@ -1,0 +1,1 @@
+"""Search: exact and lexical indexes, hits. May import scoring and below."""

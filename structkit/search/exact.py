@@ -1,0 +1,44 @@
+"""A corpus that is searched exactly."""
+
+from __future__ import annotations
+
+from structkit.embeddings.reading import Embeddings
+from structkit.embeddings.vectors import Vectors, unit
+from structkit.scoring.runs import Hit
+from structkit.search.hits import SearchOptions, row_record
+from structkit.search.index import Index
+
+
+class Exact:
+    """A corpus in memory or mapped; a document of several rows counts with its best one."""
+
+    def __init__(self, corpus: Embeddings, options: SearchOptions) -> None:
+        self.corpus, self.options = corpus, options
+        self.index = Index(corpus)
+        self.dimensions, self.model = corpus.dimensions, corpus.model
+
+    def batch(self, k: int) -> int:
+        return self.index.batch(k)
+
+    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
+        if self.options.cosine:
+            queries = unit(queries)
+        scores, documents = self.index.search(queries, k)  # (queries, k) each
+        doc_ids = self.index.doc_ids
+        hits = [
+            [Hit(doc_ids[number], score) for number, score in zip(*row, strict=True)]
+            for row in zip(documents.tolist(), scores.tolist(), strict=True)
+        ]
+        if not self.options.explain:
+            return hits
+        rows = self.index.best_rows(queries, documents).tolist()
+        return [
+            [
+                hit._replace(best=row_record(self.corpus, row))
+                for hit, row in zip(of_query, best, strict=True)
+            ]
+            for of_query, best in zip(hits, rows, strict=True)
+        ]
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,175 @@
+"""What a search backend is given and gives: options, filters, hits that explain themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+import numpy as np
+
+from structkit.embeddings.reading import Embeddings, read_embeddings
+from structkit.embeddings.vectors import Vectors
+from structkit.errors import UserError
+from structkit.progress import say
+from structkit.records.jsonl import Record
+from structkit.scoring.runs import Hit
+
+
+def best_of_documents(hits: list[Hit]) -> list[Hit]:
+    """Each document once, with its best row; equal scores by descending document id.
+
+    >>> [hit[:2] for hit in best_of_documents([Hit("a", 2.0), Hit("b", 2.0), Hit("a", 1.0)])]
+    [('b', 2.0), ('a', 2.0)]
+    """
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        best.setdefault(hit.doc_id, hit)
+    return sorted(best.values(), key=lambda hit: (hit.score, hit.doc_id), reverse=True)
+
+
+class Searcher(Protocol):
+    """A corpus that is ready to be searched; a file of backends/ opens it.
+
+    `model` is the hash of the model that encoded it, where that is known.
+    """
+
+    dimensions: int
+    model: str | None
+
+    def batch(self, k: int) -> int:
+        """How many queries should be searched together."""
+        ...
+
+    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
+        """At most k hits for each query (queries, dimensions), best first."""
+        ...
+
+    def close(self) -> None:
+        """The last query is answered."""
+        ...
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How a corpus of embeddings is searched; what a backend cannot do it refuses.
+
+    `index`: flat, hnsw, ivf, or a factory string of faiss; `parameters`: as faiss writes them,
+    `nprobe=16`; `filters`: `FIELD=VALUE`, all must hold; `explain`: hits carry their best row.
+    """
+
+    index: str = "flat"
+    parameters: str | None = None
+    similarity: str = "dot"
+    filters: tuple[str, ...] = ()
+    explain: bool = False
+    save_index: str | None = None
+    recall_sample: int = 0
+    database_url: str | None = None
+    table: str | None = None
+    reload: bool = False
+
+    def __post_init__(self) -> None:
+        if self.similarity not in ("dot", "cosine"):
+            raise UserError(f"--similarity {self.similarity} is not dot or cosine", status=2)
+        if self.recall_sample < 0:
+            raise UserError("--recall-sample must be at least 0", status=2)
+        self.wanted()
+
+    @property
+    def cosine(self) -> bool:
+        return self.similarity == "cosine"
+
+    def wanted(self) -> dict[str, str]:
+        """The fields of the filters and their values."""
+        pairs = [text.partition("=") for text in self.filters]
+        for field, sign, _ in pairs:
+            if not field or not sign:
+                raise UserError(f"--filter {field} is not FIELD=VALUE", status=2)
+        if len({field for field, _, _ in pairs}) < len(pairs):
+            raise UserError("--filter names a field twice", "filters must all hold", status=2)
+        return {field: value for field, _, value in pairs}
+
+
+class Recall:
+    """How much of what exact search finds an index finds, measured on the first queries."""
+
+    def __init__(self, sample: int) -> None:
+        self.left = sample
+        self.queries = self.found = self.wanted = 0
+
+    def add(self, hits: list[list[Hit]], exact: list[list[Hit]]) -> None:
+        """Compare the hits of some queries with the exact ones of the first of them."""
+        for ranked, truth in zip(hits, exact, strict=False):
+            expected = {hit.doc_id for hit in truth}
+            self.found += len(expected & {hit.doc_id for hit in ranked})
+            self.wanted += len(expected)
+        self.queries += len(exact)
+        self.left -= len(exact)
+
+    def report(self) -> None:
+        """Say what was measured, if anything was."""
+        if self.queries:
+            say(
+                f"recall@{self.wanted // self.queries} {self.found / self.wanted:.4f} against "
+                f"exact search, over {self.queries:,} queries"
+            )
+
+
+def read_corpus(files: Sequence[str], options: SearchOptions) -> Embeddings:
+    """The embeddings of a corpus that pass the filters.
+
+    Errors: a field that no row has, and filters that nothing passes.
+    """
+    wanted = options.wanted()
+    fields = bool(wanted) or options.explain
+    corpus = read_embeddings(files, normalize=options.cosine, fields=fields)
+    if not wanted:
+        return corpus
+    rows = [row for row, record in enumerate(corpus.fields) if passes(record, wanted)]
+    if not rows:
+        known = {name for record in corpus.fields for name in record}
+        refuse_filters(options, known, files[0])
+    return corpus.taken(np.array(rows, np.int64))
+
+
+def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoReturn:
+    """The error for filters that nothing in a corpus passes, whose rows have the fields `known`."""
+    for name in options.wanted():
+        if name not in known:
+            raise UserError(
+                f"no row of the corpus has the field {name} of --filter",
+                f"it has: {', '.join(sorted(known)) or 'none'}; structkit encode --keep adds some",
+            ).at(corpus)
+    raise UserError(f"nothing in the corpus passes --filter {' '.join(options.filters)}")
+
+
+def passes(record: Record, wanted: dict[str, str]) -> bool:
+    """Whether the fields have these values; of a list, one item must be equal.
+
+    >>> passes({"language": "go", "tags": ["a", "b"]}, {"language": "go", "tags": "b"})
+    True
+    >>> passes({"year": 2024}, {"year": "2023"})
+    False
+    """
+    for name, value in wanted.items():
+        found = record.get(name)
+        if value not in [plain(item) for item in (found if isinstance(found, list) else [found])]:
+            return False
+    return True
+
+
+def plain(value: object) -> str:
+    """A JSON value as a filter writes it.
+
+    >>> [plain(value) for value in ("x", 3, True, None)]
+    ['x', '3', 'true', 'null']
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if value is None else str(value)
+
+
+def row_record(corpus: Embeddings, row: int) -> Record:
+    """What a hit says of the row that it was found by: its id, and what was kept beside it."""
+    return {"id": corpus.ids[row], **(corpus.fields[row] if corpus.fields else {})}

@@ -1,0 +1,194 @@
+"""Exact search: the best documents by inner product, without the whole score matrix in memory.
+
+Equal scores are ordered by descending document id everywhere in structkit, because that is how
+trec_eval reads a run.
+
+A fast float32 product finds the documents that can be among the best; a float64 product decides
+between them. BLAS rounds by the shape of its operands, so that equal documents get unequal float32
+scores at different places of a matrix; the score that counts does not depend on place, block or
+machine. Source of the error bound: Higham, Accuracy and Stability of Numerical Algorithms, 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from structkit.embeddings.reading import Embeddings
+from structkit.embeddings.vectors import BLOCK, Floats, Numbers, Vectors
+
+QUERIES = 256  # scores are computed for QUERIES x BLOCK pairs at a time
+RESULTS = 1 << 21  # results that are held at a time
+PAIRS = 1024  # pairs that are scored in float64 together
+
+
+def places(doc_ids: Sequence[str]) -> Numbers:
+    """The place of each document among equal scores: 0 for the last id in string order.
+
+    >>> places(["b", "a", "c"]).tolist()
+    [1, 2, 0]
+    """
+    order = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
+    found = np.empty(len(order), np.int64)
+    found[order] = np.arange(len(order))
+    return found
+
+
+def best(scores: Vectors, place: Numbers, k: int) -> Numbers:
+    """The numbers of the k best of some documents, best first; equal scores go by place.
+
+    >>> best(np.array([1, 2, 1, 1], np.float32), places(["a", "b", "c", "d"]), 2).tolist()
+    [1, 3]
+    """
+    candidates = np.arange(len(scores))
+    if k < len(scores):
+        bar = np.partition(scores, len(scores) - k)[len(scores) - k]
+        candidates = np.flatnonzero(scores >= bar)  # all that tie at the boundary
+    return candidates[np.lexsort((place[candidates], -scores[candidates]))][:k]
+
+
+def numbered(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
+    """The documents in the order of their first rows, and the number of each row's, (rows,).
+
+    >>> numbered(["b", "a", "b"])
+    (['b', 'a'], array([0, 1, 0]))
+    """
+    numbers: dict[str, int] = {}
+    rows = [numbers.setdefault(doc_id, len(numbers)) for doc_id in doc_ids]
+    return list(numbers), np.array(rows, np.int64)
+
+
+class Index:
+    """Documents ready for exact search; a document of several chunks counts with its best."""
+
+    def __init__(self, corpus: Embeddings) -> None:
+        self.doc_ids, document = numbered(corpus.doc_ids)
+        self.place = places(self.doc_ids)
+        self.rows = np.argsort(document, kind="stable")  # (rows,), those of a document together
+        self.vectors = corpus.vectors.taken(self.rows)  # (rows, dimensions)
+        counts = np.bincount(document, minlength=len(self.doc_ids))
+        self.starts = np.concatenate(([0], np.cumsum(counts)))  # (documents + 1,)
+        self.largest_norm = corpus.largest_norm
+
+    def search(self, queries: Vectors, k: int) -> tuple[Vectors, Numbers]:
+        """Scores and numbers of the k best documents (or all, where there are fewer), best first.
+
+        `queries` is (queries, dimensions); both results are (queries, min(k, documents)).
+        """
+        k, size = min(k, len(self.doc_ids)), self.batch(k)
+        found = [
+            self._search(queries[first : first + size], k) for first in range(0, len(queries), size)
+        ]
+        scores = np.concatenate([scores for scores, _ in found])
+        return scores, np.concatenate([documents for _, documents in found])
+
+    def best_rows(self, queries: Vectors, documents: Numbers) -> Numbers:
+        """The row of the corpus by which each document (queries, k) was found, (queries, k).
+
+        Of equally good rows it is the first.
+        """
+        found = np.empty(documents.shape, np.int64)
+        for query, row in zip(queries.astype(np.float64), range(len(documents)), strict=True):
+            for rank, document in enumerate(documents[row]):
+                first, last = self.starts[document], self.starts[document + 1]
+                best = 0
+                if last - first > 1:
+                    best = int(np.argmax(self.vectors[first:last].astype(np.float64) @ query))
+                found[row, rank] = self.rows[first + best]
+        return found
+
+    def batch(self, k: int) -> int:
+        """How many queries should be searched together for k documents each."""
+        return max(1, min(QUERIES, RESULTS // min(k, len(self.doc_ids))))
+
+    def _search(self, queries: Vectors, k: int) -> tuple[Vectors, Numbers]:
+        norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))  # (queries,)
+        # how far a float32 product of this many dimensions can be from the true one, twice over
+        slack = norms * self.largest_norm * (queries.shape[1] + 4) * 2.0**-23 + 1e-37
+        found = Found(self, queries.astype(np.float64), k)
+        for first, last in self._blocks():
+            rows = slice(self.starts[first], self.starts[last])
+            block = self.vectors[rows]
+            scores = queries @ block.T  # (queries, rows)
+            if rows.stop - rows.start != last - first:  # the best chunk of each document
+                chunks = self.starts[first:last] - rows.start
+                scores = np.maximum.reduceat(scores, chunks, axis=1)  # (queries, documents)
+            query, document = _passing(scores, found.bar, slack, k)
+            found.add(query, document + first)
+        return found.ranked()
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        """First and last document of each block of about BLOCK rows; no document is cut."""
+        first = 0
+        while first < len(self.doc_ids):
+            last = int(np.searchsorted(self.starts, self.starts[first] + BLOCK, side="right")) - 1
+            last = max(last, first + 1)
+            yield first, last
+            first = last
+
+
+def _passing(scores: Vectors, bar: Floats, slack: Floats, k: int) -> tuple[Numbers, Numbers]:
+    """The pairs (query, document of the block) whose true score may reach the bar or the k best."""
+    count, documents = scores.shape
+    least = (bar - slack).astype(np.float32)
+    passing = scores >= least[:, None]  # (queries, documents)
+    if documents > k and np.count_nonzero(passing) > 4 * k * count:
+        own = np.partition(scores, documents - k, axis=1)[:, documents - k]
+        least = np.maximum(least, (own - 2 * slack).astype(np.float32))
+        passing = scores >= least[:, None]
+    query, document = np.divmod(np.flatnonzero(passing), documents)
+    return query, document
+
+
+class Found:
+    """The k best documents of each query so far, by their true scores."""
+
+    def __init__(self, index: Index, queries: Floats, k: int) -> None:
+        self.index, self.queries, self.k = index, queries, k
+        self.bar = np.full(len(queries), -np.inf)  # the k-th score of each query
+        self.query = self.document = np.empty(0, np.int64)
+        self.scores = np.empty(0, np.float32)
+        self.waiting: list[tuple[Numbers, Numbers]] = []
+
+    def add(self, query: Numbers, document: Numbers) -> None:
+        """Take pairs in; they are looked at when there are enough of them."""
+        self.waiting.append((query, document))
+        if sum(len(part) for part, _ in self.waiting) >= self.k * len(self.bar):
+            self._merge()
+
+    def _merge(self) -> None:
+        query = np.concatenate([part for part, _ in self.waiting])
+        document = np.concatenate([part for _, part in self.waiting])
+        self.waiting = []
+        scores = np.concatenate((self.scores, self._scores(query, document)))
+        query = np.concatenate((self.query, query))
+        document = np.concatenate((self.document, document))
+        order = np.lexsort((self.index.place[document], -scores, query))
+        starts = np.searchsorted(query[order], np.arange(len(self.bar)))
+        rank = np.arange(len(order)) - starts[query[order]]
+        kept = order[rank < self.k]
+        self.query, self.document, self.scores = query[kept], document[kept], scores[kept]
+        last = order[rank == self.k - 1]
+        self.bar[query[last]] = scores[last]
+
+    def _scores(self, query: Numbers, document: Numbers) -> Vectors:
+        """The true scores of pairs, rounded once: the same for equal vectors at any place."""
+        found = [np.empty(0, np.float32)]
+        starts, vectors = self.index.starts, self.index.vectors
+        for first in range(0, len(query), PAIRS):
+            documents = document[first : first + PAIRS]
+            lengths = starts[documents + 1] - starts[documents]  # chunks of each document
+            ends = np.cumsum(lengths)
+            rows = np.arange(ends[-1]) + np.repeat(starts[documents] - ends + lengths, lengths)
+            queries = self.queries[np.repeat(query[first : first + PAIRS], lengths)]
+            products = np.einsum("rd,rd->r", queries, vectors[rows].astype(np.float64))
+            found.append(np.maximum.reduceat(products, ends - lengths).astype(np.float32))
+        return np.concatenate(found)
+
+    def ranked(self) -> tuple[Vectors, Numbers]:
+        """Scores and documents (queries, k), best first."""
+        if self.waiting:
+            self._merge()
+        shape = (len(self.bar), self.k)
+        return self.scores.reshape(shape), self.document.reshape(shape)

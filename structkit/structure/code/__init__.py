@@ -1,0 +1,1 @@
+"""Code: its names, comments and syntax."""

@@ -1,0 +1,43 @@
+"""A function's docstring out of its code: a query must not sit in its own document."""
+
+from __future__ import annotations
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Record
+from structkit.registry import load
+from structkit.structure.code.spans import Span
+
+
+def without_docstring(code: str, record: Record) -> str:
+    """The code without the docstring of its function, where its language keeps it inside."""
+    language = record.get("language")
+    if not isinstance(language, str):
+        return code
+    plugin = load("language", language, status=1)
+    span = plugin.docstring(code) if hasattr(plugin, "docstring") else None
+    if span is None:
+        return code
+    if "masked" in record:
+        raise UserError(
+            "the record is masked already, with the docstring inside",
+            "run pair before mask-entities",
+        )
+    return cut(code, span)
+
+
+def cut(text: str, span: Span) -> str:
+    r"""The text without a statement: its whole lines, or itself and the semicolon behind it.
+
+    >>> cut("def f():\n    'doc'\n    return 1", (13, 18))
+    'def f():\n    return 1'
+    >>> cut("def f(): 'doc'; return 1", (9, 14))
+    'def f(): return 1'
+    """
+    before, after = text[: span[0]], text[span[1] :]
+    rest, newline, following = after.partition("\n")
+    if rest.lstrip().startswith(";"):
+        return before + after.lstrip().removeprefix(";").lstrip(" \t")
+    line = before.rpartition("\n")[2]
+    if not line.strip() and not rest.strip():
+        return before[: len(before) - len(line)] + following
+    return before + after

@@ -1,0 +1,151 @@
+"""T5's sentinels: entities out of a text and back into it."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from structkit.errors import UserError
+from structkit.structure.code.spans import Span
+
+COUNT = 100  # T5 has <extra_id_0> … <extra_id_99>
+SENTINELS = tuple(f"<extra_id_{number}>" for number in range(COUNT))
+SENTINEL = re.compile(r"<extra_id_(\d+)>")
+
+
+class Masked(NamedTuple):
+    """A text with its entities replaced, what a model shall predict, and the entities."""
+
+    masked: str
+    target: str
+    entities: list[str]
+
+
+def mask(
+    text: str,
+    spans: Sequence[Span],
+    *,
+    max_entities: int = COUNT - 1,
+    only: Collection[str] | None = None,
+) -> Masked:
+    """Replace the k-th distinct entity by `<extra_id_k>`, wherever it occurs among the spans.
+
+    Entities beyond `max_entities`, and those not in `only`, stay as text. Source: SANTA, Eq. 6;
+    the target's closing sentinel is the released code's.
+
+    >>> mask("a = b + a", [(0, 1), (4, 5), (8, 9)]).masked
+    '<extra_id_0> = <extra_id_1> + <extra_id_0>'
+    """
+    free = iter(SENTINELS[:max_entities])
+    pieces_of: dict[str, str] = {}
+    parts: list[str] = []
+    add = parts.append
+    last = 0
+    for start, end in spans:
+        entity = text[start:end]
+        piece = pieces_of.get(entity)
+        if piece is None:
+            piece = next(free, entity) if only is None or entity in only else entity
+            pieces_of[entity] = piece  # the same entity takes the same sentinel (SANTA, Eq. 6)
+        add(text[last:start])
+        add(piece)
+        last = end
+    add(text[last:])
+    entities = [entity for entity, piece in pieces_of.items() if piece is not entity]
+    return Masked("".join(parts), target(entities), entities)
+
+
+def mask_spans(text: str, spans: Sequence[Span]) -> Masked:
+    """Replace every span by a sentinel of its own, as T5's span corruption does.
+
+    >>> mask_spans("a b a", [(0, 1), (4, 5)])
+    Masked(masked='<extra_id_0> b <extra_id_1>', target='<extra_id_0> a <extra_id_1> a \
+<extra_id_2>', entities=['a', 'a'])
+    """
+    parts: list[str] = []
+    last = 0
+    for (start, end), sentinel in zip(spans, SENTINELS, strict=False):
+        parts += text[last:start], sentinel
+        last = end
+    parts.append(text[last:])
+    entities = [text[start:end] for start, end in spans]
+    return Masked("".join(parts), target(entities), entities)
+
+
+def target(entities: Sequence[str]) -> str:
+    """What the decoder shall write: every sentinel with its entity, then a closing sentinel.
+
+    >>> target(["a", "b"])
+    '<extra_id_0> a <extra_id_1> b <extra_id_2>'
+    """
+    pairs = [f"{SENTINELS[number]} {entity}" for number, entity in enumerate(entities)]
+    return " ".join([*pairs, SENTINELS[len(entities)]])
+
+
+def unmask(masked: str, entities: Sequence[str]) -> str:
+    """The text that was masked.
+
+    >>> unmask("<extra_id_0> = <extra_id_1> + <extra_id_0>", ["a", "b"])
+    'a = b + a'
+    """
+    return SENTINEL.sub(lambda match: entities[int(match[1])], masked)
+
+
+def refuse_sentinels(text: str) -> None:
+    """Raise if the text holds a sentinel already: undoing the mask would be ambiguous."""
+    if "<extra_id_" in text and (found := SENTINEL.search(text)):
+        raise UserError(f"the text already holds the sentinel {found[0]}", "was it masked before?")
+
+
+def draw(entities: Sequence[str], ratio: float, rng: random.Random) -> set[str]:
+    """A share of the distinct entities: max(1, ⌊ratio·n + 0.5⌋) of them.
+
+    >>> draw(["a", "b"], 0.5, random.Random(0)) <= {"a", "b"}
+    True
+    """
+    distinct = list(dict.fromkeys(entities))
+    count = max(1, int(ratio * len(distinct) + 0.5))
+    return set(rng.sample(distinct, count))
+
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def random_spans(
+    text: str,
+    ratio: float,
+    rng: random.Random,
+    *,
+    mean_length: float = 3.0,
+    max_spans: int = COUNT - 1,
+) -> list[Span]:
+    """T5's span corruption: spans of words and signs that cover about `ratio` of the text.
+
+    The number of spans and of masked tokens is fixed, their lengths and places are random; a text
+    starts unmasked. Source: T5 (Raffel et al., 2020), section 3.1.4; noise density 0.15 and mean
+    length 3 are its defaults.
+
+    >>> random_spans("a b c d e f g h", 0.25, random.Random(1))
+    [(12, 15)]
+    """
+    tokens = [match.span() for match in _TOKEN.finditer(text)]
+    noise = min(max(1, round(len(tokens) * ratio)), len(tokens) - 1)
+    if noise < 1:
+        return []
+    count = min(max(1, round(noise / mean_length)), len(tokens) - noise, max_spans)
+    masked, kept = _pieces(noise, count, rng), _pieces(len(tokens) - noise, count, rng)
+    spans: list[Span] = []
+    at = 0
+    for skip, take in zip(kept, masked, strict=True):
+        at += skip
+        spans.append((tokens[at][0], tokens[at + take - 1][1]))
+        at += take
+    return spans
+
+
+def _pieces(total: int, count: int, rng: random.Random) -> list[int]:
+    """`total` cut into `count` random pieces of at least one."""
+    cuts = [0, *sorted(rng.sample(range(1, total), count - 1)), total]
+    return [end - start for start, end in zip(cuts, cuts[1:], strict=False)]

@@ -1,0 +1,1 @@
+"""HTML: its elements, markup and variants."""

@@ -1,0 +1,162 @@
+"""A tagged text, as `html-variants` writes it: its elements, its plain text, its masked variants.
+
+Such a text is regular: every `<` starts a tag, every tag ends at the next `>`, every tag is closed
+by its own end tag, and in texts `&`, `<` and `>` are references. No parser is needed to read it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from structkit.structure.html.tags import SEPARATORS
+
+BLOCKS = frozenset(f"<{slash}{name}>" for name in SEPARATORS for slash in ("", "/"))
+BLANKS = " \t\n\r\f"
+
+
+# where the two tags of an element with non-blank text of its own stand among the tokens
+Element = tuple[int, int]
+
+
+def tokens_of(tagged: str) -> list[str]:
+    """The tags and texts of a tagged text.
+
+    >>> tokens_of("<p>a <b>c</b></p>")
+    ['<p>', 'a ', '<b>', 'c', '</b>', '</p>']
+    """
+    tokens = []
+    for piece in tagged.split(">"):
+        text, sign, tag = piece.partition("<")
+        if text:
+            tokens.append(text)
+        if sign:
+            tokens.append(f"<{tag}>")
+    return tokens
+
+
+def elements_of(tokens: Sequence[str]) -> list[Element]:
+    """The elements with direct text that is not blank, in the order of their end tags.
+
+    >>> elements_of(tokens_of("<div><p>a</p> <p><b>c</b></p></div>"))
+    [(1, 3), (6, 8)]
+    """
+    found = []
+    starts: list[int] = []
+    direct: list[bool] = [False]
+    for index, token in enumerate(tokens):
+        if token[0] != "<":
+            if not direct[-1]:
+                direct[-1] = not token.isspace()
+        elif token[1] != "/":
+            starts.append(index)
+            direct.append(False)
+        else:
+            start = starts.pop()
+            if direct.pop():
+                found.append((start, index))
+    return found
+
+
+def untag(tagged: str) -> str:
+    """The text of a tagged text: a block tag becomes a blank, an inline tag nothing.
+
+    >>> untag("<h1>A &amp; B</h1><p>w<b>or</b>d</p>")
+    'A & B word'
+    """
+    parts = []
+    for token in tokens_of(tagged):
+        if token[0] != "<":
+            parts.append(token)
+        elif is_block(token):
+            parts.append(" ")
+    return unescape(" ".join("".join(parts).split()))
+
+
+def unescape(text: str) -> str:
+    """The text with `&lt;`, `&gt;` and `&amp;` decoded once."""
+    if "&" not in text:
+        return text
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def is_block(tag: str) -> bool:
+    """Whether a tag, with or without attributes, separates words."""
+    return tag in BLOCKS or (" " in tag and f"{tag.partition(' ')[0]}>" in BLOCKS)
+
+
+def count(elements: int, ratio: float) -> int:
+    """How many of some elements a share is: rounded, one at least.
+
+    >>> [count(elements, 0.1) for elements in (0, 1, 14, 15, 100)]
+    [0, 1, 1, 2, 10]
+    """
+    return min(elements, max(1, int(ratio * elements + 0.5)))
+
+
+def remask(tagged: str, ratio: float, rng: random.Random) -> str:
+    """A tagged text with the two tags of a share of its elements removed and their text kept.
+
+    Equal to `masked` of the same text for the same random numbers.
+
+    >>> remask("<h1>A</h1><p>b</p>", 0.5, random.Random(2))
+    'A<p>b</p>'
+    """
+    tokens = tokens_of(tagged)
+    return mask(tokens, elements_of(tokens), ratio, rng)
+
+
+def mask(
+    tokens: Sequence[str],
+    elements: Sequence[Element],
+    ratio: float,
+    rng: random.Random,
+    *,
+    content: bool = False,
+) -> str:
+    """The tokens joined, without the two tags of a share of the elements, or without all of them.
+
+    A block tag leaves a blank where words would be glued else. Source: SEAL, section 3.3.
+    """
+    drawn = rng.sample(elements, count(len(elements), ratio))
+    if content:
+        return _without_content(tokens, drawn)
+    removed = sorted(index for element in drawn for index in element)
+    return "".join(_without(tokens, removed))
+
+
+def _without(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
+    """The tokens without some tags."""
+    result = list(tokens)
+    gone = set(removed)
+    before = last = -1  # `before` is the last token in front that is not nothing
+    for index in removed:
+        if last != index - 1 or result[last]:
+            before = index - 1
+        last = index
+        result[index] = ""
+        if is_block(tokens[index]) and before >= 0 and not _separates(result[before], -1):
+            after = index + 1
+            while after in gone and not is_block(tokens[after]):
+                after += 1
+            if after < len(tokens) and (after in gone or not _separates(tokens[after], 0)):
+                result[index] = " "
+    return result
+
+
+def _separates(token: str, side: int) -> bool:
+    """Whether a token needs no blank at its first (0) or last (-1) character."""
+    return is_block(token) if token[0] == "<" else token[side] in BLANKS
+
+
+def _without_content(tokens: Sequence[str], drawn: Sequence[Element]) -> str:
+    parts: list[str] = []
+    at = 0
+    for start, end in sorted(drawn):
+        if start < at:
+            continue  # inside of one that is removed
+        parts += tokens[at:start]
+        if is_block(tokens[start]):
+            parts.append(" ")
+        at = end + 1
+    return "".join([*parts, *tokens[at:]]).strip(BLANKS)

@@ -1,0 +1,71 @@
+"""Markdown and plain text as HTML."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+
+from structkit.errors import UserError
+from structkit.structure.html.sources import escape
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """CommonMark with GitHub's tables and struck-out text.
+
+    Blocks may be nested without limit, as text behind a limit would be dropped; inline it is not.
+    """
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    inline_limit = parser.options["maxNesting"]
+
+    def set_limit(limit: int) -> Callable[[StateCore], None]:
+        return lambda state: state.md.options.update(maxNesting=limit)
+
+    parser.core.ruler.before("block", "any_depth", set_limit(sys.maxsize))
+    parser.core.ruler.before("inline", "some_depth", set_limit(inline_limit))
+    return parser
+
+
+def from_markdown(text: str) -> str:
+    r"""The HTML of a text in Markdown; HTML in it stays.
+
+    >>> from_markdown("# Tea & *milk*")
+    '<h1>Tea &amp; <em>milk</em></h1>\n'
+    """
+    try:
+        return str(_parser().render(text))
+    except RecursionError:
+        raise UserError(
+            "the Markdown is nested too deeply (some 400 quotes or lists)",
+            "convert it to HTML, which has no limit",
+        ) from None
+
+
+def from_text(text: str) -> str:
+    r"""Paragraphs of plain text: what stands between empty lines.
+
+    >>> from_text("1 < 2\n \nb")
+    '<p>1 &lt; 2</p><p>b</p>'
+    """
+    paragraphs: list[list[str]] = [[]]
+    for line in text.splitlines():
+        if line.strip():
+            paragraphs[-1].append(line)
+        elif paragraphs[-1]:
+            paragraphs.append([])
+    return "".join(f"<p>{escape(chr(10).join(lines))}</p>" for lines in paragraphs if lines)
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+CONVERTERS: dict[str, Callable[[str], str]] = {
+    "html": _as_it_is,
+    "markdown": from_markdown,
+    "text": from_text,
+}

@@ -1,0 +1,162 @@
+"""Where markup stands in a text: tags, comments, scripts; for spans in the original."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from structkit.structure.code.spans import Span
+
+SILENT = frozenset(("script", "style", "iframe", "noembed", "noframes", "xmp"))
+PLAIN = frozenset(("title", "textarea"))  # their content is text, a `<` in it included
+BLANKS = " \t\n\f\r"
+
+
+class Tag(NamedTuple):
+    """One piece of markup; `name` is `p`, `/p`, or nothing for a comment or a script's content."""
+
+    name: str
+    start: int
+    end: int
+
+
+def visible(text: str) -> str:
+    """The text with every character of its markup made blank: all else stays where it is.
+
+    Blank are tags, comments, the content of scripts and styles, and character references; a
+    reference to a letter becomes underscores, so that its word is not taken for a shorter one.
+
+    >>> visible('<a href="x">caf&eacute;</a> &amp; bar')
+    '            caf________           bar'
+    """
+    if "<" not in text and "&" not in text:
+        return text
+    parts, at = [], 0
+    for tag in tags(text):
+        parts += [_without_references(text[at : tag.start]), " " * (tag.end - tag.start)]
+        at = tag.end
+    return "".join([*parts, _without_references(text[at:])])
+
+
+REFERENCE = re.compile(r"&#?\w+;?", re.ASCII)
+
+
+def _without_references(text: str) -> str:
+    return REFERENCE.sub(_blank, text) if "&" in text else text
+
+
+def _blank(match: re.Match[str]) -> str:
+    decoded = html.unescape(match[0])
+    if decoded == match[0]:
+        return decoded
+    return ("_" if any(map(str.isalnum, decoded)) else " ") * len(match[0])
+
+
+def content(text: str, name: str) -> Span | None:
+    """Where the content of the first element of that name stands.
+
+    >>> content("<p>a <b>c</b></p>", "b")
+    (8, 9)
+    """
+    start = None
+    for tag in tags(text):
+        if start is None and tag.name == name:
+            start = tag.end
+        elif start is not None and tag.name == f"/{name}":
+            return start, tag.start
+    return None if start is None else (start, len(text))
+
+
+def tags(text: str, *, closing: bool = False) -> Iterator[Tag]:
+    """Every tag, comment and declaration, as a browser's tokenizer tells them from text.
+
+    Source: the HTML standard, section 13.2.5. A tag that never ends takes the rest of the text.
+    With `closing`, `<script/>` has no content, as libxml2 and XHTML read it.
+
+    >>> [tag.name for tag in tags("1 < 2 <b title='>'>x</b><!-- <i> --><script>'<p>'</script>")]
+    ['b', '/b', '', 'script', '', '/script']
+    """
+    at = 0
+    while (at := text.find("<", at)) >= 0:
+        tag = _tag(text, at)
+        if tag is None:
+            at += 1
+            continue
+        yield tag
+        at = tag.end
+        if closing and text[tag.end - 2] == "/":
+            continue
+        if tag.name in SILENT or tag.name in PLAIN:
+            end = _closing(text, tag.name, at)
+            if tag.name in SILENT and end > at:
+                yield Tag("", at, end)
+            at = end
+
+
+def _tag(text: str, at: int) -> Tag | None:
+    """The markup that starts at a `<`, or none if the `<` is text."""
+    slash = text.startswith("/", at + 1)
+    first = text[at + 1 + slash : at + 2 + slash]
+    if first.isascii() and first.isalpha():
+        end = at + 1 + slash
+        while end < len(text) and text[end] not in BLANKS + "/>":
+            end += 1
+        return Tag(text[at + 1 : end].lower(), at, _end(text, end))
+    if text.startswith("<!--", at):
+        # `<!-->` and `<!--->` are comments too
+        return Tag("", at, _behind(text, "-->", at + 2))
+    if first in ("!", "?") or (slash and first):
+        return Tag("", at, _behind(text, ">", at + 1))
+    return None
+
+
+def _behind(text: str, end: str, at: int) -> int:
+    found = text.find(end, at)
+    return len(text) if found < 0 else found + len(end)
+
+
+def _end(text: str, at: int) -> int:
+    """Where a tag ends: at a `>` that is not in a quoted value."""
+    end = _behind(text, ">", at)
+    inside = text[at:end]
+    if '"' not in inside and "'" not in inside:
+        return end
+    named = False  # a value follows the `=` behind a name
+    while at < len(text):
+        sign = text[at]
+        at += 1
+        if sign == ">":
+            return at
+        if sign == "=" and named:
+            while at < len(text) and text[at] in BLANKS:
+                at += 1
+            at, named = _behind_value(text, at), False
+        elif sign == "/":
+            named = False
+        elif sign not in BLANKS:
+            named = True
+    return at
+
+
+def _behind_value(text: str, at: int) -> int:
+    if text[at : at + 1] in ('"', "'"):
+        return _behind(text, text[at], at + 1)
+    while at < len(text) and text[at] not in BLANKS + ">":
+        at += 1
+    return at
+
+
+def _closing(text: str, name: str, at: int) -> int:
+    """Where the end tag of an element with plain content starts; the end of the text if nowhere."""
+    while (at := text.find("</", at)) >= 0:
+        behind = at + 2 + len(name)
+        if text[at + 2 : behind].lower() == name and text[behind : behind + 1] in (
+            *BLANKS,
+            "/",
+            ">",
+        ):
+            return at
+        at += 2
+    return len(text)

@@ -1,0 +1,204 @@
+"""HTML by element: the XPath and the characters of each paragraph, list item, table row.
+
+lxml tells what a parser makes of a document, but not where: a comment in front of every tag does,
+and changes nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, NamedTuple
+
+from lxml import etree
+
+from structkit.structure.html.markup import PLAIN, SILENT, Tag, tags
+from structkit.structure.html.tags import SILENT as HIDDEN
+from structkit.structure.html.tags import STRUCTURE
+
+BLOCKS = frozenset(STRUCTURE) | frozenset(
+    "body center dialog dir fieldset form head html menu search".split()
+)
+ITEMS = frozenset(("dd", "figure", "li", "tr"))  # one with all that is in them …
+LARGE = 1000  # … unless this is longer: characters of text
+MARK = "\x02"  # of our comments; the parser takes it for a character as any other
+RAW = PLAIN | SILENT  # in them a comment would be text
+NAME = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
+
+
+class Part(NamedTuple):
+    """A part of a document: its element, and where it stands, in characters of the document."""
+
+    xpath: str
+    start: int
+    end: int
+
+
+def parts(html: str) -> list[Part]:
+    """The parts of a document, in its order: all of its visible text, each word in one of them.
+
+    A part is a block (paragraph, heading, cell …) with all tags inside of it, where no other block
+    is among these; a list item, table row, figure or definition of at most 1,000 characters; and
+    text between blocks, as a part of the element that holds it. XPaths are those of lxml's tree.
+
+    >>> html = "<h1>Tea</h1><ul><li><p>green</p><p>hot</p></ul>so <b>much</b><p>for tea"
+    >>> for part in parts(html):
+    ...     print(part.xpath, html[part.start : part.end])
+    /html/body/h1 <h1>Tea</h1>
+    /html/body/ul/li <li><p>green</p><p>hot</p>
+    /html/body so <b>much</b>
+    /html/body/p <p>for tea
+    """
+    html = html.replace("\0", " ")  # it would end the text
+    found = list(tags(html, closing=True))
+    pieces, at = [], 0
+    for number, tag in enumerate(found):
+        if tag.name and tag.name[1:] not in RAW:
+            pieces += [html[at : tag.start], f"<!--{MARK}{number}-->"]
+            at = tag.start
+    pieces += [html[at:], f"<!--{MARK}{len(found)}-->"]
+    found.append(Tag("", len(html), len(html)))
+    parser = etree.HTMLParser(target=_Walk(html, found), huge_tree=True, encoding="utf-8")
+    # what UTF-8 cannot hold is half of a character
+    return _chosen(etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser))
+
+
+class _Block:
+    """A block: its element, where it is, its parts (other blocks, or runs of text), its size."""
+
+    def __init__(self, element: int, start: int, size: int) -> None:
+        self.element, self.start, self.end, self.size = element, start, start, size
+        self.parts: list[int | tuple[int, int]] = []
+        self.run, self.text = start, False  # where its present run begins; has it any text?
+
+    def cut(self, at: int) -> None:
+        """End the present run."""
+        if self.text:
+            self.parts.append((self.run, at))
+        self.run, self.text = at, False
+
+
+class _Walk:
+    """Takes what lxml's parser calls."""
+
+    def __init__(self, html: str, found: list[Tag]) -> None:
+        self.html = html
+        self.tags, self.tag, self.number = found, Tag("", 0, 0), -1
+        self.fresh = False  # the tag has done nothing yet
+        self.at = self.size = 0  # characters of the document, and of text
+        self.names: list[str] = []  # of elements
+        self.parents: list[int] = []
+        self.places: list[tuple[int, int]] = []  # among those of its name, among all
+        self.counts: list[Counter[str]] = [Counter()]  # children of the document, of elements
+        self.blocks = [_Block(-1, 0, 0)]  # the document itself is the first
+        self.open: list[int] = []  # elements
+        self.outer = [0]  # blocks
+        self.silent = self.drawings = 0
+
+    def comment(self, text: str) -> None:
+        if text.startswith(MARK) and text[1:].isdecimal():
+            self._see(int(text[1:]))
+
+    def _see(self, number: int) -> None:
+        """The parser has come to a tag."""
+        number = min(number, len(self.tags) - 1)
+        if number > self.number:
+            self.tag, self.number, self.fresh = self.tags[number], number, True
+            if self.tag.name in ("/body", "/html"):  # they end nothing yet, but what is before them
+                self.blocks[self.outer[-1]].cut(self.tag.start)
+
+    def data(self, text: str) -> None:
+        self.fresh = False
+        text = text.partition(f"<!--{MARK}")[0].strip()  # a comment that is none there
+        if text and not self.silent:
+            self.size += len(text)
+            self.blocks[self.outer[-1]].text = True
+
+    def _move(self, own: bool) -> int:
+        """Where the parser is: at the tag's start, or behind it where it has done its work."""
+        at = self.tag.start if self.fresh and not own else self.tag.end
+        self.at = max(self.at, at)
+        return self.at
+
+    def start(self, name: str, _attributes: Any) -> None:
+        parent = self.open[-1] + 1 if self.open else 0
+        counts = self.counts[parent]
+        counts[name] += 1
+        counts[""] += 1
+        self.open.append(len(self.names))
+        self.names.append(name)
+        self.parents.append(parent - 1)
+        self.places.append((counts[name], counts[""]))
+        self.counts.append(Counter())
+        self.silent += self._hidden(name)
+        self.drawings += name == "svg"
+        at = self._move(own=False)
+        if self.tag.name == name:
+            self.fresh = False
+        if name in BLOCKS:
+            self.blocks[self.outer[-1]].cut(at)
+            self.outer.append(len(self.blocks))
+            self.blocks.append(_Block(self.open[-1], at, self.size))
+            self.blocks[-1].run = at if self.fresh else max(at, self.tag.end)
+
+    def end(self, name: str) -> None:
+        if name in RAW and self.tag.name == name and self.html[self.tag.end - 2] != "/":
+            # behind its content, which is a tag without name, stands its end tag, or nothing
+            self._see(self.number + 1 + (not self.tags[self.number + 1].name))
+        own = self.tag.name == f"/{name}"
+        at = self._move(own)
+        if own:
+            self.fresh = False
+        self.open.pop()
+        self.drawings -= name == "svg"
+        self.silent -= self._hidden(name)
+        if name in BLOCKS:
+            number = self.outer.pop()
+            block = self.blocks[number]
+            block.cut(max(block.run, self.tag.start) if own else at)
+            block.end, block.size = at, self.size - block.size
+            outer = self.blocks[self.outer[-1]]
+            outer.run = at
+            if block.parts:
+                outer.parts.append(number)
+
+    def _hidden(self, name: str) -> bool:
+        # the title of a drawing is not seen
+        return name in HIDDEN or (name == "title" and self.drawings > 0)
+
+    def close(self) -> _Walk:
+        self.blocks[0].cut(len(self.html))
+        return self
+
+    def xpath(self, element: int) -> str:
+        """The path from the document, as lxml's `getpath` writes it."""
+        steps = []
+        while element >= 0:
+            name, (place, among) = self.names[element], self.places[element]
+            counts = self.counts[self.parents[element] + 1]
+            if not NAME.fullmatch(name):  # such as <o:p>
+                steps.append(f"/*[{among}]")
+            else:
+                steps.append(f"/{name}[{place}]" if counts[name] > 1 else f"/{name}")
+            element = self.parents[element]
+        # text behind </html> may be in no element
+        return "".join(reversed(steps)) or "/html"
+
+
+def _chosen(walk: _Walk) -> list[Part]:
+    """The parts, top down: a block as a whole, or what is in it."""
+    found: list[Part] = []
+    waiting: list[tuple[int, int | tuple[int, int]]] = [(0, 0)]
+    while waiting:
+        owner, part = waiting.pop()
+        if not isinstance(part, int):
+            found.append(Part(walk.xpath(walk.blocks[owner].element), *part))
+            continue
+        block = walk.blocks[part]
+        small = part > 0 and walk.names[block.element] in ITEMS and block.size <= LARGE
+        if small or not any(isinstance(each, int) for each in block.parts):
+            if block.parts:
+                found.append(Part(walk.xpath(block.element), block.start, block.end))
+        else:
+            waiting.extend((part, each) for each in reversed(block.parts))
+    return found

@@ -1,0 +1,1 @@
+"""Trees over words: brackets, shapes, parsers."""

@@ -1,0 +1,262 @@
+"""Trees in Penn Treebank brackets: read, written, cleaned, made binary.
+
+Nothing here is recursive: a tree may be as deep as it likes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from structkit.errors import UserError
+from structkit.structure.trees.tree import Tree, from_merges, from_spans, grown
+
+__all__ = [
+    "Tree",
+    "binarize",
+    "clean",
+    "from_merges",
+    "from_spans",
+    "lift_final",
+    "read",
+    "read_all",
+    "write",
+]
+
+TOPS = frozenset(("", "ROOT", "TOP", "S1"))
+TRACE = "-NONE-"
+UNLABELED = "X"
+FACTORS = ("right", "left", "balanced")
+TOKEN = re.compile(r"[()]|[^ \t\n\r\f\v()]+")
+ESCAPES = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
+ESCAPED = re.compile("|".join(ESCAPES.values()))
+PLAIN = {escape: sign for sign, escape in ESCAPES.items()}
+SIGNS = str.maketrans(ESCAPES)
+
+
+def read(text: str) -> Tree:
+    """The one tree in a text.
+
+    >>> tree = read("(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))")
+    >>> tree.words, tree.labels, tree.spans().tolist()[:2]
+    (('The', 'cat', 'sleeps'), ('S', 'NP', 'VP', 'DT', 'NN', 'VBZ'), [[0, 3], [0, 2]])
+    """
+    trees = read_all(text)
+    tree = next(trees, None)
+    if tree is None:
+        raise UserError("the text holds no tree", "write it in brackets: (S (NP …) (VP …))")
+    if next(trees, None) is not None:
+        raise UserError("the text holds several trees", "write one tree a record")
+    return tree
+
+
+def read_all(text: str) -> Iterator[Tree]:
+    """All trees of a text, one after the other, over as many lines as they take.
+
+    Errors: `UserError` for brackets that do not match, words outside, and nodes without words.
+    """
+    children: list[list[int]] = []
+    labels: list[str] = []
+    words: list[str | None] = []
+    stack: list[int] = []
+    fresh = False  # behind an opening bracket, where the label stands
+
+    def add(label: str, word: str | None = None) -> None:
+        if stack:
+            children[stack[-1]].append(len(labels))
+        children.append([])
+        labels.append(label)
+        words.append(word)
+
+    def expand(node: int) -> tuple[str, str | None, list[int]]:
+        below = children[node]
+        if len(below) == 1 and not labels[below[0]] and words[below[0]] is not None:
+            return labels[node], words[below[0]], []  # (NN cat) is a leaf with its tag
+        return labels[node], words[node], below
+
+    for match in TOKEN.finditer(text):
+        token = match[0]
+        if token == "(":
+            add("")
+            stack.append(len(labels) - 1)
+            fresh = True
+            continue
+        if not stack:
+            what = "a closing bracket too many" if token == ")" else f"{token!r} outside of a tree"
+            raise UserError(f"there is {what} (character {match.start() + 1})", "mend the brackets")
+        if token != ")":
+            if fresh:
+                labels[stack[-1]] = unescaped(token)
+            else:
+                add("", unescaped(token))
+        else:
+            node = stack.pop()
+            if not children[node]:
+                raise UserError(
+                    f"the node ({labels[node]}) holds no word (character {match.start() + 1})",
+                    "give it a word, or leave it out",
+                )
+            if not stack:
+                yield grown(node, expand)
+                children, labels, words = [], [], []
+        fresh = False
+    if stack:
+        which = "bracket is" if len(stack) == 1 else "brackets are"
+        raise UserError(f"{len(stack)} {which} not closed", "mend the brackets")
+
+
+def unescaped(word: str) -> str:
+    """A word as it stands in the text; brackets and their escapes are the same.
+
+    >>> unescaped("f-LRB-x-RRB-")
+    'f(x)'
+    """
+    if "-" not in word:
+        return word
+    # what stands beside a bracket may read as an escape with it: one reading holds everywhere
+    return ESCAPED.sub(lambda match: PLAIN[match[0]], word.translate(SIGNS))
+
+
+def escaped(text: str) -> str:
+    """A word or a label in brackets; the other way of `unescaped`. Errors: it holds a blank.
+
+    >>> escaped("f(x)")
+    'f-LRB-x-RRB-'
+    """
+    found = text.translate(SIGNS)
+    if not TOKEN.fullmatch(found):
+        raise UserError(
+            f"the word {text!r} is empty or holds a blank, which brackets cannot",
+            "cut it into words",
+        )
+    return found
+
+
+def write(tree: Tree) -> str:
+    """A tree in brackets on one line; a node without a label is an X, blanks in labels are a `_`.
+
+    >>> write(from_merges(["f(x)", "is", "one"], [(1, 2), (0, 3)]))
+    '(X (X f-LRB-x-RRB-) (X (X is) (X one)))'
+    """
+    parts: list[str] = []
+    first, count, word = tree.first.tolist(), tree.count.tolist(), tree.word.tolist()
+    stack = [0]
+    while stack:
+        node = stack.pop()
+        if node < 0:
+            parts.append(")")
+            continue
+        label = escaped("_".join(tree.labels[node].split()) or UNLABELED)
+        if count[node]:
+            parts.append(f" ({label}")
+            stack.append(-1)
+            stack.extend(range(first[node] + count[node] - 1, first[node] - 1, -1))
+        else:
+            parts.append(f" ({label} {escaped(tree.words[word[node]])})")
+    return "".join(parts)[1:]
+
+
+def clean(tree: Tree) -> Tree:
+    """Without traces and the nodes that they leave empty, function tags, and labels of the top.
+
+    Errors: `UserError` where nothing is left.
+
+    >>> write(clean(read("(ROOT (S (NP-SBJ-1 (PRP I)) (VP (VBP go) (NP (-NONE- *))) (. .)))")))
+    '(S (NP (PRP I)) (VP (VBP go)) (. .))'
+    """
+    count, labels = tree.count.tolist(), tree.labels
+    kept = [True] * len(count)
+    for node in range(len(count) - 1, -1, -1):
+        children = tree.children(node)
+        kept[node] = any(kept[child] for child in children) if children else labels[node] != TRACE
+    if not kept[0]:
+        raise UserError("the tree holds traces only, no word")
+    root = 0
+    while labels[root] in TOPS and count[root]:
+        below = [child for child in tree.children(root) if kept[child]]
+        if len(below) > 1:
+            break
+        root = below[0]
+
+    def expand(node: int) -> tuple[str, str | None, list[int]]:
+        label = labels[node]
+        if label[:1] != "-":
+            label = re.split("[-=]", label, maxsplit=1)[0]
+        if not count[node]:
+            return label, tree.words[tree.word[node]], []
+        return label, None, [child for child in tree.children(node) if kept[child]]
+
+    return grown(root, expand)
+
+
+def binarize(tree: Tree, factor: str = "right") -> Tree:
+    """The binary tree: chains of single children become one node, long nodes are cut in two.
+
+    n words give n leaves and n - 1 inner nodes. `right` keeps the first child and puts the others
+    into a new node, `left` the last one, `balanced` cuts in the middle. Labels and shape are those
+    of NLTK's collapse_unary (tags and root included) and chomsky_normal_form with horzMarkov 0.
+
+    >>> write(binarize(read("(S (A a) (B b) (C (D c)))")))
+    '(S (A a) (S|<> (B b) (C+D c)))'
+    """
+    if factor not in FACTORS:
+        raise UserError(f"--factor {factor} is not {', '.join(FACTORS)}", status=2)
+    if tree.is_binary:
+        return tree
+    first, count, labels = tree.first.tolist(), tree.count.tolist(), tree.labels
+
+    def cut(label: str, low: int, high: int) -> list[tuple[str, int, int]]:
+        if high - low == 1:
+            return []
+        middle = {"right": low + 1, "left": high - 1, "balanced": (low + high) // 2}[factor]
+        new = f"{label}|<>" if label else ""
+        return [(new, low, middle), (new, middle, high)]
+
+    # an item is some children that stand side by side, and the label of a new node over them
+    def expand(item: tuple[str, int, int]) -> tuple[str, str | None, list[tuple[str, int, int]]]:
+        label, low, high = item
+        if high - low > 1:  # a new node, over some children
+            return label, None, cut(label.removesuffix("|<>"), low, high)
+        node, names = low, [labels[low]]
+        while count[node] == 1:
+            node = first[node]
+            names.append(labels[node])
+        name = "+".join(filter(None, names))
+        if not count[node]:
+            return name, tree.words[tree.word[node]], []
+        return name, None, cut(name, first[node], first[node] + count[node])
+
+    return grown(("", 0, 1), expand)
+
+
+def lift_final(tree: Tree) -> Tree:
+    """The tree with its final punctuation beside all the rest, sign by sign.
+
+    Binarizing to the right would put a final period into the verb phrase. Labels on the way and
+    nodes that are left empty go with it.
+
+    >>> write(binarize(lift_final(read("(S (NP I) (VP go) (. .))"))))
+    '(S (S|<> (NP I) (VP go)) (. .))'
+    """
+    count, labels, words = tree.count.tolist(), tree.labels, tree.words
+    last = len(words)
+    while last > 1 and not any(map(str.isalnum, words[last - 1])):
+        last -= 1
+    if last == len(words):
+        return tree
+    starts = tree.spans()[:, 0].tolist()
+    leaves = {word: node for node, word in enumerate(tree.word.tolist()) if word >= 0}
+    top = labels[0]
+
+    # an item is a node, or the rest of the text in front of so many words of punctuation
+    def expand(item: tuple[int, int]) -> tuple[str, str | None, list[tuple[int, int]]]:
+        node, end = item
+        if node == 0 and end > last:
+            label = top if end == len(words) else f"{top}|<>" * bool(top)
+            return label, None, [(0, end - 1), (leaves[end - 1], 0)]
+        if not count[node]:
+            return labels[node], words[tree.word[node]], []
+        label = f"{top}|<>" * bool(top) if node == 0 else labels[node]
+        return label, None, [(child, 0) for child in tree.children(node) if starts[child] < last]
+
+    return grown((0, len(words)), expand)

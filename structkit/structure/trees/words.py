@@ -1,0 +1,22 @@
+"""A text as the words of its tree: the tokens of the Penn Treebank."""
+
+from __future__ import annotations
+
+from nltk.tokenize import NLTKWordTokenizer
+
+from structkit.structure.trees.brackets import unescaped
+
+_TOKENIZER = NLTKWordTokenizer()
+
+
+def words_of(text: str, *, tokenized: bool = False) -> list[str]:
+    """The words of a text, punctuation included; needs no data of nltk's.
+
+    A text that is `tokenized` has blanks between all its words. Brackets are plain also where the
+    text has the Treebank's escapes; quotes are the Treebank's, `` and ''.
+
+    >>> words_of("It isn't so.")
+    ['It', 'is', "n't", 'so', '.']
+    """
+    found: list[str] = text.split() if tokenized else _TOKENIZER.tokenize(text)
+    return [unescaped(word) for word in found] if "-" in text else found

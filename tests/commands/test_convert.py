@@ -1,0 +1,292 @@
+"""convert: other tools' files become records and come back; what a format cannot hold is told."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+import pytrec_eval
+
+from structkit import registry
+from structkit.commands.convert import Conversion
+from structkit.errors import UserError
+from structkit.formats.interchange import Options
+
+FIXTURES = Path("fixtures/formats")
+FOLDERS = [path for path in sorted(FIXTURES.iterdir()) if path.name != "mteb"]
+
+
+def convert(files, output, source=None, target=None, part=None, rejects=None, **options):
+    """One conversion, as the command makes it; the files that it wrote."""
+    strict = options.pop("strict", False)
+    conversion = Conversion.of(source, target, Options(**options), strict=strict)
+    jobs = conversion.jobs([str(file) for file in files], str(output), part)
+    conversion.run(jobs, rejects)
+    return jobs
+
+
+def lines(path):
+    return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
+
+
+def write(path, *records):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_a_folder_of_every_format(folder, tmp_path, golden):
+    name = folder.name.partition(".")[0].replace("_", "-")
+    records = tmp_path / "records"
+    convert([folder], f"{records}/", source=name)
+    found = sorted(path.name for path in records.iterdir())
+    for part in found:
+        golden(folder / "records" / part, (records / part).read_text("utf-8"))
+    assert sorted(path.name for path in (folder / "records").iterdir()) == found
+
+
+# what is written in another shape than it was read
+OTHER_SHAPE = {"ptb": "one tree a line"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_the_same_bytes_come_back(folder, tmp_path, capsys):
+    name = folder.name.partition(".")[0].replace("_", "-")
+    conversion = Conversion.of(name, None)
+    checked = 0
+    for part, files in conversion.source.inside(str(folder)).items():
+        if conversion.source.parts[part].write and name not in OTHER_SHAPE:
+            back = tmp_path / Path(files[0]).name
+            convert([folder / f"records/{part}.jsonl"], back, target=name, part=part, strict=True)
+            assert Path(files[0]).read_bytes() == back.read_bytes()
+            checked += 1
+    assert checked or name in OTHER_SHAPE
+    assert "" == capsys.readouterr().err
+
+
+def test_every_format_has_a_fixture():
+    folders = {path.name.partition(".")[0].replace("_", "-") for path in FIXTURES.iterdir()}
+    assert registry.names("format") == sorted(folders)
+
+
+def test_a_result_of_mteb(tmp_path, golden):
+    convert([FIXTURES / "mteb/records/scores.jsonl"], tmp_path / "result.json", target="mteb")
+    golden(FIXTURES / "mteb/results.json", (tmp_path / "result.json").read_text())
+    [row] = lines(FIXTURES / "mteb/results.json")
+    assert 0.75 == row["scores"]["test"][0]["main_score"] == row["scores"]["test"][0]["ndcg_at_10"]
+
+
+def test_beir_goes_in_and_a_trec_run_comes_out(run, tmp_path):
+    beir = FIXTURES.resolve() / "beir"
+    assert 0 == run("convert", "--from", "beir", beir, "-o", "records").returncode
+    done = run("convert", "--from", "beir", "--to", "trec", beir, "--part", "qrels", "-o", "q.txt")
+    assert (0, b"") == (done.returncode, done.stderr)
+    found = ("--method", "bm25", "--queries", "records/queries.jsonl", "--format", "trec")
+    done = run("search", "records/corpus.jsonl", *found, "-o", "run.trec")
+    assert 0 == done.returncode, done.stderr
+    with open(tmp_path / "run.trec") as runs, open(tmp_path / "q.txt") as judged:
+        evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(judged), {"ndcg"})
+        values = evaluator.evaluate(pytrec_eval.parse_run(runs))
+    assert {"q1": {"ndcg": 1.0}, "q2": {"ndcg": 1.0}} == values
+
+
+@pytest.mark.parametrize("name", ["flagembedding", "tevatron", "sentence-transformers"])
+def test_training_files_go_through_convert_and_train(name, tmp_path):
+    from structkit.commands.train import train
+    from structkit.learning.training.settings import RunOptions
+
+    examples = tmp_path / "examples.jsonl"
+    convert([FIXTURES / name.replace("-", "_") / "train.jsonl"], examples, source=name)
+    method = registry.load("method", "contrastive").Method(
+        size="tiny", vocabulary_size=400, batch_size=2, max_steps=1, negatives_per_query=0
+    )
+    summary = train("contrastive", method, [str(examples)], RunOptions(str(tmp_path / "model")))
+    assert (2, 1) == (summary["records"], summary["steps"])
+
+
+def test_what_the_target_cannot_hold_is_told(tmp_path, capsys):
+    code = {"language": "python", "code": "x = 1", "repo": "tea/kettle", "docstring": None}
+    file = write(tmp_path / "code.jsonl", {"id": "7", **code}, {"id": "2", "code": "y = 2"})
+    convert([file], tmp_path / "corpus.jsonl", target="beir")
+    told = "structkit: beir corpus cannot hold: language (1 record), repo (1 record)\n"
+    assert told == capsys.readouterr().err
+    assert [
+        {"_id": "7", "title": "", "text": "x = 1"},
+        {"_id": "2", "title": "", "text": "y = 2"},
+    ] == lines(tmp_path / "corpus.jsonl")
+    with pytest.raises(UserError, match=r'code.jsonl:1: beir corpus cannot hold .* "language"'):
+        convert([file], tmp_path / "strict.jsonl", target="beir", strict=True)
+    assert not (tmp_path / "strict.jsonl").exists()
+
+
+def test_an_id_is_lost_unless_it_is_the_number_of_the_row(tmp_path, capsys):
+    example = {"query": "tea", "positive": "leaves"}
+    file = write(tmp_path / "in.jsonl", {"id": "1", **example}, {"id": "b", **example}, example)
+    convert([file], tmp_path / "out.jsonl", target="flagembedding")
+    assert "structkit: flagembedding examples cannot hold: id (1 record)\n" == (
+        capsys.readouterr().err
+    )
+
+
+def test_products_of_two_locales_stay_two(tmp_path):
+    folder = FIXTURES / "esci"
+    products, examples = tmp_path / "p.jsonl", tmp_path / "e.jsonl"
+    convert([folder / "products.jsonl"], products, source="esci")
+    convert([folder / "examples.jsonl"], examples, source="esci", gains="esci-official")
+    assert ["us:B000000001", "es:B000000001"] == [each["id"] for each in lines(products)]
+    judged = [(each["doc_id"], each["label"], each["relevance"]) for each in lines(examples)]
+    # the published scorer gives a complement ten times a substitute
+    assert [
+        ("us:B000000001", "E", 100),
+        ("us:B000000002", "S", 1),
+        ("es:B000000001", "C", 10),
+    ] == judged
+
+
+def test_parquet_as_it_is_published(tmp_path):
+    records = FIXTURES / "esci/records"
+    file = tmp_path / "shopping_queries_dataset_examples.parquet"
+    convert([records / "qrels.jsonl"], file, target="esci")
+    table = pyarrow.parquet.read_table(file)
+    assert lines(FIXTURES / "esci/examples.jsonl") == table.to_pylist()
+    assert "int64" == str(table.schema.field("query_id").type)
+    convert([file], tmp_path / "back.jsonl", source="esci")
+    assert lines(records / "qrels.jsonl") == lines(tmp_path / "back.jsonl")
+
+
+def test_versions_of_tevatron_and_names_of_the_hub_are_read(tmp_path):
+    file = write(tmp_path / "q.jsonl", {"query_id": 3, "query_text": "tea"})
+    convert([file], tmp_path / "out.jsonl", source="tevatron", part="queries")
+    assert [{"id": "3", "query": "tea"}] == lines(tmp_path / "out.jsonl")
+    convert([FIXTURES / "codesearchnet_hub/test.jsonl"], tmp_path / "o", source="codesearchnet")
+    hub = FIXTURES / "codesearchnet_hub/records/corpus.jsonl"
+    assert lines(hub) == lines(tmp_path / "o")
+
+
+def test_a_tree_may_take_many_lines_and_a_line_many_trees(tmp_path):
+    file = tmp_path / "a.mrg"
+    file.write_text("(S (A a)\n\n(B b)) (S (C c))\n(S\n(D d))")
+    convert([file], tmp_path / "out.jsonl", source="ptb")
+    found = [record["tree"] for record in lines(tmp_path / "out.jsonl")]
+    assert ["(S (A a) (B b))", "(S (C c))", "(S (D d))"] == found
+
+
+# format, file, its content, the whole message behind the file's name
+BAD = [
+    ("beir", "q.tsv", "query-id\tcorpus-id\tscore\nq\td\tmuch\n",
+     ':2: field "score" is much, not a whole number'),
+    ("beir", "q.tsv", "query-id\tcorpus-id\tscore\nq\td\n",
+     ":2: the row has 2 cells, not 3 as the header; mend the row"),
+    ("beir", "q.tsv", 'query-id\tcorpus-id\tscore\nq\t"d\t1\n',
+     ":2: the row's quotes do not fit (unexpected end of data); mend the quotes"),
+    ("beir", "corpus.jsonl", '{"_id":"a"}\n',
+     ':1: field "text" is missing; the record has: id'),
+    ("trec", "a.run", "q Q0 d 1 0.5\n",
+     ":1: the line has 5 columns, not 6; they are: query_id Q0 doc_id rank score tag"),
+    ("trec", "a.run", "q Q0 d 1 nan tag\n",
+     ':1: field "score" is nan; a score is a finite number'),
+    ("flagembedding", "a.jsonl", '{"query":"a","pos":[]}\n',
+     ':1: field "pos" is missing or empty; give one positive at least'),
+    ("flagembedding", "a.jsonl", '{"query":"a","pos":"b"}\n',
+     ':1: field "pos" is a JSON string, not an array'),
+    ("sentence-transformers", "a.jsonl", '{"anchor":"a","positive":["b"]}\n',
+     ':1: column "positive" holds no text; training columns hold strings'),
+    ("tevatron", "train.jsonl", '{"query_id":"1","query":"a"}\n',
+     ':1: field "positive_passages" is missing or empty; give one positive at least'),
+    ("esci", "examples.jsonl", json.dumps(
+        {"query": "a", "query_id": 1, "product_id": "b", "product_locale": "us", "esci_label": "X"}
+     ), ":1: no label 'X'; there are: C, E, I, S"),
+    ("ptb", "a.mrg", "(S (A a))\n(S (A a)\n",
+     ":2: 1 bracket is not closed; mend the brackets"),
+    ("conllu", "a.conllu", "# text = a\n1\ta\n\n",
+     ":1: a line of the sentence has 2 columns, not 10; CoNLL-U has tabs between ID FORM LEMMA "
+     "UPOS XPOS FEATS HEAD DEPREL DEPS MISC"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "file", "text", "message"), BAD)
+def test_bad_rows_have_a_place(tmp_path, name, file, text, message):
+    (tmp_path / file).write_text(text)
+    with pytest.raises(UserError) as error:
+        convert([tmp_path / file], tmp_path / "out.jsonl", source=name)
+    assert f"{tmp_path / file}{message}" == str(error.value)
+    assert [file] == [path.name for path in tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(("name", "record", "message"), [
+    ("trec", {"query_id": "a b", "doc_id": "c", "score": 1.0, "rank": 1},
+     'query_id "a b" holds a blank or nothing, which columns cannot; write JSONL, or another id'),
+    ("beir", {"query_id": "a", "doc_id": "c", "relevance": 0.5},
+     'field "relevance" is 0.5, not a whole number'),
+    ("esci", {"query_id": "1", "doc_id": "c", "relevance": 1},
+     '"c" names no locale; write ids as us:B0DPZ8XK'),
+    ("codexglue-adv", {"query_id": "1", "doc_id": "c", "score": 1, "rank": 1},
+     'field "doc_id" is c, not a whole number'),
+    ("beir", {"id": "1", "tree": "(S a)", "label": 1},
+     "no part of beir 'trees'; did you mean 'qrels'? there are: corpus, qrels, queries"),
+])  # fmt: skip
+def test_records_that_a_format_cannot_hold(tmp_path, name, record, message):
+    file = write(tmp_path / "in.jsonl", record)
+    with pytest.raises(UserError) as error:
+        convert([file], tmp_path / "out.txt", target=name)
+    assert str(error.value).removeprefix(f"{file}:1: ") == message
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_bad_rows_are_skipped_and_kept(run, tmp_path):
+    (tmp_path / "a.run").write_text("q Q0 d 1 0.5 t\nnothing\nq Q0 e 2 0.25 t\n")
+    skip = ("--on-error", "skip", "--rejects", "rejected.jsonl")
+    done = run("convert", "--from", "trec", "a.run", *skip)
+    assert (0, ["d", "e"]) == (
+        done.returncode,
+        [json.loads(line)["doc_id"] for line in done.stdout.splitlines()],
+    )
+    assert b"1 record rejected" in done.stderr
+    [rejected] = lines(tmp_path / "rejected.jsonl")
+    assert ("a.run", 2, "nothing") == tuple(rejected[name] for name in ("file", "line", "record"))
+
+
+def test_all_parts_appear_or_none(tmp_path):
+    folder = tmp_path / "beir"
+    write(folder / "corpus.jsonl", {"_id": "d", "text": "tea"})
+    write(folder / "queries.jsonl", {"_id": "q"})
+    with pytest.raises(UserError, match=r'queries.jsonl:1: field "text" is missing'):
+        convert([folder], tmp_path / "out", source="beir")
+    assert [folder] == list(tmp_path.iterdir())
+
+
+def test_a_split_of_another_name_is_told(tmp_path, capsys):
+    folder = tmp_path / "beir"
+    write(folder / "corpus.jsonl", {"_id": "d", "text": "tea"})
+    (folder / "qrels").mkdir()
+    (folder / "qrels/dev.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
+    convert([folder], tmp_path / "out", source="beir")
+    told = capsys.readouterr().err
+    assert "has no qrels/test.tsv, the file of qrels; --split names another" in told
+    assert "there are: dev.tsv" in told
+    convert([folder], tmp_path / "both/", source="beir", split="dev")
+    assert ["corpus.jsonl", "qrels.jsonl"] == sorted(
+        path.name for path in (tmp_path / "both").iterdir()
+    )
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({}, "no format is named; give --from or --to; there are: beir"),
+    ({"source": "bier"}, "no format 'bier'; did you mean 'beir'?"),
+    ({"source": "beir", "part": "run"}, "no part of beir 'run'; there are: corpus"),
+    ({"source": "beir"}, "a.txt may be any part of beir; name it with --part: corpus, queries"),
+    ({"source": "beir", "target": "ptb"}, "beir and ptb have no part in common; ptb has: trees"),
+    ({"target": "codexglue-adv", "part": "qrels"}, "codexglue-adv qrels cannot be written; what"),
+])  # fmt: skip
+def test_wrong_usage_is_refused(tmp_path, arguments, message):
+    file = write(tmp_path / "a.txt", {})
+    with pytest.raises(UserError) as error:
+        convert([file], tmp_path / "out", **arguments)
+    assert str(error.value).startswith(message)
+    assert 2 == error.value.status
+
+
+def test_several_parts_need_a_folder():
+    with pytest.raises(UserError, match="has several parts: corpus, queries, qrels; name one"):
+        convert([FIXTURES / "beir"], "-", source="beir")

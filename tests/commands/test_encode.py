@@ -1,0 +1,246 @@
+"""encode: input order, the same vectors in any batch, and files that appear whole."""
+
+import json
+
+import numpy
+import pytest
+import torch
+
+from structkit.commands.encode import encode, encode_to_file
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.encode import encoding as windowed
+from structkit.learning.encode.encoding import Encoding
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+
+TEXTS = [f"word {'and more ' * (number * 7 % 23)}{number}" for number in range(60)]
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    """An untrained model: its vectors differ, which is all that matters here."""
+    folder = tmp_path_factory.mktemp("encode")
+    data = folder / "train.jsonl"
+    lines = [
+        {"id": str(place), "query": text, "positive": text} for place, text in enumerate(TEXTS)
+    ]
+    data.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    settings = load("method", "contrastive").Method(
+        size="tiny", vocabulary_size=400, max_steps=0, query_length=16, document_length=64
+    )
+    output = str(folder / "model")
+    train("contrastive", settings, [str(data)], RunOptions(output=output))
+    return output
+
+
+def records(texts=TEXTS, **extra):
+    return [{"id": f"d{place}", "text": text} | extra for place, text in enumerate(texts)]
+
+
+def vectors(found):
+    return numpy.array([record["embedding"] for record in found])
+
+
+def test_order_and_values_do_not_depend_on_batches(model, monkeypatch):
+    one_by_one = [
+        next(encode([record], model=model, side="document", batch_tokens=1))["embedding"]
+        for record in records()[:12]
+    ]
+    found = list(encode(records(), model=model, side="document"))
+    assert [f"d{place}" for place in range(60)] == [record["id"] for record in found]
+    numpy.testing.assert_allclose(vectors(found)[:12], one_by_one, atol=1e-6)
+    monkeypatch.setattr(windowed, "WINDOW", 7)
+    windows = list(encode(records(), model=model, side="document", batch_tokens=100))
+    numpy.testing.assert_allclose(vectors(windows), vectors(found), atol=1e-6)
+    numpy.testing.assert_allclose(numpy.linalg.norm(vectors(found), axis=1), 1, atol=1e-6)
+
+
+def test_it_streams(model, monkeypatch):
+    monkeypatch.setattr(windowed, "WINDOW", 5)
+    taken = []
+
+    def endless():
+        for record in records():
+            taken.append(record)
+            yield record
+
+    found = encode(endless(), model=model, side="query")
+    next(found)
+    assert 5 == len(taken)
+
+
+def test_equal_texts_are_encoded_once(model):
+    encoding = Encoding(model, "query")
+    found = list(encoding.embeddings(encoding.texts(records(["a", "b", "a"]))))
+    assert found[0]["embedding"] == found[2]["embedding"] != found[1]["embedding"]
+    assert 2 == encoding.truncation.texts["query"]
+
+
+def test_bf16_is_chosen_where_the_processor_has_it(model):
+    able = torch.cpu.get_capabilities()
+    wanted = any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+    encoding = Encoding(model, "query", dtype="auto", device="cpu")
+    assert ("bf16" if wanted else "fp32") == encoding.dtype
+
+
+def test_bf16_is_near(model):
+    found = [
+        vectors(encode(records(), model=model, side="document", dtype=dtype))
+        for dtype in ("fp32", "bf16")
+    ]
+    assert (found[0] * found[1]).sum(1).min() > 0.999
+
+
+def test_fields_and_kept_fields(model):
+    record = {"id": "1", "code": "x", "docstring": "y", "language": "go"}
+    query = next(encode([record], model=model, side="query", keep=["language"]))
+    assert {"id": "1", "language": "go"} == {key: query[key] for key in query if key != "embedding"}
+    same = next(encode([{"id": "2", "text": "y"}], model=model, side="query"))
+    # each model chooses its matmul precision by a measurement
+    assert same["embedding"] == pytest.approx(query["embedding"], abs=1e-5)
+    code = next(encode([record], model=model, side="document"))
+    named = next(encode([record], model=model, side="document", field="code"))
+    assert code["embedding"] == pytest.approx(named["embedding"], abs=1e-5)
+    with pytest.raises(
+        UserError, match=r"none of the fields query, text, docstring \(it has: id, b"
+    ):
+        list(encode([{"id": "1", "b": "x"}], model=model, side="query"))
+    with pytest.raises(UserError, match='"stars" of --keep is missing'):
+        list(encode([record], model=model, side="query", keep=["stars"]))
+
+
+def test_cut_texts_are_counted(model, capsys):
+    list(encode(records(["a", "b c " * 100]), model=model, side="query"))
+    assert "1 of 2 query texts were longer than --query-length" in capsys.readouterr().err
+
+
+def test_cut_texts_are_counted_by_field(model, capsys):
+    long = "b c " * 100
+    pairs = [("a", long), (long, "a"), ("d", long + "d"), ("d", "a")]
+    lines = [{"id": str(number), "a": a, "b": b} for number, (a, b) in enumerate(pairs)]
+    encoding = Encoding(model, "query", field=["a", "b"])
+    found = list(encoding.embeddings(encoding.texts(lines)))
+    assert found[0]["b_embedding"] == found[1]["a_embedding"]
+    encoding.report()
+    # equal texts of a field count once
+    expected = [
+        f'structkit: {cut} of 3 texts in the field "{name}" were longer than --query-length and '
+        f"were cut ({cut / 3:.0%})"
+        for name, cut in (("a", 1), ("b", 2))
+    ]
+    assert expected == capsys.readouterr().err.splitlines()
+
+
+def test_an_empty_text_has_an_embedding(model):
+    assert numpy.isfinite(vectors(encode(records(["", " "]), model=model, side="query"))).all()
+
+
+def test_numpy_files(model, tmp_path):
+    encoding = Encoding(model, "document")
+    meta = encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
+    assert ["v.ids.txt", "v.meta.json", "v.npy"] == sorted(file.name for file in tmp_path.iterdir())
+    found = numpy.load(tmp_path / "v.npy", mmap_mode="r")
+    assert ("float32", (60, 64)) == (found.dtype, found.shape)
+    expected = vectors(encode(records(), model=model, side="document"))
+    numpy.testing.assert_array_equal(expected.astype("float32"), found)
+    assert [f"d{place}" for place in range(60)] == (tmp_path / "v.ids.txt").read_text().split("\n")[
+        :-1
+    ]
+    assert meta == json.loads((tmp_path / "v.meta.json").read_text())
+    assert ("contrastive", "document", 60) == (meta["method"], meta["side"], meta["count"])
+
+
+def test_an_id_with_a_line_break_leaves_no_file(model, tmp_path):
+    encoding = Encoding(model, "document")
+    bad = [{"id": "a\nb", "text": "x"}]
+    with pytest.raises(UserError, match=r"id 'a\\nb' holds a line break"):
+        encode_to_file(encoding.texts(bad), str(tmp_path / "v.npy"), encoding)
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"side": "title"}, "--as title"),
+        ({"side": "query", "dtype": "int8"}, "--dtype int8"),
+        ({"side": "query", "batch_tokens": 0}, "--batch-tokens"),
+        ({"side": "query", "chunk": 0}, "--chunk must be at least 1"),
+        ({"side": "query", "chunk": 9, "field": ["a", "b"]}, "--chunk takes one --field"),
+        ({"side": "query", "pooling": "max"}, "--pooling max is not cls or mean or"),
+    ],
+)
+def test_wrong_usage(model, options, message):
+    with pytest.raises(UserError, match=message) as caught:
+        Encoding(model, **options)
+    assert 2 == caught.value.status
+
+
+def test_several_fields(model):
+    lines = [{"id": "1", "a": "x y", "b": "z", "n": 3}, {"id": "2", "a": "z", "b": "w", "n": 4}]
+    found = list(encode(lines, model=model, side="document", field=["a", "b"], keep=["n"]))
+    assert ["id", "a_embedding", "b_embedding", "n"] == list(found[0])
+    assert found[0]["b_embedding"] == found[1]["a_embedding"] != found[1]["b_embedding"]
+    alone = list(encode(lines, model=model, side="document", field="a"))
+    numpy.testing.assert_allclose(alone[0]["embedding"], found[0]["a_embedding"], atol=1e-6)
+
+
+def test_dimensions_and_normalization(model):
+    whole, plain, few, raw = (
+        vectors(encode(records(), model=model, side="document", **options))
+        for options in (
+            {},
+            {"normalize": False},
+            {"dimensions": 8},
+            {"dimensions": 8, "normalize": False},
+        )
+    )
+    norms = numpy.linalg.norm(plain, axis=1, keepdims=True)
+    assert abs(norms - 1).min() > 0.01
+    numpy.testing.assert_allclose(plain / norms, whole, atol=1e-6)
+    numpy.testing.assert_allclose(plain[:, :8], raw, atol=1e-6)
+    numpy.testing.assert_allclose(
+        raw / numpy.linalg.norm(raw, axis=1, keepdims=True), few, atol=1e-6
+    )
+    with pytest.raises(UserError, match="--dimensions 65: the model gives 64"):
+        list(encode(records(), model=model, side="document", dimensions=65))
+
+
+def test_chunks(model):
+    encoding = Encoding(model, "document", chunk=10, keep=["n"])
+    text = "fooBar and_more <p>words</p> é 日本 " * 9
+    lines = records([text, "short", "", text], n=1)
+    found = list(encoding.embeddings(encoding.texts(lines)))
+    first = [row for row in found if row["doc_id"] == "d0"]
+    assert [f"d0#{number}" for number in range(len(first))] == [row["id"] for row in first]
+    assert [row["embedding"] for row in first] == [
+        row["embedding"] for row in found if row["doc_id"] == "d3"
+    ]
+    # the chunks have all tokens, ten each, and lie one behind the other
+    tokenizing = encoding.encoder.tokenizing
+    ids = tokenizing.tokenizer(text, add_special_tokens=False)["input_ids"]
+    chunks = encoding.encoder.chunks(text, "document", 10)
+    assert ids == [token for chunk in chunks for token in chunk.ids[:-1]]
+    assert {10} == {len(chunk) - 1 for chunk in chunks[:-1]}
+    assert [(chunk.start, chunk.end) for chunk in chunks] == [
+        (row["start"], row["end"]) for row in first
+    ]
+    assert 0 == first[0]["start"] and len(text.rstrip()) <= first[-1]["end"] <= len(text)
+    # a character of several tokens may belong to two chunks
+    assert all(one["end"] <= two["start"] + 1 for one, two in zip(first, first[1:], strict=False))
+    between = [text[one["end"] : two["start"]] for one, two in zip(first, first[1:], strict=False)]
+    assert not "".join(between).strip()
+    # what is no longer than a chunk has the embedding of the whole text
+    whole = next(encode([{"id": "1", "text": "short"}], model=model, side="document"))
+    short = next(row for row in found if row["doc_id"] == "d1")
+    numpy.testing.assert_allclose(whole["embedding"], short["embedding"], atol=1e-6)
+    assert [("d2#0", 0, 0, 1)] == [
+        (row["id"], row["start"], row["end"], row["n"]) for row in found if row["doc_id"] == "d2"
+    ]
+
+
+def test_a_chunk_that_the_model_cannot_read():
+    lines = [{"id": "1", "text": "word " * 600}]
+    with pytest.raises(UserError, match="--chunk 511 is 513 tokens .* reads 512; use --chunk 510"):
+        list(encode(lines, model="minilm", side="document", chunk=511))
+    assert 2 == len(list(encode(lines, model="minilm", side="document", chunk=510)))

@@ -1,0 +1,84 @@
+"""Fusing runs: numbers worked by hand, laws, and wrong usage."""
+
+import math
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from structkit.commands.fuse import fuse
+from structkit.errors import UserError
+from structkit.scoring.runs import Run, ranking
+
+ONE: Run = {"q": {"a": 9.0, "b": 8.0, "c": 7.0}}
+TWO: Run = {"q": {"c": 0.4, "d": 0.2}, "r": {"a": 1.0}}
+
+
+def files(folder: Path, *runs: Run) -> list[str]:
+    paths = []
+    for number, run in enumerate(runs):
+        path = folder / f"run{number}"
+        path.write_bytes(
+            b"".join(
+                orjson.dumps({"query_id": query_id, "doc_id": doc_id, "score": score}) + b"\n"
+                for query_id, documents in run.items()
+                for doc_id, score in documents.items()
+            )
+        )
+        paths.append(str(path))
+    return paths
+
+
+def test_reciprocal_ranks_worked_by_hand(tmp_path: Path) -> None:
+    result = list(fuse(files(tmp_path, ONE, TWO)))
+    expected = [
+        ("q", "c", 1 / 63 + 1 / 61, 1),
+        ("q", "a", 1 / 61, 2),
+        ("q", "d", 1 / 62, 3),  # ties with b: the later id first
+        ("q", "b", 1 / 62, 4),
+        ("r", "a", 1 / 61, 1),
+    ]
+    names = ("query_id", "doc_id", "score", "rank")
+    result = [tuple(record[name] for name in names) for record in result]
+    expected = [(*row[:2], pytest.approx(row[2], rel=1e-7), row[3]) for row in expected]
+    assert expected == result
+    assert result[2][2] == result[3][2]
+
+
+def test_weighted_scores_worked_by_hand(tmp_path: Path) -> None:
+    result = fuse(files(tmp_path, ONE, TWO), method="weighted", weights=[1, 3], k=2)
+    # q: a 1, b 1/2, c 0 + 3, d 0; r: a alone counts 1, times 3
+    assert [("q", "c", 3.0), ("q", "a", 1.0), ("r", "a", 3.0)] == [
+        (record["query_id"], record["doc_id"], record["score"]) for record in result
+    ]
+
+
+DOCUMENTS = st.dictionaries(
+    st.sampled_from("abcdefgh"), st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=1
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(documents=DOCUMENTS, method=st.sampled_from(["rrf", "weighted"]))
+def test_a_run_fused_with_itself_keeps_its_documents_and_order(
+    tmp_path: Path, documents: dict[str, float], method: str
+) -> None:
+    paths = files(tmp_path, {"q": documents})
+    result = [record["doc_id"] for record in fuse(paths * 2, method=method)]
+    assert ranking(documents) == result
+
+
+def test_wrong_usage_is_refused(tmp_path: Path) -> None:
+    paths = files(tmp_path, ONE, TWO)
+    for options, problem in (
+        ({"method": "max"}, "no fusion method 'max'; there are: rrf, weighted"),
+        ({"weights": [1.0]}, "1 weights for 2 runs"),
+        ({"weights": [1.0, math.nan]}, "2 weights for 2 runs; give one finite number"),
+        ({"k": 0}, "--k 0 --rrf-k 60: too small"),
+    ):
+        with pytest.raises(UserError) as error:
+            list(fuse(paths, **options))
+        assert str(error.value).startswith(problem)
+        assert 2 == error.value.status

@@ -1,0 +1,170 @@
+"""mask-entities: replaced byte for byte, and never where the language has no name."""
+
+import gzip
+import io
+import json
+import keyword
+import tokenize
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit.commands.mask_entities import Masking, mask_entities
+from structkit.errors import UserError
+from structkit.registry import load
+from structkit.structure.code.sentinels import SENTINEL, mask, random_spans, target, unmask
+from structkit.structure.code.spans import from_bytes
+
+SNIPPET = '''@cached
+def größe(self, maß: float = 1.5) -> "Größe":
+    """Doc of größe."""
+    # maß is in a comment
+    return f"{maß} {self.x}" + str(maß) if maß else None
+'''
+REAL = Path("../shared/data/codesearch/train.jsonl.gz")
+
+
+def masked(code, **options):
+    [record] = mask_entities([{"id": "1", "language": "python", "code": code}], Masking(**options))
+    return record
+
+
+def test_replaced_byte_for_byte():
+    record = masked(SNIPPET)
+    assert record["masked"] == (
+        "@<extra_id_0>\n"
+        'def <extra_id_1>(<extra_id_2>, <extra_id_3>: <extra_id_4> = 1.5) -> "Größe":\n'
+        '    """Doc of größe."""\n'
+        "    # maß is in a comment\n"
+        '    return f"{maß} {self.x}" + <extra_id_5>(<extra_id_3>) if <extra_id_3> else None\n'
+    )
+    assert record["entities"] == ["cached", "größe", "self", "maß", "float", "str"]
+    assert record["target"].endswith("<extra_id_5> str <extra_id_6>")
+
+
+def test_at_most_99_entities_and_a_closing_sentinel():
+    code = " + ".join(f"v{number}" for number in range(120))
+    record = masked(code)
+    assert len(record["entities"]) == 99
+    assert record["masked"].endswith(
+        "<extra_id_98> + v99 + v100 + " + " + ".join(f"v{number}" for number in range(101, 120))
+    )
+    assert record["target"].endswith("<extra_id_98> v98 <extra_id_99>")
+
+
+@pytest.mark.parametrize(("ratio", "count"), [(0.1, 1), (0.25, 3), (0.5, 5), (1.0, 10), (0.0, 1)])
+def test_mask_ratio_is_a_share_of_distinct_entities(ratio, count):
+    code = " + ".join(f"v{number} + v{number}" for number in range(10))
+    assert len(masked(code, mask_ratio=ratio)["entities"]) == count
+
+
+def test_draws_depend_on_seed_and_id_only():
+    code = " + ".join(f"v{number}" for number in range(50))
+    one = masked(code, mask_ratio=0.5)
+    assert one == masked(code, mask_ratio=0.5)
+    assert one["entities"] != masked(code, mask_ratio=0.5, seed=1)["entities"]
+    assert one["entities"] == sorted(one["entities"], key=lambda name: int(name[1:]))
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"code": "1 + 1", "language": "python"}, "holds no entity"),
+        ({"code": "", "language": "python"}, "holds no entity"),
+        ({"code": "x = '<extra_id_3>'", "language": "python"}, "sentinel <extra_id_3>"),
+        ({"code": "x"}, 'field "language" is missing; name it with --language'),
+        ({"code": "x", "language": "cobol"}, "no language 'cobol'"),
+        ({"language": "python"}, 'field "code" is missing'),
+        ({"code": ["x"], "language": "python"}, 'field "code" is a JSON array, not a string'),
+        ({"code": "x", "language": None}, 'field "language" is a JSON null'),
+    ],
+)
+def test_rejected(record, reason):
+    with pytest.raises(UserError) as error:
+        list(mask_entities([{"id": "1", **record}]))
+    assert reason in str(error.value)
+
+
+def test_span_strategy_masks_the_share_and_can_be_undone():
+    code = " ".join(f"w{number}" for number in range(200))
+    record = masked(code, strategy="span")
+    hidden = sum(len(entity.split()) for entity in record["entities"])
+    assert hidden == 30  # 15 % of 200
+    assert len(record["entities"]) == 10  # of mean length 3
+    assert unmask(record["masked"], record["entities"]) == code
+
+
+def test_a_training_example_masks_its_positive():
+    record = {"id": "1", "language": "python", "code": "def f(a): 'doc'", "positive": "f(a)"}
+    assert next(mask_entities([record]))["masked"] == "<extra_id_0>(<extra_id_1>)"
+
+
+@given(st.text(alphabet="ab =()'\"#\n\\{}f:é\U0001f600", max_size=60), st.integers(0, 3))
+@settings(max_examples=300, deadline=None)
+def test_unmask_undoes_mask_whatever_the_code(code, seed):
+    for options in ({}, {"strategy": "span"}, {"mask_ratio": 0.5, "seed": seed}):
+        try:
+            record = masked(code, **options)
+        except UserError as error:
+            assert "no entity" in str(error)
+            continue
+        assert unmask(record["masked"], record["entities"]) == code
+        assert record["target"] == target(record["entities"])
+        used = [int(match[1]) for match in SENTINEL.finditer(record["masked"])]
+        assert list(dict.fromkeys(used)) == list(range(len(record["entities"])))
+
+
+@given(st.lists(st.text(alphabet="aé名\U0001f600", min_size=1, max_size=4), max_size=8))
+def test_byte_spans_become_character_spans(words):
+    text, data = " ".join(words), " ".join(words).encode()
+    spans, at = [], 0
+    for word in words:
+        spans.append((at, at + len(word.encode())))
+        at += len(word.encode()) + 1
+    assert [text[start:end] for start, end in from_bytes(text, data, spans)] == words
+
+
+@given(st.integers(0, 300), st.floats(0.01, 1.0), st.randoms(use_true_random=False))
+def test_random_spans_never_touch_and_never_exceed_the_sentinels(count, ratio, rng):
+    text = " ".join("w" for _ in range(count))
+    spans = random_spans(text, ratio, rng)
+    assert len(spans) <= 99
+    assert all(end < start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+
+
+def test_mask_keeps_entities_that_are_not_drawn():
+    assert mask("a b a", [(0, 1), (2, 3), (4, 5)], only={"b"}).masked == "a <extra_id_0> a"
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the shared data is not part of the project")
+def test_names_are_those_of_the_standard_tokenizer_on_real_functions():
+    entities = load("language", "python").entities
+    compared = 0
+    with gzip.open(REAL, "rt", encoding="utf-8") as handle:
+        for line in handle:
+            row = json.loads(line)
+            if row["language"] != "python" or not row["code"].isascii():
+                continue
+            code = row["code"]
+            assert unmask(*_pair(code)) == code
+            found = [code[start:end] for start, end in entities(code)]
+            assert found == [name for name in _names(code, set(found)) if name], row["id"]
+            compared += 1
+            if compared == 2000:
+                break
+    assert compared == 2000
+
+
+def _pair(code):
+    record = masked(code)
+    return record["masked"], record["entities"]
+
+
+def _names(code, found):
+    """The standard tokenizer's names; soft keywords only where they are names somewhere."""
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
+            if token.string not in keyword.softkwlist or token.string in found:
+                yield token.string

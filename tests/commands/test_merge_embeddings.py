@@ -1,0 +1,64 @@
+"""merge-embeddings: what may be joined is, and what may not is named."""
+
+import json
+
+import numpy
+import pytest
+
+from structkit.commands.merge_embeddings import merge_embeddings
+from structkit.embeddings.npy import VectorFiles
+from structkit.errors import UserError
+
+
+def written(tmp_path, name, ids, *, fields=False, dim=2, **meta):
+    path = str(tmp_path / name)
+    vectors = numpy.arange(len(ids) * dim, dtype="float32").reshape(-1, dim) + len(name)
+    with VectorFiles(path, fields=fields) as files:
+        rows = [{"id": each, "fields": {"place": each}} for each in ids]
+        files.add(rows, vectors)
+        files.finish({"model_sha256": "x", **meta})
+    return path
+
+
+@pytest.mark.parametrize("fields", [False, True])
+def test_files_one_behind_the_other(run, tmp_path, fields):
+    paths = [
+        written(tmp_path, "a.npy", ["1", "2"], fields=fields),
+        written(tmp_path, "bb.npy", ["3"], fields=fields),
+    ]
+    done = run("merge-embeddings", *paths, "-o", "all.npy")
+    assert {"file": "all.npy", "embeddings": 3} == json.loads(done.stdout), done.stderr
+    assert "1\n2\n3\n" == (tmp_path / "all.ids.txt").read_text()
+    expected = numpy.concatenate([numpy.load(path) for path in paths])
+    numpy.testing.assert_array_equal(expected, numpy.load(tmp_path / "all.npy"))
+    meta = json.loads((tmp_path / "all.meta.json").read_text())
+    assert ("x", 3, 2) == (meta["model_sha256"], meta["count"], meta["dim"])
+    assert fields == (tmp_path / "all.fields.jsonl").exists()
+    if fields:
+        assert 3 == (tmp_path / "all.fields.jsonl").read_text().count("place")
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ({"ids": ["2"]}, 'bb.npy: id "2" is repeated'),
+        ({"ids": ["3"], "model_sha256": "y"}, "bb.npy: was encoded with model_sha256 'y', .*'x'"),
+        ({"ids": ["3"], "pooling": "cls"}, "bb.npy: was encoded with pooling 'cls', .* with None"),
+        ({"ids": ["3"], "dim": 3}, "bb.npy: has 3 dimensions, and .* has 2"),
+        ({"ids": ["3"], "fields": True}, "some of the files have fields and some have not"),
+    ],
+)
+def test_what_does_not_fit(tmp_path, second, message):
+    paths = [written(tmp_path, "a.npy", ["1", "2"]), written(tmp_path, "bb.npy", **second)]
+    with pytest.raises(UserError, match=message):
+        merge_embeddings(paths, str(tmp_path / "all.npy"))
+    assert not list(tmp_path.glob("*all*"))
+
+
+def test_wrong_files(tmp_path):
+    path = written(tmp_path, "a.npy", ["1"])
+    with pytest.raises(UserError, match="would be written over") as caught:
+        merge_embeddings([path], path)
+    assert 2 == caught.value.status
+    with pytest.raises(UserError, match="x.jsonl is no .npy file"):
+        merge_embeddings(["x.jsonl"], path)

@@ -1,0 +1,125 @@
+"""pair: a query never sits in its own document, and splits do not leak."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.commands.pair import pair
+from structkit.errors import UserError
+from structkit.pairs.splits import drop_repeated, parse_split, split
+from structkit.registry import load
+from structkit.structure.code.docstrings import cut
+
+docstring = load("language", "python").docstring
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ('def f():\n    """Doc."""\n    return 1\n', "def f():\n    return 1\n"),
+        ("def f(): 'Doc.'; return 1", "def f(): return 1"),
+        ('def f():\n    r"""Doc\n    more."""\n\n    return 1', "def f():\n\n    return 1"),
+        ('async def f():\n    "Doc."  # why\n    x', "async def f():\n      # why\n    x"),
+        (
+            '@wrap\n@twice(2)\ndef f():\n    """Doc."""\n    pass',
+            "@wrap\n@twice(2)\ndef f():\n    pass",
+        ),
+        (
+            '# note\ndef f():\n    # first\n    """Doc."""\n    y',
+            "# note\ndef f():\n    # first\n    y",
+        ),
+        ('def f():\n    "a" "b"\n    return 1', "def f():\n    return 1"),
+        ('class A:\n    """Doc."""\n    x = 1', "class A:\n    x = 1"),
+        ('def é():\n    """Größe."""\n    return "é"', 'def é():\n    return "é"'),
+        ("def f():\n    return 'Doc.'", "def f():\n    return 'Doc.'"),
+        (
+            "def f():\n    x = 1\n    'not a docstring'",
+            "def f():\n    x = 1\n    'not a docstring'",
+        ),
+        ("x = 1", "x = 1"),
+        ("", None),
+    ],
+)
+def test_docstring_is_cut(code, expected):
+    record = {"id": "1", "language": "python", "docstring": "Doc.", "code": code}
+    if expected is None:
+        with pytest.raises(UserError, match='field "code" is empty'):
+            list(pair([record]))
+    else:
+        assert expected == next(pair([record]))["positive"]
+
+
+def test_nested_docstrings_stay():
+    code = 'def f():\n    """Doc."""\n    def g():\n        """Inner."""\n    return g'
+    [made] = pair([{"id": "1", "language": "python", "docstring": "Doc.", "code": code}])
+    assert '"""Inner."""' in made["positive"] and "Doc." not in made["positive"]
+
+
+def test_masked_before_paired_is_refused():
+    code = 'def f():\n    """Doc."""\n    return 1'
+    record = {"id": "1", "language": "python", "docstring": "Doc.", "code": code, "masked": "x"}
+    with pytest.raises(UserError, match="run pair before mask-entities"):
+        list(pair([record]))
+
+
+def test_a_list_field_yields_one_item_by_seed_and_id():
+    records = [{"id": str(n), "bullets": ["a", "b", "c"], "description": "d"} for n in range(50)]
+    options = {"query": "bullets", "positive": "description"}
+    queries = [made["query"] for made in pair(records, **options)]
+    assert {"a", "b", "c"} == set(queries)
+    assert queries == [made["query"] for made in pair(reversed(records), **options)][::-1]
+    assert queries != [made["query"] for made in pair(records, **options, seed=1)]
+
+
+def test_repeated_queries_and_documents_are_dropped(capsys):
+    pairs = [("q1", "d1"), ("q1", "d2"), ("q2", "d1"), ("q2 ", "d3"), (" q3", "d4"), ("q2", "d5")]
+    records = [{"query": query, "positive": positive} for query, positive in pairs]
+    assert [record["positive"] for record in drop_repeated(records)] == ["d1", "d3", "d4"]
+    assert "3 records dropped" in capsys.readouterr().err
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=80))
+def test_no_text_is_in_two_splits(pairs):
+    records = [
+        {"id": str(number), "query": f"q{query}", "positive": f"d{document}"}
+        for number, (query, document) in enumerate(pairs)
+    ]
+    made = list(split(records, [("train", 0.5), ("dev", 0.5)]))
+    for field in ("query", "positive"):
+        homes = {}
+        for record in made:
+            assert homes.setdefault(record[field], record["split"]) == record["split"]
+
+
+def test_split_shares():
+    records = [{"id": str(n), "query": f"q{n}", "positive": f"d{n}"} for n in range(2000)]
+    made = [record["split"] for record in split(records, parse_split("train:0.9,dev:0.1"))]
+    assert 150 <= made.count("dev") <= 250
+    reversed_ = [r["split"] for r in split(records[::-1], parse_split("train:0.9,dev:0.1"))]
+    assert made == reversed_[::-1]
+
+
+@pytest.mark.parametrize("text", ["", "train", "train:x", "train:0.5", "a:1.5,b:-0.5"])
+def test_wrong_splits_are_wrong_usage(text):
+    with pytest.raises(UserError) as error:
+        parse_split(text)
+    assert error.value.status == 2
+
+
+def test_command_line(run):
+    row = {"docstring": "Add.", "language": "python", "code": 'def f(a):\n    "Add."\n    return a'}
+    done = run("pair", "--split", "all:1", input=json.dumps(row).encode())
+    assert json.loads(done.stdout) == {
+        **row,
+        "id": "1",
+        "query": "Add.",
+        "positive": "def f(a):\n    return a",
+        "split": "all",
+    }
+    assert run("pair", "--dedupe", "--shard", "0/2", input=b"").returncode == 2
+
+
+def test_cut_keeps_what_stands_behind():
+    assert cut("def f(): 'doc'", (9, 14)) == "def f(): "

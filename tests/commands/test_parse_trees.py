@@ -1,0 +1,155 @@
+"""parse-trees: one binary tree a text, in input order, for any text; each fault one line."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.errors import UserError
+from structkit.records.jsonl import Lines, Records, Shard
+from structkit.registry import load
+from structkit.structure.trees.brackets import read
+from structkit.structure.trees.words import words_of
+
+SIMPLE = ("right-branching", "left-branching", "balanced", "random")
+texts = st.text().filter(str.strip)
+
+
+def made(record, **options):
+    [found] = parse_trees([{"id": "1", **record}], Parsing(**options))
+    return found
+
+
+def lines(*records):
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+@pytest.mark.parametrize("parser", [*SIMPLE, "chunk"])
+@settings(deadline=None, max_examples=40)
+@given(text=texts, tokenized=st.booleans())
+def test_the_leaves_are_the_words(parser, text, tokenized):
+    tree = read(made({"text": text}, parser=parser, tokenized=tokenized)["tree"])
+    assert list(tree.words) == words_of(text, tokenized=tokenized)
+    assert tree.is_binary
+    assert len(tree.labels) == 2 * len(tree.words) - 1
+
+
+@pytest.mark.parametrize("parser", [*SIMPLE, "chunk"])
+def test_one_word_and_two_thousand(parser):
+    assert read(made({"text": "Hi"}, parser=parser)["tree"]).words == ("Hi",)
+    tree = read(made({"text": "The cat sleeps . " * 500}, parser=parser)["tree"])
+    assert (len(tree.words), tree.is_binary) == (2000, True)
+
+
+def test_final_punctuation_goes_to_the_root():
+    options = {"parser": "right-branching", "final_punct": "root"}
+    assert made({"text": "I go."}, **options)["tree"] == "(X (X (X I) (X go)) (X .))"
+    assert made({"text": "I go"}, **options)["tree"] == "(X (X I) (X go))"
+    assert made({"text": "! ?"}, **options)["tree"] == "(X (X !) (X ?))"
+    gold = {"tree": "(S (NP (PRP I)) (VP (VBP go) (PP (IN to) (NP (NN sea))) (. !) ('' '')))"}
+    expected = "(S (S|<> (S|<> (NP+PRP I) (VP (VBP go) (PP (IN to) (NP+NN sea)))) (. !)) ('' ''))"
+    assert made(gold, parser="brackets", final_punct="root")["tree"] == expected
+
+
+def test_several_fields():
+    record = {"text_a": "a b", "text_b": "c"}
+    found = made(record, parser="balanced", field=("text_a", "text_b"))
+    assert found == {
+        "id": "1",
+        **record,
+        "text_a_tree": "(X (X a) (X b))",
+        "text_b_tree": "(X c)",
+    }
+
+
+def test_trees_that_are_there_already():
+    wide = {"tree": "(ROOT (S (A a) (B b)\n (C c) (D (-NONE- *))))"}
+    assert made(wide, parser="brackets")["tree"] == "(S (A a) (S|<> (B b) (C c)))"
+    assert made(wide, parser="brackets", factor="left")["tree"] == "(S (S|<> (A a) (B b)) (C c))"
+    assert made(wide, parser="brackets", binarize=False)["tree"] == "(S (A a) (B b) (C c))"
+    quoted = {"text": '"f(x)" works', "tree": "(S (`` ``) (N f-LRB-x-RRB-) ('' '') (V works))"}
+    assert made(quoted, parser="brackets")["tree"].startswith("(S (`` ``)")
+
+
+def test_random_trees_depend_on_seed_and_id():
+    texts = [{"id": str(number), "text": "a b c d e f g h i j k l"} for number in range(4)]
+    trees = {r["id"]: r["tree"] for r in parse_trees(texts, Parsing(parser="random"))}
+    assert len(set(trees.values())) == 4
+    again = {r["id"]: r["tree"] for r in parse_trees(texts[::-1], Parsing(parser="random"))}
+    assert trees == again
+    [other] = parse_trees(texts[:1], Parsing(parser="random", seed=1))
+    assert other["tree"] != trees["0"]
+
+
+@pytest.mark.parametrize(
+    ("record", "options", "reason"),
+    [
+        ({"text": " \n"}, {}, 'field "text" is empty: no words, no tree; leave it out'),
+        ({"html": "x"}, {}, 'field "text" is missing; the record has: id, html'),
+        ({"text": 3}, {}, 'field "text" is a JSON number, not a string'),
+        ({"tree": "(S (A a)"}, {"parser": "brackets"}, "1 bracket is not closed"),
+        ({"tree": "(S (A a)))"}, {"parser": "brackets"}, "a closing bracket too many"),
+        ({"tree": "(S)"}, {"parser": "brackets"}, "the node (S) holds no word"),
+        ({"tree": "a"}, {"parser": "brackets"}, "'a' outside of a tree"),
+        ({"tree": "(S a)(S b)"}, {"parser": "brackets"}, "the text holds several trees"),
+        ({"tree": "(S (-NONE- *))"}, {"parser": "brackets"}, "holds traces only, no word"),
+        (
+            {"tree": "(S a)", "text": "b"},
+            {"parser": "brackets"},
+            "the words of the tree are not those of the text",
+        ),
+        ({"text": "x"}, {"parser": "chart"}, "no parser 'chart'; "),
+        ({"text": "x"}, {"parser": "random", "url": "x"}, "the parser random takes no --url"),
+        ({"text": "x"}, {"parser": "random", "language": "c"}, "takes no --language"),
+    ],
+)
+def test_rejected(record, options, reason):
+    with pytest.raises(UserError) as error:
+        made(record, **{"parser": "balanced", **options})
+    assert reason in str(error.value)
+
+
+def test_a_parser_that_raises_costs_one_record(run, tmp_path, monkeypatch):
+    plugin = load("parser", "balanced")
+    whole = plugin.trees
+
+    def trees(texts):  # looks ahead, and raises
+        texts = list(texts)
+        if "bad" in texts:
+            raise UserError("this text is bad")
+        return whole(texts)
+
+    monkeypatch.setattr(plugin, "trees", trees)
+    records = [{"id": str(n), "text": text} for n, text in enumerate(["a b", "bad", "c d"])]
+    parser = Parsing(parser="balanced").trees_of
+    found = parser.trees([record["text"] for record in records])
+    assert [getattr(each, "words", str(each)) for each in found] == [
+        ("a", "b"),
+        "this text is bad",
+        ("c", "d"),
+    ]
+
+
+def test_rejects_name_their_own_line(run, tmp_path):
+    bad = [{"tree": "(S a"}, {"tree": "(S b)"}, {"tree": ""}, {"tree": "(S (A a) (B b))"}]
+    (tmp_path / "in.jsonl").write_bytes(lines(*bad))
+    options = ("--parser", "brackets", "--on-error", "skip", "--rejects", "bad.jsonl")
+    done = run("parse-trees", *options, "in.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["2", "4"]
+    rejected = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    assert [(each["line"], each["record"]) for each in rejected] == [(1, bad[0]), (3, bad[2])]
+
+
+def test_workers_and_shards_change_nothing(run, tmp_path):
+    records = [{"text": f"word {number} " * (number % 30 + 1)} for number in range(1500)]
+    (tmp_path / "in.jsonl").write_bytes(lines(*records))
+    one = run("parse-trees", "--parser", "random", "in.jsonl").stdout.splitlines()
+    two = run("parse-trees", "--parser", "random", "--workers", "2", "in.jsonl").stdout
+    assert len(one) == 1500
+    assert two.splitlines() == one
+    records = Records(Lines([str(tmp_path / "in.jsonl")]), Shard(1, 2))
+    odd = parse_trees(records, Parsing(parser="random"))
+    assert [json.loads(line) for line in one[1::2]] == list(odd)

@@ -1,0 +1,440 @@
+"""Measures: against pytrec_eval and numbers worked by hand; and what bad files are told."""
+
+import gzip
+import math
+from pathlib import Path
+
+import orjson
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit.commands.score import score, table
+from structkit.errors import UserError
+from structkit.scoring.gains import parse_gains
+from structkit.scoring.measures import evaluate, measure
+from structkit.scoring.qrels import Qrels, read_qrels
+from structkit.scoring.run_blocks import add_block
+from structkit.scoring.runs import Run, json_rows, ranking, read_run
+
+IDS = st.sampled_from([*(f"d{number}" for number in range(8)), "D", "é", "ﬀ", "𝔡", "d 1"])
+QUERIES = st.sampled_from(["q1", "q2", "q3", "q4"])
+# few values, and some that only float64 tells apart: many ties
+SCORES = st.sampled_from([0.0, 1.0, 0.5, -0.0, -2.0, 0.1, 0.1 + 1e-12, 16777216.0, 16777217.0])
+RUNS = st.dictionaries(QUERIES, st.dictionaries(IDS, SCORES, min_size=1), min_size=1)
+QRELS = st.dictionaries(QUERIES, st.dictionaries(IDS, st.integers(0, 3), min_size=1), min_size=1)
+NAMES = {
+    "nDCG@3": "ndcg_cut_3",
+    "nDCG@10": "ndcg_cut_10",
+    "RR": "recip_rank",
+    "R@5": "recall_5",
+    "Success@1": "success_1",
+    "P@2": "P_2",
+    "AP": "map",
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(run=RUNS, qrels=QRELS)
+def test_measures_equal_pytrec_eval(run: Run, qrels: Qrels) -> None:
+    found = pytrec_eval.RelevanceEvaluator(qrels, set(NAMES.values())).evaluate(run)
+    if not set(run) & set(qrels):
+        with pytest.raises(UserError, match="no query of the run is judged"):
+            evaluate(run, qrels, list(NAMES))
+        return
+    result = evaluate(run, qrels, list(NAMES))
+    assert list(qrels) == result.query_ids
+    assert len(set(qrels) - set(run)) == result.missing
+    assert len(set(run) - set(qrels)) == result.unjudged
+    for query_id, values in zip(result.query_ids, result.values, strict=True):
+        for (name, theirs), value in zip(NAMES.items(), values, strict=True):
+            expected = found[query_id][theirs] if query_id in run else 0.0
+            assert expected == pytest.approx(value, abs=1e-6), (query_id, name)
+    for name, mean in zip(NAMES, result.means(), strict=True):
+        total = sum(values[NAMES[name]] for values in found.values())
+        assert total / len(qrels) == pytest.approx(mean, abs=1e-6), name
+
+
+@settings(max_examples=200, deadline=None)
+@given(run=RUNS, qrels=QRELS, k=st.integers(1, 12))
+def test_cut_measures_follow_the_ranking(run: Run, qrels: Qrels, k: int) -> None:
+    run = {query_id: documents for query_id, documents in run.items() if query_id in qrels}
+    if not run:
+        return
+    result = evaluate(run, qrels, [f"RR@{k}", f"Judged@{k}"])
+    for query_id, values in zip(result.query_ids, result.values, strict=True):
+        judged = qrels[query_id]
+        top = ranking(run.get(query_id, {}))[:k]
+        relevant = [rank for rank, doc_id in enumerate(top, 1) if judged.get(doc_id, 0) > 0]
+        assert (1 / relevant[0] if relevant else 0) == pytest.approx(values[0])
+        expected = sum(doc_id in judged for doc_id in top) / len(top) if top else 0
+        assert expected == pytest.approx(values[1])
+
+
+def test_numbers_worked_by_hand() -> None:
+    # ranking of q1: c, b, a (b and c tie: the later id first); q2 is not in the run
+    run = {"q1": {"a": 1.0, "b": 2.0, "c": 2.0}, "q3": {"a": 1.0}}
+    qrels = {"q1": {"a": 2, "b": 1, "x": 0}, "q2": {"a": 1}}
+    names = ["RR", "MRR@1", "nDCG@10", "R@2", "HitRate@2", "Judged@3"]
+    result = evaluate(run, qrels, names)
+    gain = (1 / math.log2(3) + 2 / math.log2(4)) / (2 / math.log2(2) + 1 / math.log2(3))
+    assert [1 / 2, 0, gain, 1 / 2, 1, 2 / 3] == pytest.approx(result.values[0].tolist())
+    assert [0.0] * 6 == result.values[1].tolist()
+    assert [1 / 4, 0, gain / 2, 1 / 4, 1 / 2, 1 / 3] == pytest.approx(result.means().tolist())
+    assert (1, 1) == (result.missing, result.unjudged)
+    assert names == result.names
+
+
+def test_numbers_of_ir_measures_documentation() -> None:
+    # the example of its README (0.4.3): two queries, the wrong document first for Q0
+    qrels = {"Q0": {"D0": 0, "D1": 1}, "Q1": {"D0": 0, "D3": 2}}
+    run = {"Q0": {"D0": 1.2, "D1": 1.0}, "Q1": {"D0": 2.4, "D3": 3.6}}
+    names = ["AP", "nDCG", "RR", "nDCG@10", "P(rel=2)@10"]
+    result = evaluate(run, qrels, names)
+    assert [0.75, 0.8154648767857288, 0.75, 0.8154648767857288, 0.05] == pytest.approx(
+        result.means().tolist(), abs=1e-12
+    )
+    assert [0.5, 0.6309297535714575, 0.5, 0.6309297535714575, 0.0] == pytest.approx(
+        result.values[0].tolist(), abs=1e-12
+    )
+    assert [1.0, 1.0, 1.0, 1.0, 0.1] == pytest.approx(result.values[1].tolist(), abs=1e-12)
+
+
+def test_the_interval_holds_the_mean_and_does_not_change() -> None:
+    qrels = {f"q{number}": {"a": 1} for number in range(40)}
+    run = {f"q{number}": {"a": 1.0 if number % 2 else 3.0, "b": 2.0} for number in range(40)}
+    result = evaluate(run, qrels, ["RR", "R@5"])
+    low, high = result.intervals()
+    assert 0.75 == pytest.approx(result.means()[0])
+    # half of the values are 1, half 1/2: the standard error of the mean is 0.25 / sqrt(40)
+    assert 0.75 - 1.96 * 0.25 / 40**0.5 == pytest.approx(low[0], abs=0.02)
+    assert 0.75 + 1.96 * 0.25 / 40**0.5 == pytest.approx(high[0], abs=0.02)
+    assert (1.0, 1.0) == (low[1], high[1])
+    assert [low.tolist(), high.tolist()] == [ends.tolist() for ends in result.intervals()]
+
+
+@pytest.mark.parametrize(
+    "name", ["nope@10", "nDCG@x", "P", "Success", "nDCG(@10", "", "@10", "RR@0", "ERR@5"]
+)
+def test_an_unknown_measure_is_refused_with_examples(name: str) -> None:
+    with pytest.raises(UserError) as error:
+        measure(name)
+    assert str(error.value).startswith(f"no measure {name!r}; ")
+    assert "nDCG@10, RR@10" in str(error.value)
+    assert 2 == error.value.status
+
+
+# ids that look like what stands around them, and pieces of a line that may be wrong
+NAMED = st.sampled_from(["a", "b", "rank", "score", ",", "}", '"', "é", "a b"]).map(
+    lambda text: orjson.dumps(text).decode()
+)
+MIDDLES = st.sampled_from([',"score":'] * 9 + [":", ', "score":', ',"rank":'])
+ENDS = st.sampled_from([',"rank":1}'] * 5 + [',"rank":7}'] * 5 + ["}", ',"rank":1,"rank":2}'])
+MORE = st.sampled_from(["}", ',"year":3}', ',"rank","score":3}', ',"x","score":3,"rank":1}'])
+NUMBERS = st.sampled_from(["1", "2.5", "-0.0", "1e400", "true", "null", "1:2", '"x"'])
+LINES = st.one_of(
+    st.builds(
+        '{{"query_id":{},"doc_id":{},"score":{},"rank":{}}}'.format,
+        NAMED,
+        NAMED,
+        st.sampled_from(["1", "2.5"]),
+        st.integers(1, 3),
+    ),
+    st.builds(
+        '{{"query_id":{},"doc_id":{}{}{}{}'.format, NAMED, NAMED, MIDDLES, NUMBERS, ENDS | MORE
+    ),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(lines=st.lists(LINES, min_size=1, max_size=6))
+def test_rows_read_together_are_those_read_one_by_one(lines: list[str]) -> None:
+    expected: Run = {}
+    try:
+        for query_id, doc_id, value in json_rows(line.encode() for line in lines):
+            assert doc_id not in expected.setdefault(query_id, {})
+            expected[query_id][doc_id] = value
+    except (UserError, AssertionError):
+        expected = {}  # no such run: nothing may be added
+    run: Run = {}
+    added = add_block(run, "\n".join(lines).encode())
+    assert run == (expected if added else {})
+    if added:
+        assert [list(run[query_id]) for query_id in run] == [list(x) for x in expected.values()]
+
+
+def test_a_query_may_be_cut_anywhere_and_come_again() -> None:
+    rows = [
+        f'{{"query_id":"q{number // 4 % 2}","doc_id":"d{number}","score":{number},"rank":1}}\n'
+        for number in range(16)
+    ]
+    whole: Run = {}
+    assert add_block(whole, "".join(rows).encode())
+    assert [8, 8] == [len(documents) for documents in whole.values()]
+    for cut in range(1, 16):
+        run: Run = {}
+        assert add_block(run, "".join(rows[:cut]).encode())
+        assert add_block(run, "".join(rows[cut:]).encode())
+        assert whole == run
+        assert not add_block(run, rows[0].encode())
+        assert whole == run
+
+
+RUN = '{"query_id":"q1","doc_id":"a","score":2.5,"rank":1}\n'
+QREL = '{"query_id":"q1","doc_id":"a","relevance":2}\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        RUN + '{"query_id":1,"doc_id":2,"score":3,"rank":1}\n',
+        "\ufeff" + RUN + '\n{"query_id":"1","doc_id":"2","score":3.0}',
+        "q1 Q0 a 1 2.5 tag\n1\tQ0\t2\t1\t3\ttag\n",
+        "\ufeffq1 Q0 a 1 2.5e0 tag\r\n\r\n1 Q0 2 1 3 tag\r\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["run", "run.gz"])
+def test_runs_are_recognized_by_content(tmp_path: Path, text: str, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name == "run.gz" else text.encode())
+    assert {"q1": {"a": 2.5}, "1": {"2": 3.0}} == read_run(str(path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        QREL + '{"query_id":"q 2","doc_id":"b","relevance":0}\n',
+        "query-id\tcorpus-id\tscore\nq1\ta\t2\nq 2\tb\t0\n",
+        "query-id\tcorpus-id\tscore\r\nq1\ta\t2\r\nq 2\tb\t0\r\n",
+    ],
+)
+def test_qrels_are_recognized_by_content(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "qrels"
+    path.write_text(text, newline="")
+    assert {"q1": {"a": 2}, "q 2": {"b": 0}} == read_qrels(str(path))
+
+
+def test_trec_qrels_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "qrels"
+    path.write_text("q1 0 a 2\nq1\t0\tb\t-1\n")
+    assert {"q1": {"a": 2, "b": -1}} == read_qrels(str(path))
+
+
+@pytest.mark.parametrize(
+    ("second", "problem"),
+    [
+        (RUN, 'document "a" stands twice under query "q1"'),
+        ('{"query_id":"q1","doc_id":"b","score":NaN}', 'field "score" is NaN'),
+        ('{"query_id":"q1","doc_id":"b","score":null}', 'field "score" is a JSON null'),
+        ('{"query_id":"q1","doc_id":"b","score":"1"}', 'field "score" is a JSON string'),
+        ('{"query_id":"q1","doc_id":"b"}', 'field "score" is missing; the record has: query_id'),
+        ('{"query_id":"q1","doc_id":true,"score":1}', 'field "doc_id" is a JSON boolean'),
+        ('{"query_id":["q1"],"doc_id":"b","score":1}', 'field "query_id" is a JSON array'),
+        ("[1]", "the line is not a JSON object"),
+        ("q1 Q0 b 1 2.5 tag", "the line is not JSON"),
+    ],
+)
+def test_a_bad_line_of_a_jsonl_run_is_refused(tmp_path: Path, second: str, problem: str) -> None:
+    path = tmp_path / "run"
+    path.write_text(RUN + second + "\n")
+    with pytest.raises(UserError) as error:
+        read_run(str(path))
+    assert str(error.value).startswith(f"{path}:2: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("second", "problem"),
+    [
+        ("q1 Q0 a 2 1.5 tag", 'document "a" stands twice under query "q1"'),
+        ("q1 Q0 b 2 nan tag", 'field "score" is nan'),
+        ("q1 Q0 b 2 inf tag", 'field "score" is inf'),
+        ("q1 Q0 b 2 high tag", 'the score is "high", not a number'),
+        ("q1 Q0 b 2 1.5", "the line has 5 columns, not the 6 of a run"),
+        ("q1 Q0 b c 2 1.5 tag", "the line has 7 columns"),
+    ],
+)
+def test_a_bad_line_of_a_trec_run_is_refused(tmp_path: Path, second: str, problem: str) -> None:
+    path = tmp_path / "run"
+    path.write_text(f"q1 Q0 a 1 2.5 tag\n{second}\n")
+    with pytest.raises(UserError) as error:
+        read_run(str(path))
+    assert str(error.value).startswith(f"{path}:2: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (QREL + QREL, 'document "a" is judged twice for query "q1"'),
+        (QREL + '{"query_id":"q1","doc_id":"b","relevance":0.5}', "the relevance is 0.5, not a"),
+        (QREL + '{"query_id":"q1","doc_id":"b","score":1}', 'field "relevance" is missing'),
+        ("q1 0 a 1\nq1 0 b yes\n", "the relevance is 'yes', not a whole number"),
+        ("q1 0 a 1\nq1 0 b 1.5\n", "the relevance is '1.5', not a whole number"),
+        ("q1 0 a 1\nq1 b 1\n", "the line has 3 columns, not 4"),
+        ("query-id\tcorpus-id\tscore\nq1 a 1\n", "the line has 1 columns, not 3"),
+    ],
+)
+def test_a_bad_line_of_qrels_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "qrels"
+    path.write_text(text)
+    with pytest.raises(UserError) as error:
+        read_qrels(str(path))
+    assert str(error.value).startswith(f"{path}:2: {problem}")
+
+
+def test_empty_and_missing_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.write_text("\n")
+    with pytest.raises(UserError, match="empty: holds no results"):
+        read_run(str(path))
+    with pytest.raises(UserError, match="empty:1: holds no judgements"):
+        read_qrels(str(path))
+    with pytest.raises(UserError, match="none: cannot be read: No such file"):
+        read_run(str(tmp_path / "none"))
+
+
+def files(folder: Path) -> tuple[str, str]:
+    run = [("q1", "a", 1.0), ("q1", "b", 2.0), ("q2", "q2", 1.0), ("q3", "a", 1.0)]
+    qrels = [("q1", "a", 1), ("q2", "q2", 1), ("q4", "a", 1)]
+    for name, rows, value in (("run", run, "score"), ("qrels", qrels, "relevance")):
+        records = [dict(zip(("query_id", "doc_id", value), row, strict=True)) for row in rows]
+        (folder / name).write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
+    return str(folder / "run"), str(folder / "qrels")
+
+
+def test_score_gives_one_flat_record_for_each_run(tmp_path: Path) -> None:
+    run, qrels = files(tmp_path)
+    one, two = score({"one": run, "two": run}, qrels, measures=["MRR", "R@10"])
+    counts = {"run": "one", "queries": 3, "missing": 1, "unjudged": 1}
+    assert counts == {name: one[name] for name in counts}
+    assert [*counts, "MRR", "MRR_low", "MRR_high", "R@10", "R@10_low", "R@10_high"] == list(one)
+    assert 0.5 == pytest.approx(one["MRR"])
+    assert 2 / 3 == pytest.approx(one["R@10"])
+    assert 0 <= one["MRR_low"] < one["MRR"] < one["MRR_high"] <= 1
+    assert {**one, "run": "two"} == two
+
+
+def test_score_per_query(tmp_path: Path) -> None:
+    run, qrels = files(tmp_path)
+    assert [
+        {"run": "r", "query_id": "q1", "MRR": 0.5},
+        {"run": "r", "query_id": "q2", "MRR": 1.0},
+        {"run": "r", "query_id": "q4", "MRR": 0.0},
+    ] == list(score({"r": run}, qrels, measures=["MRR"], per_query=True))
+
+
+def test_score_against_the_queries_own_documents(tmp_path: Path) -> None:
+    run, _ = files(tmp_path)
+    (record,) = score({"r": run}, "self", measures=["RR"])
+    assert (3, 0, 1 / 3) == (record["queries"], record["missing"], record["RR"])
+    queries = tmp_path / "queries"
+    queries.write_text("".join(f'{{"id": "q{number}"}}\n' for number in (1, 2, 8, 9)))
+    (record,) = score({"r": run}, "self", measures=["RR"], queries=[str(queries)])
+    assert (4, 2, 1 / 4) == (record["queries"], record["missing"], record["RR"])
+
+
+def test_a_run_of_other_queries_is_refused_with_its_file(tmp_path: Path) -> None:
+    run, qrels = files(tmp_path)
+    Path(run).write_text('{"query_id":"1","doc_id":"a","score":1}\n')
+    with pytest.raises(UserError) as error:
+        list(score({"r": run}, qrels))
+    assert str(error.value).startswith(f'{run}: no query of the run is judged: it has "1", ')
+
+
+def test_an_unknown_measure_is_refused_before_files_are_read() -> None:
+    with pytest.raises(UserError, match="no measure 'foo@1'"):
+        list(score({"r": "no file"}, "no file", measures=["nDCG@10", "foo@1"]))
+
+
+def test_the_markdown_table(tmp_path: Path) -> None:
+    records = [
+        {"run": "bm25", "queries": 12, "RR": 0.5, "RR_low": 0.25, "RR_high": 1.0},
+        {"run": "long name", "queries": 12, "RR": 0.0, "RR_low": 0.0, "RR_high": 0.0},
+    ]
+    assert [
+        "| run       | queries | RR                   |",
+        "| --------- | ------: | -------------------- |",
+        "| bm25      |      12 | 0.500 [0.250, 1.000] |",
+        "| long name |      12 | 0.000 [0.000, 0.000] |",
+    ] == table(records, markdown=True).split("\n")
+
+
+# what an engine ranked: a Complement, the Exact, nothing judged, the Substitute
+LABELS = [("c", "C"), ("e", "E"), ("s", "S"), ("i", "I")]
+
+
+def labelled(folder: Path) -> tuple[str, str]:
+    rows = [{"query_id": "q1", "doc_id": doc, "label": label} for doc, label in LABELS]
+    (folder / "qrels").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    run = [{"query_id": "q1", "doc_id": doc, "score": -n} for n, doc in enumerate("cexs")]
+    (folder / "run").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in run))
+    return str(folder / "run"), str(folder / "qrels")
+
+
+@pytest.mark.parametrize(
+    ("gains", "c", "s"),
+    [
+        ("esci-documented", 0.01, 0.1),
+        ("esci-official", 0.1, 0.01),
+        ("exact", 0, 0),
+        (" E = 1,S=0.5 ,C=0.25,I=0", 0.25, 0.5),
+        ("I=0.0,C=2,S=30,E=300", 2 / 300, 0.1),
+    ],
+)
+def test_gains_worked_by_hand(tmp_path: Path, gains: str, c: float, s: float) -> None:
+    run, qrels = labelled(tmp_path)
+    (record,) = score({"r": run}, qrels, measures=["nDCG@10", "nDCG@1", "RR"], gains=gains)
+    best = 1 + max(c, s) / math.log2(3) + min(c, s) / math.log2(4)
+    found = c + 1 / math.log2(3) + s / math.log2(5)
+    assert found / best == pytest.approx(record["nDCG@10"])
+    assert c == pytest.approx(record["nDCG@1"])
+    assert (1 if c else 1 / 2) == record["RR"]
+
+
+@pytest.mark.parametrize(
+    ("gains", "problem"),
+    [
+        ("esci-documnted", "no preset of gains 'esci-documnted'; did you mean 'esci-documented'?"),
+        ("", "no preset of gains ''; there are: esci-documented, esci-official, exact"),
+        ("E=1,S", "--gains 'E=1,S': 'S' is not LABEL=VALUE; for example E=1,S=0.1"),
+        ("E=-1", "--gains 'E=-1': 'E=-1' is not LABEL=VALUE"),
+        ("E=nan", "--gains 'E=nan': 'E=nan' is not LABEL=VALUE"),
+        ("E=1e999999999", "--gains 'E=1e999999999': 'E=1e999999999' is not"),
+        ("=1", "--gains '=1': '=1' is not LABEL=VALUE"),
+        ("E=1,E=2", "--gains 'E=1,E=2': label 'E' is there twice"),
+        ("E=0", "--gains 'E=0': no gain is above 0"),
+        ("E=1,S=0.0000001", "--gains 'E=1,S=0.0000001': the gains are more than 1,000,000 times"),
+    ],
+)
+def test_gains_that_are_none_are_refused(gains: str, problem: str) -> None:
+    with pytest.raises(UserError) as error:
+        parse_gains(gains)
+    assert str(error.value).startswith(problem)
+    assert 2 == error.value.status
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"query_id":"q1","doc_id":"b","relevance":1}', 'field "label" is missing; the record'),
+        ('{"query_id":"q1","doc_id":"b","label":1}', 'field "label" is a JSON number, not a str'),
+        ('{"query_id":"q1","doc_id":"b","label":"P"}', 'label "P" has no gain; there are: E, S, C'),
+        ("q1 0 b 1", "the line is not JSON"),
+    ],
+)
+def test_a_judgement_without_a_gain_is_refused(tmp_path: Path, line: str, problem: str) -> None:
+    run, qrels = labelled(tmp_path)
+    with Path(qrels).open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(UserError) as error:
+        list(score({"r": run}, qrels, gains="exact"))
+    assert str(error.value).startswith(f"{qrels}:5: {problem}")
+
+
+def test_gains_need_labels(tmp_path: Path) -> None:
+    run, qrels = labelled(tmp_path)
+    Path(qrels).write_text("q1 0 a 1\n")
+    with pytest.raises(UserError, match=r"qrels:1: the judgements have no labels; --gains needs"):
+        list(score({"r": run}, qrels, gains="exact"))
+    with pytest.raises(UserError, match="--gains and --qrels self exclude each other"):
+        list(score({"r": "no file"}, "self", gains="exact"))

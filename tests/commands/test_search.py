@@ -1,0 +1,296 @@
+"""Exact search: against brute force, with ties; and what bad embeddings are told."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit.commands.search import search
+from structkit.embeddings.reading import Embeddings, read_embeddings
+from structkit.embeddings.vectors import Rows, largest_norm
+from structkit.errors import UserError
+from structkit.records.jsonl import Record, Records
+from structkit.scoring.runs import read_run, write_run
+from structkit.search import index as index_module
+from structkit.search.index import Index
+
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(name: str, *records: Any) -> str:
+        path = tmp_path / name
+        lines = [
+            record if isinstance(record, bytes) else orjson.dumps(record) for record in records
+        ]
+        path.write_bytes(b"".join(line + b"\n" for line in lines))
+        return str(path)
+
+    return write
+
+
+def embeddings(ids: list[str], vectors: np.ndarray) -> Embeddings:
+    return Embeddings(ids, Rows([vectors]), largest_norm(Rows([vectors])))
+
+
+def brute_force(corpus: Embeddings, query: np.ndarray, k: int) -> list[tuple[str, float]]:
+    """Every score in float64, rounded once; the best chunk of each document."""
+    best: dict[str, float] = {}
+    for doc_id, row in zip(corpus.doc_ids, corpus.vectors[:].astype(np.float64), strict=True):
+        value = float(np.float32((row * query.astype(np.float64)).sum()))
+        best[doc_id] = max(best.get(doc_id, -np.inf), value)
+    ranked = sorted(((score, doc_id) for doc_id, score in best.items()), reverse=True)
+    return [(doc_id, score) for score, doc_id in ranked[:k]]
+
+
+def found(index: Index, queries: np.ndarray, k: int) -> list[list[tuple[str, float]]]:
+    scores, documents = index.search(queries, k)
+    return [
+        [(index.doc_ids[number], float(score)) for number, score in zip(*row, strict=True)]
+        for row in zip(documents, scores, strict=True)
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_search_equals_brute_force_with_ties_and_chunks(data: st.DataObject) -> None:
+    seed = data.draw(st.integers(0, 10**6))
+    rows, dimensions = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 5))
+    k, block = data.draw(st.integers(1, 70)), data.draw(st.integers(1, 70))
+    levels = data.draw(st.sampled_from([1, 2, 4096]))  # few: many ties; powers of 2: exact sums
+    generator = np.random.default_rng(seed)
+
+    def draw(count: int) -> np.ndarray:
+        values = generator.normal(size=(count, dimensions))
+        return (np.round(values * levels) / levels).astype(np.float32)
+
+    ids = [str(number) for number in generator.permutation(rows)]
+    if data.draw(st.booleans()):
+        ids = [ids[number] for number in generator.integers(0, rows, rows)]  # several chunks each
+    vectors = draw(rows)
+    corpus = embeddings(ids, vectors)
+    queries = draw(data.draw(st.integers(1, 4)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_module, "BLOCK", block)
+        patch.setattr(index_module, "QUERIES", 2)
+        result = found(Index(corpus), queries, k)
+    assert [brute_force(corpus, query, k) for query in queries] == result
+
+
+def test_equal_documents_tie_wherever_they_stand() -> None:
+    generator = np.random.default_rng(0)
+    vectors = generator.normal(size=(3001, 47)).astype(np.float32)
+    copies = [0, 7, 1000, 1023, 2047, 2999, 3000]
+    vectors[copies] = vectors[0]
+    ids = [f"{number:04}" for number in range(3001)]
+    index = Index(embeddings(ids, vectors))
+    queries = np.concatenate([vectors[:1], generator.normal(size=(8, 47))]).astype(np.float32)
+    expected = sorted((ids[number] for number in copies), reverse=True)
+    assert expected == [doc_id for doc_id, _ in found(index, queries, 7)[0]]
+    assert expected[:3] == [doc_id for doc_id, _ in found(index, queries[:1], 3)[0]]
+
+
+def test_documents_that_all_tie_are_found_by_descending_id() -> None:
+    vectors = np.zeros((20_000, 2), np.float32)
+    index = Index(embeddings([f"{n:05}" for n in range(20_000)], vectors))
+    expected = [("19999", 0.0), ("19998", 0.0), ("19997", 0.0)]
+    assert [expected] == found(index, np.ones((1, 2), np.float32), 3)
+
+
+def test_a_matrix_and_its_records_give_the_same_run(tmp_path: Path, write: Write) -> None:
+    vectors = np.random.default_rng(1).normal(size=(50, 6)).astype(np.float32)
+    ids = [f"d{number}" for number in range(50)]
+    records = [
+        {"id": name, "embedding": row.tolist()} for name, row in zip(ids, vectors, strict=True)
+    ]
+    matrix(tmp_path, vectors, ids)
+    path = write("corpus.jsonl", *records)
+    expected = list(search([path], Records.read([path]), k=5))
+    assert 50 * 5 == len(expected)
+    assert {"query_id": "d0", "doc_id": "d0", "rank": 1} == {
+        name: expected[0][name] for name in ("query_id", "doc_id", "rank")
+    }
+    assert expected == list(search([str(tmp_path / "m.npy")], Records.read([path]), k=5))
+
+
+def matrix(folder: Path, vectors: np.ndarray, ids: list[str]) -> str:
+    np.save(folder / "m.npy", vectors)
+    (folder / "m.ids.txt").write_text("".join(f"{name}\n" for name in ids))
+    count, dimensions = vectors.shape
+    (folder / "m.meta.json").write_bytes(orjson.dumps({"count": count, "dim": dimensions}))
+    return str(folder / "m.npy")
+
+
+def test_many_queries_and_a_large_k_give_every_document(write: Write) -> None:
+    vectors = np.random.default_rng(2).normal(size=(30, 3)).astype(np.float32)
+    queries = np.random.default_rng(3).normal(size=(600, 3)).astype(np.float32)
+    ids = [f"{number:02}" for number in range(30)]
+    index = Index(embeddings(ids, vectors))
+    result = found(index, queries, 10**9)
+    assert 600 == len(result)
+    for ranked, query in zip(result, queries, strict=True):
+        assert sorted(ids) == sorted(doc_id for doc_id, _ in ranked)
+        expected = np.sort(vectors @ query)[::-1]
+        np.testing.assert_allclose([score for _, score in ranked], expected, atol=1e-5)
+
+
+def test_no_queries_give_an_empty_run_and_a_message(
+    write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = write("q")
+    assert [] == list(search([write("c", GOOD)], Records.read([queries])))
+    assert f"structkit: {queries} holds no queries; the run is empty\n" == capsys.readouterr().err
+
+
+def test_half_precision_and_chunked_matrices_are_read(tmp_path: Path) -> None:
+    vectors = np.array([[1, 0], [0, 1], [3, 0]], np.float16)
+    path = matrix(tmp_path, vectors, ["a1", "b", "a2"])
+    (tmp_path / "m.doc_ids.txt").write_text("a\nb\na\n")
+    index = Index(read_embeddings([path]))
+    assert [[("a", 3.0), ("b", 2.0)]] == found(index, np.array([[1, 2]], np.float32), 5)
+
+
+def test_chunks_count_as_their_document_with_the_best_score(write: Write) -> None:
+    chunks = [
+        {"id": "a1", "doc_id": "a", "embedding": [1, 0]},
+        {"id": "b1", "doc_id": "b", "embedding": [2, 0]},
+        {"id": "a2", "doc_id": "a", "embedding": [3, 0]},
+        {"id": "c", "embedding": [2, 5]},
+    ]
+    queries = write("q", {"id": "q", "embedding": [1.0, 0.0]})
+    result = search([write("chunks", *chunks)], Records.read([queries]), k=9)
+    assert [("a", 3.0, 1), ("c", 2.0, 2), ("b", 2.0, 3)] == [
+        (record["doc_id"], record["score"], record["rank"]) for record in result
+    ]
+
+
+def test_exclude_self_leaves_out_the_own_document_and_still_gives_k(write: Write) -> None:
+    path = write(
+        "c",
+        *({"id": name, "embedding": [value]} for name, value in zip("abc", (1, 2, 3), strict=True)),
+    )
+    result = search([path], Records.read([path]), k=2, exclude_self=True)
+    assert [("a", "c"), ("a", "b"), ("b", "c"), ("b", "a"), ("c", "b"), ("c", "a")] == [
+        (record["query_id"], record["doc_id"]) for record in result
+    ]
+
+
+GOOD = {"id": "good", "embedding": [1.0, 2.0]}
+
+
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        ({"id": "x"}, 'field "embedding" is missing'),
+        ({"id": "x", "embedding": "1 2"}, 'field "embedding" is a JSON string, not an array'),
+        ({"id": "x", "embedding": [1.0]}, 'field "embedding" has 1 dimensions, not 2'),
+        ({"id": "x", "embedding": []}, 'field "embedding" has 0 dimensions, not 2'),
+        (
+            {"id": "x", "embedding": [1, None]},
+            "JSON null, not only numbers; NaN is written as null",
+        ),
+        ({"id": "x", "embedding": [1, "2"]}, "JSON string, not only numbers"),
+        ({"id": "x", "embedding": [[1, 2]]}, "JSON array, not only numbers"),
+        ({"id": "x", "embedding": [1, 1e39]}, "too large for float32"),
+        ({"id": "good", "embedding": [1, 2]}, 'id "good" is repeated'),
+        ({"id": "x", "doc_id": None, "embedding": [1, 2]}, 'field "doc_id" is a JSON null'),
+        (b'{"id": "x", "embedding": [1, NaN]}', "not JSON"),
+    ],
+)
+def test_a_bad_corpus_embedding_is_refused_with_its_place(
+    write: Write, record: Record | bytes, problem: str
+) -> None:
+    path = write("corpus.jsonl", GOOD, record)
+    with pytest.raises(UserError) as error:
+        list(search([path], Records.read([write("q", GOOD)])))
+    assert str(error.value).startswith(f"{path}:2: ")
+    assert problem in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        ({"id": "x"}, 'field "embedding" is missing'),
+        ({"id": "x", "embedding": [1, 2, 3]}, "has 3 dimensions, not 2"),
+        (GOOD, 'id "good" is repeated'),
+    ],
+)
+def test_a_bad_query_embedding_is_refused_with_its_place(
+    write: Write, record: Record, problem: str
+) -> None:
+    queries = write("q", GOOD, record)
+    with pytest.raises(UserError) as error:
+        list(search([write("corpus", GOOD)], Records.read([queries])))
+    assert str(error.value).startswith(f"{queries}:2: ")
+    assert problem in str(error.value)
+
+
+def test_an_empty_or_missing_corpus_is_refused(write: Write, tmp_path: Path) -> None:
+    queries = write("q", GOOD)
+    empty, missing = write("empty.jsonl"), str(tmp_path / "no.npy")
+    for path, problem in ((empty, "the corpus is empty"), (missing, "cannot be read: No such")):
+        with pytest.raises(UserError) as error:
+            list(search([path], Records.read([queries])))
+        assert str(error.value).startswith(f"{path}: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("vectors", "ids", "file", "problem"),
+    [
+        (np.ones((2, 2)), ["a"], "m.ids.txt", "holds 1 ids for 2 embeddings"),
+        (np.ones((2, 2)), ["a", "a"], "m.ids.txt:2", 'id "a" is repeated'),
+        (np.array([[1, 2], [3, np.nan]]), ["a", "b"], "m.npy", "row 2 holds NaN"),
+        (np.array([[1, np.inf], [3, 4]], np.float32), ["a", "b"], "m.npy", "row 1 holds NaN"),
+        (np.ones((2, 2), int), ["a", "b"], "m.npy", "holds int64 (2, 2), not floats"),
+    ],
+)
+def test_a_bad_matrix_is_refused(
+    tmp_path: Path, vectors: np.ndarray, ids: list[str], file: str, problem: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        read_embeddings([matrix(tmp_path, vectors, ids)])
+    assert str(error.value).startswith(f"{tmp_path / file}: {problem}")
+
+
+def test_a_matrix_without_ids_or_with_another_meta_is_refused(tmp_path: Path) -> None:
+    path = matrix(tmp_path, np.ones((2, 3)), ["a", "b"])
+    (tmp_path / "m.meta.json").write_text('{"count": 3, "dim": 3}')
+    with pytest.raises(UserError, match=r"m.meta.json: says \(3, 3\), the matrix is \(2, 3\)"):
+        read_embeddings([path])
+    (tmp_path / "m.ids.txt").unlink()
+    with pytest.raises(UserError, match=r"m.ids.txt: cannot be read: No such file"):
+        read_embeddings([path])
+
+
+def test_wrong_usage_is_refused(write: Write) -> None:
+    path = write("c", GOOD)
+    for options, problem in (({"k": 0}, "--k 0"), ({"method": "dens"}, "did you mean 'dense'")):
+        with pytest.raises(UserError, match=problem) as error:
+            list(search([path], Records.read([path]), **options))
+        assert 2 == error.value.status
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz", "r.trec", "r.trec.gz"])
+def test_a_written_run_is_read_back_with_the_same_scores(tmp_path: Path, name: str) -> None:
+    run = {"q1": {"d1": 0.12345678912345678, "d2": 1e-9}, "q2": {"d2": -3.0}}
+    records = [
+        {"query_id": query_id, "doc_id": doc_id, "score": score, "rank": rank}
+        for query_id, documents in run.items()
+        for rank, (doc_id, score) in enumerate(documents.items(), 1)
+    ]
+    path = str(tmp_path / name)
+    write_run(records, path, "trec" if "trec" in name else "jsonl")
+    assert run == read_run(path)
+
+
+def test_trec_refuses_ids_with_blanks(tmp_path: Path) -> None:
+    record = {"query_id": "q 1", "doc_id": "d", "score": 1.0, "rank": 1}
+    with pytest.raises(UserError, match='id "q 1" holds a blank'):
+        write_run([record], str(tmp_path / "r"), "trec")
+    assert [] == list(tmp_path.iterdir())

@@ -1,0 +1,270 @@
+"""train: what it reads, what it writes, and what it refuses."""
+
+import json
+import os
+
+import numpy
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+from structkit.commands.encode import encode
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.tokenizer import SENTINELS, train_tokenizer
+from structkit.learning.training.plan import Plan
+from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.spool import Spool
+from structkit.learning.training.tokens import Tokenizing
+from structkit.records.jsonl import Records
+from structkit.registry import load
+
+Method = load("method", "contrastive").Method
+COLORS = "red green blue black white yellow brown pink gray orange".split()
+THINGS = "house tree car door shirt".split()
+
+
+def pairs(count=50, **extra):
+    """A language to learn: the query says in English what the document says in capitals."""
+    for number in range(count):
+        color, thing = COLORS[number % 10], THINGS[number // 10 % 5]
+        record = {"id": f"d{number}", "query": f"a {color} {thing}"}
+        yield record | {"positive": f"{thing.upper()}.{color.upper()}"} | extra
+
+
+def written(file, records):
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(file)
+
+
+@pytest.fixture
+def data(tmp_path):
+    return written(tmp_path / "train.jsonl", pairs())
+
+
+def method(**changes):
+    values = {"size": "tiny", "vocabulary_size": 420, "batch_size": 25, "learning_rate": 3e-3}
+    return Method(**(values | changes))
+
+
+def options(tmp_path, **changes):
+    return RunOptions(output=str(tmp_path / "model"), **changes)
+
+
+def weights(folder):
+    return (folder / "model.safetensors").read_bytes()
+
+
+def test_it_learns_to_find_the_positive(tmp_path, data):
+    summary = train("contrastive", method(epochs=30), [data], options(tmp_path))
+    assert 60 == summary["steps"]
+    assert summary["losses"]["loss"]["last"] < 0.5 < summary["losses"]["loss"]["first"]
+    model, records = str(tmp_path / "model"), list(pairs())
+    found = [
+        numpy.array([record["embedding"] for record in encode(records, model=model, side=side)])
+        for side in ("query", "document")
+    ]
+    best = (found[0] @ found[1].T).argmax(1)
+    assert (best == numpy.arange(50)).mean() > 0.8
+
+
+def test_the_same_run_gives_the_same_bytes(tmp_path, data):
+    for name in ("one", "two"):
+        run = RunOptions(output=str(tmp_path / name))
+        train("contrastive", method(max_steps=3), [data], run)
+    assert weights(tmp_path / "one") == weights(tmp_path / "two")
+    run = RunOptions(output=str(tmp_path / "three"))
+    train("contrastive", method(max_steps=3, seed=1), [data], run)
+    assert weights(tmp_path / "one") != weights(tmp_path / "three")
+
+
+def test_no_steps_write_the_untrained_model(tmp_path, data):
+    summary = train("contrastive", method(max_steps=0), [data], options(tmp_path))
+    assert (0, {}) == (summary["steps"], summary["losses"])
+    assert 64 == len(next(encode(pairs(1), model=summary["folder"], side="query"))["embedding"])
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "first-decoder-token"])
+@pytest.mark.parametrize("bf16", [False, True])
+def test_every_pooling_trains_and_loads(tmp_path, data, pooling, bf16):
+    settings = method(max_steps=2, pooling=pooling, bf16=bf16)
+    train("contrastive", settings, [data], options(tmp_path))
+    model, facts = open_model(str(tmp_path / "model"))
+    assert pooling == facts["pooling"] == model.pooling
+    assert (tmp_path / "model" / "modules.json").exists() == (pooling != "first-decoder-token")
+
+
+@pytest.fixture
+def bert(tmp_path):
+    """A small BERT in a folder, with 16 positions."""
+    torch.manual_seed(0)
+    tokenizer = train_tokenizer(["some words"], 400, split_identifiers=True, cls=True)
+    config = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1,
+        num_attention_heads=2, max_position_embeddings=16,
+    )  # fmt: skip
+    BertModel(config).save_pretrained(tmp_path / "bert")
+    tokenizer.save_pretrained(tmp_path / "bert")
+    return tmp_path / "bert"
+
+
+def test_a_bert_from_a_folder_is_fine_tuned(tmp_path, data, bert):
+    settings = method(model=str(bert), pooling="cls", max_steps=2)
+    train("contrastive", settings, [data], options(tmp_path, offline=True))
+    model, facts = open_model(str(tmp_path / "model"))
+    assert {"query": 16, "document": 16} == facts["lengths"]
+    assert 32 == model.embed(model.tokens(["a"], "query")).shape[1]
+
+
+def test_negatives_are_drawn_anew_in_each_epoch(tmp_path):
+    texts = [f"negative {number}" for number in range(30)]
+    file = written(tmp_path / "n.jsonl", pairs(4, negatives=texts))
+    spool = Spool(Records.read([file]), Method.needs, Method.optional)
+    module = method(batch_size=4).build(spool)
+    assert 1 == module.negatives
+    plan = Plan(4, 4, 2, 0.0, 0)
+    records = [spool[place] for place in range(4)]
+    drawn = [module.documents(records, plan.step(number)) for number in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert [record["positive"] for record in records] == drawn[0][::2]
+    assert set(drawn[0][1::2]) <= set(texts)
+
+
+def test_too_few_negatives_name_the_record(tmp_path):
+    records = [*pairs(3, negatives=["x", "y"]), *pairs(1, id="short", negatives=["x"])]
+    file = written(tmp_path / "n.jsonl", records)
+    with pytest.raises(UserError, match="record short has 1 negatives, and each query needs 2"):
+        train("contrastive", method(negatives_per_query=2), [file], options(tmp_path))
+    assert not list(tmp_path.glob("model*"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"query": "a"}', 'n.jsonl:2: field "positive" is missing; structkit pair makes it'),
+        ('{"query": 1, "positive": "b"}', 'n.jsonl:2: field "query" is a JSON number'),
+        ('{"query": " ", "positive": "b"}', 'n.jsonl:2: field "query" is blank'),
+        ('{"query": "a", "positive": "b", "negatives": "c"}', "2: .*is not a list of strings"),
+        ("{", "n.jsonl:2: the line is not JSON"),
+    ],
+)
+def test_bad_records_have_a_place(tmp_path, line, message):
+    file = tmp_path / "n.jsonl"
+    good = '{"query": "a", "positive": "b"}'
+    file.write_text(f"{good}\n{line}\n{good}\n")
+    with pytest.raises(UserError, match=message):
+        train("contrastive", method(), [str(file)], options(tmp_path))
+    skip = options(tmp_path, on_error="skip", rejects=str(tmp_path / "rejects.jsonl"))
+    assert 2 == train("contrastive", method(), [str(file)], skip)["records"]
+    assert 1 == len((tmp_path / "rejects.jsonl").read_text().splitlines())
+
+
+def test_no_records(tmp_path):
+    file = written(tmp_path / "empty.jsonl", [])
+    with pytest.raises(UserError, match=r"empty.jsonl: there are no training records"):
+        train("contrastive", method(), [file], options(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": 0}, "--epochs 0"),
+        ({"temperature": 0.0}, "--temperature 0"),
+        ({"learning_rate": float("nan")}, "--learning-rate nan"),
+        ({"warmup": 1.5}, "--warmup 1.5"),
+        ({"size": "huge"}, "--size huge is not tiny or mini or wide or small"),
+        ({"pooling": "max"}, "--pooling max"),
+    ],
+)
+def test_settings_out_of_range_name_their_flag(changes, message):
+    with pytest.raises(UserError, match=message) as caught:
+        method(**changes)
+    assert 2 == caught.value.status
+
+
+def test_a_loss_that_is_not_finite_stops(tmp_path, data, bert):
+    model = BertModel.from_pretrained(bert)
+    torch.nn.init.constant_(model.encoder.layer[0].output.dense.bias, float("inf"))
+    model.save_pretrained(bert)
+    with pytest.raises(UserError, match=r"the loss is nan at step 1; lower --learning-rate"):
+        train("contrastive", method(model=str(bert)), [data], options(tmp_path))
+    assert not list(tmp_path.glob("model*"))
+
+
+def test_a_folder_in_the_way(tmp_path, data):
+    run = options(tmp_path)
+    train("contrastive", method(max_steps=1), [data], run)
+    with pytest.raises(UserError, match=r"model exists; --overwrite replaces it, --resume"):
+        train("contrastive", method(max_steps=1), [data], run)
+    before = weights(tmp_path / "model")
+    again = options(tmp_path, overwrite=True)
+    train("contrastive", method(max_steps=2), [data], again)
+    assert before != weights(tmp_path / "model")
+    assert ["model", "train.jsonl"] == sorted(os.listdir(tmp_path))
+
+
+def test_overwrite_never_deletes_what_is_no_model(tmp_path, data):
+    with pytest.raises(UserError, match="is not a model folder"):
+        train("contrastive", method(), [data], RunOptions(output=str(tmp_path), overwrite=True))
+    assert os.path.exists(data)
+
+
+def test_the_log_is_json(tmp_path, data, capsys):
+    run = options(tmp_path, log_format="json", log_every=2)
+    train("contrastive", method(epochs=3, query_length=2), [data], run)
+    lines = capsys.readouterr().err.splitlines()
+    assert [2, 4, 6] == [json.loads(line)["step"] for line in lines[:3]]
+    assert {"loss", "learning_rate", "epoch"} <= set(json.loads(lines[0]))
+    assert ["structkit: 150 of 150 query texts were longer than --query-length"] == [
+        line.partition(" and were")[0] for line in lines[3:]
+    ]
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_the_tokenizer_knows_every_text_and_keeps_sentinels(split):
+    tokenizer = train_tokenizer(["plain words only"], 400, split_identifiers=split)
+    assert (0, 1, 2) == (tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.unk_token_id)
+    text = "HTTPServer.fooBar_baz(<extra_id_0>)日本<extra_id_99>\t😀"
+    ids = tokenizer(text)["input_ids"]
+    assert tokenizer.unk_token_id not in ids
+    sentinels = [tokenizer.convert_tokens_to_ids(name) for name in SENTINELS]
+    assert [sentinels[0], sentinels[99]] == [number for number in ids if number in sentinels]
+    called = "http server.foo bar baz" if split else "HTTPServer.fooBar_baz"
+    expected = f"{called}(<extra_id_0>)日本<extra_id_99>😀"
+    assert 2 == len(tokenizer("<extra_id_0> plain <extra_id_1>")["input_ids"]) - 2
+    assert expected == tokenizer.decode(ids, skip_special_tokens=True).strip()
+
+
+def test_the_plan_takes_every_record_once_an_epoch():
+    plan = Plan(10, 4, 2, 0.1, 0, stages=("one", "two"))
+    steps = [plan.step(number) for number in range(plan.steps)]
+    assert 12 == len(steps)
+    for start in range(0, 12, 3):
+        epoch = [index for step in steps[start : start + 3] for index in step.indices]
+        assert list(range(10)) == sorted(epoch) != epoch
+    assert [("one", 0), ("one", 1), ("two", 0), ("two", 1)] == [
+        (step.stage, step.epoch) for step in steps[::3]
+    ]
+    assert [0.5, 1.0, 0.8, 0.6, 0.4, 0.2] * 2 == [
+        pytest.approx(plan.learning_rate(number)) for number in range(12)
+    ]
+
+
+@pytest.mark.parametrize("length", [8, 200])
+def test_only_the_beginning_of_a_long_text_is_read(length):
+    texts = [
+        "many plain words " * 500,
+        "x" * 5000,
+        "no tokens\n\n \t" * 300,
+        "日本 " * 3000,
+        "word " * 199,
+        " " * 9000 + "end",
+        "<p>a</p>" * 1000,
+    ]
+    tokenizer = train_tokenizer(texts, 500, split_identifiers=True, cls=True)
+    tokenizing = Tokenizing(tokenizer, {"document": length})
+    whole = tokenizer(texts, truncation=True, max_length=length)
+    assert whole["input_ids"] == tokenizing.ids(texts, "document")
+    expected = sum(bool(encoding.overflowing) for encoding in whole.encodings)
+    assert 0 < expected == tokenizing.truncation.truncated["document"] < len(texts)

@@ -1,0 +1,184 @@
+"""encode -o: NAME.npy and what stands beside it, Parquet, and runs that were killed."""
+
+import json
+import subprocess
+import sys
+
+import numpy
+import pytest
+from pyarrow import parquet
+
+from structkit.commands.encode import encode_to_file
+from structkit.commands.encode import write as command_line
+from structkit.commands.merge_embeddings import merge_embeddings
+from structkit.embeddings.reading import read_embeddings
+from structkit.errors import UserError
+from structkit.learning.encode import encoding as windowed
+from structkit.learning.encode.encoding import Encoding, tokens_of_a_batch
+from structkit.records.stream import Stream
+from tests.commands.test_encode import model, records  # noqa: F401
+
+HIDDEN = ".v.npy.partial", ".v.npy.resume"
+
+
+def write(model, path, lines=None, *, resume=False, **options):  # noqa: F811
+    encoding = Encoding(model, "document", **options)
+    lines = records(n=1) if lines is None else lines
+    return encode_to_file(encoding.texts(lines), str(path), encoding, resume=resume)
+
+
+def files(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_chunks_and_fields_stand_beside_the_vectors(model, tmp_path):  # noqa: F811
+    path = tmp_path / "v.npy"
+    meta = write(model, path, chunk=4, keep=["n"])
+    names = ["v.doc_ids.txt", "v.fields.jsonl", "v.ids.txt", "v.meta.json", "v.npy"]
+    assert names == sorted(files(tmp_path))
+    corpus = read_embeddings([str(path)], fields=True)
+    assert meta["count"] == len(corpus.ids) > 60 == len(set(corpus.doc_ids))
+    assert "d1#0" in corpus.ids and {"n", "start", "end", "lines"} == set(corpus.fields[0])
+    assert (4, meta["model_sha256"]) == (meta["chunk"], corpus.model)
+
+
+def test_parquet(model, tmp_path):  # noqa: F811
+    write(model, tmp_path / "v.npy", chunk=4, keep=["n"])
+    meta = write(model, tmp_path / "v.parquet", chunk=4, keep=["n"])
+    table = parquet.read_table(tmp_path / "v.parquet")
+    assert "fixed_size_list<element: float>[64]" == str(table.schema.field("vector").type)
+    assert meta == json.loads(parquet.read_metadata(tmp_path / "v.parquet").metadata[b"structkit"])
+    expected = numpy.load(tmp_path / "v.npy")
+    found = numpy.stack(table["vector"].to_numpy(zero_copy_only=False))
+    numpy.testing.assert_array_equal(expected, found)
+    first = table.slice(0, 1).to_pylist()[0]
+    assert ("d0#0", "d0", "1", 0) == tuple(first[name] for name in ("id", "doc_id", "n", "start"))
+
+
+def test_shards_and_the_whole(model, tmp_path):  # noqa: F811
+    lines = records(n=1)
+    for number in range(3):
+        write(model, tmp_path / f"{number}.npy", lines[number::3], keep=["n"])
+    shards = [str(tmp_path / f"{number}.npy") for number in range(3)]
+    assert 60 == merge_embeddings(shards, str(tmp_path / "all.npy"))["embeddings"]
+    found = read_embeddings([str(tmp_path / "all.npy")], fields=True)
+    whole = dict(zip(found.ids, found.vectors[0:60], strict=True))
+    write(model, tmp_path / "v.npy")
+    expected = read_embeddings([str(tmp_path / "v.npy")])
+    assert set(expected.ids) == set(whole) and [{"n": 1}] * 60 == found.fields
+    for name, vector in zip(expected.ids, expected.vectors[0:60], strict=True):
+        numpy.testing.assert_allclose(vector, whole[name], atol=1e-6)
+
+
+def stopped_after(lines, count):
+    """Records, and after some of them what no program survives."""
+    yield from lines[:count]
+    raise SystemExit
+
+
+def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):  # noqa: F811
+    monkeypatch.setattr(windowed, "WINDOW", 7)
+    (tmp_path / "a").mkdir()
+    lines = records(n=1)
+    write(model, tmp_path / "a" / "v.npy", keep=["n"])
+    expected = files(tmp_path / "a")
+    (tmp_path / "b").mkdir()
+    path = tmp_path / "b" / "v.npy"
+    for count in (3, 20, 40, 50):
+        with pytest.raises(SystemExit):
+            write(model, path, stopped_after(lines, count), keep=["n"], resume=True)
+        assert set(HIDDEN) <= set(files(tmp_path / "b")) and not path.exists()
+    with pytest.raises(UserError, match="unfinished run had dtype 'fp32', this one has 'bf16'"):
+        write(model, path, keep=["n"], resume=True, dtype="bf16")
+    with pytest.raises(UserError, match="not those that the unfinished run began with"):
+        write(model, path, lines[1:], keep=["n"], resume=True)
+    write(model, path, keep=["n"], resume=True)
+    assert expected == files(tmp_path / "b")
+    assert "going on behind 49 records" in capsys.readouterr().err
+
+
+def test_without_resume_nothing_is_left(model, tmp_path):  # noqa: F811
+    with pytest.raises(SystemExit):
+        write(model, tmp_path / "v.npy", stopped_after(records(), 30))
+    assert {} == files(tmp_path)
+
+
+KILLED = """
+import os, random, signal, sys, time
+import torch
+torch.set_num_threads(1)
+from structkit.commands.encode import encode_to_file
+from structkit.learning.encode import encoding as windowed
+model, folder = sys.argv[1:]
+windowed.WINDOW = 16
+lines = [{"id": f"d{n}", "text": f"word {'and more ' * (n * 7 % 23)}{n}"} for n in range(120)]
+encoding = windowed.Encoding(model, "document", chunk=20)
+encoding.precision = "highest"
+def run(name):
+    encode_to_file(encoding.texts(lines), os.path.join(folder, name), encoding, resume=True)
+start = time.monotonic()
+run("whole.npy")
+whole = time.monotonic() - start
+draw, killed = random.Random(0), 0
+for _ in range(20):
+    child = os.fork()
+    if not child:
+        run("killed.npy")
+        os._exit(0)
+    time.sleep(draw.uniform(0, whole / 8))
+    os.kill(child, signal.SIGKILL)
+    killed += os.waitpid(child, 0)[1] == signal.SIGKILL
+    if os.path.exists(os.path.join(folder, "killed.meta.json")):
+        break
+else:
+    run("killed.npy")
+print(killed)
+"""
+
+
+def test_killed_at_random_moments(model, tmp_path):  # noqa: F811
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, model, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+    assert 0 == done.returncode, done.stderr
+    assert int(done.stdout) >= 3, "no run was killed"
+    found = files(tmp_path)
+    for ending in ("npy", "ids.txt", "doc_ids.txt", "fields.jsonl", "meta.json"):
+        assert found.pop(f"whole.{ending}") == found.pop(f"killed.{ending}"), ending
+    assert {} == found
+
+
+def test_two_runs_do_not_write_one_file(model, tmp_path):  # noqa: F811
+    def other():
+        with pytest.raises(UserError, match="is being written by another process"):
+            write(model, tmp_path / "v.npy")
+        yield from records()
+
+    assert 60 == write(model, tmp_path / "v.npy", other())["count"]
+
+
+def test_wrong_usage(model, tmp_path):  # noqa: F811
+    with pytest.raises(UserError, match="several --field need JSONL output"):
+        write(model, tmp_path / "v.npy", field=["id", "text"])
+    with pytest.raises(UserError, match="--resume is for -o NAME.npy"):
+        command_line(Encoding(model, "document"), Stream(output="v.jsonl"), resume=True)
+    for value in ("some", "0", "-3"):
+        with pytest.raises(UserError, match=f"--batch-tokens {value} is not a number"):
+            tokens_of_a_batch(value)
+
+
+def test_the_command_line(run, model, tmp_path):  # noqa: F811
+    lines = "".join(json.dumps(line) + "\n" for line in records(n=1)).encode()
+    flags = ["--chunk", "5", "--keep", "n", "--dimensions", "16", "--batch-tokens", "300"]
+    done = run("encode", "-m", model, *flags, "-o", "v.npy", "--resume", input=lines, timeout=300)
+    assert 0 == done.returncode, done.stderr
+    (tmp_path / "w").mkdir()
+    write(model, tmp_path / "w" / "v.npy", chunk=5, keep=["n"], dimensions=16, batch_tokens=300)
+    found = numpy.load(tmp_path / "v.npy")
+    numpy.testing.assert_allclose(numpy.load(tmp_path / "w" / "v.npy"), found, atol=1e-6)
+    for name in ("v.ids.txt", "v.fields.jsonl"):
+        assert (tmp_path / "w" / name).read_bytes() == (tmp_path / name).read_bytes()

@@ -1,0 +1,254 @@
+"""Encoders of any kind: poolings, special tokens, and folders of other libraries."""
+
+import json
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import (
+    BertConfig,
+    BertModel,
+    ModernBertConfig,
+    ModernBertModel,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2Model,
+    RobertaConfig,
+    RobertaModel,
+    XLMRobertaConfig,
+    XLMRobertaModel,
+)
+
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.poolings import pool_last_token
+from structkit.learning.encoders.tokenizer import SENTINELS, train_tokenizer
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+
+TEXTS = ["a b c", "", "d e f g h a b c d", "c " * 40]
+SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
+SHAPE |= {"num_hidden_layers": 2, "max_position_embeddings": 66}
+ENCODERS = {
+    "bert": (BertConfig, BertModel),
+    "roberta": (RobertaConfig, RobertaModel),
+    "xlm-roberta": (XLMRobertaConfig, XLMRobertaModel),
+    "modernbert": (ModernBertConfig, ModernBertModel),
+}
+
+
+def word_tokenizer(*, cls):
+    """One token a letter; special tokens as BERT has them, or only an EOS token never added."""
+    words = {name: number for number, name in enumerate(["<pad>", "</s>", "<s>", *"abcdefgh?"])}
+    backend = Tokenizer(models.WordLevel(words, unk_token="?"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    if cls:
+        backend.post_processor = processors.TemplateProcessing(
+            single="<s> $A </s>",
+            pair="<s> $A </s> $B </s>",
+            special_tokens=[("<s>", 2), ("</s>", 1)],
+        )
+    names = {"cls_token": "<s>", "sep_token": "</s>"} if cls else {}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, pad_token="<pad>", eos_token="</s>", unk_token="?", **names
+    )
+
+
+def save(folder, model, tokenizer):
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="session", params=list(ENCODERS))
+def bert_like(request, tmp_path_factory):
+    config, kind = ENCODERS[request.param]
+    torch.manual_seed(0)
+    ids = {"pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2}
+    ids |= {"eos_token_id": 1, "sep_token_id": 1}
+    model = kind(config(vocab_size=12, **SHAPE, **ids))
+    return save(tmp_path_factory.mktemp("models") / request.param, model, word_tokenizer(cls=True))
+
+
+@pytest.fixture(scope="session")
+def decoder_only(tmp_path_factory):
+    torch.manual_seed(0)
+    model = Qwen2Model(Qwen2Config(vocab_size=12, num_key_value_heads=2, **SHAPE))
+    return save(tmp_path_factory.mktemp("models") / "qwen2", model, word_tokenizer(cls=False))
+
+
+def embeddings(model, texts=TEXTS, side="document"):
+    with torch.inference_mode():
+        return model.embed(model.batch(model.inputs(texts, side)))
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "mcls", "last-token"])
+def test_any_bert_like_model_encodes_each_text_as_if_alone(bert_like, pooling):
+    model, facts = open_model(bert_like, pooling=pooling, mcls_every=7)
+    assert pooling == facts["pooling"]
+    alone = torch.cat([embeddings(model, [text]) for text in TEXTS])
+    torch.testing.assert_close(embeddings(model), alone, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(alone.norm(dim=1), torch.ones(len(TEXTS)))
+
+
+def test_a_decoder_only_model_reads_the_state_of_its_eos(decoder_only):
+    model, facts = open_model(decoder_only)
+    assert "last-token" == facts["pooling"]
+    ids = model.inputs(["a b"], "document")
+    assert [[3, 4, 1]] == ids
+    states = model.model(torch.tensor(ids)).last_hidden_state
+    expected = torch.nn.functional.normalize(states[0, -1], dim=0)
+    torch.testing.assert_close(embeddings(model, ["a b", *TEXTS])[0], expected)
+    cut = model.tokenizing.ids(["c " * 600], "query")[0]
+    assert (66, 1) == (len(cut), cut[-1])  # what is cut still ends in EOS
+
+
+def test_padding_on_either_side(decoder_only):
+    model, _ = open_model(decoder_only)
+    ids = [[3, 4, 5, 1], [6, 1]]
+    right = torch.tensor([ids[0], [*ids[1], 0, 0]]), torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
+    left = torch.tensor([ids[0], [0, 0, *ids[1]]]), torch.tensor([[1, 1, 1, 1], [0, 0, 1, 1]])
+    found = []
+    for tokens, mask in (right, left):
+        places = (mask.cumsum(1) - 1).clamp(min=0)
+        states = model.model(tokens, attention_mask=mask, position_ids=places).last_hidden_state
+        found.append(pool_last_token(None, states, mask))
+    torch.testing.assert_close(*found)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mcls"])
+def test_a_model_without_cls_token(decoder_only, pooling):
+    with pytest.raises(UserError, match=f"no text with a CLS token, which --pooling {pooling} nee"):
+        open_model(decoder_only, pooling=pooling)
+
+
+def test_mcls_is_cls_on_short_texts(bert_like):
+    mcls, _ = open_model(bert_like, pooling="mcls", mcls_every=9)
+    cls, _ = open_model(bert_like, pooling="cls")
+    assert torch.equal(embeddings(mcls, TEXTS[:3]), embeddings(cls, TEXTS[:3]))
+    assert not torch.equal(embeddings(mcls, TEXTS[3:]), embeddings(cls, TEXTS[3:]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 30), st.integers(1, 12), st.integers(4, 40))
+def test_mcls_against_plain_loops(bert_like, count, every, length):
+    model, _ = open_model(bert_like, pooling="mcls", mcls_every=every)
+    model.tokenizing.lengths["document"] = length
+    ids = model.inputs(["d " * count], "document")[0]
+    expected = [2]
+    for number in range(count):
+        if number and number % every == 0:
+            expected.append(2)
+        expected.append(6)
+    # cut from the right, to fit with </s>; a CLS token with nothing behind it goes too
+    expected = expected[: length - 1]
+    while len(expected) > 1 and expected[-1] == 2:
+        expected.pop()
+    assert [*expected, 1] == ids
+    states = model.model(torch.tensor([ids])).last_hidden_state[0]
+    plain = torch.stack([state for state, token in zip(states, ids, strict=True) if token == 2])
+    plain = torch.nn.functional.normalize(plain.mean(0), dim=0)
+    padded = model.embed(model.batch([ids, model.inputs(["c " * 60], "document")[0]]))[0]
+    torch.testing.assert_close(padded, plain, atol=1e-5, rtol=1e-5)
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    file = tmp_path / "pairs.jsonl"
+    lines = [{"id": text, "query": text, "positive": text} for text in ("a b", "c d", "e f", "g h")]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(file)
+
+
+def trained(tmp_path, pairs, **values):
+    method = load("method", "contrastive").Method
+    folder = str(tmp_path / "trained")
+    train("contrastive", method(max_steps=1, **values), [pairs], RunOptions(output=folder))
+    return folder
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_sentence_transformers_gives_the_same_embeddings(tmp_path, pairs, bert_like, pooling):
+    prompts = {"query_prompt": "a a ", "document_prompt": "h "}
+    folder = trained(tmp_path, pairs, model=bert_like, pooling=pooling, **prompts)
+    compare(folder)
+
+
+def test_sentence_transformers_and_a_decoder_only_model(tmp_path, pairs, decoder_only):
+    compare(trained(tmp_path, pairs, model=decoder_only, pooling="last-token"))
+
+
+def test_sentence_transformers_and_a_model_from_scratch(tmp_path, pairs):
+    scratch = {"size": "tiny", "architecture": "bert", "vocabulary_size": 400}
+    compare(trained(tmp_path, pairs, **scratch), [*TEXTS, "a </s> b <|eos|> <pad>"])
+
+
+def compare(folder, texts=TEXTS):
+    ours, _ = open_model(folder)
+    theirs = SentenceTransformer(folder, device="cpu")
+    for side in ("query", "document"):
+        found = getattr(theirs, f"encode_{side}")(texts, convert_to_tensor=True)
+        torch.testing.assert_close(embeddings(ours, texts, side), found, atol=1e-6, rtol=0)
+    plain = open_model(without_facts(folder))[0]
+    torch.testing.assert_close(embeddings(plain, texts), embeddings(ours, texts), atol=0, rtol=0)
+
+
+def without_facts(folder):
+    """The folder as sentence-transformers' own: what it says is read from modules.json."""
+    import pathlib
+
+    (pathlib.Path(folder) / "structkit.json").unlink()
+    return folder
+
+
+def test_minilm_is_the_packaged_model():
+    model, facts = open_model("minilm")
+    assert ("mean", True, {"query": 256, "document": 256}) == tuple(
+        facts[name] for name in ("pooling", "normalize", "lengths")
+    )
+    theirs = SentenceTransformer(facts["folder"], device="cpu").encode(["two words", "x " * 300])
+    found = embeddings(model, ["two words", "x " * 300]).numpy()
+    assert abs(found - theirs).max() < 1e-6
+
+
+def test_a_start_of_training_keeps_what_the_folder_says(tmp_path, pairs):
+    folder = trained(tmp_path, pairs, model="minilm", document_length=16)
+    facts = open_model(folder)[1]
+    assert ("mean", True) == (facts["pooling"], facts["normalize"])
+    assert {"query": 64, "document": 16} == facts["lengths"]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("1_Pooling/config.json", {"pooling_mode": "max"}, "pools by max; .*choose one with"),
+        ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, "pools by cls and mean"),
+        ("modules.json", [{"type": "x.Dense", "path": "2_Dense"}], "has a module Dense"),
+        ("modules.json", {"a": 1}, "modules.json of .* cannot be understood"),
+    ],
+)
+def test_folders_that_cannot_be_reproduced(tmp_path, pairs, file, content, message):
+    folder = tmp_path / "trained"
+    trained(tmp_path, pairs, size="tiny", vocabulary_size=400)
+    (folder / "structkit.json").unlink()
+    (folder / file).write_text(json.dumps(content))
+    with pytest.raises(UserError, match=message):
+        open_model(str(folder))
+    if "Pooling" in file:
+        assert "mean" == open_model(str(folder), pooling="mean")[1]["pooling"]
+
+
+def test_special_tokens_have_no_names_in_a_text():
+    tags = ["<p>", "</p>", "<h1>", "</s>"]
+    tokenizer = train_tokenizer(["plain words <p>"], 600, split_identifiers=False, whole=tags)
+    text = "<p>one</p> <s>two</s><pad><mask><unk><|eos|><|cls|><|pad|> <extra_id_3>"
+    ids = tokenizer(text)["input_ids"]
+    assert not set(ids[:-1]) & set(tokenizer.all_special_ids)
+    tokens = tokenizer.convert_ids_to_tokens(ids)
+    kept = [token for token in tokens if token in {*tags, *SENTINELS}]
+    assert ["<p>", "</p>", "</s>", "<extra_id_3>"] == kept
+    assert len(tokenizer) <= 600

@@ -1,0 +1,178 @@
+"""Gradients in chunks are those of the whole batch, dropout included."""
+
+import json
+
+import pytest
+import torch
+
+from structkit.errors import UserError
+from structkit.learning.training.plan import Plan
+from structkit.learning.training.spool import Spool
+from structkit.records.jsonl import Records
+from structkit.registry import load
+
+WORDS = "red green blue black white house tree car door shirt".split()
+
+
+def text(number, length):
+    return " ".join(WORDS[(number * 7 + place * place) % 10] for place in range(length))
+
+
+def records(count):
+    for number in range(count):
+        masked = f"<extra_id_0> {text(number, 5)}"
+        yield {
+            "id": f"d{number}",
+            "query": text(number, 2 + number % 3),
+            "positive": f"red {text(number, 5)}",
+            "target": "<extra_id_0> red <extra_id_1>",
+            "masked": masked,
+            "tagged": f"<h1>{text(number, 3)}</h1><p>{text(number + 1, number % 9)} red</p>",
+            "untagged": f"{text(number, 3)} {text(number + 1, number % 9)} red",
+            "negatives": [text(number + 3, 4), text(number + 4, 8)],
+            "negatives_tagged": [f"<p>{text(number + 3, 4)}</p>"] * 2,
+            "negatives_untagged": [text(number + 3, 4)] * 2,
+            "negatives_masked": [text(number + 3, 4)] * 2,
+        }
+
+
+@pytest.fixture
+def module_of(tmp_path):
+    def build(name, count=20, **changes):
+        file = tmp_path / "records.jsonl"
+        file.write_text("".join(json.dumps(record) + "\n" for record in records(count)))
+        values = {"size": "tiny", "vocabulary_size": 450, "batch_size": count, "epochs": 1}
+        settings = load("method", name).Method(**(values | changes))
+        spool = Spool(
+            Records.read([str(file)]),
+            settings.needs,
+            settings.optional,
+            None,
+            getattr(settings, "prepare", None),
+        )
+        module = settings.build(spool)
+        step = Plan.of(settings, count).step(0)
+        return module, module.batch([spool[place] for place in range(count)], step)
+
+    return build
+
+
+def gradients(module):
+    return {
+        name: weight.grad.clone()
+        for name, weight in module.named_parameters()
+        if weight.grad is not None
+    }
+
+
+def backward(module, inputs):
+    module.zero_grad()
+    torch.manual_seed(7)
+    return module.backward(inputs), gradients(module)
+
+
+CASES = [
+    ("contrastive", {"pooling": "mean"}),
+    ("contrastive", {"pooling": "cls", "architecture": "bert", "symmetric": True}),
+    ("seal", {"stages": "joint"}),
+    ("seal", {"stages": "structure", "negatives_per_query": 0}),
+    ("santa", {}),
+    ("santa", {"pooling": "mean", "align_on": "original", "entity_weight": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("name", "changes"), CASES)
+def test_cached_gradients_are_plain_ones(module_of, name, changes):
+    plain, inputs = module_of(name, **changes)
+    expected = backward(plain, inputs)
+    # a CPU computes in pieces of 16: with chunks of as many, dropout meets the same numbers
+    cached, inputs = module_of(name, **changes, chunk_size=16)
+    found = backward(cached, inputs)
+    assert expected[0] == pytest.approx(found[0], abs=1e-6)
+    assert expected[1].keys() == found[1].keys()
+    for weight, gradient in expected[1].items():
+        torch.testing.assert_close(found[1][weight], gradient, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+@pytest.mark.parametrize("name", ["contrastive", "seal", "santa"])
+def test_any_chunks_give_the_gradients_of_one_graph(module_of, name, size):
+    module, inputs = module_of(name, count=9, chunk_size=size, temperature=1.0)
+    module.eval()  # without dropout, the size of chunks does not matter
+    loss, parts = module.loss(inputs)
+    loss.backward()
+    expected = gradients(module)
+    numbers, found = backward(module, inputs)
+    assert loss.item() == pytest.approx(numbers["loss"], abs=1e-5)
+    assert {name: part.item() for name, part in parts.items()} == pytest.approx(
+        {name: numbers[name] for name in parts}, abs=1e-5
+    )
+    for weight, gradient in expected.items():
+        torch.testing.assert_close(found[weight], gradient, atol=1e-6, rtol=1e-4)
+
+
+def test_dropout_is_on_and_drawn_once(module_of):
+    """The law above would hold for no dropout too: here two runs with other numbers differ."""
+    module, inputs = module_of("contrastive", chunk_size=4)
+    first = backward(module, inputs)[0]["loss"]
+    torch.manual_seed(8)
+    assert first != module.backward(inputs)["loss"]
+    assert first == backward(module, inputs)[0]["loss"]
+
+
+@pytest.mark.parametrize("architecture", ["t5", "bert"])
+def test_checkpointed_gradients_are_plain_ones(module_of, architecture):
+    changes = {"architecture": architecture, "pooling": "mean"}
+    plain, inputs = module_of("contrastive", **changes)
+    expected = backward(plain, inputs)
+    module, inputs = module_of("contrastive", **changes, gradient_checkpointing=True)
+    found = backward(module, inputs)
+    assert expected[0] == pytest.approx(found[0], abs=1e-6)
+    for weight, gradient in expected[1].items():
+        torch.testing.assert_close(found[1][weight], gradient, atol=1e-6, rtol=1e-5)
+
+
+def test_less_is_kept_for_the_gradients(module_of):
+    """Bytes that autograd saves: in chunks of 2 a fraction of those of all 20 texts."""
+
+    def most_saved(**changes):
+        module, inputs = module_of("contrastive", **changes)
+        alive, most = 0, 0
+
+        class Kept:
+            def __init__(self, tensor):
+                nonlocal alive, most
+                self.tensor, self.bytes = tensor, tensor.numel() * tensor.element_size()
+                alive += self.bytes
+                most = max(most, alive)
+
+            def __del__(self):
+                nonlocal alive
+                alive -= self.bytes
+
+        with torch.autograd.graph.saved_tensors_hooks(Kept, lambda kept: kept.tensor):
+            module.backward(inputs)
+        return most
+
+    whole = most_saved()
+    assert most_saved(chunk_size=2) < whole / 3
+    assert most_saved(gradient_checkpointing=True) < whole / 1.5
+
+
+def test_bfloat16_keeps_the_scores_exact(module_of):
+    plain, inputs = module_of("contrastive", pooling="mean", temperature=0.02)
+    expected = backward(plain, inputs)
+    module, inputs = module_of(
+        "contrastive", pooling="mean", temperature=0.02, bf16=True, chunk_size=16
+    )
+    found = backward(module, inputs)
+    assert expected[0]["loss"] == pytest.approx(found[0]["loss"], rel=0.05)
+    whole = [
+        torch.cat([each.flatten() for each in found.values()]) for _, found in (expected, found)
+    ]
+    assert torch.cosine_similarity(*whole, dim=0) > 0.97
+
+
+def test_a_negative_chunk_size_is_refused():
+    with pytest.raises(UserError, match="--chunk-size -1"):
+        load("method", "contrastive").Method(chunk_size=-1)

@@ -1,0 +1,119 @@
+"""Model folders: damage is named, and other libraries read what we write."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModel, AutoTokenizer
+
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+
+TEXTS = ["two words", "a longer text of more words, twoWords and other_words"]
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("folder")
+    data = folder / "train.jsonl"
+    data.write_text("".join(json.dumps({"query": t, "positive": t}) + "\n" for t in TEXTS))
+    settings = load("method", "contrastive").Method(
+        size="tiny", vocabulary_size=400, max_steps=0, pooling="mean"
+    )
+    train("contrastive", settings, [str(data)], RunOptions(output=str(folder / "model")))
+    return folder / "model"
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    """A copy to damage."""
+    return shutil.copytree(trained, tmp_path / "model")
+
+
+def embeddings(model):
+    with torch.inference_mode():
+        return model.embed(model.tokens(TEXTS, "document"))
+
+
+def test_transformers_gives_the_same_embeddings(trained):
+    expected = embeddings(open_model(str(trained))[0])
+    model = AutoModel.from_pretrained(trained).get_encoder().eval()
+    tokens = AutoTokenizer.from_pretrained(trained)(TEXTS, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        states = model(tokens.input_ids, attention_mask=tokens.attention_mask).last_hidden_state
+    mask = tokens.attention_mask[..., None]
+    found = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
+    torch.testing.assert_close(found, expected)
+
+
+def test_files_for_sentence_transformers(trained):
+    modules = json.loads((trained / "modules.json").read_text())
+    assert ["", "1_Pooling", "2_Normalize"] == [module["path"] for module in modules]
+    assert "sentence_transformers.models.Transformer" == modules[0]["type"]
+    pooling = json.loads((trained / "1_Pooling" / "config.json").read_text())
+    assert (64, True) == (pooling["word_embedding_dimension"], pooling["pooling_mode_mean_tokens"])
+    assert 256 == json.loads((trained / "sentence_bert_config.json").read_text())["max_seq_length"]
+
+
+def test_facts(trained):
+    facts = json.loads((trained / "structkit.json").read_text())
+    assert ("contrastive", 1, 0) == (facts["method"], facts["format"], facts["settings"]["seed"])
+    assert {"query": 64, "document": 256} == facts["lengths"]
+    assert 2 == facts["data"]["records"]
+    assert {"structkit", "torch", "transformers", "python"} == set(facts["versions"])
+
+
+def test_a_folder_without_facts_is_an_encoder(trained, folder):
+    (folder / "structkit.json").unlink()
+    model, facts = open_model(str(folder), pooling="mean")
+    assert "" == facts["method"]
+    torch.testing.assert_close(embeddings(model), embeddings(open_model(str(trained))[0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("structkit.json", b"{", r"structkit.json: cannot be read: .*copy the model folder again"),
+        ("structkit.json", b"{}", r"structkit.json: cannot be read"),
+        ("structkit.json", b'{"format": 1, "method": "contrastive"}', r"structkit.json: lacks"),
+        ("structkit.json", b'{"format": 9, "method": "x"}', r"has format 9.*upgrade structkit"),
+        ("structkit.json", b'{"format": 1, "method": "gone"}', "no method 'gone'; .*contrastive"),
+        ("config.json", b"{", r"model cannot be loaded: .*config.json"),
+        ("config.json", None, r"model holds no config.json"),
+        ("model.safetensors", None, r"holds no model.safetensors"),
+        ("model.safetensors", b"short", r"model.safetensors is damaged"),
+        ("tokenizer.json", b"{", r"cannot be loaded"),
+    ],
+)
+def test_damage_is_named(folder, name, damage, message):
+    if damage is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(damage)
+    with pytest.raises(UserError, match=message):
+        open_model(str(folder))
+
+
+def test_missing_weights_are_not_made_up(folder):
+    tensors = load_file(folder / "model.safetensors")
+    name = next(name for name in tensors if "SelfAttention" in name)
+    del tensors[name]
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(UserError, match=r"lacks 1 weights \(encoder.block.0"):
+        open_model(str(folder))
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "/nowhere/at/all", "~/nowhere"])
+def test_no_folder(name):
+    with pytest.raises(UserError, match=f"there is no model folder {name}"):
+        open_model(name)
+
+
+def test_offline_forbids_the_hub():
+    with pytest.raises(UserError, match="there is no folder no/such, .*--offline is set"):
+        open_model("no/such", offline=True)

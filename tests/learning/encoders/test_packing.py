@@ -1,0 +1,101 @@
+"""Packed batches: the states of the model itself, of BERT and its like, and of no other."""
+
+import numpy
+import pytest
+import torch
+from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLMRobertaConfig
+from transformers import XLMRobertaModel as XLMRoberta
+
+from structkit.learning.encoders.packing import Packed, packed
+from structkit.learning.training.tokens import Tokens
+
+SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
+SHAPE |= {"num_hidden_layers": 2, "max_position_embeddings": 66, "vocab_size": 40}
+KINDS = [(BertConfig, BertModel), (RobertaConfig, RobertaModel), (XLMRobertaConfig, XLMRoberta)]
+
+
+def a_model(config, kind, **changes):
+    torch.manual_seed(0)
+    return kind(config(**SHAPE | {"initializer_range": 0.5} | changes)).eval()
+
+
+def a_batch(lengths, padding):
+    draw = numpy.random.default_rng(len(lengths))
+    ids = torch.tensor(draw.integers(2, 40, (len(lengths), max(lengths))))
+    mask = (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]).long()
+    return Tokens(torch.where(mask.bool(), ids, padding), mask)
+
+
+@pytest.mark.parametrize(("config", "kind"), KINDS)
+@pytest.mark.parametrize("lengths", [[1], [7, 7, 7], [60, 3, 3, 9, 3, 1]])
+def test_the_states_are_those_of_the_model(config, kind, lengths):
+    model = a_model(config, kind)
+    tokens = a_batch(lengths, model.config.pad_token_id)
+    with torch.no_grad():
+        found = packed(model).states(tokens)
+        expected = model(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state
+    real = tokens.mask.bool()
+    torch.testing.assert_close(found[real], expected[real], atol=1e-5, rtol=1e-5)
+    assert not found[~real].any()
+
+
+@pytest.mark.parametrize(("config", "kind"), KINDS)
+@pytest.mark.parametrize("first", [True, False])
+def test_the_gradients_are_those_of_the_model(config, kind, first):
+    model = a_model(config, kind, add_pooling_layer=False)
+    tokens = a_batch([60, 3, 3, 9, 3, 1], model.config.pad_token_id)
+    real = tokens.mask.clone().bool()
+    if first:
+        real[:, 1:] = False
+    found = packed(model).states(tokens, first=first)
+    ours = found[:, 0] if first else found[real]
+    theirs = model(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state[real]
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+    weights = [weight for name, weight in model.named_parameters() if "pooler" not in name]
+    direction = torch.randn_like(ours)
+    for mine, expected in zip(
+        torch.autograd.grad(ours, weights, direction),
+        torch.autograd.grad(theirs, weights, direction),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_dropout_is_the_model_s():
+    """Every dropout, one after the other, changes what the packed model computes."""
+    model = a_model(*KINDS[0])
+    tokens, ways = a_batch([9, 4], 0), packed(model)
+    layer = model.encoder.layer[0]
+    places = [model.embeddings.dropout, layer.attention.self.dropout]
+    places += [layer.attention.output.dropout, layer.output.dropout]
+    expected = ways.states(tokens)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    model.train()
+    torch.testing.assert_close(ways.states(tokens), expected)
+    for place in places:
+        place.p = 0.5
+        assert not torch.allclose(ways.states(tokens), expected)
+        place.p = 0.0
+
+
+def test_a_padding_token_within_a_text():
+    model = a_model(*KINDS[1])
+    tokens = a_batch([9, 4], 1)
+    tokens.ids[0, 3] = 1  # RoBERTa counts no position for it
+    with torch.no_grad():
+        expected = model(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state
+        found = packed(model).states(tokens)
+    torch.testing.assert_close(found[0], expected[0], atol=1e-5, rtol=1e-5)
+
+
+def test_a_model_that_computes_otherwise_is_not_packed():
+    model = a_model(*KINDS[0])
+    assert isinstance(packed(model), Packed)
+    model.encoder.layer[1].attention.register_forward_hook(
+        lambda module, inputs, output: (output[0] * 2, *output[1:])
+    )
+    assert packed(model) is None
+    assert packed(a_model(*KINDS[0], is_decoder=True)) is None
+    assert packed(torch.nn.Linear(1, 1)) is None

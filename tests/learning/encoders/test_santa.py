@@ -1,0 +1,212 @@
+"""SANTA's losses against a slow plain version: one record and one pass at a time."""
+
+import re
+import tempfile
+
+import pytest
+import torch
+from torch.nn import functional
+from transformers import BertForMaskedLM
+
+from structkit.errors import UserError
+from structkit.learning.training.plan import Step
+from structkit.learning.training.spool import Spool
+from structkit.records.jsonl import Records
+from structkit.registry import load
+
+Method = load("method", "santa").Method
+STEP = Step(0, "train", 0, [0, 1, 2])
+LINES = b"""
+{"id": "1", "query": "add two numbers", "positive": "def add(a, b): return a + b", "masked": "def <extra_id_0>(<extra_id_1>, b): return <extra_id_1> + b", "target": "<extra_id_0> add <extra_id_1> a <extra_id_2>", "negatives": ["def sub(a, b): return a - b", "x = 1"]}
+{"id": "2", "query": "open a file and read all of it", "positive": "def read(path): return open(path).read()", "masked": "def <extra_id_0>(path): return open(path).<extra_id_0>()", "target": "<extra_id_0> read <extra_id_1>", "negatives": ["def write(path): pass", "y = 2"]}
+{"id": "3", "query": "sort", "positive": "def order(items): return sorted(items)", "masked": "def order(<extra_id_0>): return sorted(<extra_id_0>)", "target": "<extra_id_0> items <extra_id_1>", "negatives": ["items.sort()", "z = 3"]}
+"""  # noqa: E501
+
+
+def spool(lines=LINES):
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+        file.write(lines)
+        file.flush()
+        return Spool(Records.read([file.name]), Method.needs, Method.optional)
+
+
+def built(**changes):
+    values = {"size": "tiny", "vocabulary_size": 500} | changes
+    module = Method(**values).build(spool()).eval()
+    records = [spool()[place] for place in range(3)]
+    return module, module.batch(records, STEP), records
+
+
+def ids(module, text, kind):
+    return torch.tensor(module.encoder.tokenizing.ids([text], kind))
+
+
+def embedding(module, text, kind):
+    """The decoder's state after its start token, of one unpadded text."""
+    model = module.encoder.model
+    if module.settings.pooling == "mean":
+        return model.encoder(input_ids=ids(module, text, kind)).last_hidden_state[0].mean(0)
+    states = model.encoder(input_ids=ids(module, text, kind)).last_hidden_state
+    start = torch.tensor([[0]])
+    return model.decoder(input_ids=start, encoder_hidden_states=states).last_hidden_state[0, 0]
+
+
+def plain(module, records):
+    """Alignment and entity loss, each from passes of its own."""
+    settings, model = module.settings, module.encoder.model
+    field = "masked" if settings.align_on == "masked" else "positive"
+    documents = []
+    for record, negatives in zip(records, drawn(module, records), strict=True):
+        documents.append(embedding(module, record[field], "document"))
+        documents += [embedding(module, text, "document") for text in negatives]
+    group = len(documents) // len(records)
+    alignment, entity, count = 0.0, 0.0, 0
+    for place, record in enumerate(records):
+        query = embedding(module, record["query"], "query")
+        scores = torch.stack([query @ document for document in documents])
+        alignment += functional.cross_entropy(scores[None], torch.tensor([place * group]))
+        labels = ids(module, record["target"], "target")
+        output = model(input_ids=ids(module, record["masked"], "document"), labels=labels)
+        entity += output.loss * labels.numel()
+        count += labels.numel()
+    return {"alignment": alignment / len(records), "entity": entity / count}
+
+
+def drawn(module, records):
+    texts = module.documents(records, STEP)
+    group = len(texts) // len(records)
+    return [texts[place + 1 : place + group] for place in range(0, len(texts), group)]
+
+
+@pytest.mark.parametrize("align_on", ["masked", "original"])
+@pytest.mark.parametrize("pooling", ["first-decoder-token", "mean"])
+@pytest.mark.parametrize("negatives", [0, 2])
+def test_one_pass_agrees_with_many(align_on, pooling, negatives):
+    module, inputs, records = built(
+        align_on=align_on, pooling=pooling, negatives_per_query=negatives, entity_weight=0.5
+    )
+    expected = plain(module, records)
+    total, parts = module.loss(inputs)
+    assert expected["entity"].item() == pytest.approx(parts["entity"].item(), abs=1e-5)
+    assert expected["alignment"].item() == pytest.approx(parts["alignment"].item(), abs=1e-5)
+    whole = expected["alignment"] + 0.5 * expected["entity"]
+    assert whole.item() == pytest.approx(total.item(), abs=1e-5)
+
+
+def test_gradients_agree_with_many_passes():
+    module, inputs, records = built(negatives_per_query=1)
+    expected = plain(module, records)
+    (expected["alignment"] + expected["entity"]).backward()
+    wanted = {name: weight.grad.clone() for name, weight in module.named_parameters()}
+    module.zero_grad()
+    module.loss(inputs)[0].backward()
+    for name, weight in module.named_parameters():
+        torch.testing.assert_close(weight.grad, wanted[name], atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts", "absent"),
+    [
+        ({"entity_weight": 0}, {"alignment"}, ["targets", "originals"]),
+        ({"entity_weight": 0, "align_on": "original"}, {"alignment"}, ["targets", "masked"]),
+        ({"alignment_weight": 0}, {"entity"}, ["queries", "originals", "negatives", "exclude"]),
+    ],
+)
+def test_a_loss_with_weight_0_costs_nothing(changes, parts, absent):
+    module, inputs, records = built(**changes)
+    assert [None] * len(absent) == [getattr(inputs, name) for name in absent]
+    total, found = module.loss(inputs)
+    assert parts == set(found)
+    expected = plain(module, records) if not changes.get("alignment_weight", 1) else None
+    if expected:
+        assert expected["entity"].item() == pytest.approx(total.item(), abs=1e-5)
+
+
+def test_without_a_decoder_masked_tokens_are_predicted():
+    """Against a slow plain version: one unpadded record at a time."""
+    module, inputs, records = built(
+        architecture="bert", entity_weight=0.5, negatives_per_query=1, normalize=True
+    )
+    assert ("cls", "cls") == (module.settings.pooling, module.encoder.pooling)
+    tokenizer, model = module.encoder.tokenizing.tokenizer, module.encoder.model
+    sums, count, found = 0.0, 0, []
+    for record, negatives in zip(records, drawn(module, records), strict=True):
+        text = record["positive"]  # each occurrence of a masked name, as mask-entities has it
+        names = {"1": ["add", "a"], "2": ["read"], "3": ["items"]}[record["id"]]
+        encoded = tokenizer(text, return_offsets_mapping=True)
+        places = [match.span() for name in names for match in re.finditer(rf"\b{name}\b", text)]
+        original = torch.tensor([encoded["input_ids"]])
+        hidden = torch.tensor(
+            [
+                any(start < e and s < end for s, e in places) and start < end
+                for start, end in encoded["offset_mapping"]
+            ]
+        )
+        masked = original.masked_fill(hidden, tokenizer.mask_token_id)
+        states = model(input_ids=masked).last_hidden_state[0]
+        scores = module.head(states[hidden], model.get_input_embeddings().weight)
+        sums += functional.cross_entropy(scores, original[0, hidden], reduction="sum")
+        count += int(hidden.sum())
+        found.append(functional.normalize(states[0], dim=0))
+        for negative in negatives:
+            states = model(input_ids=ids(module, negative, "document")).last_hidden_state
+            found.append(functional.normalize(states[0, 0], dim=0))
+    queries = torch.stack(
+        [
+            functional.normalize(
+                model(input_ids=ids(module, record["query"], "query")).last_hidden_state[0, 0],
+                dim=0,
+            )
+            for record in records
+        ]
+    )
+    scores = queries @ torch.stack(found).T
+    alignment = functional.cross_entropy(scores, torch.tensor([0, 2, 4]))
+    total, parts = module.loss(inputs)
+    assert (sums / count).item() == pytest.approx(parts["entity"].item(), abs=1e-5)
+    assert alignment.item() == pytest.approx(parts["alignment"].item(), abs=1e-5)
+    assert (alignment + 0.5 * sums / count).item() == pytest.approx(total.item(), abs=1e-5)
+
+
+def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
+    """Scores of the whole model of transformers, and of ours with its head."""
+    module, _, _ = built(architecture="bert")
+    tokenizer, config = module.encoder.tokenizing.tokenizer, module.encoder.model.config
+    whole = BertForMaskedLM(config).eval()
+    torch.nn.init.normal_(whole.cls.predictions.bias)
+    whole.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    module = Method(model=str(tmp_path)).build(spool(), offline=True).eval()
+    assert "predicts no tokens" not in capsys.readouterr().err
+    text = ids(module, "def add(a, b)", "document")
+    expected = whole(input_ids=text).logits[0]
+    model = module.encoder.model
+    states = model(input_ids=text).last_hidden_state[0]
+    found = module.head(states, model.get_input_embeddings().weight)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+    model.save_pretrained(tmp_path)  # without the head
+    Method(model=str(tmp_path)).build(spool(), offline=True)
+    assert "predicts no tokens: it gets a new layer" in capsys.readouterr().err
+
+
+def test_targets_that_are_cut_are_counted():
+    whole, _, records = built(target_length=100)
+    expected = sum(ids(whole, record["target"], "target").numel() > 5 for record in records)
+    assert expected > 0
+    module, _, _ = built(target_length=5)
+    assert {"query": 3, "document": 6, "target": 3} == dict(module.truncation.texts)
+    assert expected == module.truncation.truncated["target"]
+
+
+def test_a_document_without_masks_names_the_command_that_makes_them():
+    with pytest.raises(UserError, match='jsonl:1: field "masked" is missing; .*mask-entities'):
+        spool(b'{"query": "a", "positive": "b"}\n')
+
+
+def test_defaults_are_the_papers():
+    method = Method()
+    found = (method.learning_rate, method.epochs, method.batch_size, method.temperature)
+    assert (5e-5, 6, 16, 1.0) == found
+    lengths = (method.query_length, method.document_length, method.target_length)
+    assert (50, 240, 35) == lengths
+    assert ("first-decoder-token", False, 0.1) == (method.pooling, method.normalize, method.warmup)

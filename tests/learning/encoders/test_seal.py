@@ -1,0 +1,217 @@
+"""SEAL: what each stage aligns queries with, its losses by hand, and what it refuses."""
+
+import json
+import subprocess
+
+import pytest
+import torch
+from conftest import PROGRAM, environment
+from torch.nn import functional
+
+from structkit.commands.html_variants import html_variants
+from structkit.errors import UserError
+from structkit.learning.encoders.scratch import new_model
+from structkit.learning.encoders.tokenizer import train_tokenizer
+from structkit.learning.training.plan import Plan, Step
+from structkit.learning.training.spool import Spool
+from structkit.records.jsonl import Records
+from structkit.registry import load
+from structkit.structure.html.html import untag
+
+Method = load("method", "seal").Method
+THINGS = "house tree car door shirt river".split()
+
+
+def html(number):
+    word = THINGS[number % 6]
+    items = "".join(f"<li>{other} {number}</li>" for other in THINGS)
+    return f"<h1>The {word}</h1><p>All about it.</p><ul>{items}</ul>"
+
+
+def records(count=6, negatives=2):
+    for number in range(count):
+        record = {"id": f"d{number}", "query": f"a {THINGS[number % 6]}", "html": html(number)}
+        if negatives:
+            record["negatives"] = [html(number + 6 * each + 7) for each in range(negatives)]
+        yield record
+
+
+def spool_of(tmp_path, method, found):
+    file = tmp_path / "records.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in found))
+    return Spool(Records.read([str(file)]), method.needs, method.optional, None, method.prepare)
+
+
+@pytest.fixture
+def built(tmp_path):
+    def build(count=4, negatives=2, **changes):
+        method = Method(**({"size": "tiny", "vocabulary_size": 500, "batch_size": count} | changes))
+        spool = spool_of(tmp_path, method, html_variants(records(count, negatives)))
+        return method.build(spool).eval(), [spool[place] for place in range(count)]
+
+    return build
+
+
+def embedding(module, text, kind):
+    ids = torch.tensor(module.encoder.tokenizing.ids([text], kind))
+    state = module.encoder.model(input_ids=ids).last_hidden_state[0, 0]
+    return functional.normalize(state, dim=0)
+
+
+def plain(module, rows, name, drawn):
+    """The loss against one variant: a softmax over all positives and negatives for each query."""
+    documents = []
+    for row, places in zip(rows, drawn, strict=True):
+        documents.append(row[name])
+        documents += [row[f"negatives_{name}"][place] for place in places]
+    vectors = torch.stack([embedding(module, text, "document") for text in documents])
+    group = len(documents) // len(rows)
+    total = 0.0
+    for place, row in enumerate(rows):
+        scores = vectors @ embedding(module, row["query"], "query") / 0.02
+        total -= functional.log_softmax(scores, 0)[place * group].item()
+    return total / len(rows)
+
+
+@pytest.mark.parametrize("negatives", [0, 1, None])
+def test_the_losses_of_the_stages(built, negatives):
+    module, rows = built(negatives_per_query=negatives)
+    assert (2 if negatives is None else negatives) == module.negatives
+    step = Step(0, "joint", 1, [0, 1, 2, 3])
+    drawn = [module.drawn(row, step, "negatives_tagged") for row in rows]
+    masked, tagged, untagged = (
+        plain(module, rows, name, drawn) for name in ("masked", "tagged", "untagged")
+    )
+    wanted = {
+        "element": masked,
+        "structure": (tagged + untagged) / 2,
+        "joint": masked + (tagged + untagged) / 2,
+    }
+    for stage, loss in wanted.items():
+        # the negatives are drawn for a stage and an epoch: here all of these must be the same
+        module.drawn = lambda row, step, name: drawn[rows.index(row)]
+        found = module.loss(module.batch(rows, Step(0, stage, 1, [0, 1, 2, 3])))
+        assert loss == pytest.approx(found[0].item(), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("stages", "expected"),
+    [
+        ("element,structure", ["element"] * 4 + ["structure"] * 4),
+        ("structure,element", ["structure"] * 4 + ["element"] * 4),
+        ("joint", ["joint"] * 4),
+        ("element", ["element"] * 4),
+        ("structure", ["structure"] * 4),
+    ],
+)
+def test_stages_are_passes_of_two_epochs(stages, expected):
+    plan = Plan.of(Method(stages=stages), 16)
+    assert expected == [plan.step(number).stage for number in range(plan.steps)]
+    with pytest.raises(UserError, match="--stages element,joint is not element,structure or"):
+        Method(stages="element,joint")
+
+
+def test_other_elements_are_masked_in_each_epoch(built):
+    module, rows = built(remask=True, mask_ratio=0.3)
+    found = [module.variants(rows, Step(0, "element", epoch, []), "masked") for epoch in (0, 0, 1)]
+    assert found[0] == found[1] != found[2]
+    whole = module.variants(rows, Step(0, "element", 0, []), "tagged")
+    for text, tagged in zip(found[0], whole, strict=True):
+        assert untag(tagged) == untag(text)
+        assert tagged.count("<") - 2 * 2 == text.count("<")  # 0.3 of 8 elements are 2
+    kept, rows = built()
+    first = [kept.variants(rows, Step(0, "element", epoch, []), "masked")[0] for epoch in (0, 1)]
+    assert [rows[0]["masked"]] * 2 == first
+
+
+def test_a_document_of_two_queries_is_no_negative(built):
+    module, rows = built(negatives=0)
+    rows[1] = {**rows[1], **{name: rows[0][name] for name in ("tagged", "untagged", "masked")}}
+    for stage in ("element", "structure"):
+        exclude = module.batch(rows, Step(0, stage, 0, [])).exclude
+        assert exclude.nonzero().tolist() == [[0, 1], [1, 0]]
+
+
+def test_tags_are_one_token_each(built):
+    module, _ = built()
+    tokenizer = module.encoder.tokenizing.tokenizer
+    pieces = tokenizer.tokenize("<h1>The tree</h1><ul><li>a</li></ul>")
+    assert ["<h1>", "</h1>", "<ul>", "<li>", "</li>", "</ul>"] == [
+        piece for piece in pieces if "<" in piece
+    ]
+
+
+def test_tags_become_one_token_each_of_a_model_that_exists(built, tmp_path):
+    tokenizer = train_tokenizer(["a tree <p> </p>"] * 9, 400, split_identifiers=True, cls=True)
+    model = new_model("bert", "tiny", tokenizer, decoder=False, head=False)
+    folder = str(tmp_path / "model")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    encoders = {}
+    for tags in (None, True):
+        encoders[tags] = built(model=folder, pooling="cls", tag_tokens=tags)[0].encoder
+    text = "The tree <b>is</b> one"
+    both = [encoder(encoder.tokens([text], "document")) for encoder in encoders.values()]
+    assert torch.equal(*both)  # <b> is no structure
+    assert len(encoders[None].inputs(["<h2>a</h2>"], "document")[0]) > 5
+    ids = encoders[True].inputs(["<h2>a</h2>"], "document")[0]
+    assert len(ids) == 5  # CLS, <h2>, a, </h2>, EOS
+    pieces = tokenizer("<h2>", add_special_tokens=False)["input_ids"]
+    weights = encoders[True].model.get_input_embeddings().weight
+    assert torch.equal(weights[ids[1]], weights[pieces].mean(0))
+
+
+def test_defaults_are_the_papers():
+    method = Method()
+    assert (32, 4096, 0.02) == (method.query_length, method.document_length, method.temperature)
+    assert (2, 8, 1e-5) == (method.epochs, method.batch_size, method.learning_rate)
+    assert ("cls", True, "element,structure") == (method.pooling, method.normalize, method.stages)
+
+
+GOOD = next(html_variants(records(1)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"query": None}, '1: field "query" is missing; structkit pair --queries'),
+        ({"tagged": None}, '1: field "tagged" is missing; structkit html-variants adds it'),
+        ({"query": 3}, '1: field "query" is a JSON number'),
+        ({"negatives_masked": None}, '1: field "negatives_masked" is missing; structkit html-var'),
+        ({"negatives_tagged": "x"}, '1: field "negatives_tagged" is not a list of strings'),
+        ({"negatives_tagged": ["x"]}, "1: the variants of the negatives are not equally many"),
+    ],
+)
+def test_bad_records_are_one_line(tmp_path, changes, message):
+    bad = {key: value for key, value in (GOOD | changes).items() if value is not None}
+    with pytest.raises(UserError, match=message):
+        spool_of(tmp_path, Method(), [bad])
+
+
+def test_fewer_negatives_than_wanted(tmp_path):
+    method = Method(negatives_per_query=3)
+    spool = spool_of(tmp_path, method, html_variants(records()))
+    with pytest.raises(UserError, match="has 2 negatives, and each query needs 3; .*-query 2$"):
+        method.build(spool)
+
+
+def test_from_html_to_vectors_in_pipes(tmp_path):
+    lines = "".join(json.dumps(record) + "\n" for record in records(8)).encode()
+    run = " ".join(PROGRAM)
+    train = (
+        f"{run} html-variants | {run} train seal --size tiny --vocabulary-size 500 --query-length 2"
+        f" --document-length 64 --chunk-size 4 --remask -o {tmp_path}/model"
+    )
+    found = subprocess.run(
+        train, shell=True, input=lines, capture_output=True, env=environment(), check=False
+    )
+    assert 0 == found.returncode, found.stderr.decode()
+    summary = json.loads(found.stdout)
+    assert {"masked", "tagged", "untagged", "loss"} == set(summary["losses"])
+    assert (4, 8) == (summary["steps"], summary["records"])
+    assert b"32 of 32 query texts were longer than --query-length" in found.stderr
+    encode = f"{run} html-variants | {run} encode -m {tmp_path}/model"
+    found = subprocess.run(
+        encode, shell=True, input=lines, capture_output=True, env=environment(), check=False
+    )
+    assert 8 == len(found.stdout.splitlines()), found.stderr.decode()

@@ -1,0 +1,154 @@
+"""The parser that ships: one tree per text in order, with its words, whatever the text is."""
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit import registry
+from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.training.settings import RunOptions
+from structkit.structure.tree_agreement import agreement
+from structkit.structure.trees import brackets as trees
+from structkit.structure.trees.parsers import Parser
+from structkit.structure.trees.words import words_of
+
+GUM = Path("../shared/data/trees/gum_dev.jsonl.gz")
+WEIGHTS = Path("plugins/parsers/weights")
+PARSER = Parser("builtin")
+
+
+def spans(tree):
+    return {(start, end) for start, end in tree.spans().tolist() if end - start > 1}
+
+
+def parsed(text):
+    (tree,) = PARSER.trees([text])
+    return tree
+
+
+def test_a_plain_sentence_has_its_constituents():
+    tree = parsed("He bought the old house in London.")
+    assert tree.words == ("He", "bought", "the", "old", "house", "in", "London", ".")
+    # the verb phrase, the noun phrase and the prepositional phrase
+    assert {(1, 7), (2, 5), (5, 7)} <= spans(tree)
+
+
+@pytest.mark.parametrize("text", ["Go", "Go !", ".", "🐈", "a\u200bb", "(", "-LRB-"])
+def test_one_word_or_two_need_no_parser(text):
+    tree = parsed(text)
+    assert list(tree.words) == words_of(text)
+    assert spans(tree) == ({(0, 2)} if len(tree.words) == 2 else set())
+
+
+def test_a_text_without_words_is_an_error_in_its_place():
+    found = PARSER.trees(["It rains.", " \u2003 ", "", "It snows."])
+    assert [isinstance(tree, UserError) for tree in found] == [False, True, True, False]
+    with pytest.raises(UserError, match="empty"):
+        list(parse_trees([{"id": "1", "text": " "}], Parsing()))
+
+
+# letters of several scripts, marks that combine or turn the direction, brackets, quotes, surrogates
+SIGNS = st.sampled_from(
+    [*"abcAB 01.,;:()[]{}\"'`-/\\\n\té", "ß", "日", "ا", "\u0301", "\u202e", "🐈"]
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts=st.lists(st.text(SIGNS, max_size=60), max_size=6))
+def test_any_texts_give_their_words_in_order_and_the_same_tree_in_any_batch(texts):
+    found = PARSER.trees(texts)
+    assert len(found) == len(texts)
+    for text, tree in zip(texts, found, strict=True):
+        words = words_of(text)
+        if not words:
+            assert isinstance(tree, UserError)
+            continue
+        assert list(tree.words) == words
+        assert trees.read(trees.write(trees.binarize(tree))).words == tree.words
+        assert spans(parsed(text)) == spans(tree)
+
+
+@pytest.mark.parametrize(
+    "text", ["word " * 2000, "It rained , and it snowed . " * 286, ", " * 2000, "A b-c " * 1000]
+)
+def test_two_thousand_words(text):
+    tree = trees.binarize(parsed(text))
+    assert len(tree.words) >= 2000 and tree.is_binary
+
+
+def test_a_long_text_is_cut_between_its_sentences():
+    tree = parsed("It rained , and it snowed . " * 286)
+    assert (0, 511) in spans(tree)  # 73 sentences of 7 words
+
+
+def test_parse_trees_writes_binary_trees_in_input_order():
+    texts = ["The cat that I saw sleeps.", "I saw the man with the telescope .", "Yes"]
+    lines = b"\n".join(orjson.dumps({"id": str(at), "text": text}) for at, text in enumerate(texts))
+    program = [sys.executable, "-m", "structkit", "parse-trees"]
+    done = subprocess.run(program, input=lines, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    records = [orjson.loads(line) for line in done.stdout.splitlines()]
+    assert [record["text"] for record in records] == texts
+    for record, found in zip(records, PARSER.trees(texts), strict=True):
+        tree = trees.read(record["tree"])
+        assert tree.is_binary and list(tree.words) == words_of(record["text"])
+        assert record["tree"] == trees.write(trees.binarize(found))  # the same in every process
+
+
+def test_tokenized_texts_keep_their_words():
+    (tree,) = Parser("builtin", {"tokenized": True}).trees(["It isn't so."])
+    assert tree.words == ("It", "isn't", "so.")
+
+
+def test_a_model_of_ones_own(tmp_path):
+    tree = "(S (NP (DT the) (NN cat)) (VP (VB sat)) (. .))"
+    file, model = tmp_path / "trees.jsonl", str(tmp_path / "model")
+    file.write_bytes(b"\n".join(orjson.dumps({"id": str(at), "tree": tree}) for at in range(8)))
+    method = registry.load("method", "span-parser").Method(epochs=40, batch_size=8)
+    train("span-parser", method, [str(file)], RunOptions(output=model, quiet=True))
+    record = {"id": "1", "text": "the cat sat ."}
+    parsing = Parsing(parser="builtin", model=model, binarize=False)
+    (found,) = parse_trees([record], parsing)
+    assert found["tree"] == "(X (X (X the) (X cat)) (X sat) (X .))"
+
+
+def test_a_folder_without_a_model_is_one_line(tmp_path):
+    program = [sys.executable, "-m", "structkit", "parse-trees", "--model", str(tmp_path)]
+    done = subprocess.run(program, input=b'{"text": "It rains."}', capture_output=True)
+    assert done.returncode == 2 and done.stdout == b""
+    assert done.stderr.count(b"\n") == 1 and b"is not a model folder" in done.stderr
+
+
+def test_a_model_of_another_method_is_refused(tmp_path):
+    facts = orjson.dumps({"format": 1, "method": "santa"})
+    (tmp_path / "structkit.json").write_bytes(facts)
+    with pytest.raises(UserError, match="is a santa, not a parser"):
+        Parser("builtin", {"model": str(tmp_path)}).trees(["It rains."])
+
+
+def test_the_weights_are_small_and_say_what_they_are_made_of():
+    assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) <= 4_000_000
+    licence = (WEIGHTS / "LICENSE.txt").read_text("utf-8")
+    assert "CC BY-SA" in licence and "GUM" in licence
+    shipped = Path(registry.load("parser", "builtin").SHIPPED)
+    assert {path.name for path in shipped.iterdir()} >= {"model.safetensors", "vocabulary.json"}
+
+
+@pytest.mark.skipif(not GUM.exists(), reason="the shared data is not part of structkit")
+def test_trees_agree_with_gold_trees():
+    with gzip.open(GUM, "rb") as lines:
+        gold = [trees.clean(trees.read(orjson.loads(line)["tree"])) for line in lines][:1000:10]
+    texts = [" ".join(tree.words) for tree in gold]
+
+    def f1(name):
+        return agreement(zip(Parser(name, {"tokenized": True}).trees(texts), gold, strict=True)).f1
+
+    assert f1("builtin") > 70 > 5 * f1("right-branching")

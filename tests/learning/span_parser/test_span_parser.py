@@ -1,0 +1,249 @@
+"""The span parser: its decoding against all trees, its loss by hand, its laws, its training."""
+
+import subprocess
+import sys
+
+import numpy as np
+import orjson
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit import registry
+from structkit.errors import UserError
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.span_parser.decoding import LONGEST, best_spans, pieces
+from structkit.learning.span_parser.features import KINDS, UNKNOWN, Features
+from structkit.learning.span_parser.scorer import Parser, Sizes, SpanScorer, turned
+from structkit.learning.span_parser.training import SpanTraining, parts
+from structkit.learning.training.plan import Step
+
+Method = registry.load("method", "span-parser").Method
+SIZES = Sizes(word=6, suffix=4, shape=3, hidden=8, layers=2, span=10)
+WORDS = ["the", "old", "cat", "Sat", "on", "a", "Mat", ".", "42", "running", "—", "naïve", "🐈"]
+SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14)
+
+
+def parser_of(seed=0):
+    torch.manual_seed(seed)
+    features = Features.of([WORDS], 100, 1)
+    return Parser(SpanScorer(features.sizes(), SIZES), features).eval()
+
+
+def all_binary(start, end):
+    """The spans of two words or more of every binary tree over words start … end."""
+    if end - start == 1:
+        return [frozenset()]
+    return [
+        left | right | {(start, end)}
+        for middle in range(start + 1, end)
+        for left in all_binary(start, middle)
+        for right in all_binary(middle, end)
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(words=st.integers(2, 7), seed=st.integers(0, 10_000), shift=st.sampled_from([-1, 0, 1]))
+def test_decoding_finds_the_best_of_all_binary_trees(words, seed, shift):
+    scores = np.random.default_rng(seed).normal(shift, 1, (words + 1, words + 1)).astype(np.float32)
+    whole = (0, words)
+    best = max(
+        sum(max(0.0, float(scores[span])) for span in tree - {whole})
+        for tree in all_binary(0, words)
+    )
+    found = best_spans(scores)
+    assert sum(float(scores[span]) for span in found) == pytest.approx(best, abs=1e-5)
+    # only positive spans, none twice, none of one word, not the whole, and no two cross
+    assert len(set(found)) == len(found)
+    assert all(scores[span] > 0 and span != whole and span[1] - span[0] > 1 for span in found)
+    assert not [(one, two) for one in found for two in found if one[0] < two[0] < one[1] < two[1]]
+
+
+def test_decoding_by_hand():
+    scores = np.full((5, 5), -1, np.float32)
+    scores[0, 2], scores[1, 3], scores[1, 4], scores[2, 4] = 2, 3, 1, 1.5
+    # (1, 3) and (1, 4) sum up to 4; (0, 2) and (2, 4) to 3.5
+    assert best_spans(scores) == [(1, 4), (1, 3)]
+    scores[0, 2] = 2.75
+    assert best_spans(scores) == [(0, 2), (2, 4)]
+    scores[0, 4] = 100  # the whole and single words are in every tree
+    scores[0, 1] = 100
+    assert best_spans(scores) == [(0, 2), (2, 4)]
+
+
+@pytest.mark.parametrize("words", [0, 1, 2])
+def test_few_words_have_no_spans(words):
+    assert best_spans(np.ones((words + 1, words + 1), np.float32)) == []
+
+
+@given(
+    marks=st.lists(st.sampled_from(["a", ".", ",", ";"]), max_size=60), longest=st.integers(2, 9)
+)
+def test_pieces_cover_the_text_and_are_short_enough(marks, longest):
+    found = pieces(marks, longest)
+    assert [end for _, end in found][:-1] == [start for start, _ in found][1:]
+    assert found[0][0] == 0 and found[-1][1] == len(marks)
+    assert all(end - start <= longest for start, end in found)
+    assert len(marks) > longest or len(found) == 1
+
+
+def test_pieces_end_where_a_reader_would_stop():
+    text = "a b , c . d e f g ; h , i j".split()
+    assert pieces(text, 6) == [(0, 5), (5, 10), (10, 14)]
+    assert pieces(["a"] * 5, 2) == [(0, 2), (2, 4), (4, 5)]
+
+
+def test_features_of_unknown_words():
+    features = Features.of([["Cat", "cat", "sat", "dog"]], 2, 1)
+    assert features.tables["word"][3:] == ["cat", "dog"]  # most frequent, then by name
+    assert features.counts["cat"] == 2
+    rows = features.numbers(["CAT", "bat"])
+    assert rows.shape == (len(KINDS), 4)
+    assert rows[0].tolist() == [1, 3, UNKNOWN, 2]
+    assert rows[1, 2] != UNKNOWN  # -at is known
+    assert features.rarity(1.0).tolist() == pytest.approx([0, 0, 0, 1 / 3, 1 / 2])
+
+
+@settings(max_examples=25, deadline=None)
+@given(sentences=st.lists(SENTENCES, min_size=1, max_size=8))
+def test_a_tree_has_the_words_and_does_not_depend_on_its_batch(sentences):
+    parser = parser_of()
+    together = list(parser.trees(sentences))
+    assert [list(tree.words) for tree in together] == sentences
+    for words, tree in zip(sentences, together, strict=True):
+        (alone,) = parser.trees([words])
+        assert alone.spans().tolist() == tree.spans().tolist()
+
+
+def test_padding_changes_no_state():
+    scorer = parser_of().scorer
+    rows = torch.randint(0, 8, (3, 4, 7))
+    lengths = torch.tensor([7, 3, 5])
+    padded = scorer.fenceposts(rows, lengths)
+    for row, length, places in zip(rows, lengths.tolist(), padded, strict=True):
+        alone = scorer.fenceposts(row[None, :, :length])[0]
+        assert torch.allclose(places[: length - 1], alone, atol=1e-6)
+    states = torch.arange(10.0).reshape(2, 5, 1)
+    found = turned(states, torch.tensor([3, 5]))[..., 0]
+    assert found.tolist() == [[2, 1, 0, 3, 4], [9, 8, 7, 6, 5]]
+
+
+def test_places_are_differences_of_states_times_weights():
+    scorer = parser_of().scorer
+    rows = torch.from_numpy(parser_of().features.numbers(["the", "old", "cat", "."])).long()[None]
+    table = scorer.table(scorer.fenceposts(rows)[0])
+    forward, backward = (states[0] for states in scorer.states(rows))
+    for start in range(5):
+        for end in range(start + 1, 5):
+            # before the span stand `start` words and the mark of the text's start
+            span = torch.cat(
+                [forward[end] - forward[start], backward[start + 1] - backward[end + 1]]
+            )
+            score = scorer.score(torch.relu(scorer.project(span)))
+            assert table[start, end] == pytest.approx(score.item(), abs=1e-5)
+
+
+def test_loss_by_hand():
+    parser = parser_of()
+    torch.nn.init.zeros_(parser.scorer.score.weight)
+    torch.nn.init.constant_(parser.scorer.score.bias, 1.0)  # every logit is 1
+    training = SpanTraining(Method(), parser, 0.5).eval()
+    record = {"id": "", "words": ["the", "cat", "sat"], "spans": [[0, 2]]}
+    loss, _ = training.loss(training.batch([record], Step(0, "train", 0, [0])))
+    # spans (0, 2), gold: log(1 + 1/e); and (1, 3): log(1 + e); three words
+    assert loss.item() == pytest.approx((np.log1p(np.exp(-1)) + np.log1p(np.e)) / 3, abs=1e-6)
+
+
+def test_drawn_spans_count_for_all():
+    words = ["the"] * 60
+    record = {"id": "", "words": words, "spans": [[0, 2]]}
+    training = SpanTraining(Method(), parser_of(), 0.5, 0.25)
+    torch.manual_seed(0)
+    *_, gold, weight = training.batch([record], Step(0, "train", 0, [0]))
+    spans = 60 * 59 // 2 - 1
+    assert gold.sum() == 1 and weight[gold > 0].tolist() == [1]
+    assert 0.2 * spans < len(gold) < 0.3 * spans
+    assert weight[gold == 0].unique().tolist() == [4]
+
+
+def test_records_keep_constituents_of_two_words_or_more():
+    one = "(S (NP-SBJ (-NONE- *T*)) (VP (VB Go) (NP (NN home))))"
+    two = "(S (NP (PRP He)) (VP (VBD went)))"
+    found = Method().prepare({"id": "1", "tree": f"(ROOT {one} {two} (. .))"})
+    assert found["words"] == ("Go", "home", "He", "went", ".")
+    assert found["spans"] == [(0, 2), (2, 4)]  # two sentences side by side: a span each
+    with pytest.raises(UserError, match="tree"):
+        Method().prepare({"id": "1", "text": "no tree"})
+
+
+def test_long_records_are_cut_as_long_texts_are():
+    words = ["a"] * (LONGEST - 1) + ["."] + ["b"] * 9
+    record = {"words": words, "spans": [[0, LONGEST], [3, 5], [LONGEST - 2, LONGEST + 2]]}
+    record["spans"].append([LONGEST + 1, LONGEST + 4])
+    first, second = parts(record)
+    assert (len(first[0]), first[1]) == (LONGEST, [(3, 5)])  # what is cut, and a whole, is none
+    assert (len(second[0]), second[1]) == (9, [(1, 4)])
+
+
+NOUNS, VERBS = ["cat", "dog", "owl", "fox"], ["sees", "hears", "likes"]
+
+
+def corpus():
+    for at in range(96):
+        one, two, verb = NOUNS[at % 4], NOUNS[at // 4 % 4], VERBS[at % 3]
+        object_ = f"(NP (DT the) (NN {two}))"
+        if at % 2:
+            object_ = f"(NP {object_} (PP (IN of) (NP (DT a) (NN {one}))))"
+        yield f"(S (NP (DT The) (NN {one})) (VP (VBZ {verb}) {object_}) (. .))"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A small model, trained through the program on sentences that are easily learned."""
+    folder = tmp_path_factory.mktemp("span-parser")
+    lines = [orjson.dumps({"id": str(at), "tree": tree}) for at, tree in enumerate(corpus())]
+    flags = "--epochs 16 --batch-size 8 --learning-rate 1e-2 --word-size 8 --suffix-size 4"
+    small = "--shape-size 4 --hidden-size 16 --span-size 16 --layers 1 --dropout 0 -q"
+    program = [sys.executable, "-m", "structkit", "train", "span-parser", "-o", str(folder / "m")]
+    done = subprocess.run(
+        [*program, *flags.split(), *small.split()], input=b"\n".join(lines), capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    losses = orjson.loads(done.stdout)["losses"]["loss"]
+    assert losses["last"] < losses["first"] / 5
+    return folder / "m"
+
+
+def test_training_learns_the_trees(trained):
+    model, facts = open_model(str(trained))
+    assert facts["method"] == "span-parser"
+    assert {path.name for path in trained.iterdir()} == {
+        "model.safetensors",
+        "vocabulary.json",
+        "structkit.json",
+    }
+    (tree,) = model.trees(["The owl likes the fox of a dog .".split()])
+    # no fox of a dog was in the training
+    inner = {(start, end) for start, end in tree.spans().tolist() if end - start > 1}
+    assert inner == {(0, 9), (0, 2), (2, 8), (3, 8), (3, 5), (5, 8), (6, 8)}
+
+
+def test_a_parser_gives_no_embeddings(trained):
+    model, _ = open_model(str(trained))
+    with pytest.raises(UserError, match="no embeddings"):
+        model.inputs(["a"], "query")
+
+
+def test_a_damaged_model_is_one_clear_line(trained, tmp_path):
+    for name in ("model.safetensors", "vocabulary.json"):
+        folder = tmp_path / name.split(".")[0]
+        folder.mkdir()
+        for path in trained.iterdir():
+            if path.name != name:
+                (folder / path.name).write_bytes(path.read_bytes())
+        with pytest.raises(UserError, match="cannot be read"):
+            open_model(str(folder))
+        (folder / name).write_bytes(b"{}")
+        with pytest.raises(UserError, match="cannot be read"):
+            open_model(str(folder))

@@ -1,0 +1,172 @@
+"""Self-StrAE: greedy merging of whole batches against one sentence at a time; the parser."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit import registry
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.training.settings import RunOptions
+from structkit.structure.trees.brackets import read
+from tests.learning.strae import reference_strae as reference
+from tests.learning.strae.test_strae import difference, in_batch_order, losses, model, plain, sample
+
+LINES = [
+    {"id": str(number), "text": text}
+    for number, text in enumerate(
+        ["The cat sleeps on the mat.", "A dog barks.", "Stop", "The dog (a cat) sleeps, and barks."]
+        * 3
+    )
+]
+
+
+def shape(node):
+    """A reference node's tree, as leaf depths."""
+    if not node.children:
+        return [0]
+    return [depth + 1 for child in node.children for depth in shape(child)]
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 1 << 30), st.lists(st.integers(1, 25), min_size=1, max_size=6))
+def test_trees_are_those_of_one_sentence_at_a_time(seed, lengths):
+    _, sentences = sample(seed, lengths)
+    fast = model(seed)
+    found = fast.induced(sentences)
+    values = plain(fast)
+    for sentence, tree in zip(sentences, found, strict=True):
+        assert shape(reference.greedy(sentence.ids.tolist(), values)) == tree.depths.tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+def test_embeddings_losses_and_gradients_agree(dtype):
+    bound = 1e-9 if dtype == torch.float64 else 2e-6
+    _, sentences = sample(5, [8, 1, 40, 3])
+    fast = model(5, dtype=dtype)
+    values = plain(fast)
+    roots = [reference.greedy(sentence.ids.tolist(), values) for sentence in sentences]
+    batch, up, down = fast.both_ways(sentences, induce=True)
+    nodes = in_batch_order(batch, roots)
+    assert [node.words for node in nodes] == [
+        tuple(batch.text[start : start + width].tolist())
+        for start, width in zip(batch.start, batch.width, strict=True)
+    ]
+    assert difference(torch.stack([node.up.reshape(-1) for node in nodes]), up) <= bound
+    assert difference(torch.stack([node.down.reshape(-1) for node in nodes]), down) <= bound
+    trees = fast.induced(sentences)
+    found = losses(fast, trees, 5.0)
+    inner = [node for root in roots if root.children for node in root.all()]
+    expected = (
+        reference.contrastive(inner, 5.0),
+        torch.stack([reference.cross_entropy(root, values) for root in roots]).mean(),
+    )
+    wanted = [weight for name, weight in values.items() if name != "channels"]
+    for one, other in zip(expected, found, strict=True):
+        assert difference(one, other) <= bound
+        ours = torch.autograd.grad(
+            other, list(fast.parameters()), retain_graph=True, allow_unused=True
+        )
+        theirs = torch.autograd.grad(one, wanted, retain_graph=True, allow_unused=True)
+        for want, got in zip(theirs, ours, strict=True):
+            assert (want is None) == (got is None)
+            assert want is None or difference(want, got) <= bound
+
+
+def test_a_tree_does_not_depend_on_its_batch():
+    _, sentences = sample(6, [30, 1, 12, 300, 5, 12, 60])
+    fast = model(6, dtype=torch.float32)
+    together = fast.induced(sentences)
+    for sentence, tree in zip(sentences, together, strict=True):
+        assert fast.induced([sentence])[0].depths.tolist() == tree.depths.tolist()
+
+
+def test_of_equal_pairs_the_leftmost_is_merged():
+    _, (sentence,) = sample(7, [4])
+    sentence.ids[:] = 3
+    assert [2, 2, 1] == model(7).induced([type(sentence)(sentence.ids[:3], sentence.ids[:0])])[
+        0
+    ].depths.tolist()
+
+
+def test_dropout_reaches_the_trees_and_the_same_noise_the_embeddings():
+    _, sentences = sample(8, [9, 4, 1, 20])
+    fast = model(8).train()
+    found = []
+    for _ in range(2):
+        torch.manual_seed(1)
+        batch, up, _ = fast.both_ways(sentences, 0.2, 0.1, induce=True)
+        found.append(up)
+    assert torch.equal(*found)
+    # what is composed twice, in the merge and after it, is the same: the trees of the dropped
+    # vectors are those that greedy merging gives for them
+    kept = up[batch.inner] != 0
+    assert 0.8 < kept.double().mean() < 0.97
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    base = tmp_path_factory.mktemp("models")
+    data = base / "texts.jsonl"
+    data.write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    method = registry.load("method", "self-strae").Method
+    for name, changes in (("words", {}), ("pieces", {"subwords": True, "vocabulary_size": 400})):
+        values = {"epochs": 2, "batch_size": 5, "embedding_size": 20, "channels": 5} | changes
+        options = RunOptions(output=str(base / name), quiet=True)
+        train("self-strae", method(**values), [str(data)], options)
+    return base
+
+
+def structkit(*arguments):
+    command = [sys.executable, "-m", "structkit", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_the_parser_writes_the_trees_of_the_model(folders):
+    found = structkit(
+        "parse-trees", folders / "texts.jsonl", "--parser", "self-strae", "-m", folders / "words"
+    )
+    assert (0, "") == (found.returncode, found.stderr)
+    trees = [read(json.loads(line)["tree"]) for line in found.stdout.splitlines()]
+    assert ("The", "dog", "(", "a", "cat", ")", "sleeps", ",", "and", "barks", ".") == trees[
+        3
+    ].words
+    assert [("Stop",)] * 3 == [tree.words for tree in trees[2::4]]
+    assert all(tree.is_binary for tree in trees)
+    model, _ = open_model(str(folders / "words"))
+    (alone,) = model.trees([trees[0].words])
+    assert trees[0].spans().tolist() == alone.spans().tolist()
+
+
+def test_leaves_may_be_pieces(folders):
+    model, _ = open_model(str(folders / "pieces"))
+    (tree,) = model.trees([["The", "unseen", "Catbird"]])
+    assert "TheunseenCatbird" == "".join(tree.words).replace("▁", "")
+    assert len(tree.words) > 3 and tree.is_binary
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (None, "the parser self-strae needs --model; structkit train self-strae makes one"),
+        ("nowhere", "--model nowhere is no model folder; structkit train self-strae makes one"),
+    ],
+)
+def test_a_model_is_needed(model, message):
+    with pytest.raises(UserError) as error:
+        next(registry.load("parser", "self-strae").trees(["a b"], model=model))
+    assert (2, message) == (error.value.status, str(error.value))
+
+
+def test_texts_and_trees_of_the_same_words_embed_alike(folders):
+    model, _ = open_model(str(folders / "words"))
+    texts = ["The cat sleeps.", "(X (X (X The) (X cat)) (X (X sleeps) (X .)))", "(laughs)"]
+    one, other, laughs = model.embed(model.batch(model.inputs(texts)))
+    assert torch.equal(one, other) and not torch.equal(one, laughs)
+    assert [4, 4, 3] == [len(each) for each in model.inputs(texts)]

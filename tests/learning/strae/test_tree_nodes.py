@@ -1,0 +1,121 @@
+"""An embedding for every node: against the plain version of StrAE, node by node."""
+
+import numpy as np
+import orjson
+import pytest
+import torch
+
+from structkit import registry
+from structkit.commands.encode import write
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.encode.encoding import Encoding
+from structkit.learning.strae.methods import TreeEncoder
+from structkit.learning.strae.nodes import nodes_of
+from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.settings import RunOptions
+from structkit.records.stream import Stream
+from tests.learning.strae import reference_strae as reference
+
+WORDS = ["the", "black", "cat", "sleeps"]
+TREES = ["(X (X (X The) (X (X black) (X cat))) (X sleeps))", "(X cat)", "(X (X The) (X cat))"]
+
+
+def encoder(name, vocabulary):
+    chosen = registry.load("method", name).Method(embedding_size=4, channels=2)
+    torch.manual_seed(0)
+    return TreeEncoder(chosen, chosen.untrained(len(vocabulary)), vocabulary).eval()
+
+
+def test_nodes_are_numbered_from_the_root_and_have_both_embeddings():
+    model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
+    found = list(nodes_of(model, TREES, "all", 3, downward=True))
+    expected = [
+        "The black cat sleeps",
+        "The black cat",
+        "sleeps",
+        "The",
+        "black cat",
+        "black",
+        "cat",
+    ]
+    assert expected == [record["text"] for record in found[0]]
+    spans = [[0, 4], [0, 3], [3, 4], [0, 1], [1, 3], [1, 2], [2, 3]]
+    assert spans == [record["span"] for record in found[0]]
+    assert [7, 1, 3] == [len(records) for records in found]
+    assert list(range(7)) == [record["node"] for record in found[0]]
+
+    weights = {name: weight.double() for name, weight in model.model.named_parameters()}
+    root = reference.both_ways(((0, (1, 2)), 3), [1, 2, 3, 4], weights | {"channels": 2})
+    level, nodes = [root], []
+    while level:
+        nodes += level
+        level = [child for node in level for child in node.children]
+    for node, record in zip(nodes, found[0], strict=True):
+        assert np.allclose(node.up.detach().reshape(-1), record["embedding"], atol=1e-6)
+        assert np.allclose(node.down.detach().reshape(-1), record["downward"], atol=1e-6)
+    whole = model.embed(model.inputs(TREES))
+    for vector, records in zip(whole.tolist(), found, strict=True):
+        assert vector == pytest.approx(records[0]["embedding"], abs=1e-6)
+
+
+def test_words_and_phrases():
+    model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
+    words, phrases = (list(nodes_of(model, TREES, which, 100)) for which in ("words", "phrases"))
+    assert ["sleeps", "The", "black", "cat"] == [record["text"] for record in words[0]]
+    assert ["The black cat sleeps", "The black cat", "black cat"] == [r["text"] for r in phrases[0]]
+    assert [["cat"], []] == [[r["text"] for r in each[1]] for each in (words, phrases)]
+    assert "downward" not in words[0][0]
+
+
+@pytest.mark.parametrize("name", ["strae", "self-strae"])
+def test_pieces_of_words_are_neither_words_nor_phrases(name):
+    vocabulary = Vocabulary.of([WORDS * 20, ["sleepy"]], subwords=True, size=24, lowercase=True)
+    model = encoder(name, vocabulary)
+    text = TREES[0] if name == "strae" else "The black cat sleeps"
+    (found,) = nodes_of(model, [text], "all", 100)
+    leaves = sum(map(len, vocabulary.ids(WORDS)))
+    assert leaves > 4  # some words have pieces
+    assert 2 * leaves - 1 == len(found)
+    assert ([0, 4], "The black cat sleeps") == (found[0]["span"], found[0]["text"])
+    (words,), (phrases,) = (nodes_of(model, [text], each, 100) for each in ("words", "phrases"))
+    assert {record["text"] for record in words} <= {"The", "black", "cat", "sleeps"}
+    if name == "strae":  # the pieces of a word are one subtree
+        assert 4 == len(words)
+        assert 3 == len(phrases)
+    assert {record["node"] for record in words + phrases} < {record["node"] for record in found}
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """A file of trees, and a model that knows their words."""
+    texts, model = tmp_path / "texts.jsonl", tmp_path / "model"
+    texts.write_bytes(
+        b"".join(
+            orjson.dumps({"id": f"t{n}", "tree": t, "set": n}) + b"\n" for n, t in enumerate(TREES)
+        )
+    )
+    chosen = registry.load("method", "strae").Method(max_steps=0, minimum_count=1)
+    train("strae", chosen, [str(texts)], RunOptions(output=str(model), quiet=True))
+    return str(texts), str(model)
+
+
+def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys):
+    (texts, model), target = trained, tmp_path / "nodes.jsonl"
+    encoding = Encoding(model, "document", keep=["set"], nodes="phrases", downward=True)
+    capsys.readouterr()
+    write(encoding, Stream([texts], str(target)))
+    assert "structkit: 1 of the texts have no phrases, and no row\n" == capsys.readouterr().err
+    found = [orjson.loads(line) for line in target.read_bytes().splitlines()]
+    expected = [("t0", [0, 4]), ("t0", [0, 3]), ("t0", [1, 3]), ("t2", [0, 2])]
+    assert expected == [(record["doc_id"], record["span"]) for record in found]
+    assert ["t0#0", "t0#1", "t0#4", "t2#0"] == [record["id"] for record in found]
+    names = ["id", "doc_id", "embedding", "set", "node", "span", "text", "downward"]
+    assert names == list(found[0])
+
+
+def test_a_text_without_a_tree_is_told_where_trees_come_from(trained, tmp_path):
+    text = tmp_path / "text.jsonl"
+    text.write_bytes(b'{"id": "t", "text": "the cat"}\n')
+    with pytest.raises(UserError, match="has none of the fields tree .* parse-trees adds it; or"):
+        write(Encoding(trained[1], "document"), Stream([str(text)], "-"))

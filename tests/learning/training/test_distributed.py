@@ -1,0 +1,154 @@
+"""Two processes train as one, and end as one."""
+
+import json
+import multiprocessing
+import re
+import signal
+import subprocess
+
+import pytest
+import torch
+from conftest import PROGRAM, environment
+from safetensors.torch import load_file
+from transformers import BertConfig, BertModel
+
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.encoders.tokenizer import train_tokenizer
+from structkit.learning.training.distributed import launch
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+from tests.learning.training.ranks import dies, fails, returns
+
+ENV = {"OMP_NUM_THREADS": "1"}
+WORDS = "red green blue black white house tree car door shirt".split()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A small BERT without dropout, and records with a last batch that one process gets alone."""
+    folder = tmp_path_factory.mktemp("ranks")
+    torch.manual_seed(0)
+    tokenizer = train_tokenizer(WORDS, 400, split_identifiers=True, cls=True)
+    config = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1,
+        num_attention_heads=2, max_position_embeddings=64, hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    BertModel(config).save_pretrained(folder / "bert")
+    tokenizer.save_pretrained(folder / "bert")
+    with (folder / "train.jsonl").open("w") as file:
+        for number in range(11):
+            words = [WORDS[number % 10], WORDS[number * 3 % 10], WORDS[number // 2]]
+            text = " ".join(words * (1 + number % 3))
+            record = {
+                "id": str(number),
+                "query": words[0],
+                "tagged": f"<p>{text}</p>",
+                "untagged": text,
+                "masked": text,
+            }
+            for name in ("tagged", "untagged", "masked"):
+                record[f"negatives_{name}"] = [" ".join(WORDS[: number % 7 + 1])]
+            file.write(json.dumps(record) + "\n")
+    return folder
+
+
+def command(folder, output, *flags):
+    return [
+        *PROGRAM, *"train seal --batch-size 5 --learning-rate 1e-5 --temperature 1".split(),
+        "--model", str(folder / "bert"), "-o", str(output), "--device", "cpu",
+        "--log-format", "json", "--log-every", "1", *flags, str(folder / "train.jsonl"),
+    ]  # fmt: skip
+
+
+def settings(folder, **changes):
+    values = {"batch_size": 5, "learning_rate": 1e-5, "temperature": 1.0} | changes
+    return load("method", "seal").Method(model=str(folder / "bert"), **values)
+
+
+@pytest.fixture(scope="module")
+def alone(folder):
+    """What one process trains: its weights and its summary."""
+    output = folder / "alone"
+    summary = train(
+        "seal", settings(folder), [str(folder / "train.jsonl")], RunOptions(output=str(output))
+    )
+    return load_file(output / "model.safetensors"), summary
+
+
+def same(expected, found):
+    assert expected.keys() == found.keys()
+    for name, weight in expected.items():
+        torch.testing.assert_close(found[name], weight, atol=1e-5, rtol=0)
+
+
+def test_two_processes_are_one(folder, alone, tmp_path, capfd):
+    weights, summary = alone
+    run = RunOptions(
+        output=str(tmp_path / "two"), nproc=2, device="cpu", log_format="json", log_every=1
+    )
+    found = train("seal", settings(folder, chunk_size=2), [str(folder / "train.jsonl")], run)
+    # 11 records in batches of 5: the last batch is one record, and one process has nothing to do
+    assert 12 == found["steps"] == summary["steps"]
+    same(weights, load_file(tmp_path / "two" / "model.safetensors"))
+    assert summary["texts"] == found["texts"]
+    assert summary["losses"]["loss"] == pytest.approx(found["losses"]["loss"], abs=1e-5)
+    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
+    assert list(range(1, 13)) == [json.loads(line)["step"] for line in lines]  # one process speaks
+    facts = json.loads((tmp_path / "two" / "structkit.json").read_text())
+    assert ["tagged"] == facts["document_fields"]
+    assert 1 == len(list(tmp_path.iterdir()))
+
+
+def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path):
+    output = tmp_path / "model"
+    arguments = command(folder, output, "--nproc", "2", "--save-every", "3")
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, env=environment(**ENV))
+    for line in process.stderr:
+        if line.startswith(b"{") and json.loads(line)["step"] >= 4:
+            break
+    process.send_signal(signal.SIGINT)
+    errors = process.communicate(timeout=300)[1].decode()
+    assert 130 == process.returncode, errors
+    assert "--resume goes on" in errors
+    assert not output.exists()
+    # the other way round: what two began, one ends
+    run = RunOptions(output=str(output), resume=True)
+    train("seal", settings(folder), [str(folder / "train.jsonl")], run)
+    same(alone[0], load_file(output / "model.safetensors"))
+
+
+def test_the_first_process_returns():
+    assert ("cpu", 0, 3.0, slice(0, 2)) == launch(returns, 2, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (fails, "the loss is nan; lower it"),
+        (dies, "process 1 of the training ended with status -9; was it out of memory?"),
+    ],
+)
+def test_no_process_outlives_the_others(call, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        launch(call, 2, "cpu")
+    assert [] == multiprocessing.active_children()
+
+
+def test_what_cannot_be_shared_is_refused(folder, tmp_path):
+    file = tmp_path / "trees.jsonl"
+    file.write_text('{"id": "1", "tree": "(X (X a) (X b))"}\n' * 2)
+    strae = load("method", "strae").Method(minimum_count=1)
+    run = RunOptions(output=str(tmp_path / "model"), nproc=2)
+    with pytest.raises(UserError, match="strae is trained by one process; leave --nproc out"):
+        train("strae", strae, [str(file)], run)
+    with pytest.raises(UserError, match="--nproc must be at least 1"):
+        RunOptions(nproc=0)
+
+
+def test_more_processes_than_gpus(folder, tmp_path):
+    count = torch.cuda.device_count() + 1
+    run = RunOptions(output=str(tmp_path / "model"), nproc=max(2, count), device="cuda")
+    with pytest.raises(UserError, match=r"--nproc \d needs as many GPUs, and there are \d"):
+        train("seal", settings(folder), [str(folder / "train.jsonl")], run)

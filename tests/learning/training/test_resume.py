@@ -1,0 +1,157 @@
+"""A stopped run that goes on ends as if it had never stopped, bit for bit."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import PROGRAM, environment
+
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+
+Method = load("method", "contrastive").Method
+ENV = {"OMP_NUM_THREADS": "1"}
+
+
+def written(file):
+    records = [
+        {"id": str(n), "query": f"sum of {n} and {n * 7}", "positive": f"return {n} + {n * 7}"}
+        for n in range(40)
+    ]
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return file
+
+
+@pytest.fixture
+def data(tmp_path):
+    return written(tmp_path / "train.jsonl")
+
+
+def method(**changes):
+    values = {"size": "tiny", "vocabulary_size": 400, "batch_size": 8, "epochs": 4}
+    return Method(**(values | changes))
+
+
+def weights(folder):
+    return (folder / "model.safetensors").read_bytes()
+
+
+def start(data, output, *flags):
+    command = (
+        "train contrastive --size tiny --vocabulary-size 400 --batch-size 8 --epochs 400 "
+        "--log-format json --log-every 1"
+    ).split()
+    arguments = [*PROGRAM, *command, "-o", str(output), *flags, str(data)]
+    return subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**ENV)
+    )
+
+
+def wait_for_step(process, step):
+    for line in process.stderr:
+        if line.startswith(b"{") and json.loads(line)["step"] >= step:
+            return
+    raise AssertionError(process.returncode)
+
+
+def test_ctrl_c_saves_a_checkpoint(data, tmp_path):
+    process = start(data, tmp_path / "model")
+    wait_for_step(process, 3)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert 130 == process.returncode
+    assert b"" == output
+    assert b"of 2,000; --resume goes on" in errors
+    assert not (tmp_path / "model").exists()
+    names = sorted(path.name for path in (tmp_path / "model.partial").iterdir())
+    assert ["run.json"] == [name for name in names if not name.startswith("step-")]
+    assert 2 == len(names)
+
+
+def test_killed_and_resumed_is_uninterrupted(data, tmp_path):
+    expected = tmp_path / "whole"
+    train("contrastive", method(), [str(data)], RunOptions(output=str(expected)))
+    stopped = tmp_path / "stopped"
+    script = """
+import os, sys
+from structkit.commands.train import train
+from structkit.learning.training import checkpoints
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+save = checkpoints.RunFolder.save
+def save_and_die(self, step, state):
+    save(self, step, state)
+    os.kill(os.getpid(), 9)
+checkpoints.RunFolder.save = save_and_die
+method = load("method", "contrastive").Method(
+    size="tiny", vocabulary_size=400, batch_size=8, epochs=4
+)
+train("contrastive", method, [sys.argv[1]], RunOptions(output=sys.argv[2], save_every=7))
+"""
+    killed = subprocess.run(
+        [sys.executable, "-c", script, str(data), str(stopped)],
+        env=dict(os.environ) | ENV,
+        check=False,
+    )
+    assert -9 == killed.returncode
+    assert not stopped.exists()
+    with pytest.raises(UserError, match=r"stopped at step 7; --resume goes on, --overwrite"):
+        train("contrastive", method(), [str(data)], RunOptions(output=str(stopped)))
+    options = RunOptions(output=str(stopped), resume=True)
+    summary = train("contrastive", method(), [str(data)], options)
+    assert 20 == summary["steps"]
+    assert weights(expected) == weights(stopped)
+    facts = [json.loads((folder / "structkit.json").read_text()) for folder in (expected, stopped)]
+    assert facts[0] == facts[1]
+    assert not (tmp_path / "stopped.partial").exists()
+
+
+@pytest.fixture(scope="session")
+def stopped_run(tmp_path_factory):
+    """The data and the folder of a run that was stopped after 3 steps."""
+    folder = tmp_path_factory.mktemp("stopped")
+    data = written(folder / "train.jsonl")
+    process = start(data, folder / "model")
+    wait_for_step(process, 3)
+    process.terminate()
+    assert b"--resume goes on" in process.communicate(timeout=60)[1]
+    return folder
+
+
+@pytest.fixture
+def stopped(stopped_run, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(stopped_run, tmp_path / "copy") / "model"
+
+
+def test_only_the_same_run_is_resumed(stopped, data):
+    options = RunOptions(output=str(stopped), resume=True)
+    with pytest.raises(UserError, match=r"differs in learning_rate \(was 5e-05, is 0.1\)"):
+        train("contrastive", method(epochs=400, learning_rate=0.1), [str(data)], options)
+    data.write_text(data.read_text() + '{"id": "x", "query": "q", "positive": "p"}\n')
+    with pytest.raises(UserError, match=r"differs in data .*--overwrite"):
+        train("contrastive", method(epochs=400), [str(data)], options)
+    checkpoint = next(stopped.with_name("model.partial").glob("step-*"))
+    assert checkpoint.stat().st_size > 1000  # a refused run keeps what there is
+
+
+def test_a_damaged_checkpoint_is_named(stopped, data):
+    checkpoint = next(stopped.with_name("model.partial").glob("step-*"))
+    checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
+    options = RunOptions(output=str(stopped), resume=True)
+    with pytest.raises(UserError, match=r"step-\d+: is damaged.*--overwrite"):
+        train("contrastive", method(epochs=400), [str(data)], options)
+
+
+def test_resume_without_a_stopped_run_starts(data, tmp_path, capsys):
+    options = RunOptions(output=str(tmp_path / "new"), resume=True)
+    assert 2 == train("contrastive", method(max_steps=2), [str(data)], options)["steps"]
+    assert "starts at step 0" in capsys.readouterr().err
+    with pytest.raises(UserError, match="is finished; --overwrite"):
+        train("contrastive", method(max_steps=2), [str(data)], options)

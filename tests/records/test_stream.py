@@ -1,0 +1,229 @@
+"""Record-wise commands: shards, workers, rejected records; always the same bytes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+import orjson
+import pytest
+from conftest import Run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Block, Lines, Record, Records, several
+from structkit.records.rejects import Command, Rejected, accepted
+
+
+def line(number: int) -> bytes:
+    code = f"def f{number}(a, b):\n    return a * {number} + b\n" * (1 + number % 7)
+    return json.dumps({"id": str(number), "language": "python", "code": code}).encode() + b"\n"
+
+
+# some 1 MB: several blocks for every worker
+MANY = b"".join(map(line, range(4_000)))
+MIXED = (
+    line(0)
+    + b"oops\n"
+    + b"\n"
+    + b'{"id":"2","language":"python"}\n'
+    + line(3)
+    + b"[1,2]\n"
+    + b'{"id":"5","language":"cobol","code":"x"}\n'
+    + b'{"id":"6","language":"python","code":"1"}\n'
+    + b'\xff{"id":"7"}\n'
+    + line(8)[:-1]
+)
+SKIP = ("mask-entities", "--on-error", "skip")
+
+
+def parts(done: subprocess.CompletedProcess[bytes]) -> tuple[int, bytes, bytes]:
+    return done.returncode, done.stderr, done.stdout
+
+
+def numbers(output: bytes) -> list[int]:
+    return [int(json.loads(line)["id"]) for line in output.splitlines()]
+
+
+def test_workers_keep_order_and_bytes(run: Run) -> None:
+    one = run("mask-entities", input=MANY)
+    assert (0, b"") == (one.returncode, one.stderr)
+    assert list(range(4_000)) == numbers(one.stdout)
+    for workers in (2, 3):
+        assert parts(one) == parts(run("mask-entities", "--workers", workers, input=MANY))
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_shards_are_the_whole(run: Run, workers: str) -> None:
+    whole = run("mask-entities", input=MANY[: MANY.index(line(3001))]).stdout.splitlines(True)
+    shards = [
+        run(
+            *("mask-entities", "--workers", workers, "--shard", f"{index}/3"),
+            input=MANY[: MANY.index(line(3001))],
+        ).stdout.splitlines(True)
+        for index in range(3)
+    ]
+    assert [1001, 1000, 1000] == list(map(len, shards))
+    woven = [line for lines in zip_longest(*shards) for line in lines if line]
+    assert whole == woven
+
+
+def test_an_empty_shard_is_no_complaint(run: Run) -> None:
+    assert (0, b"", b"") == parts(run("mask-entities", "--shard", "1/2", input=line(0)))
+
+
+def test_the_first_error_is_the_same_with_workers(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(MANY)
+    (tmp_path / "b.jsonl").write_bytes(MANY[: MANY.index(line(2500))] + b"oops\n" + MANY)
+    (tmp_path / "c.jsonl").write_bytes(b"oops\n" * 3)
+    files = ("a.jsonl", "b.jsonl", "c.jsonl")
+    one = run("mask-entities", *files)
+    assert 1 == one.returncode
+    assert one.stderr.startswith(b"structkit: b.jsonl:2501: the line is not JSON (")
+    assert [*range(4_000), *range(2_500)] == numbers(one.stdout)
+    assert parts(one) == parts(run("mask-entities", "--workers", "2", *files))
+
+
+def test_what_stands_before_a_broken_file_is_the_same_with_workers(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(MIXED)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(MANY) + b"rubbish")
+    (tmp_path / "c.jsonl").write_bytes(MANY)
+    one = run(*SKIP, "a.jsonl", "b.jsonl.gz", "c.jsonl")
+    assert 1 == one.returncode
+    expected = b"structkit: b.jsonl.gz: cannot be read: Not a gzipped file (b'ru')\n"
+    assert expected == one.stderr
+    found = numbers(one.stdout)
+    assert [0, 3, 8, *range(len(found) - 3)] == found
+    assert parts(one) == parts(run(*SKIP, "a.jsonl", "b.jsonl.gz", "c.jsonl", "--workers", "2"))
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_rejected_records_are_kept_with_place_and_reason(
+    run: Run, tmp_path: Path, workers: str
+) -> None:
+    (tmp_path / "in.jsonl").write_bytes(MIXED)
+    done = run(*SKIP, "--rejects", "bad.jsonl", "--workers", workers, "in.jsonl")
+    assert [0, 3, 8] == numbers(done.stdout)
+    assert 0 == done.returncode
+    assert done.stderr.startswith(b"structkit: 6 records rejected (1 x ")
+    assert 1 == done.stderr.count(b"\n")
+    rejected = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_bytes().splitlines()]
+    expected = [
+        (2, "the line is not JSON", "oops"),
+        (4, 'field "code" is missing', {"id": "2", "language": "python"}),
+        (6, "the line holds a JSON array", [1, 2]),
+        (7, "no language 'cobol'", {"id": "5", "language": "cobol", "code": "x"}),
+        (8, "the text holds no entity", {"id": "6", "language": "python", "code": "1"}),
+        (9, "the line is not UTF-8", '\ufffd{"id":"7"}'),
+    ]
+    assert expected == [
+        (record["line"], record["reason"][: len(reason)], record["record"])
+        for record, (_, reason, _) in zip(rejected, expected, strict=True)
+    ]
+    assert {"in.jsonl"} == {record["file"] for record in rejected}
+    assert ["file", "line", "reason", "record"] == list(rejected[0])
+
+
+def test_rejected_records_can_be_mended_and_run_again(run: Run, tmp_path: Path) -> None:
+    run(*SKIP, "--rejects", "bad.jsonl", input=MIXED)
+    bad = (tmp_path / "bad.jsonl").read_bytes().splitlines()
+    records = [json.loads(line)["record"] for line in bad]
+    mended = [{**record, "language": "python"} for record in records if type(record) is dict]
+    text = "".join(json.dumps(record) + "\n" for record in mended).encode()
+    assert [5] == numbers(run(*SKIP, input=text).stdout)
+
+
+def test_the_count_names_the_common_reasons(run: Run) -> None:
+    text = b'{"id":"1"}\n' * 2000 + b'oops\n{"id":\n' + line(1)
+    done = run(*SKIP, input=text)
+    expected = '2,002 records rejected (2,000 x field "code" is missing; 2 x the line is not JSON)'
+    assert f"structkit: {expected}\n" == done.stderr.decode()
+    assert [1] == numbers(done.stdout)
+
+
+def test_all_rejected_is_said_and_no_success_without_a_word(run: Run, tmp_path: Path) -> None:
+    done = run(*SKIP, "-o", "out.jsonl", input=b"oops\n")
+    assert done.stderr.startswith(b"structkit: 1 record rejected (")
+    assert (0, b"") == (done.returncode, (tmp_path / "out.jsonl").read_bytes())
+
+
+def test_nothing_rejected_makes_an_empty_file(run: Run, tmp_path: Path) -> None:
+    done = run(*SKIP, "--rejects", "bad.jsonl", input=line(1))
+    assert (0, b"") == (done.returncode, done.stderr)
+    assert b"" == (tmp_path / "bad.jsonl").read_bytes()
+
+
+def test_a_failed_run_leaves_no_rejects(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in.gz").write_bytes(gzip.compress(MIXED)[:-4])
+    done = run(*SKIP, "--rejects", "bad.jsonl", "-o", "out.jsonl", "in.gz")
+    assert 1 == done.returncode
+    assert ["in.gz"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_stages_compose(run: Run) -> None:
+    """Two runs in a pipe give what one run on the other's file gives."""
+    text = b'{"id":"1","language":"python","docstring":"Add.","code":"def f(a): return a"}\n'
+    paired = run("pair", input=text).stdout
+    masked = json.loads(run("mask-entities", input=paired).stdout)
+    assert "def <extra_id_0>(<extra_id_1>): return <extra_id_1>" == masked["masked"]
+    assert json.loads(paired) == {name: masked[name] for name in json.loads(paired)}
+
+
+def same(records: Iterable[Record]) -> Iterator[Record]:
+    return iter(records)
+
+
+LINES = [b'{"id":"%d"}', b"oops", b"[]", b"", b'{"id":[%d]}']
+
+
+def together(records: Iterable[Record]) -> Iterator[Record]:
+    """The same, some at a time."""
+    return several(records, lambda some: some)
+
+
+@settings(max_examples=80)
+@given(
+    command=st.sampled_from([same, together]),
+    lines=st.lists(st.sampled_from(LINES), max_size=80),
+)
+def test_every_record_is_given_or_rejected(
+    tmp_path_factory: pytest.TempPathFactory,
+    command: Command,
+    lines: list[bytes],
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "law.jsonl"
+    path.write_bytes(b"\n".join(lines).replace(b"%d", b"7"))
+    rejected: list[Rejected] = []
+    records = Records(Lines([str(path)]))
+    found = list(accepted(command, records, rejected.append))
+    assert lines.count(LINES[0]) == len(found)
+    places = [number for number, line in enumerate(lines, 1) if line not in (LINES[0], b"")]
+    assert places == [each.error.line for each in rejected]
+    assert len(found) + len(rejected) == records.count
+
+
+@settings(max_examples=50)
+@given(st.lists(st.booleans(), max_size=80))
+def test_what_is_made_of_several_records_comes_in_order_each_in_its_place(good: list[bool]) -> None:
+    def odd(some: Iterable[Record]) -> Iterator[Record | UserError]:
+        for record in some:
+            yield record if record["good"] else UserError("odd")
+
+    rows = [orjson.dumps({"id": str(at), "good": each}) for at, each in enumerate(good)]
+    records = Records(Block("rows", 0, 0, b"\n".join(rows) + b"\n" * bool(rows)))
+    rejected: list[Rejected] = []
+    found = list(accepted(lambda each: several(each, odd), records, rejected.append))
+    assert [str(at) for at, each in enumerate(good) if each] == [made["id"] for made in found]
+    bad = [at for at, each in enumerate(good) if not each]
+    assert bad == [each.error.line - 1 for each in rejected]
+    assert [rows[at] for at in bad] == [each.raw.rstrip(b"\n") for each in rejected]
+    if bad:
+        with pytest.raises(UserError, match="odd"):
+            list(several([{"good": False}], odd))

@@ -1,0 +1,270 @@
+"""Scores of embedding pairs: numbers worked by hand, scipy's, and what bad pairs are told."""
+
+import math
+
+import numpy as np
+import orjson
+import pytest
+import torch
+import typer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from structkit import cli
+from structkit.cli.options import Task
+from structkit.commands.score import table
+from structkit.commands.score_classification import classification
+from structkit.commands.score_pairs import similarity, space
+from structkit.errors import UserError
+from structkit.scoring.classification import accuracies, features
+from structkit.scoring.similarity import alignment, correlation, cosines, spearman, uniformity
+from structkit.scoring.suite import suite
+
+
+def pairs(left, right, **fields):
+    """Lines of pairs; each field is a list with one value for each pair."""
+    rows = zip(left, right, strict=True)
+    return b"".join(
+        orjson.dumps(
+            {"id": f"p{number}", "text_a_embedding": [*map(float, a)]}
+            | {"text_b_embedding": [*map(float, b)]}
+            | {name: values[number] for name, values in fields.items()}
+        )
+        + b"\n"
+        for number, (a, b) in enumerate(rows)
+    )
+
+
+# cosines with (1, 0): 1, 0.6, 0, -1
+EAST = [(1.0, 0.0)] * 4
+ROUND = [(2.0, 0.0), (3.0, 4.0), (0.0, 0.5), (-1.0, 0.0)]
+
+
+def test_similarity_is_a_hundred_times_spearmans_correlation(tmp_path):
+    file = tmp_path / "pairs.jsonl"
+    # cosines rank 4 3 2 1; the gold scores rank 3.5 3.5 1 2 (a tie shares its mean rank).
+    # centered: (1.5 .5 -.5 -1.5) · (1 1 -1.5 -.5) = 3.5; squares 5 and 4.5
+    file.write_bytes(pairs(EAST, ROUND, score=[9, 9.0, 1.5, 10 / 6]))
+    (found,) = similarity({"model": str(file)})
+    assert 100 * 3.5 / math.sqrt(5 * 4.5) == pytest.approx(found["spearman"])
+    assert (4, 0) == (found["pairs"], found["zero"])
+    assert found["spearman_low"] <= found["spearman"] <= found["spearman_high"]
+
+
+def test_scores_are_numbers_and_not_ranked_as_text(tmp_path):
+    file = tmp_path / "pairs.jsonl"
+    file.write_bytes(pairs(EAST, ROUND, score=[10, 9, 2, 1]))
+    (found,) = similarity({"model": str(file)})
+    assert pytest.approx(100) == found["spearman"]  # as text "10" would come before "2"
+    file.write_bytes(pairs(EAST, ROUND, score=["10", "9", "2", "1"]))
+    with pytest.raises(UserError, match='"p0": field "score" is a JSON string, not a number'):
+        list(similarity({"model": str(file)}))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 5), st.integers(-3, 3)), min_size=3, max_size=30),
+)
+def test_spearman_equals_scipy(rows):
+    first, second = (np.array(side, np.float64) for side in zip(*rows, strict=True))
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        assert math.isnan(spearman(first, second))
+        return
+    assert spearmanr(first, second).statistic == pytest.approx(float(spearman(first, second)))
+
+
+def test_the_interval_holds_the_truth_and_depends_on_the_seed_alone():
+    generator = np.random.default_rng(0)
+    gold = generator.normal(size=400)
+    noisy = gold + generator.normal(size=400)  # correlation 0.707; Spearman 6/π asin(ρ/2) = 0.69
+    value, low, high = correlation(noisy, gold, seed=1)
+    assert low < 0.69 < high
+    assert 0.05 < high - low < 0.2
+    assert (value, low, high) == correlation(noisy, gold, seed=1)
+    assert (low, high) != correlation(noisy, gold, seed=2)[1:]
+
+
+def test_an_embedding_of_zeros_has_cosine_0_and_is_counted(tmp_path):
+    assert cosines(np.zeros((1, 2)), np.ones((1, 2))).tolist() == [0.0]
+    file = tmp_path / "pairs.jsonl"
+    file.write_bytes(
+        pairs(EAST, [(2.0, 0.0), (3.0, 4.0), (0.0, 0.0), (-1.0, 0.0)], score=[4, 3, 2, 1])
+    )
+    (found,) = similarity({"model": str(file)})
+    assert (1, pytest.approx(100)) == (found["zero"], found["spearman"])
+
+
+def test_space_by_hand(tmp_path):
+    # |(1, 0) - (0, 1)|² = 2 and |(1, 0) - (0.6, 0.8)|² = 0.8
+    left, right = np.array([[1.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 3.0], [0.6, 0.8]])
+    assert pytest.approx(1.4) == alignment(left, right)
+    # squared distances of the three points: 2, 0.8 and 0.4
+    points = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    expected = math.log((math.exp(-4) + math.exp(-1.6) + math.exp(-0.8)) / 3)
+    assert pytest.approx(expected) == uniformity(points)
+    file = tmp_path / "pairs.jsonl"
+    file.write_bytes(pairs(np.tile([1.0, 0.0], (2, 1)), right / [[3], [1]], label=[1, 1]))
+    (found,) = space({"model": str(file)})
+    assert (2, 3) == (found["positives"], found["embeddings"])
+    assert pytest.approx(1.4) == found["alignment"]
+    assert pytest.approx(expected, abs=1e-6) == found["uniformity"]
+
+
+def test_space_takes_labels_scores_or_all_pairs(tmp_path):
+    file = tmp_path / "pairs.jsonl"
+    counts = []
+    for fields in ({"label": [1, 0, 1, 0]}, {"score": [4.2, 4.0, 1, 5]}, {}):
+        file.write_bytes(pairs(EAST, ROUND, **fields))
+        counts.append(next(space({"model": str(file)}))["positives"])
+    assert [2, 2, 4] == counts
+    file.write_bytes(pairs(EAST, ROUND, score=[1, 1, 1, 1]))
+    with pytest.raises(UserError, match="no positive pairs"):
+        list(space({"model": str(file)}))
+
+
+def test_the_classifier_learns_what_the_features_show():
+    generator = torch.Generator().manual_seed(0)
+    left = torch.randn(300, 8, generator=generator)
+    right = torch.where(
+        torch.arange(300)[:, None] % 2 == 1, left, torch.randn(300, 8, generator=generator)
+    )
+    labels = [number % 2 for number in range(300)]
+    inputs = features(left, right)
+    train, test = (inputs[:200], labels[:200]), (inputs[200:], labels[200:])
+    found = accuracies(train, test, [0])
+    assert min(found) > 0.95  # equal sides have |u - v| = 0
+    assert found == accuracies(train, test, [0])
+    # the length of a model's embeddings does not matter
+    small = features(left * 1e-4, right * 1e-4)
+    assert found == pytest.approx(
+        accuracies((small[:200], labels[:200]), (small[200:], labels[200:]), [0]), abs=0.02
+    )
+    # nor does it learn where there is nothing to learn
+    noise = torch.randn(300, 8, generator=generator)
+    assert (
+        0.35 < accuracies((noise[:200], labels[:200]), (noise[200:], labels[200:]), [0])[0] < 0.65
+    )
+
+
+def test_classification_says_mean_deviation_and_majority(tmp_path):
+    generator = np.random.default_rng(0)
+    train, test = tmp_path / "train.jsonl", tmp_path / "test.jsonl"
+    for file, count in ((train, 300), (test, 100)):
+        labels = [int(number % 4 == 0) for number in range(count)]
+        left = generator.normal(size=(count, 4))
+        right = np.where(np.array(labels)[:, None] == 1, left, generator.normal(size=(count, 4)))
+        file.write_bytes(pairs(left.tolist(), right.tolist(), label=labels))
+    (found,) = classification({"model": str(test)}, [str(train)], seeds=2)
+    assert (300, 100, 2, 75) == tuple(
+        found[name] for name in ("train", "test", "classes", "majority")
+    )
+    assert 90 < found["accuracy"] <= 100
+    assert 0 <= found["accuracy_deviation"] < 5
+    assert "±" in table([found])
+    with pytest.raises(UserError, match="2 files for --train and 1 to test"):
+        list(classification({"model": str(test)}, [str(train), str(train)]))
+
+
+def test_bad_pairs_are_named(tmp_path):
+    def problem(content, call=similarity):
+        file = tmp_path / "bad.jsonl"
+        file.write_bytes(content)
+        with pytest.raises(UserError) as caught:
+            list(call({"model": str(file)}))
+        return str(caught.value).replace(str(tmp_path), "")
+
+    good = pairs(EAST[:1], ROUND[:1], score=[1])
+    assert "/bad.jsonl:1: the record has 1 fields that end in _embedding, not 2" in problem(
+        b'{"a_embedding": [1]}\n'
+    )
+    assert '/bad.jsonl:2: field "text_b_embedding" is missing' in problem(
+        good + b'{"text_a_embedding": [1, 2]}\n'
+    )
+    assert '/bad.jsonl:2: field "text_a_embedding" has 1 dimensions, not 2' in problem(
+        good + pairs([[1.0]], [[1.0]])
+    )
+    assert "there are no pairs" in problem(b"")
+    assert 'the pair "p0": field "score" is missing; encode with --keep score' in problem(
+        pairs(EAST, ROUND)
+    )
+    assert "all 4 gold scores are equal" in problem(pairs(EAST, ROUND, score=[3, 3, 3, 3]))
+    assert "all 4 similarities are equal" in problem(pairs(EAST, EAST, score=[3, 1, 3, 2]))
+
+    def classified(files):
+        train = tmp_path / "train.jsonl"
+        train.write_bytes(pairs(EAST, ROUND, label=[0, 1, 0, 1]))
+        return classification(files, [str(train)])
+
+    assert 'label "2" is none of the training pairs (0, 1)' in problem(
+        pairs(EAST, ROUND, label=[0, 1, 2, 1]), classified
+    )
+    assert "the label is a JSON number" in problem(
+        pairs(EAST, ROUND, label=[0, 1.5, 0, 1]), classified
+    )
+
+
+def test_the_command_line(run, tmp_path):
+    lines = pairs(EAST, ROUND, score=[4, 3, 1, 2])
+    for name in ("strae", "fasttext"):
+        (tmp_path / f"{name}.jsonl").write_bytes(lines)
+    done = run("score", "--task", "similarity", "strae.jsonl", "fasttext.jsonl")
+    assert (0, b"") == (done.returncode, done.stderr)
+    found = [orjson.loads(line) for line in done.stdout.splitlines()]
+    assert ["strae", "fasttext"] == [record["run"] for record in found]
+    assert [pytest.approx(80), pytest.approx(80)] == [record["spearman"] for record in found]
+    assert b"80.000 [" in run("score", "--task", "similarity", "--markdown", input=lines).stdout
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"task": Task.space, "qrels": "self"},
+        {"task": Task.classification},
+        {"task": Task.space, "train": ["strae.jsonl"]},
+    ],
+)
+def test_flags_that_do_not_go_together(wrong):
+    with pytest.raises(typer.BadParameter, match="give --qrels or --task|--train goes with"):
+        cli.score(runs=["strae.jsonl"], **wrong)
+
+
+def suite_of(tmp_path, seed):
+    """Two tasks: one of similarity, and one of labels that are right for equal sides."""
+    generator = np.random.default_rng(seed)
+    left = generator.normal(size=(240, 3))
+    labels = [number % 2 for number in range(240)]
+    right = np.where(np.array(labels)[:, None] == 1, left, generator.normal(size=(240, 3)))
+    split = ["train" if number < 200 else "test" for number in range(240)]
+    lines = pairs(left.tolist(), right.tolist(), label=labels, split=split, task=["MRPC"] * 240)
+    file = tmp_path / f"strae@{seed}.jsonl"
+    scores = [4, 3, 1, 2] if seed else [4, 3, 2, 1]
+    deep = [[(*row, 0.0) for row in rows] for rows in (EAST, ROUND)]
+    file.write_bytes(pairs(*deep, score=scores, task=["STS"] * 4) + lines)
+    return file
+
+
+def test_a_suite_gives_a_row_for_each_model(tmp_path):
+    files = {f"strae@{seed}": str(suite_of(tmp_path, seed)) for seed in (0, 1)}
+    (found,) = suite(files, seeds=2)
+    assert ("strae", 2) == (found["run"], found["seeds"])
+    assert (pytest.approx(90), pytest.approx(10)) == (found["STS"], found["STS_deviation"])
+    assert 85 < found["MRPC"] <= 100
+    assert pytest.approx((found["STS"] + found["MRPC"]) / 2) == found["Score"]
+    assert "90.00 ± 10.00" in table([found])
+    (alone,) = suite({"strae": files["strae@0"]}, seeds=1)
+    assert "STS_deviation" not in alone
+
+    def problem(content):
+        bad = tmp_path / "bad.jsonl"
+        bad.write_bytes(content)
+        with pytest.raises(UserError) as caught:
+            list(suite({**files, "bad": str(bad)}, seeds=1))
+        return str(caught.value)
+
+    assert 'field "task" is missing' in problem(pairs(EAST, ROUND, score=[1, 2, 3, 4]))
+    alone = pairs(EAST, ROUND, score=[1, 2, 3, 4], task=["STS"] * 4)
+    assert "bad.jsonl: has the tasks STS, Score, not STS, MRPC, Score" in problem(alone)
+    untested = pairs(EAST, ROUND, label=[1, 0, 1, 0], task=["MRPC"] * 4, split=["train"] * 4)
+    assert "MRPC: all pairs are of the training" in problem(untested)

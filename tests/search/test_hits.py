@@ -1,0 +1,224 @@
+"""Hits that explain themselves: the element, the lines or the phrase that a query was found by."""
+
+import json
+
+import numpy
+import orjson
+import pytest
+from pyarrow import parquet
+
+from structkit import registry
+from structkit.commands.encode import encode, write
+from structkit.commands.search import search
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.encode.encoding import Encoding
+from structkit.learning.training.settings import RunOptions
+from structkit.records.jsonl import Records
+from structkit.records.stream import Stream
+from structkit.search.hits import SearchOptions
+from tests.commands.test_encode import model  # noqa: F401
+
+PAGES = [
+    "<title>Tea</title><h1>Tea</h1><section><p>Boil it.<p>Warm the pot.<p>Steep it for <b>three"
+    "</b> minutes.</section>",
+    "<h1>Coffee</h1><ul><li>Grind beans<li>Press <p>slowly</p></ul>",
+]
+CODE = "import re\n\n\ndef first(text):\n    return text[0]\n\n\ndef last(a):\n    return a[-1]\n"
+TREES = ["(X (X (X The) (X (X black) (X cat))) (X sleeps))", "(X cat)", "(X (X The) (X cat))"]
+
+
+def lines(path, records):
+    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
+    return str(path)
+
+
+def pages(tmp_path):
+    return lines(
+        tmp_path / "pages.jsonl",
+        [{"id": f"d{n}", "html": page, "site": n} for n, page in enumerate(PAGES)],
+    )
+
+
+def written(source, target, model, **options):  # noqa: F811
+    encoding = Encoding(model, "document", **options)
+    write(encoding, Stream([source], str(target)))
+    return str(target)
+
+
+def best(corpus, vector, tmp_path, **options):
+    """The best hit of a query, and by what it was found."""
+    queries = lines(tmp_path / "queries.jsonl", [{"id": "q", "embedding": vector}])
+    given = SearchOptions(explain=True, **options)
+    hit = next(search([corpus], Records.read([queries]), k=1, options=given))
+    return hit["doc_id"], hit["best"]
+
+
+@pytest.mark.parametrize("index", ["flat", "hnsw"])
+@pytest.mark.parametrize("name", ["v.npy", "v.jsonl"])
+def test_a_hit_names_its_element(model, tmp_path, name, index):  # noqa: F811
+    corpus = written(pages(tmp_path), tmp_path / name, model, elements=True, keep=["site"])
+    asked = {"id": "q", "text": "Steep it for three minutes."}
+    (query,) = encode([asked], model=model, side="document")
+    expected = {
+        "id": "d0#4",
+        "site": 0,
+        "xpath": "/html/body/section/p[3]",
+        "start": PAGES[0].index("<p>Steep"),
+        "end": PAGES[0].index("</section>"),
+        "text": "Steep it for three minutes.",
+    }
+    assert ("d0", expected) == best(corpus, query["embedding"], tmp_path, index=index)
+    # as many numbers as the index looks at, a document is there once
+    found, _ = best(corpus, query["embedding"], tmp_path, index=index, filters=("site=1",))
+    assert "d1" == found
+
+
+def test_elements_in_parquet(model, tmp_path):  # noqa: F811
+    source = pages(tmp_path)
+    table = parquet.read_table(written(source, tmp_path / "v.parquet", model, elements=True))
+    names = ["id", "vector", "doc_id", "xpath", "start", "end", "text"]
+    assert names == table.column_names
+    last = table.slice(table.num_rows - 1).to_pylist()[0]
+    assert ("d1#2", "d1", "/html/body/ul/li[2]", "Press slowly") == tuple(
+        last[name] for name in ("id", "doc_id", "xpath", "text")
+    )
+    assert "<li>Press <p>slowly</p>" == PAGES[1][last["start"] : last["end"]]
+    written(source, tmp_path / "v.npy", model, elements=True)
+    vectors = numpy.stack(table["vector"].to_numpy(zero_copy_only=False))
+    numpy.testing.assert_array_equal(numpy.load(tmp_path / "v.npy"), vectors)
+
+
+def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypatch):  # noqa: F811
+    encoding = Encoding(model, "document", elements=True)
+    assert "Press slowly" == encoding.elements.of(PAGES[1])[0][-1]
+    monkeypatch.setattr(
+        "structkit.learning.encode.encoding.open_model",
+        lambda name, **_: (encoding.encoder, encoding.facts | {"document_fields": ["tagged"]}),
+    )
+    tagged = Encoding(model, "document", elements=True)
+    texts, places = tagged.elements.of(PAGES[1])
+    assert ("<li>Press<p>slowly</p></li>", "Press slowly") == (texts[-1], places[-1]["text"])
+
+
+def test_a_hit_in_code_names_its_lines(model, tmp_path):  # noqa: F811
+    documents = [{"id": "f", "code": CODE, "language": "python"}]
+    source = lines(tmp_path / "code.jsonl", documents)
+    for name in ("v.npy", "v.jsonl"):
+        corpus = written(source, tmp_path / name, model, chunk=8)
+        found = list(encode(documents, model=model, side="document", chunk=8))
+        for record in found:
+            # blanks are no part of a line span
+            piece = CODE[record["start"] : record["end"]]
+            first = CODE.count("\n", 0, record["end"] - len(piece.lstrip())) + 1
+            last = CODE.count("\n", 0, record["start"] + len(piece.rstrip())) + 1
+            assert [first, last] == record["lines"]
+        assert [1, 9] == [found[0]["lines"][0], found[-1]["lines"][1]]
+        chosen = found[3]
+        _, row = best(corpus, chosen["embedding"], tmp_path)
+        assert (chosen["id"], chosen["lines"]) == (row["id"], row["lines"])
+    table = parquet.read_table(written(source, tmp_path / "v.parquet", model, chunk=8))
+    assert "list<element: int64>" == str(table.schema.field("lines").type)
+
+
+@pytest.fixture(scope="module")
+def strae(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("strae")
+    source = lines(
+        folder / "trees.jsonl", [{"id": f"t{n}", "tree": t, "n": n} for n, t in enumerate(TREES)]
+    )
+    chosen = registry.load("method", "strae").Method(max_steps=0, minimum_count=1)
+    train("strae", chosen, [source], RunOptions(output=str(folder / "model"), quiet=True))
+    return str(folder / "model"), source
+
+
+@pytest.mark.parametrize("name", ["v.npy", "v.jsonl"])
+def test_a_hit_in_a_tree_names_its_phrase(strae, tmp_path, name):
+    folder, source = strae
+    corpus = written(source, tmp_path / name, folder, nodes="all", keep=["n"])
+    (query,) = encode([{"id": "q", "tree": "(X (X black) (X cat))"}], model=folder, side="query")
+    hit = best(corpus, query["embedding"], tmp_path, similarity="cosine")
+    assert ("t0", {"id": "t0#4", "n": 0, "node": 4, "span": [1, 3], "text": "black cat"}) == hit
+
+
+def test_nodes_in_parquet_and_downward_only_in_json(strae, tmp_path):
+    folder, source = strae
+    table = parquet.read_table(written(source, tmp_path / "v.parquet", folder, nodes="phrases"))
+    rows = table.drop_columns(["vector"]).to_pylist()
+    assert {"id": "t0#0", "doc_id": "t0", "node": 0, "span": [0, 4]} | {
+        "text": "The black cat sleeps"
+    } == rows[0]
+    assert ["t0#0", "t0#1", "t0#4", "t2#0"] == [row["id"] for row in rows]
+    with pytest.raises(UserError, match="--downward needs JSONL output"):
+        written(source, tmp_path / "w.npy", folder, nodes="all", downward=True)
+    assert ["v.parquet"] == [file.name for file in tmp_path.iterdir()]
+
+
+def test_nodes_are_cut_and_scaled_as_asked_for(strae):
+    folder, _ = strae
+    options = {"model": folder, "side": "document", "nodes": "all", "downward": True}
+    records = [{"id": "t", "tree": TREES[0]}]
+    whole, few = list(encode(records, **options)), list(encode(records, dimensions=8, **options))
+    for one, two in zip(whole, few, strict=True):
+        for name in ("embedding", "downward"):
+            assert 8 == len(two[name])
+            part = numpy.array(one[name][:8])
+            # a model whose embeddings have length 1 keeps that
+            ratio = numpy.array(two[name]) / part
+            numpy.testing.assert_allclose(ratio, ratio[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"chunk": 9, "elements": True}, "--chunk and --elements exclude each other; give one"),
+        ({"elements": True, "field": ["a", "b"]}, "--elements takes one --field; run encode"),
+        ({"elements": True, "keep": ["text"]}, "--keep text: --elements writes a field of that"),
+        ({"chunk": 9, "keep": ["lines"]}, "--keep lines: --chunk writes a field of that name"),
+        ({"nodes": "all"}, "--nodes needs a model with trees; train strae, self-strae, iornn or"),
+        ({"downward": True}, "--downward goes with --nodes"),
+    ],
+)
+def test_wrong_usage(model, options, message):  # noqa: F811
+    with pytest.raises(UserError, match=message) as caught:
+        Encoding(model, "document", **options)
+    assert 2 == caught.value.status
+
+
+def test_documents_without_elements_are_named(model, tmp_path):  # noqa: F811
+    rows = [{"id": "1", "html": "<p>a"}, {"id": "2", "html": "<p> "}, {"id": "3", "html": 3}]
+    source = lines(tmp_path / "in.jsonl", [*rows, {"id": "4", "text": "a"}])
+    target, rejects = tmp_path / "out.jsonl", tmp_path / "rejects.jsonl"
+    encoding = Encoding(model, "document", elements=True)
+    with pytest.raises(UserError) as caught:
+        write(encoding, Stream([source], str(target)))
+    expected = f"{source}:2: the document holds no text; leave the record out"
+    assert (expected, 1) == (str(caught.value), caught.value.status)
+    assert not target.exists()
+    write(encoding, Stream([source], str(target), "skip", str(rejects)))
+    assert "1#0" == orjson.loads(target.read_bytes())["id"]
+    expected = 'field "html" is a JSON number, not a string; name the text\'s field with --field'
+    reasons = rejects.read_text().splitlines()
+    assert expected == json.loads(reasons[1])["reason"]
+    assert "none of the fields html, content (it has: id, text)" in reasons[2]
+
+
+@pytest.mark.parametrize(
+    ("tree", "problem"),
+    [
+        ("(X (X a)", "1 bracket is not closed; mend the brackets"),
+        ("(X a b c)", "the tree has a node with more or less than two children; structkit parse-"),
+        ("()", "the node () holds no word (character 2); give it a word, or leave it out"),
+        ("", "the text holds no tree; write it in brackets"),
+    ],
+)
+def test_trees_that_cannot_be_read_are_named(strae, tmp_path, tree, problem):
+    rows = [{"id": "1", "tree": TREES[0]}, {"id": "2", "tree": tree}, {"id": "3", "tree": "(X a)"}]
+    source, target = lines(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
+    with pytest.raises(UserError) as caught:
+        written(source, target, strae[0], field="tree")
+    assert str(caught.value).startswith(f'{source}:2: field "tree": {problem}')
+    assert not target.exists()
+    encoding = Encoding(strae[0], "document")
+    write(encoding, Stream([source], str(target), "skip"))
+    assert ["1", "3"] == [orjson.loads(line)["id"] for line in target.read_bytes().splitlines()]

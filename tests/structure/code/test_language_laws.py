@@ -1,0 +1,253 @@
+"""What holds for code of every language, whatever is done to it.
+
+`LAWS_EVERY=1 pytest tests/test_language_laws.py` reads all real functions; without it, some.
+"""
+
+import gzip
+import json
+import os
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Comment, String
+
+from structkit.registry import load
+from structkit.structure.code.sentinels import SENTINEL, mask, unmask
+
+CODE = (
+    *("c", "cpp", "csharp", "go", "java", "javascript", "php", "python", "ruby", "rust"),
+    "typescript",
+)
+FIXTURES = {
+    language: [
+        path.read_text("utf-8").split("---input---\n")[1].split("\n---masked---\n")[0]
+        for path in sorted(Path("fixtures/languages", language).glob("*.txt"))
+    ]
+    for language in CODE
+}
+DATA = Path("../shared/data/codesearch")
+REAL = ("go", "java", "javascript", "php", "python", "ruby")
+EVERY = int(os.environ.get("LAWS_EVERY", "25"))
+needs_data = pytest.mark.skipif(
+    not DATA.exists(), reason="the shared data is not part of structkit"
+)
+
+# words that are never names of anything
+STRICT = {
+    "c": "if else for while return switch case break sizeof struct typedef static const void",
+    "cpp": "if else for while return switch case class template typename static_cast const this",
+    "csharp": "if else for while return switch case class namespace using new this base const var",
+    "go": "if else for return switch case func type struct interface range go defer map nil true",
+    "java": "if else for while return switch case class new this super static final void null",
+    "rust": "if else for while return match fn let mut impl struct enum self Self true false",
+}
+# words that are names of members and keys only: x.if, {if: 1}
+LOOSE = {
+    "javascript": "if else for while return switch case function class new this super typeof null",
+    "typescript": "if else for while return switch case function class new this super typeof null",
+    "php": "if else for while return switch case function class new echo isset empty fn foreach",
+    "python": "if else for while return def class lambda None True False in is not import from",
+    "ruby": "if else while return case def class module do end begin rescue self nil true yield",
+}
+
+
+@cache
+def real(language):
+    """(id, code) of real functions."""
+    rows = []
+    for name in ("train", "dev"):
+        with gzip.open(DATA / f"{name}.jsonl.gz", "rt", encoding="utf-8") as handle:
+            found = (row for row in map(json.loads, handle) if row["language"] == language)
+            rows += [(row["id"], row["code"]) for row in found]
+    return rows[::EVERY]
+
+
+def names(language, text, **flags):
+    return [text[start:end] for start, end in load("language", language).entities(text, **flags)]
+
+
+def check(language, text):
+    """All laws that need no second reading of the text."""
+    spans = load("language", language).entities(text)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
+    if SENTINEL.search(text):
+        return
+    masked = mask(text, spans)
+    assert unmask(masked.masked, masked.entities) == text
+    used = [int(match[1]) for match in SENTINEL.finditer(masked.masked)]
+    assert list(dict.fromkeys(used)) == list(range(len(masked.entities)))
+    entities = [text[start:end] for start, end in spans if text[start:end] in masked.entities]
+    assert [masked.entities[number] for number in used] == entities
+    strict, loose = STRICT.get(language, "").split(), LOOSE.get(language, "").split()
+    for start, end in spans:
+        word = text[start:end]
+        assert word not in strict
+        assert word not in loose or is_member(text, start, end), (word, text)
+    assert set(spans) <= set(load("language", language).entities(text, types=True))
+
+
+def is_member(text, start, end):
+    """Whether a name is one of a member, a key or a method, going by its neighbors."""
+    before, after = text[:start].rstrip(), text[end:].lstrip()
+    return (
+        before.endswith((".", "->", "::", "$", "def", "function", "const", "case", "get", "set"))
+        or before.endswith(("{", ",", "alias", "undef", "static", "async", "*"))
+        or after.startswith((":", "(", "="))
+        or not after[:1].isalnum()
+    )
+
+
+@st.composite
+def edited(draw, language, sources):
+    """A piece of code with stretches deleted, repeated or cut off."""
+    text = draw(st.sampled_from(sources))
+    for _ in range(draw(st.integers(1, 3))):
+        data = text.encode()
+        start = draw(st.integers(0, len(data)))
+        end = min(len(data), start + draw(st.sampled_from((1, 2, 5, 20, 100))))
+        kind = draw(st.sampled_from(("delete", "repeat", "cut", "insert")))
+        if kind == "delete":
+            data = data[:start] + data[end:]
+        elif kind == "repeat":
+            data = data[:end] + data[start:]
+        elif kind == "cut":
+            data = data[:start]
+        else:
+            data = (
+                data[:start]
+                + draw(st.sampled_from((b'"', b"(", b"}", b"/*", b"\0")))
+                + data[start:]
+            )
+        text = data.decode("utf-8", "ignore")
+    return text
+
+
+@pytest.mark.parametrize("language", CODE)
+def test_laws_hold_for_edited_fixtures(language):
+    @given(edited(language, FIXTURES[language]))
+    @settings(max_examples=60, deadline=5000)
+    def laws(text):
+        check(language, text)
+
+    laws()
+
+
+@pytest.mark.parametrize("language", CODE)
+@given(text=st.text(alphabet="ab_ \n.,:;=()[]{}<>'\"`#/*$@\\?é名0", max_size=60))
+@settings(max_examples=60, deadline=5000)
+def test_laws_hold_for_any_characters(language, text):
+    check(language, text)
+
+
+@needs_data
+@pytest.mark.parametrize("language", REAL)
+def test_laws_hold_for_real_functions(language):
+    for _, code in real(language):
+        check(language, code)
+
+
+@needs_data
+@pytest.mark.parametrize("language", REAL)
+def test_laws_hold_for_edited_real_functions(language):
+    @given(edited(language, [code for _, code in real(language)]))
+    @settings(max_examples=40, deadline=5000)
+    def laws(text):
+        check(language, text)
+
+    laws()
+
+
+WRAPPERS = {
+    "java": ("class A {\n", "\n}"),
+    "javascript": ("class A {\n", "\n}"),
+    "php": ("<?php class A {\n", "\n}"),
+}
+
+
+@needs_data
+@pytest.mark.parametrize("language", WRAPPERS)
+def test_a_bare_method_has_the_names_that_it_has_in_a_class(language):
+    """JavaScript's functions and PHP's, which are no methods, are left out."""
+    head, tail = WRAPPERS[language]
+    compared = 0
+    for id, code in real(language):
+        if language == "javascript" and (not load("language", language).GRAMMAR.member.match(code)):
+            continue
+        inside = names(language, head + code + tail)
+        compared += 1
+        assert names(language, code) == inside[language == "javascript" :], id
+    assert compared > 0.4 * len(real(language))
+
+
+LEXERS = {"php": {"startinline": True}}
+
+
+@needs_data
+@pytest.mark.parametrize("language", REAL)
+def test_no_entity_stands_in_a_string_or_a_comment(language):
+    """By the lexers of Pygments, which know nothing of syntax."""
+    lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False, **LEXERS.get(language, {}))
+    for id, code in real(language):
+        spans = load("language", language).entities(code)
+        inside = {
+            at
+            for start, kind, value in lexer.get_tokens_unprocessed(code)
+            if (kind in Comment or kind in String) and kind not in String.Symbol
+            for at in range(start, start + len(value))
+        }
+        assert [code[start:end] for start, end in spans if start in inside] == [], id
+
+
+@needs_data
+def test_every_real_function_has_an_entity():
+    """None is rejected but for this."""
+    empty = [id for language in REAL for id, code in real(language) if not names(language, code)]
+    assert empty == []
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "types"),
+    [
+        ("java", "@Inject Foo<T> f(var x) { return new Bar(x); }", ["Inject", "Foo", "T", "Bar"]),
+        ("go", "func (s *Foo) f(x []int) { var y pkg.T = nil; _ = y }", ["Foo", "int", "T"]),
+        (
+            "php",
+            "function f(?Foo $x): static { return $x instanceof A\\B ? new C : D::e; }",
+            "FooABC",
+        ),
+        ("typescript", "class A extends B { x: C<string> = new D(e.f); }", "ABCD"),
+        (
+            "rust",
+            "impl<'a, T> Foo<'a, T> { fn f(&self) -> Self { Foo::new() } }",
+            ["T", "Foo", "T"],
+        ),
+        ("c", "static Foo *f(const struct bar *x) { return (Baz *)x; }", ["Foo", "bar", "Baz"]),
+        ("cpp", "std::vector<Foo> Bar::f(int x) { return new T(x); }", ["vector", "Foo", "T"]),
+        (
+            "csharp",
+            "public Foo F<T>(List<Bar> x) { var y = (Baz)x; }",
+            ["Foo", "T", "List", "Bar", "Baz"],
+        ),
+        ("python", "def f(x: Foo) -> Bar: return Baz(x)", []),
+        ("javascript", "class A extends B { f() { return new C(); } }", []),
+        ("ruby", "class A < B; def f = C.new; end", []),
+    ],
+)
+def test_types_come_only_when_asked_for(language, text, types):
+    plain = set(load("language", language).entities(text))
+    added = [
+        span for span in load("language", language).entities(text, types=True) if span not in plain
+    ]
+    found = [text[start:end] for start, end in added]
+    assert found == types if isinstance(types, list) else "".join(found) == types
+
+
+def test_an_opening_tag_in_a_string_makes_no_file_of_php():
+    assert names("php", "public function f($x) { return '<?php ' . $x; }") == ["f", "x", "x"]
+    assert names("php", "<p>x</p><?php f($x); ?>") == ["f", "x"]

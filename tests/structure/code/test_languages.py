@@ -1,0 +1,46 @@
+"""Golden cases of every language: the folder of a case names the plugin that reads it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from structkit.commands.mask_entities import mask_entities
+from structkit.structure.code.sentinels import unmask
+
+FOLDER = Path("fixtures/languages")
+CASES = sorted(FOLDER.glob("*/*.txt"))  # one text
+RECORDS = sorted(FOLDER.glob("*/*.json"))  # a record with all that its language reads
+
+
+def name(path):
+    return f"{path.parent.name}/{path.stem}"
+
+
+@pytest.mark.parametrize("path", CASES, ids=name)
+def test_golden(path, golden):
+    text = path.read_bytes().decode().split("---input---\n")[1].split("\n---masked---\n")[0]
+    record = {"id": path.stem, "language": path.parent.name, "code": text}
+    [made] = mask_entities([record])
+    assert unmask(made["masked"], made["entities"]) == text
+    golden(
+        path,
+        f"---input---\n{text}\n---masked---\n{made['masked']}\n---target---\n{made['target']}\n",
+    )
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=name)
+def test_golden_record(path, golden):
+    case = json.loads(path.read_text("utf-8"))
+    for expected in ("masked", "target", "entities"):
+        case.pop(expected, None)
+    [made] = mask_entities([{**case, "id": path.stem, "language": path.parent.name}])
+    assert unmask(made["masked"], made["entities"]) in case.values()
+    expected = {**case, **{field: made[field] for field in ("masked", "target", "entities")}}
+    golden(path, json.dumps(expected, ensure_ascii=False, indent=2) + "\n")
+
+
+def test_every_language_has_cases():
+    from structkit.registry import names
+
+    assert set(names("language")) == {path.parent.name for path in [*CASES, *RECORDS]}

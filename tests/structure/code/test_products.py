@@ -1,0 +1,204 @@
+"""Products: nouns of title and description, byte for byte, with and without NLTK's data."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit.commands.mask_entities import Masking, mask_entities
+from structkit.errors import UserError
+from structkit.registry import load
+from structkit.structure.code.sentinels import SENTINEL, unmask
+from structkit.structure.html.markup import tags, visible
+
+product = load("language", "product")
+DATA = Path("../shared/data/products")
+NLTK_DATA = Path("../shared/nltk_data")
+REAL = [DATA / "amazon_gift_cards/products.jsonl.gz", DATA / "matching/products.jsonl.gz"]
+needs_data = pytest.mark.skipif(not NLTK_DATA.exists(), reason="NLTK's data is not in the project")
+
+
+def masked(title, description, **fields):
+    options = {name: fields.pop(name) for name in ("tagger", "profile") if name in fields}
+    record = {"id": "1", "language": "product", "title": title, "description": description}
+    [made] = mask_entities([{**record, **fields}], Masking(**options))
+    return made
+
+
+def test_fixtures_by_hand():
+    with open("fixtures/products/products.jsonl", encoding="utf-8") as handle:
+        made = {record["id"]: record for record in mask_entities(map(json.loads, handle))}
+    assert made["bottle"]["masked"] == (
+        "A double-walled <b><extra_id_0> <extra_id_1></b> of brushed <extra_id_2>. "
+        "The <extra_id_1> keeps tea hot for a day."
+    )
+    assert made["bottle"]["entities"] == ["water", "bottle", "steel"]
+    assert made["chair"]["entities"] == ["chair"]
+
+
+def words(text):
+    return [text[start:end] for start, end in product.tokens(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Don't stop. Buy!", ["Do", "n't", "stop", ".", "Buy", "!"]),
+        ("the U.S. and e.g. Inc. end.", "the|U.S.|and|e.g.|Inc|.|end|.".split("|")),
+        ("wait... what", ["wait", "...", "what"]),
+        ('24" x 5\' "a"', ["24", '"', "x", "5", "'", '"', "a", '"']),
+        ("it’s ``a'' ''b", ["it", "’s", "``", "a", "''", "''", "b"]),
+        ("<p>a</p>&nbsp;b", ["a", "b"]),
+        ("", []),
+        (" \n", []),
+    ],
+)
+def test_tokens(text, expected):
+    found = words(text)
+    # two signs of one quote may come as one token or as two
+    assert "".join(found) == "".join(expected)
+    assert [word for word in found if word.isalnum()] == [w for w in expected if w.isalnum()]
+
+
+@given(st.text(alphabet="aB.'\"`’“”<>/&;=- \n!é\U0001f600cannot", max_size=40))
+@settings(max_examples=400, deadline=None)
+def test_unmask_undoes_mask_and_no_tag_is_touched(text):
+    title = "a B cannot é aB"
+    try:
+        made = masked(title, text)
+    except UserError as error:
+        assert "no entity" in str(error)
+        return
+    assert unmask(made["masked"], made["entities"]) == text
+    folded = {title[start:end].casefold() for start, end in product.tokens(title)}
+    assert {entity.casefold() for entity in made["entities"]} <= folded
+    spans = product.record_entities({"title": title}, text)
+    markup = [(tag.start, tag.end) for tag in tags(text)]
+    assert not [s for s in spans for m in markup if s[0] < m[1] and m[0] < s[1]]
+
+
+@given(st.text(alphabet="ab<>/!-\"'=&; scriptle", max_size=50))
+@settings(max_examples=400, deadline=None)
+def test_visible_moves_nothing(text):
+    plain = visible(text)
+    assert len(plain) == len(text)
+    assert all(p == t or p in " _" for p, t in zip(plain, text, strict=True))
+    covered = [number for tag in tags(text) for number in range(tag.start, tag.end)]
+    assert covered == sorted(set(covered))
+    assert all(plain[number] == " " for number in covered)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a<b>c", "a   c"),
+        ("1 < 2 > 0 <3", "1 < 2 > 0 <3"),
+        ("<a title='>'>x", " " * 13 + "x"),
+        ('<a "=">x', "        "),  # a name with a quote in it, then a value that never ends
+        ("<!-- <b> -->x<!-->y", "            x     y"),
+        ("<script>'</b>'</SCRIPT >x", " " * 24 + "x"),
+        ("<title><b></title>x", "       <b>        x"),
+        ("AT&T &amp; caf&eacute;", "AT&T       caf________"),
+        ("<?php x ?>y</>z", "          y   z"),
+    ],
+)
+def test_visible_by_hand(text, expected):
+    assert expected == visible(text)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"description": "x"}, 'field "title" is missing; a product\'s nouns are those'),
+        ({"title": None, "description": "x"}, 'field "title" is a JSON null'),
+        ({"title": "x"}, 'field "description" is missing; the record has: id, language, title'),
+        ({"title": "x", "description": 1}, 'field "description" is a JSON number'),
+        ({"title": "", "description": "x"}, "no entity"),
+        ({"title": "x", "description": "x", "tags": "NN"}, "not a list of [word, tag]"),
+        ({"title": "x", "description": "x", "tags": ["x"]}, "not a list of [word, tag]"),
+        ({"title": "x", "description": "x", "tags": [["x", 1]]}, "not a list of [word, tag]"),
+        ({"title": "x", "description": "x", "tags": [["y", "NN"]]}, "word 1, 'y', does not follow"),
+        ({"title": "x", "description": "x", "tags": [["", "NN"]]}, "word 1, '', does not follow"),
+        ({"title": "x", "description": "<x>", "tags": [["x", "NN"]]}, "does not follow"),
+        ({"title": "x", "description": "x", "tags": []}, "no entity"),
+    ],
+)
+def test_rejected(fields, reason):
+    with pytest.raises(UserError) as error:
+        list(mask_entities([{"id": "1", "language": "product", **fields}]))
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        (("--language", "product", "--types"), "language 'product' knows no types; leave --types"),
+        (("--language", "html", "--tagger", "nltk"), "language 'html' uses no tagger"),
+        (("--language", "python", "--tagger", "nltk"), "language 'python' uses no tagger"),
+        (("--language", "html", "--profile", "official"), "is not in the released code"),
+        (("--profile", "official", "--strategy", "span"), "masks entities, not spans"),
+        (("--tagger", "brill"), "is not one of"),
+    ],
+)
+def test_flags_that_a_language_has_not(run, flags, reason):
+    done = run("mask-entities", *flags)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert reason in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_missing_data_names_the_command_that_installs_it(run, tmp_path):
+    row = b'{"title":"Cup","description":"A cup.","language":"product"}\n'
+    environment = {"NLTK_DATA": str(tmp_path), "HOME": str(tmp_path)}
+    for workers in ("1", "2"):
+        flags = ("--tagger", "nltk", "--on-error", "skip", "--workers", workers)
+        done = run("mask-entities", *flags, input=row * 3, env=environment)
+        assert done.returncode == 2
+        assert done.stderr.count(b"\n") == 1
+        assert b"`python -m nltk.downloader averaged_perceptron_tagger_eng`" in done.stderr
+        assert b"--tagger rules" in done.stderr
+    assert json.loads(run("mask-entities", input=row, env=environment).stdout)["entities"] == [
+        "cup"
+    ]
+
+
+def test_supplied_tags_are_used():
+    assert masked("Run Shoe", "run shoe", tags=[["run", "VB"], ["shoe", "NN"]])["entities"] == [
+        "shoe"
+    ]
+
+
+@needs_data
+def test_official_takes_proper_nouns_and_title_names(run):
+    row = {"title": "Acme Drill", "description": "The acme tool by Bosch; a cable.", "id": "1"}
+    done = run(
+        *("mask-entities", "--language", "product", "--profile", "official"),
+        input=json.dumps(row).encode(),
+        env={"NLTK_DATA": str(NLTK_DATA.resolve())},
+    )
+    assert json.loads(done.stdout)["entities"] == ["acme", "Bosch"]
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the shared data is not part of the project")
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.parent.name)
+def test_laws_on_real_products(path):
+    records = [json.loads(line) for line in gzip.open(path, "rt", encoding="utf-8")]
+    found = 0
+    for record in records:
+        text = record["description"]
+        spans = product.record_entities(record, text)
+        assert spans == sorted(set(spans))
+        for made in mask_entities([record] if spans else [], Masking(language="product")):
+            assert unmask(made["masked"], made["entities"]) == text
+            used = [int(match[1]) for match in SENTINEL.finditer(made["masked"])]
+            assert list(dict.fromkeys(used)) == list(range(len(made["entities"])))
+            assert not [name for name in made["entities"] if name.casefold() not in _title(record)]
+            found += 1
+    assert found > 300
+
+
+def _title(record):
+    return record["title"].casefold()

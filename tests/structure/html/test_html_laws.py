@@ -1,0 +1,201 @@
+"""What holds for the variants of every document, whatever its markup.
+
+`LAWS_EVERY=1 pytest tests/test_html_laws.py` reads all real documents; without it, some.
+"""
+
+import gzip
+import json
+import os
+import random
+from difflib import SequenceMatcher
+from functools import cache
+from pathlib import Path
+
+import html5lib
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit.structure.html.elements import count, elements_of, tokens_of
+from structkit.structure.html.html import Reader, remask, untag
+from structkit.structure.html.tags import NEVER, SEPARATORS, SILENT, STRUCTURE, kept
+
+DATA = Path("../shared/data/structdoc")
+EVERY = int(os.environ.get("LAWS_EVERY", "500"))
+needs_data = pytest.mark.skipif(
+    not DATA.exists(), reason="the shared data is not part of structkit"
+)
+
+
+@cache
+def reader(keep=STRUCTURE, attributes=False):
+    return Reader(keep, attributes=attributes)
+
+
+def check(html, read, ratio=0.1):
+    """All laws that need no second reading of the document."""
+    document = read(html)
+    tagged = document.tagged
+    again = read(tagged)
+    assert (again.tagged, again.text) == (tagged, document.text)
+    assert untag(tagged) == document.text
+    assert balanced(tagged)
+    masked = document.masked(ratio, random.Random(1))
+    assert masked == remask(tagged, ratio, random.Random(1))
+    assert untag(masked) == document.text
+    assert balanced(masked)
+    tags = [tag_count(each) for each in (tagged, masked)]
+    assert len(elements_of(tokens_of(tagged))) == len(document.elements)
+    assert tags[0] - tags[1] == 2 * count(len(document.elements), ratio)
+    assert "<></>" not in tagged.replace(" ", "")
+    return document
+
+
+def tag_count(tagged):
+    return sum(token[0] == "<" for token in tokens_of(tagged))
+
+
+def balanced(tagged):
+    stack = []
+    for token in tokens_of(tagged):
+        if token[0] == "<":
+            name = token[1:-1].split()[0]
+            if not name.startswith("/"):
+                stack.append(name)
+            elif not stack or stack.pop() != name[1:]:
+                return False
+    return not stack
+
+
+NAMES = sorted({*STRUCTURE, *kept("all")})
+SPECIAL = sorted((NEVER - {"plaintext"}) | {"x", "math", "foreignobject"})
+ATTRIBUTES = (" a=1", ' class="x>y" b', "/")
+WORDS = st.text(alphabet="ab é\u00a0\n&<>;漢", max_size=5)
+
+
+TAGS = st.sampled_from(
+    [f"<{name}{end}>" for name in NAMES for end in ("", "", "", *ATTRIBUTES)]
+    + [f"</{name}>" for name in NAMES * 4]
+    + [f"<{slash}{name}>" for name in SPECIAL for slash in ("", "/")]
+)
+# tags and texts in any order: nested well or badly, closed or not
+FRAGMENTS = st.lists(TAGS | WORDS, max_size=30).map("".join)
+
+FEW = ("a", "b", "div", "li", "p", "pre", "table", "td", "title", "ul")
+
+
+@st.composite
+def trees(draw):
+    """A well-formed document, with the words that it shows, glued where no block is between."""
+    names = st.sampled_from(("p", "b", "div", "span", "li", "td", "em", "section"))
+    shown = []
+
+    def show(nodes):
+        parts = []
+        for node in nodes:
+            if isinstance(node, str):
+                parts.append(node)
+                shown.append(node)
+            else:
+                name, inner = node
+                blank = [" "] if name in SEPARATORS else []
+                shown.extend(blank)
+                parts += [f"<{name}>", show(inner), f"</{name}>"]
+                shown.extend(blank)
+        return "".join(parts)
+
+    leaf = st.text(alphabet="ab ", min_size=1, max_size=4)
+    nodes = draw(
+        st.recursive(
+            st.lists(leaf, max_size=3),
+            lambda inner: st.lists(st.tuples(names, inner) | leaf, max_size=4),
+            max_leaves=20,
+        )
+    )
+    return show(nodes), "".join(shown).split()
+
+
+@given(FRAGMENTS, st.sampled_from((0.0, 0.1, 0.5, 1.0)))
+@settings(max_examples=200, deadline=None)
+def test_laws_hold_for_any_order_of_tags(html, ratio):
+    check(html, reader().read, ratio)
+    check(html, reader(kept("all")).read, ratio)
+    check(html, reader(FEW).read, ratio)
+    check(html, reader(kept("all"), attributes=True).read, ratio)
+
+
+@given(st.text(alphabet="<>/!-?=&;'\" \nabp\0\r\x0c漢\u00a0", max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_laws_hold_for_any_characters(text):
+    check(text, reader().read)
+    check(f"<pre>{text}</pre>{text}", reader(FEW).read)
+
+
+@given(trees())
+@settings(max_examples=80, deadline=None)
+def test_words_of_a_tree_are_its_words(tree):
+    html, words = tree
+    for keep in (STRUCTURE, kept("all"), FEW):
+        assert check(html, reader(keep).read).text.split() == words
+
+
+@cache
+def documents():
+    """(id, html) of real documents, those of the web as they were stored among them."""
+    rows = []
+    for name, field in (
+        ("dev_docs", "html"),
+        ("train_docs-00", "html"),
+        ("train_docs-01", "html"),
+        ("raw_samples", "raw_html"),
+    ):
+        with gzip.open(DATA / f"{name}.jsonl.gz", "rt", encoding="utf-8") as handle:
+            step = max(1, EVERY // 50) if name == "raw_samples" else EVERY
+            found = [line for number, line in enumerate(handle) if number % step == 0]
+        rows += [(row["id"], row[field]) for row in map(json.loads, found)]
+    return rows
+
+
+@needs_data
+def test_laws_hold_for_real_documents():
+    for _, html in documents():
+        assert check(html, reader().read).elements
+        check(html, reader(kept("structure phrases")).read)
+
+
+@needs_data
+def test_words_are_those_that_html5lib_reads():
+    """By a parser of the HTML standard; what XHTML closes itself is left out: it reads on there."""
+    same = total = 0
+    for _, html in documents()[:: max(1, 20 // EVERY)]:
+        if "<script" in html and "/>" in html and "xhtml" in html.lower():
+            continue
+        ours, theirs = reader().read(html).text.split(), words(html)
+        total += len(theirs)
+        blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
+        same += len(theirs) if ours == theirs else sum(block.size for block in blocks)
+    assert total > 10_000
+    assert same >= 0.999 * total
+
+
+def words(html):
+    """The words that html5lib's tree shows, by the same table of tags."""
+    tree = html5lib.parse(html, namespaceHTMLElements=False)
+    parts = []
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            parts.append(node)
+        elif isinstance(node.tag, str):
+            name = node.tag.rpartition("}")[2].lower()
+            blank = " " if name in SEPARATORS else ""
+            drawing = node.tag.startswith("{http://www.w3.org/2000/svg}")
+            parts.append(blank)
+            if name in SILENT or (name == "title" and drawing):
+                continue
+            stack.append(blank)
+            for child in reversed(node):
+                stack += [child.tail or "", child]
+            stack.append(node.text or "")
+    return "".join(parts).split()

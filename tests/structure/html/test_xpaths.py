@@ -1,0 +1,147 @@
+"""Parts of HTML: their XPaths are lxml's, their characters the source's, their words the text's."""
+
+import gzip
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from lxml import etree
+from lxml import html as trees
+
+from structkit.structure.html.html import Reader
+from structkit.structure.html.xpaths import LARGE, parts
+from tests.structure.html.test_html_laws import FRAGMENTS
+
+DATA = Path("../shared/data/structdoc")
+
+PAGE = """<!doctype html>
+<html><head><title>Tea &amp; more</title><script>if (a < b) "<p>x</p>"</script></head>
+<body><!-- <p>no</p> --><h1>Tea</h1>
+<section><h2>Kinds</h2><ul><li>green<li>black <p>(<b>strong</b>)</p></ul></section>
+<section><p>one<p>two</p><p>Three minutes, <a href="?a>b"><em>not</em> more</a>.</p></section>
+<div>before<p>inside</p><br>behind <i>it</i></div>
+<table><tr><th>Oolong<td>90</tr><tr><td>Black</td><td><noscript>x</noscript></td></tr></table>
+<pre>a
+ b</pre><o:p>odd</o:p></body></html>
+"""
+
+
+@cache
+def reader():
+    return Reader()
+
+
+def words(html):
+    return reader().read(html).text.split()
+
+
+def tree_of(html):
+    parser = trees.HTMLParser(encoding="utf-8", huge_tree=True)
+    return trees.document_fromstring(html.encode("utf-8", "replace"), parser=parser)
+
+
+def check(html):
+    """The parts of a document, of which everything holds that must."""
+    found = parts(html)
+    places = [place for part in found for place in part[1:]]
+    assert sorted(places) == places and (not places or 0 <= places[0] and places[-1] <= len(html))
+    inside = [word for part in found for word in words(html[part.start : part.end])]
+    # in a frameset texts may be glued
+    assert "".join(words(html)) == "".join(inside)
+    try:
+        tree = tree_of(html)
+    except etree.ParserError:  # it finds the document empty
+        return found
+    for part in found:
+        elements = tree.xpath(part.xpath)
+        assert len(elements) == 1, part
+        if "*" not in part.xpath:  # lxml's path through <o:p> is none that it can follow
+            assert tree.getroottree().getpath(elements[0]) == part.xpath
+    return found
+
+
+def test_parts_of_a_page():
+    expected = [
+        ("/html/head/title", "<title>Tea &amp; more</title>"),
+        ("/html/body/h1", "<h1>Tea</h1>"),
+        ("/html/body/section[1]/h2", "<h2>Kinds</h2>"),
+        ("/html/body/section[1]/ul/li[1]", "<li>green"),
+        ("/html/body/section[1]/ul/li[2]", "<li>black <p>(<b>strong</b>)</p>"),
+        ("/html/body/section[2]/p[1]", "<p>one"),
+        ("/html/body/section[2]/p[2]", "<p>two</p>"),
+        (
+            "/html/body/section[2]/p[3]",
+            '<p>Three minutes, <a href="?a>b"><em>not</em> more</a>.</p>',
+        ),
+        ("/html/body/div", "before"),
+        ("/html/body/div/p", "<p>inside</p>"),
+        ("/html/body/div", "<br>behind <i>it</i>"),
+        ("/html/body/table/tr[1]", "<tr><th>Oolong<td>90</tr>"),
+        ("/html/body/table/tr[2]", "<tr><td>Black</td><td><noscript>x</noscript></td></tr>"),
+        ("/html/body/pre", "<pre>a\n b</pre>"),
+        ("/html/body", "<o:p>odd</o:p>"),
+    ]
+    assert expected == [(part.xpath, PAGE[part.start : part.end]) for part in check(PAGE)]
+
+
+def test_the_text_at_an_xpath_is_the_text_at_the_characters():
+    tree = tree_of(PAGE)
+    whole = [part for part in parts(PAGE) if not part.xpath.endswith(("div", "body"))]
+    for part in whole:
+        (element,) = tree.xpath(part.xpath)
+        shown = trees.tostring(element, encoding="unicode", with_tail=False)
+        assert words(shown) == words(PAGE[part.start : part.end])
+
+
+def test_a_large_item_is_what_is_in_it():
+    long = "word " * (LARGE // 4)
+    html = f"<ul><li><p>{long}</p><p>b</p></li><li><p>c</p><p>d</p></li></ul>"
+    expected = ["/html/body/ul/li[1]/p[1]", "/html/body/ul/li[1]/p[2]", "/html/body/ul/li[2]"]
+    assert expected == [part.xpath for part in check(html)]
+
+
+def test_depth_and_documents_without_text():
+    deep = "<div>" * 5000 + "x"
+    (part,) = parts(deep)
+    assert "/html/body" + "/div" * 5000 == part.xpath
+    assert [] == parts("") == parts("<p> <!-- x --></p></p>") == parts("<script>x</script>")
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "a</html>b <p>c",
+        "<title>a<b>c",
+        "<p>a<script/>b<p>c",
+        "<html><html lang=en><body>a<body>b",
+        "\0<p>\0a\0</p>",
+        "\ufeff<p>a",
+        "<table><p>a<tr><td>b",
+        '<?xml version="1.0" encoding="latin-1"?><p>\u00e9\ud800',
+        "<svg><title>a</title><text>b</text></svg><p>c",
+        "<a><p>b</p></a><b><i><h1>c</b>d",
+        "<x-y><p>a</p></x-y><o:p><p>b</p></o:p><o:p>c<p>d</p></o:p>",
+        "<!-- \x020 --><p>a<!--\x021-->b</p><p>c",
+    ],
+)
+def test_laws_hold_for_odd_documents(html):
+    check(html)
+
+
+@given(FRAGMENTS)
+@settings(max_examples=150, deadline=None)
+def test_laws_hold_for_any_order_of_tags(html):
+    if not re.search(r"<plaintext|\x02", html):
+        check(html)
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the shared data is not part of structkit")
+def test_laws_hold_for_real_documents():
+    for name, field, every in (("dev_docs", "html", 40), ("raw_samples", "raw_html", 4)):
+        with gzip.open(DATA / f"{name}.jsonl.gz") as lines:
+            for number, line in enumerate(lines):
+                if number % every == 0:
+                    assert check(json.loads(line)[field])

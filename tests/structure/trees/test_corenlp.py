@@ -1,0 +1,255 @@
+"""corenlp: a stub that speaks the recorded protocol, and every way in which a server fails."""
+
+import json
+import re
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from structkit_plugins.parsers._corenlp import Server, trees_of
+
+from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.errors import UserError
+from structkit.records.jsonl import Block, Records
+from structkit.registry import load
+from structkit.structure.trees.brackets import write
+
+RECORDINGS = Path("../shared/data/corenlp_recordings")
+TOKEN = re.compile(r"\w+|[^\w\s]")
+ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
+
+
+class Stub(ThreadingHTTPServer):
+    """Answers as the server that was recorded; `fault` is what goes wrong."""
+
+    daemon_threads = True
+
+    def __init__(self, fault=""):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.fault = fault
+        self.requests = []
+        self.failures = 0  # requests to refuse first
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        if self.server.fault == "hang":
+            time.sleep(2)
+        self.answer(200 if self.path == "/ready" else 404, b"ready\n", "text/plain")
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        [properties] = parse_qs(urlsplit(self.path).query)["properties"]
+        self.server.requests.append((json.loads(properties), body))
+        fault = self.server.fault
+        if self.server.failures:
+            self.server.failures -= 1
+            return self.answer(503, b"Service Unavailable", "text/plain")
+        if fault in ("hang", "slow") and (fault == "hang" or "slow" in body):
+            time.sleep(2)
+        if fault == "garbage":
+            return self.answer(200, b"<html>hello</html>", "text/html")
+        if fault == "array":
+            return self.answer(200, b"[1]", "application/json")
+        if fault == "cut":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-length: 100\r\n\r\n{")
+            self.close_connection = True
+            return None
+        if fault == "noise":
+            self.wfile.write(b"\x00\x01 no http\r\n\r\n")
+            self.close_connection = True
+            return None
+        if len(body) > 100_000:
+            return self.answer(400, b"Bad Request", "text/plain")
+        if "unparsable" in body:
+            return self.answer(500, b"Could not handle incoming annotation", "text/plain")
+        if "endless" in body:
+            said = b"CoreNLP request timed out. Your document may be too long."
+            return self.answer(500, said, "text/plain")
+        self.answer(200, json.dumps({"sentences": self.sentences(body)}).encode())
+
+    def sentences(self, body):
+        found = []
+        for number, line in enumerate(body.split("\n"), 1):
+            words = TOKEN.findall(line)
+            if not words:
+                continue  # an empty line is left out
+            sentence = {"index": len(found), "line": number}
+            if "no parse" not in line:
+                leaves = "".join(f" (NN {ESCAPES.get(word, word)})" for word in words)
+                sentence["parse"] = f"(ROOT\n  (S{leaves}))"
+            if self.server.fault == "other words":
+                sentence["parse"] = "(ROOT (S (NN other)))"
+            if self.server.fault == "no tree":
+                sentence["parse"] = "(ROOT (S"
+            found.append(sentence)
+        return found
+
+    def answer(self, status, body, kind="application/json;charset=UTF-8"):
+        self.send_response(status)
+        self.send_header("Content-type", kind)
+        self.send_header("Content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def stub():
+    server = Stub()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def parsed(stub, texts, **options):
+    """The words of each tree, or the problem in its place."""
+    trees = load("parser", "corenlp").trees(texts, url=stub.url, **{"timeout": 1.0, **options})
+    return [tree.reason if isinstance(tree, UserError) else tree.words for tree in trees]
+
+
+def test_a_line_a_text_and_fifty_a_request(stub):
+    texts = [f"text number {number} (x)" for number in range(120)]
+    assert parsed(stub, texts) == [tuple(TOKEN.findall(text)) for text in texts]
+    assert [len(body.split("\n")) for _, body in stub.requests] == [50, 50, 20]
+    assert stub.requests[0][0] == {
+        "outputFormat": "json",
+        "annotators": "tokenize,pos,lemma,ssplit,parse",
+        "ssplit.eolonly": "true",
+        "tokenize.whitespace": "false",
+        "timeout": "1000",
+    }
+    parsed(stub, ["a\nb  c"], tokenized=True)
+    assert stub.requests[-1][1] == "a b c"
+    assert stub.requests[-1][0]["tokenize.whitespace"] == "true"
+
+
+def test_long_texts_are_asked_for_alone(stub):
+    texts = ["word " * 9_000, "a b", "word " * 9_000]
+    assert [len(words) for words in parsed(stub, texts)] == [9_000, 2, 9_000]
+    assert len(stub.requests) == 2
+    [problem] = parsed(stub, ["word " * 25_000])
+    assert problem.startswith("the CoreNLP server says: Bad Request (status 400)")
+
+
+def test_texts_without_a_tree_cost_nobody_else_his(stub):
+    texts = ["a b", "no parse here", "unparsable", "", "c d", "endless e", "f"]
+    found = parsed(stub, texts)
+    assert [found[0], found[4], found[6]] == [("a", "b"), ("c", "d"), ("f",)]
+    none = "the CoreNLP server finds no tree for the text; leave the record out"
+    assert (found[1], found[3]) == (none, none)
+    assert "says: Could not handle incoming annotation (status 500)" in found[2]
+    assert "request timed out. Your document may be too long. (status 500); leave" in found[5]
+    assert "cut the text into sentences" in found[5]
+
+
+@pytest.mark.parametrize(
+    ("fault", "problem"),
+    [
+        ("garbage", "answers '<html>hello</html>', not JSON with trees; is it a CoreNLP server"),
+        ("array", "answers '[1]', not JSON with trees"),
+        ("noise", "answers no HTTP"),
+        ("cut", "answers no HTTP"),
+        ("hang", "gives no answer within 0.2 s; is it stuck?"),
+        ("other words", "answers other words than the text has"),
+        ("no tree", "answers no tree: 2 brackets are not closed"),
+    ],
+)
+def test_a_server_that_answers_something_else(stub, fault, problem):
+    stub.fault = fault
+    found = parsed(stub, ["a b", "c"], timeout=0.2)
+    assert len(found) == 2
+    assert all(problem in each for each in found), found
+
+
+def test_the_time_out_is_a_flag(run, stub):
+    stub.fault = "hang"
+    options = ("parse-trees", "--parser", "corenlp", "--url", stub.url, "--timeout")
+    done = run(*options, "0.3", input=b'{"text": "a b"}\n')
+    assert (done.returncode, done.stderr.decode()) == (
+        1,
+        "structkit: stdin:1: the CoreNLP server gives no answer within 0.3 s; is it stuck? start "
+        "it again, or raise --timeout\n",
+    )
+    assert stub.requests[0][0]["timeout"] == "300"
+    done = run(*options, "0", input=b'{"text": "a b"}\n')
+    assert done.returncode == 2
+    assert done.stderr == b"structkit: --timeout 0 is no number of seconds; 60 is usual\n"
+
+
+def test_one_slow_text_is_found(stub):
+    stub.fault = "slow"
+    found = parsed(stub, ["a", "b", "slow c", "d"], timeout=0.2)
+    assert [found[0], found[1], found[3]] == [("a",), ("b",), ("d",)]
+    assert "gives no answer within 0.2 s" in found[2]
+
+
+def test_a_busy_server_is_asked_again(stub):
+    stub.failures = 2
+    assert parsed(stub, ["a b"]) == [("a", "b")]
+    assert len(stub.requests) == 3
+
+
+def test_the_command_names_the_record_and_the_way_to_start_a_server(run, stub):
+    texts = b'{"text": "a b"}\n{"text": "unparsable"}\n{"text": "c"}\n'
+    options = ("parse-trees", "--parser", "corenlp", "--url")
+    records = Records(Block("in", 0, 0, texts))
+    with pytest.raises(UserError) as error:
+        list(parse_trees(records, Parsing(parser="corenlp", url=stub.url)))
+    assert str(records.place(error.value)).startswith("in:2: the CoreNLP server says: Could not")
+    done = run(*options, stub.url, "--on-error", "skip", input=texts)
+    trees = [json.loads(line)["tree"] for line in done.stdout.splitlines()]
+    assert (done.returncode, trees) == (0, ["(S (NN a) (NN b))", "(S+NN c)"])
+    assert b"1 record rejected" in done.stderr
+
+
+def test_no_server(run):
+    with Stub() as gone:
+        url = gone.url
+        gone.shutdown()
+    options = ("parse-trees", "--parser", "corenlp", "--on-error", "skip", "--url")
+    done = run(*options, url, input=b'{"text": "a b"}\n')
+    port = url.rpartition(":")[2]
+    assert done.returncode == 1
+    assert done.stderr.decode() == (
+        f"structkit: {url}: the CoreNLP server cannot be reached (Connection refused); start it in "
+        "CoreNLP's folder: java -mx4g -cp '*' "
+        f"edu.stanford.nlp.pipeline.StanfordCoreNLPServer -port {port}\n"
+    )
+    with pytest.raises(UserError, match="--url localhost:9000 is no address"):
+        list(load("parser", "corenlp").trees(["a b"], url="localhost:9000"))
+
+
+@pytest.mark.skipif(not RECORDINGS.exists(), reason="the shared data is not part of structkit")
+def test_recorded_answers():
+    def recorded(number):
+        request = (RECORDINGS / f"{number}.req").read_bytes().partition(b"\r\n\r\n")[2]
+        answer = (RECORDINGS / f"{number}.res").read_bytes().partition(b"\r\n\r\n")[2]
+        lines = request.decode().split("\n")
+        return lines, trees_of(answer, lines)
+
+    _, [tree] = recorded(1)
+    assert tree.words[:5] == ("The", "man", "(", "a", "chef")
+    lines, trees = recorded(2)
+    assert [" ".join(tree.words) for tree in trees] == [lines[0], "Good ( x ) day"]
+    lines, [one, empty, two] = recorded(5)  # an empty line between two
+    assert write(one) == "(FRAG (NP (NN One) (NN dog)) (. .))"
+    assert isinstance(empty, UserError)
+    assert "".join(two.words) == "Twodogs.Threecats."
+    assert all(isinstance(each, UserError) for each in recorded(4)[1])
+
+
+def test_an_address_in_a_folder(stub):
+    assert Server(stub.url + "/", 1.0).wait() is None

@@ -1,0 +1,314 @@
+"""Trees: brackets, cleaning, binarization as NLTK does it, agreement with gold trees."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk import Tree as Peer
+from structkit.structure.trees.brackets.brackets import (
+    binarize,
+    clean,
+    from_merges,
+    from_spans,
+    read,
+    read_all,
+    write,
+)
+
+from structkit.errors import UserError
+from structkit.registry import load
+from structkit.structure.tree_agreement import agreement
+from structkit.structure.trees.letters import same
+from structkit.structure.trees.words import words_of
+
+DATA = Path("../shared/data/trees")
+SAMPLE = Path("../shared/nltk_data/corpora/treebank/combined")
+needs_data = pytest.mark.skipif(
+    not DATA.exists(), reason="the shared data is not part of structkit"
+)
+
+signs = st.characters(exclude_categories=("Cs",), exclude_characters="()[]{}-|<>+")
+words = st.text(signs, min_size=1, max_size=4).filter(lambda text: text == "".join(text.split()))
+labels = st.sampled_from(["S", "NP", "VP", "X", "NP-SBJ"])
+leaves = st.tuples(labels, words)
+peers = st.recursive(leaves, lambda below: st.tuples(labels, st.lists(below, min_size=1)))
+
+
+def peer(item):
+    label, below = item
+    return Peer(label, [below] if isinstance(below, str) else [peer(each) for each in below])
+
+
+def nltk_binarized(tree, factor):
+    tree = tree.copy(deep=True)
+    while isinstance(tree[0], Peer) and len(tree) == 1:  # its root too, and its label
+        tree = Peer(f"{tree.label()}+{tree[0].label()}", list(tree[0]))
+    tree.collapse_unary(collapsePOS=True, collapseRoot=True)
+    tree.chomsky_normal_form(factor=factor, horzMarkov=0)
+    return one_line(tree)
+
+
+def one_line(tree):
+    return " ".join(str(tree).split())
+
+
+def check_arrays(tree):
+    """Breadth-first, children side by side, leaves from left to right."""
+    nodes = len(tree.first)
+    assert len(tree.count) == len(tree.word) == len(tree.labels) == nodes
+    inner = [node for node in range(nodes) if tree.count[node]]
+    children = [child for node in inner for child in tree.children(node)]
+    assert children == list(range(1, nodes))
+    assert sorted(tree.word[tree.count == 0]) == list(range(len(tree.words)))
+    spans = tree.spans().tolist()
+    assert spans[0] == [0, len(tree.words)]
+    for node in inner:
+        at = spans[node][0]
+        for child in tree.children(node):
+            assert spans[child][0] == at
+            at = spans[child][1]
+        assert at == spans[node][1]
+
+
+@settings(deadline=None, max_examples=60)
+@given(item=peers, factor=st.sampled_from(["right", "left"]))
+def test_trees_of_all_shapes_agree_with_nltk(item, factor):
+    theirs = peer(item)
+    ours = read(str(theirs))
+    check_arrays(ours)
+    assert write(ours) == one_line(theirs)
+    assert list(ours.words) == theirs.leaves()
+    small = binarize(ours, factor)
+    check_arrays(small)
+    assert write(small) == nltk_binarized(theirs, factor)
+    assert write(binarize(read(write(small)), factor)) == write(small)
+    middle = binarize(ours, "balanced")
+    check_arrays(middle)
+    assert small.is_binary
+    assert middle.is_binary
+    assert small.words == middle.words == ours.words
+    assert len(small.first) == len(middle.first) == 2 * len(ours.words) - 1
+
+
+@pytest.mark.parametrize("factor", ["right", "left"])
+def test_factors_by_hand(factor):
+    expected = {
+        "right": "(S (A a) (S|<> (B b) (S|<> (C c) (D+E d))))",
+        "left": "(S (S|<> (S|<> (A a) (B b)) (C c)) (D+E d))",
+    }
+    tree = read("(S (A a) (B b) (C c) (D (E d)))")
+    assert write(binarize(tree, factor)) == expected[factor]
+    assert write(binarize(tree, "balanced")) == "(S (S|<> (A a) (B b)) (S|<> (C c) (D+E d)))"
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["gum_dev", "ptb_sample_train"])
+def test_real_trees_agree_with_nltk(name):
+    with gzip.open(DATA / f"{name}.jsonl.gz", "rt", encoding="utf-8") as rows:
+        texts = [json.loads(row)["tree"] for row in rows][::5]
+    for text in texts:
+        theirs = Peer.fromstring(text)
+        # square brackets are plain in these files
+        expected = nltk_binarized(theirs, "right").translate({91: "-LSB-", 93: "-RSB-"})
+        assert write(binarize(read(text))) == expected
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the shared data is not part of structkit")
+def test_the_treebank_as_it_is_on_disk():
+    found = expected = 0
+    for path in sorted(SAMPLE.glob("*.mrg"))[:40]:
+        text = path.read_text("utf-8")
+        expected += sum(line.startswith("(") for line in text.splitlines())
+        for tree in map(clean, read_all(text)):
+            check_arrays(binarize(tree))
+            assert not {"", "-NONE-", "ROOT"} & set(tree.labels)
+            assert not any("-" in label.strip("-") for label in tree.labels)
+            assert write(read(write(tree))) == write(tree)
+            found += 1
+    assert found == expected > 500
+
+
+@pytest.mark.parametrize("depth", [600, 100_000])
+def test_no_limit_of_depth(depth):
+    tree = read("(S (A a) " * depth + "(B b)" + ")" * depth)
+    assert len(tree.words) == depth + 1
+    small = binarize(clean(tree))
+    assert small.is_binary
+    assert len(write(small)) == depth * len("(S (A a) )") + len("(B b)")
+    chain = read("(S " * depth + "a" + ")" * depth)
+    assert len(binarize(chain).first) == 1
+    spans = [(0, end) for end in range(2, 2001)]
+    assert len(from_spans(["a"] * 2000, spans).first) == 3999
+
+
+def test_brackets_over_lines_and_several_trees():
+    text = "\n( (S (NP (PRP I))\n   (VP (VBP go))) )\n((S yes))\t(X (Y -LRB-)(Z -RSB-) )"
+    trees = list(read_all(text))
+    assert [tree.words for tree in trees] == [("I", "go"), ("yes",), ("(", "]")]
+    assert [tree.labels[0] for tree in trees] == ["", "", "X"]
+    assert write(clean(trees[0])) == "(S (NP (PRP I)) (VP (VBP go)))"
+    assert write(trees[2]) == "(X (Y -LRB-) (Z -RSB-))"
+    assert write(read("(S a b (NN c))")) == "(S (X a) (X b) (NN c))"
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("(ROOT (S (A a) (B b)))", "(S (A a) (B b))"),
+        ("(TOP (S1 ( (S (A a) (B b)))))", "(S (A a) (B b))"),
+        ("(S (NP-SBJ=2 (A a)) (NP (-NONE- *T*-1)) (VP|X-3 b))", "(S (NP (A a)) (VP|X b))"),
+        ("(S (-LRB- -LRB-) (B b))", "(S (-LRB- -LRB-) (B b))"),
+        ("(ROOT a)", "(ROOT a)"),
+        ("(ROOT (A a) (B b))", "(ROOT (A a) (B b))"),
+        ("(ROOT (S (A a) (B b)) (NP (-NONE- 0)))", "(S (A a) (B b))"),
+    ],
+)
+def test_clean(text, cleaned):
+    assert write(clean(read(text))) == cleaned
+
+
+def test_merges_and_spans_make_the_same_tree():
+    letters = list("abcd")
+    merged = from_merges(letters, [(1, 2), (4, 3), (0, 5)])
+    spanned = from_spans(letters, [(1, 4), (1, 3)])
+    check_arrays(merged)
+    assert write(merged) == write(spanned) == "(X (X a) (X (X (X b) (X c)) (X d)))"
+    named = from_spans(letters, [(0, 4), (1, 3), (0, 1)], ["S", "NP", "DT"])
+    assert write(named) == "(S (DT a) (NP (X b) (X c)) (X d))"
+    with pytest.raises(UserError, match="cross"):
+        from_spans(letters, [(0, 2), (1, 3)])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "the text holds no tree"),
+        ("(S (A a)", "1 bracket is not closed"),
+        ("((S (A a)", "2 brackets are not closed"),
+        ("(S a))", "a closing bracket too many (character 6)"),
+        ("(S a) b", "'b' outside of a tree (character 7)"),
+        ("()", "the node () holds no word (character 2)"),
+        ("(S (NP) (A a))", "the node (NP) holds no word"),
+        ("(S a)(S b)", "the text holds several trees"),
+    ],
+)
+def test_faults_of_brackets(text, problem):
+    with pytest.raises(UserError) as error:
+        read(text)
+    assert problem in str(error.value)
+
+
+def test_a_word_without_letters_cannot_be_written():
+    for word in ("", "a b"):
+        with pytest.raises(UserError, match="is empty or holds a blank"):
+            write(from_merges([word, "x"], [(0, 1)]))
+
+
+def test_agreement_by_hand():
+    gold = read("(S (NP the (A old cat)) (VP sleeps well) .)")
+    found = read("(S (NP the old cat) (X (VP sleeps well) .))")
+    # binarized gold: 0-3, 1-3, 3-6, 3-5; found: 0-3, 1-3, 3-6, 3-5
+    assert agreement([(found, gold)]).f1 == 100
+    # as they are, without the period: gold 0-3, 1-3, 3-5; found 0-3, 3-5: P 2/2, R 2/3
+    plain = agreement([(found, gold)], binary=False)
+    assert (plain.common, plain.found, plain.gold, plain.f1) == (2, 2, 3, 80)
+    with pytest.raises(UserError, match="the words of pair 1 differ"):
+        agreement([(read("(S a)"), read("(S b)"))])
+
+
+@settings(deadline=None, max_examples=80)
+@given(text=st.text())
+def test_words_keep_every_letter(text):
+    found = words_of(text)
+    assert all(word == "".join(word.split()) for word in found)
+    assert same(found, text)
+
+
+HTML = "<h1>Tea &amp; more</h1><p>is <b>very h</b>ot<script>x()</script><ul><li>one<li>two</ul>"
+
+
+def test_elements():
+    [tree] = load("parser", "dom").trees([HTML])
+    assert write(tree) == (
+        "(body (h1 (X Tea) (X &) (X more)) (p (X is) (b (X very) (X h)) (X ot)) "
+        "(ul (li one) (li two)))"
+    )
+    deep, empty = load("parser", "dom").trees(["<div>" * 5000 + "a b", "<p> <script>x</script>"])
+    assert deep.words == ("a", "b")
+    assert str(empty) == "the document holds no text; leave the record out"
+
+
+@settings(deadline=None, max_examples=60)
+@given(text=st.lists(st.sampled_from(["<b>", "</b>", "<p>", "</div>", "<td>", "a", " ", "&lt"])))
+def test_elements_of_any_markup(text):
+    [tree] = load("parser", "dom").trees(["".join(text) + " end"])
+    check_arrays(tree)
+    assert tree.words[-1] == "end"
+
+
+CODE = {
+    "python": "def f(x):\n    # say it\n    return 'a b' + x\n",
+    "java": "int f(int x) { return x + 1; }",
+    "javascript": "const f = (x) => `a ${x} b`;",
+    "php": "function f($x) { return $x; }",
+    "go": "func f(x int) int { return x }",
+    "ruby": "def f(x)\n  puts 'é'\nend",
+    "rust": "fn f(x: i32) -> i32 { x }",
+    "c": "int f(int x) { return x; }",
+}
+
+
+@pytest.mark.parametrize("language", CODE)
+def test_code_keeps_every_letter(language):
+    text = CODE[language]
+    [tree] = load("parser", "ast").trees([text], languages=[language])
+    check_arrays(tree)
+    assert "".join(tree.words) == "".join(text.split())
+    assert "ERROR" not in tree.labels
+
+
+@settings(deadline=None, max_examples=60)
+@given(text=st.text(st.sampled_from("ab ()\n:='\"é{}#")).filter(str.strip))
+def test_any_code_keeps_every_letter(text):
+    for language in ("python", "java"):
+        [tree] = load("parser", "ast").trees([text], languages=[language])
+        check_arrays(tree)
+        assert "".join(tree.words) == "".join(text.split())
+
+
+def test_code_without_a_grammar():
+    texts, languages = ["x", "x", "x"], [None, "product", "cobol"]
+    found = [str(each) for each in load("parser", "ast").trees(texts, languages=languages)]
+    assert found[0] == 'field "language" is missing; name it with --language'
+    assert found[1] == "language 'product' has no syntax tree; leave the record out"
+    assert found[2].startswith("no language 'cobol'; ")
+
+
+def test_stanza_is_an_extra():
+    with pytest.raises(UserError) as error:
+        next(load("parser", "stanza").trees(["It is."]))
+    assert "stanza" in str(error.value)
+
+
+@pytest.mark.parametrize("path", sorted(Path("fixtures/trees").glob("*.txt")), ids=lambda p: p.stem)
+def test_golden(path, golden):
+    """Real shapes, written by hand: as they are read, cleaned, and binarized each way."""
+    text = path.read_text("utf-8").partition("---input---\n")[2].partition("\n---read---\n")[0]
+    steps = {
+        "read": lambda tree: tree,
+        "clean": clean,
+        **{
+            factor: lambda tree, factor=factor: binarize(clean(tree), factor)
+            for factor in ("right", "left", "balanced")
+        },
+    }
+    parts = []
+    for name, step in steps.items():
+        try:
+            parts.append(f"---{name}---\n{write(step(read(text)))}\n")
+        except UserError as error:
+            parts.append(f"---{name}---\n{error}\n")
+    golden(path, f"---input---\n{text.strip()}\n{''.join(parts)}")
