@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import tree_sitter_c
 
+from structkit.structure.code.lexical import Lexical, block, quoted, until_line, whole
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
-from structkit.structure.lexical import Lexical, block, quoted, until_line, whole
 
 KEYWORDS = (
     "alignas alignof auto break case char const constexpr continue default defined do double else "

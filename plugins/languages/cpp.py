@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import tree_sitter_cpp
 
+from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
-from structkit.structure.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 
 KEYWORDS = (
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl "

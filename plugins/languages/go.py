@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import tree_sitter_go
 
+from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
-from structkit.structure.lexical import NEVER, Form, Lexical, block, quoted, until_line
 
 KEYWORDS = (
     "break case chan const continue default defer else fallthrough for func go goto if import "

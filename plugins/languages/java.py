@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import tree_sitter_java
 
+from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
-from structkit.structure.lexical import Form, Lexical, block, quoted, until_line
 
 # not here: words that are keywords in some places only (record, var, yield, sealed, module …)
 KEYWORDS = (

@@ -13,9 +13,9 @@ import re
 
 import tree_sitter_php
 
+from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar, outside
-from structkit.structure.lexical import NEVER, Form, Lexical, block, quoted, until_line
 
 WORDS = (
     "abstract and array as break callable case catch class clone const continue declare default "

@@ -6,10 +6,10 @@ import keyword
 
 import tree_sitter_python
 
+from structkit.structure.code.lexical import Form, Lexical, until_line
 from structkit.structure.code.parsing import parse
 from structkit.structure.code.spans import Span, from_bytes
 from structkit.structure.code.treesitter import Grammar
-from structkit.structure.lexical import Form, Lexical, until_line
 
 PREFIX = r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
 LEXICAL = Lexical(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import tree_sitter_ruby
 
+from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
-from structkit.structure.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 
 KEYWORDS = frozenset(
     "__ENCODING__ __FILE__ __LINE__ BEGIN END alias and begin break case class def defined? do "

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import tree_sitter_rust
 
+from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
-from structkit.structure.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 
 KEYWORDS = (
     "Self as async await break const continue crate dyn else enum extern false fn for if impl in "

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import tree_sitter_typescript
 
+from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
-from structkit.structure.lexical import Form, Lexical, block, quoted, until_line, whole
 
 # not here: words that are keywords in some places only (type, declare, readonly, async, get …)
 KEYWORDS = (

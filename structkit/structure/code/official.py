@@ -23,9 +23,9 @@ from types import ModuleType
 import tree_sitter
 
 from structkit.errors import UserError
+from structkit.structure.code.lexical import Lexical
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
-from structkit.structure.lexical import Lexical
 
 SHARES = {"python": 1.0, "java": 0.5, "go": 0.5, "ruby": 0.5, "php": 0.5, "javascript": 0.1}
 

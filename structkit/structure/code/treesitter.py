@@ -9,9 +9,9 @@ from functools import cached_property
 
 import tree_sitter
 
+from structkit.structure.code.lexical import Lexical
 from structkit.structure.code.parsing import parse
 from structkit.structure.code.spans import Span, from_bytes
-from structkit.structure.lexical import Lexical
 
 SKIP, TAKE, ENTER, HIDE = range(4)
 ERROR = 0xFFFF

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit.registry import load
-from structkit.structure.lexical import Lexical, block, quoted, until_line
+from structkit.structure.code.lexical import Lexical, block, quoted, until_line
 
 C = ['"inside"', '"in\\"side inside"', "// inside's\n", '/* inside " */', "'\"'"]
 WITHIN = {
