@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structkit.formats.formats.interchange import (
+from structkit.formats.interchange import (
     DOCUMENT,
     QUERY,
     Options,
@@ -14,7 +14,6 @@ from structkit.formats.formats.interchange import (
     take_id,
     take_whole,
 )
-
 from structkit.records.jsonl import Record
 
 QRELS = {"query-id": "string", "corpus-id": "string", "score": "int64"}

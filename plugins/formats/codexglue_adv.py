@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from structkit.formats.formats.interchange import (
+from structkit.errors import UserError
+from structkit.formats.interchange import (
     CODESEARCHNET,
     Options,
     Part,
@@ -13,8 +14,6 @@ from structkit.formats.formats.interchange import (
     take_id,
     take_whole,
 )
-
-from structkit.errors import UserError
 from structkit.records.jsonl import Record
 
 TEST = {"function": "code", "function_tokens": "code_tokens"}  # the test set's names

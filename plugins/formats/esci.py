@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from structkit.formats.formats.interchange import (
+from structkit.errors import UserError
+from structkit.formats.interchange import (
     Labels,
     Options,
     Part,
@@ -14,8 +15,6 @@ from structkit.formats.formats.interchange import (
     take_text,
     take_whole,
 )
-
-from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.scoring.gains import parse_gains
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from structkit.formats.formats.interchange import (
+from structkit.errors import UserError
+from structkit.formats.interchange import (
     DOCUMENT,
     QUERY,
     Options,
@@ -15,8 +16,6 @@ from structkit.formats.formats.interchange import (
     take_id,
     take_texts,
 )
-
-from structkit.errors import UserError
 from structkit.records.jsonl import Record
 
 SIDES = ("positive", "negative")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from structkit.formats.formats.interchange import (
+from structkit.errors import UserError
+from structkit.formats.interchange import (
     Options,
     Part,
     Parts,
@@ -15,8 +16,6 @@ from structkit.formats.formats.interchange import (
     take_text,
     take_whole,
 )
-
-from structkit.errors import UserError
 from structkit.records.jsonl import Record
 
 TAG = "structkit"

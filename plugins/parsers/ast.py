@@ -17,7 +17,7 @@ FACTOR = "balanced"
 def trees(texts: Iterable[str], *, languages: Sequence[str | None]) -> Iterator[Tree | UserError]:
     """The tree of each text in its language.
 
-    >>> from structkit.structure.trees.brackets.brackets import write
+    >>> from structkit.structure.trees.brackets import write
     >>> [write(tree) for tree in trees(["x = f(1)"], languages=["python"])]  # doctest: +ELLIPSIS
     ['(assignment (identifier x) (= =) (call (identifier f) (argument_list (-LRB- -LRB-) ...
     """

@@ -46,7 +46,7 @@ CHUNKER = RegexpParser(RULES, loop=ROUNDS)
 def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree]:
     """The tree of each text.
 
-    >>> from structkit.structure.trees.brackets.brackets import write
+    >>> from structkit.structure.trees.brackets import write
     >>> [write(tree) for tree in trees(["The old man has a cat."])]
     ['(S (S (NP (X The) (X old) (X man)) (VP (X has) (NP (X a) (X cat)))) (X .))']
     """

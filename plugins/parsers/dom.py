@@ -20,7 +20,7 @@ FACTOR = "balanced"
 def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree | UserError]:
     """The tree of each document; scripts and styles are left out.
 
-    >>> from structkit.structure.trees.brackets.brackets import write
+    >>> from structkit.structure.trees.brackets import write
     >>> [write(tree) for tree in trees(["<h1>Tea</h1><p>is <b>very hot</b>"])]
     ['(body (h1 Tea) (p (X is) (b (X very) (X hot))))']
     """

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from structkit.errors import UserError, unknown
-from structkit.formats.formats.row_output import (
+from structkit.formats.row_output import (
     ParquetOutput,
     RowOutput,
     column_output,
     delimited_output,
     json_output,
 )
-from structkit.formats.formats.rows import (
+from structkit.formats.rows import (
     BracketRows,
     ColumnRows,
     DelimitedRows,

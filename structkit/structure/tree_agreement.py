@@ -33,7 +33,7 @@ def agreement(pairs: Iterable[tuple[Tree, Tree]], *, binary: bool = True) -> Agr
     `binary` compares both when they are binarized to the right, with punctuation. Otherwise they
     are compared as they are without it: spans are those of the other words. Errors: other words.
 
-    >>> from structkit.structure.trees.brackets.brackets import read
+    >>> from structkit.structure.trees.brackets import read
     >>> gold = read("(S (NP the cat) (VP sleeps well) .)")
     >>> found = read("(X (X (X the cat) sleeps) (X well .))")
     >>> round(agreement([(found, gold)], binary=False).f1, 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from structkit.structure.html.elements import BLOCKS, Element, mask, remask, untag
-from structkit.structure.html.html.events import (
+from structkit.structure.html.events import (
     BREAK,
     CLOSE,
     DRAW,

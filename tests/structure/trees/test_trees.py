@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk import Tree as Peer
-from structkit.structure.trees.brackets.brackets import (
+
+from structkit.errors import UserError
+from structkit.registry import load
+from structkit.structure.tree_agreement import agreement
+from structkit.structure.trees.brackets import (
     binarize,
     clean,
     from_merges,
@@ -17,10 +21,6 @@ from structkit.structure.trees.brackets.brackets import (
     read_all,
     write,
 )
-
-from structkit.errors import UserError
-from structkit.registry import load
-from structkit.structure.tree_agreement import agreement
 from structkit.structure.trees.letters import same
 from structkit.structure.trees.words import words_of
 
