@@ -1,0 +1,129 @@
+"""Good sessions of every command, each a line that works; what it reads is made once in a store."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from .program import Outcome
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+# the first lines of fixtures
+HEADS = {
+    "code.jsonl": ("code/test.jsonl", 4),
+    "products.jsonl": ("products/products.jsonl", 4),
+    "judged.jsonl": ("products/products.jsonl", 99),
+    "queries.jsonl": ("products/queries.jsonl", 99),
+    "qrels.jsonl": ("products/qrels.jsonl", 99),
+    "pages.jsonl": ("pages/test.jsonl", 4),
+    "sentences.jsonl": ("sentences/train.jsonl", 8),
+    "sentence-pairs.jsonl": ("sentences/pairs.jsonl", 8),
+}
+
+# command lines that make the rest of the store, and those that are spoiled, each with its name
+STORE = Path(__file__).with_name("store.txt")
+SESSIONS = Path(__file__).with_name("sessions.txt")
+
+
+Run = Callable[[list[str], Path, Path | None], Outcome]
+
+
+@dataclass(frozen=True)
+class Session:
+    """A command line that works, and the store that it takes its input from."""
+
+    name: str
+    arguments: tuple[str, ...]
+    stdin: str | None
+    store: Path
+
+    @cached_property
+    def command(self) -> tuple[str, ...]:
+        """The words of the command: `train santa`."""
+        return self.arguments[: 2 if self.arguments[0] in ("train", "plot") else 1]
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Files and folders of the store that the line names, and what stands beside a .npy."""
+        named = [word for word in (*self.arguments, self.stdin) if word and word[0].isalnum()]
+        found = [path for word in named if (path := self.store / word).exists()]
+        beside = [each for path in found if path.suffix == ".npy" for each in trio(path)]
+        return tuple(sorted({path.name for path in (*found, *beside)} & set(listed(self.store))))
+
+    def files(self) -> list[str]:
+        """Every file among the inputs, those inside folders too."""
+        return [
+            str(path.relative_to(self.store))
+            for name in self.inputs
+            for path in sorted([self.store / name, *(self.store / name).rglob("*")])
+            if path.is_file()
+        ]
+
+    def copy(self, folder: Path) -> None:
+        """Put the inputs into a folder of a case's own."""
+        for name in self.inputs:
+            source = self.store / name
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
+
+
+def listed(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def trio(path: Path) -> Iterable[Path]:
+    """NAME.ids.txt, NAME.meta.json, NAME.fields.jsonl … beside NAME.npy."""
+    return path.parent.glob(f"{path.stem}.*.*")
+
+
+def sessions(store: Path) -> list[Session]:
+    """All sessions; a format that `convert` reads has one for its fixture."""
+    text = SESSIONS.read_text("utf-8")
+    lines = [tuple(map(str.strip, line.split(":", 1))) for line in text.splitlines()]
+    for folder in sorted((FIXTURES / "formats").iterdir()):
+        form = folder.name.partition(".")[0].replace("_", "-")
+        if form != "mteb":  # only written
+            lines.append((f"from {folder.name}", f"convert --from {form} {folder.name} -o out/"))
+    made = []
+    for name, line in lines:
+        words = shlex.split(line)
+        stdin = words[words.index("<") + 1] if "<" in words else None
+        words = words[: words.index("<")] if stdin else words
+        made.append(Session(name, tuple(words), stdin, store))
+    return made
+
+
+def make_store(store: Path, run: Run) -> None:
+    """Make all inputs of the sessions, with the program itself."""
+    for name, (source, count) in HEADS.items():
+        with (FIXTURES / source).open(encoding="utf-8") as lines:
+            (store / name).write_text("".join(islice(lines, count)), "utf-8")
+    _label(store / "sentence-pairs.jsonl")
+    for folder in (FIXTURES / "formats").iterdir():
+        shutil.copytree(folder, store / folder.name, ignore=shutil.ignore_patterns("records"))
+    for line in STORE.read_text("utf-8").splitlines():
+        command, _, log = line.partition(" 2> ")
+        outcome = run(shlex.split(command), store, None)
+        if outcome.status:
+            raise RuntimeError(f"structkit {command}: {outcome.stderr}")
+        if log:
+            lines = outcome.stderr.splitlines(keepends=True)
+            (store / log).write_text("".join(filter(_is_record, lines)), "utf-8")
+
+
+def _is_record(line: str) -> bool:
+    return line.startswith("{")
+
+
+def _label(path: Path) -> None:
+    """Give pairs what the tasks of `score` need."""
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for number, record in enumerate(records):
+        record |= {"label": number // 2 % 2, "task": "MRPC", "split": ("train", "test")[number % 2]}
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")

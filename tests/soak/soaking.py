@@ -1,0 +1,113 @@
+"""A soak: the store is made, cases are drawn, each runs in a folder of its own and is judged."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from .cases import Case, Scene, chosen
+from .program import LIMIT, Outcome, forked, subprocessed, warm
+from .sessions import make_store, sessions
+from .spoilers import cases
+from .verdicts import state, verdicts
+
+REAL = 50  # every so many cases, a process of its own
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case that ran: its command line, what came of it, what is wrong with that."""
+
+    case: str
+    command: str
+    line: str
+    outcome: Outcome
+    findings: tuple[str, ...]
+
+
+class Soaking:
+    """All cases over one store, in one folder."""
+
+    def __init__(self, folder: Path, *, keep: bool = False) -> None:
+        self.folder, self.keep = folder, keep
+        warm()
+        store = folder / "store"
+        if not store.exists():
+            store.mkdir(parents=True)
+            make_store(store, lambda *run: forked(*run, limit=60))
+        self.cases = list(cases(sessions(store)))
+        self.chosen: Sequence[Case] = ()
+
+    def named(self, name: str) -> list[Case]:
+        """The cases of that name."""
+        return [case for case in self.cases if case.name == name]
+
+    def drawn(self, count: int, seed: int, only: str = "") -> list[Case]:
+        """So many cases, of the sessions of a command, or of one session."""
+        wanted = [
+            case
+            for case in self.cases
+            if not only
+            or only in (case.session.name, " ".join(case.session.command))
+            or only == case.session.command[0]
+        ]
+        return chosen(wanted, count, seed)
+
+    def run(self, chosen: Sequence[Case], *, jobs: int = 1) -> list[Judged]:
+        """Run cases, some at a time; progress goes to stderr where that is a terminal."""
+        self.chosen = chosen
+        return list(self._told(self._judged(jobs)))
+
+    def _judged(self, jobs: int) -> Iterator[Judged]:
+        numbers = range(len(self.chosen))
+        if jobs == 1:
+            yield from map(self.judge, numbers)
+        else:  # processes that fork have no threads
+            with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
+                yield from pool.map(self.judge, numbers, chunksize=8)
+
+    def _told(self, judged: Iterator[Judged]) -> Iterator[Judged]:
+        started = time.monotonic()
+        for count, each in enumerate(judged, 1):
+            if sys.stderr.isatty() or count % 500 == 0:
+                seconds = time.monotonic() - started
+                end = "\r" if sys.stderr.isatty() else "\n"
+                print(
+                    f"{count:,} of {len(self.chosen):,}, {seconds:.0f} s", end=end, file=sys.stderr
+                )
+            yield each
+
+    def judge(self, number: int) -> Judged:
+        """Run the case of that number, and judge what came of it."""
+        case = self.chosen[number]
+        judged = self._once(case, number)
+        if judged.outcome.seconds > LIMIT:  # the machine may have been busy
+            judged = self._once(case, number)
+        return judged
+
+    def _once(self, case: Case, number: int) -> Judged:
+        folder = self.folder / f"case-{number}"
+        folder.mkdir()
+        stdin = case.session.stdin
+        case.session.copy(folder)
+        scene = Scene(folder, list(case.session.arguments), folder / stdin if stdin else None)
+        try:
+            case.spoil(scene)
+            before = state(folder)
+            run = subprocessed if number % REAL == 1 else forked
+            outcome = run(scene.arguments, folder, scene.stdin)
+            found = tuple(verdicts(case, outcome, before, folder))
+        finally:
+            if not self.keep:
+                shutil.rmtree(folder)
+                shutil.rmtree(folder.with_name(f"{folder.name}.tmp"), ignore_errors=True)
+        line = shlex.join(["structkit", *scene.arguments])
+        line += f" < {scene.stdin.name}" if scene.stdin else ""
+        return Judged(case.name, " ".join(case.session.command), line, outcome, found)

@@ -1,0 +1,28 @@
+"""What can be spoiled: fields of records, files, folders of models and indexes, flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..cases import Case, Scene
+from ..sessions import Session
+from .files import file_cases
+from .flags import flag_cases
+from .records import record_cases
+from .tables import table_cases
+from .vectors import vector_cases
+
+
+def cases(sessions: list[Session]) -> Iterator[Case]:
+    """All cases of all sessions; the flags of a command are spoiled in its first session."""
+    commands = set()
+    for session in sessions:
+        yield Case(session, "nothing", "good", untouched, statuses=frozenset({0}))
+        for kind in (record_cases, table_cases, vector_cases, file_cases):
+            yield from kind(session)
+        yield from flag_cases(session, everything=session.command not in commands)
+        commands.add(session.command)
+
+
+def untouched(scene: Scene) -> None:
+    """Spoil nothing: the session works."""

@@ -1,0 +1,162 @@
+"""Flags spoiled: all that a command has, found from the app itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, get_args
+
+import typer
+
+from structkit.cli import app
+
+from ..cases import DATA, REFUSED, USAGE, Case, Scene
+from ..sessions import Session
+
+ANY = DATA | USAGE
+BEYOND = 10**30
+NO_NUMBERS = ("", " ", "x", "nan", "1,5", "0x10", "½", "--")
+INTEGERS = ("-1", "0", str(2**31), str(2**63), str(2**64), str(BEYOND), str(-BEYOND))
+FLOATS = ("-1", "0", "1e-320", "1e30", "-1e30", "1e400", "-1e400", "inf", "-inf")
+TEXTS = (
+    *("", " ", "nope", ".", "/", "..", "-", "nope/nope.jsonl", "a\nb", "\udcff", "\x1b[31m", "*"),
+    *("0/0", "1/0", "2/2", "-1/2", "a/b", "0/2/4", "1e400", "nan", "{", "{nope}", "[", "a=b", "="),
+    *("a:nan", "a:0.5,a:0.5", ":1", "a:2", "a:", "\u202e", "x" * 300, "x" * 5000, "./nope"),
+)
+OUTPUTS = {"output", "rejects", "save_index"}
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A flag of a command: how it is written, what it takes, and whether it must be there."""
+
+    name: str
+    spellings: tuple[str, ...]
+    kind: Any
+    low: float
+    high: float
+    required: bool
+    several: bool
+
+    @property
+    def flag(self) -> str:
+        """The long spelling."""
+        return max(self.spellings, key=len)
+
+
+@cache
+def flags(command: tuple[str, ...]) -> list[Flag]:
+    """All flags of a command, but for its help."""
+    group: Any = typer.main.get_command(app)
+    for word in command:
+        group = group.get_command(typer.Context(group), word)
+    return [_flag(each) for each in group.params if each.opts[0].startswith("-")]
+
+
+def _flag(parameter: Any) -> Flag:
+    kind = parameter.type_descriptor.annotation
+    choices = [each for each in get_args(kind) if each is not type(None)]
+    return Flag(
+        parameter.name,
+        (*parameter.opts, *parameter.secondary_opts),
+        choices[0] if choices else kind,
+        -math.inf if parameter.min is None else parameter.min,
+        math.inf if parameter.max is None else parameter.max,
+        parameter.required,
+        parameter.multiple,
+    )
+
+
+def flag_cases(session: Session, *, everything: bool) -> Iterator[Case]:
+    """The session's own flags spoiled, or all of its command."""
+    for flag in flags(session.command):
+        given = any(word in flag.spellings for word in session.arguments)
+        if not (given or everything):
+            continue
+        make = partial(_case, session, flag)
+        if flag.required:
+            yield Case(session, flag.flag, "missing", partial(remove, flag=flag), (), REFUSED)
+        if flag.kind is bool:
+            for spelling in flag.spellings:
+                yield make("given", [spelling], ANY)
+                yield make("twice", [spelling] * 2, ANY)
+                yield make("with a value", [f"{spelling}=7"], REFUSED)
+            continue
+        yield make("without a value", [flag.flag], REFUSED)
+        yield make("twice", [flag.flag, "1", flag.flag, "2"], ANY)
+        for value, statuses in values(flag):
+            shown = value if len(value) < 40 else f"{value[:9]} … ({len(value):,} characters)"
+            yield make(repr(shown), [f"{flag.flag}={value}"], statuses)
+        if flag.name in OUTPUTS:
+            yield from output_cases(session, flag)
+    yield Case(session, "--nope", "given", partial(add, words=["--nope"]), ("--nope",), REFUSED)
+
+
+def values(flag: Flag) -> Iterator[tuple[str, frozenset[int]]]:
+    """Spoiled values of a flag, and the exit status that each may have."""
+    if flag.kind in (int, float):
+        for value in NO_NUMBERS:
+            yield value, REFUSED
+        for value in INTEGERS if flag.kind is int else (*FLOATS, *INTEGERS):
+            outside = not flag.low <= float(value) <= flag.high
+            yield value, REFUSED if outside else USAGE
+        for end in {flag.low - 1, flag.high + 1} - {math.inf, -math.inf}:
+            yield f"{end:g}", REFUSED
+        if flag.kind is int:
+            yield "1.5", REFUSED
+    elif isinstance(flag.kind, type) and issubclass(flag.kind, Enum):
+        choice = next(iter(flag.kind)).value
+        for value in ("", "nope", f" {choice}", choice[:-1], choice + choice):
+            yield value, REFUSED
+    else:
+        for value in TEXTS:
+            yield value, ANY
+
+
+def output_cases(session: Session, flag: Flag) -> Iterator[Case]:
+    """An output that is an input, a folder, has no folder, or may not be written."""
+    places = ["out", "nope/out.jsonl", "/proc/nope", "/dev/full", ".", "link", "-", "out.gz/x"]
+    for value in (*places, *session.inputs):
+        spoil = partial(output, flag=flag, value=value)
+        own = (value,) if flag.name == "output" else ()  # in place, at the end
+        yield Case(session, flag.flag, f"is {value}", spoil, (flag.flag, value), ANY, replaces=own)
+
+
+def _case(
+    session: Session, flag: Flag, how: str, words: list[str], statuses: frozenset[int]
+) -> Case:
+    value = words[0].partition("=")[2]
+    names = (*flag.spellings, flag.flag.lstrip("-"), *([repr(value), value] if value else []))
+    return Case(session, flag.flag, how, partial(spoil, flag=flag, words=words), names, statuses)
+
+
+def spoil(scene: Scene, *, flag: Flag, words: list[str]) -> None:
+    """Write these words instead of the flag, or behind the rest."""
+    if not flag.several:
+        remove(scene, flag=flag)
+    add(scene, words=words)
+    if flag.name == "rejects":
+        scene.arguments += ["--on-error", "skip"]
+
+
+def add(scene: Scene, *, words: list[str]) -> None:
+    scene.arguments += words
+
+
+def remove(scene: Scene, *, flag: Flag) -> None:
+    """Take the flag and its values out of the line."""
+    words = scene.arguments
+    while any(spelling in words for spelling in flag.spellings):
+        place = next(place for place, word in enumerate(words) if word in flag.spellings)
+        del words[place : place + (1 if flag.kind is bool else 2)]
+
+
+def output(scene: Scene, *, flag: Flag, value: str) -> None:
+    """Let the flag name that file."""
+    if value == "link":  # to the first input
+        Path(scene.folder, "link").symlink_to(sorted(scene.folder.iterdir())[0].name)
+    spoil(scene, flag=flag, words=[flag.flag, value])

@@ -1,0 +1,138 @@
+"""What a command must never do, whatever it is given."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from .cases import Case
+from .program import LIMIT, Outcome
+
+MESSAGE = "structkit: "
+LONGEST = 2000  # characters of a message
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]")
+# what a remedy says, in words that are not only a fact
+State = dict[str, str]
+
+
+def state(folder: Path) -> State:
+    """Every file in a folder, and a hash of what is in it; links and folders by kind."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"link to {path.readlink()}"
+        elif path.is_file():
+            found[name] = sha256(path.read_bytes()).hexdigest()
+        else:
+            found[name] = "folder"
+    return found
+
+
+def verdicts(case: Case, outcome: Outcome, before: State, folder: Path) -> Iterator[str]:
+    """What is wrong with an outcome, in words."""
+    if outcome.status is None:
+        yield f"waits longer than {LIMIT:g} s"
+        return
+    if "Traceback (most recent call last)" in outcome.stderr or outcome.status < 0:
+        yield f"ends with {last(outcome.stderr)!r} (status {outcome.status})"
+        return
+    if outcome.status not in case.statuses:
+        wanted = " or ".join(map(str, sorted(case.statuses)))
+        yield f"has status {outcome.status}, not {wanted}: {last(outcome.stderr)}"
+    if outcome.left:
+        yield "leaves a process"
+    yield from messages(case, outcome)
+    yield from changes(case, outcome, before, state(folder))
+    yield from halves(case, outcome, before, folder)
+    if any(folder.with_name(f"{folder.name}.tmp").iterdir()):
+        yield "leaves temporary files"
+
+
+def last(stderr: str) -> str:
+    """The last line on stderr."""
+    return (stderr.strip().splitlines() or [""])[-1][:300]
+
+
+def messages(case: Case, outcome: Outcome) -> Iterator[str]:
+    """One line for an error, that names what is wrong and what helps."""
+    lines = [line for line in outcome.stderr.split("\n") if line]
+    for line in lines:
+        if CONTROL.search(line):
+            yield f"sends control characters to the terminal: {line!r:.300}"
+        if len(line) > LONGEST:
+            yield f"has a message of {len(line):,} characters: {line[:100]} …"
+    own = [line for line in lines if line.startswith(MESSAGE)]
+    if outcome.status == 0:
+        if foreign := [line for line in lines if not (line in own or told(case, line))]:
+            yield f"says a library's words: {foreign[0]:.300}"
+        return
+    if not own or lines[-1] != own[-1]:
+        yield f"does not end with a message of its own: {last(outcome.stderr)!r}"
+        return
+    said = own[-1]
+    if not re.search(r"; \S", said):
+        yield f"names no remedy: {said:.300}"
+    if case.names and not any(name in said for name in case.names):
+        yield f"does not name {' or '.join(case.names[:2])}: {said:.300}"
+
+
+def told(case: Case, line: str) -> bool:
+    """Whether a line on stderr is what the command is there to tell: tables and logs."""
+    return (
+        case.session.command[0] == "train"
+        or "--stats" in case.session.arguments
+        or case.place == "--stats"
+    )
+
+
+def changes(case: Case, outcome: Outcome, before: State, after: State) -> Iterator[str]:
+    """No input changes; what fails leaves nothing, what ends well no partial file."""
+    for name, content in before.items():
+        replaced = outcome.status == 0 and name.partition("/")[0] in case.replaces
+        if after.get(name) != content and not replaced:
+            yield f"changes its input {name}"
+    for name in sorted(set(after) - set(before)):
+        if outcome.status != 0:
+            yield f"leaves {name} though it failed"
+        elif name.endswith((".partial", ".new", ".tmp")):
+            yield f"leaves {name}"
+
+
+def halves(case: Case, outcome: Outcome, before: State, folder: Path) -> Iterator[str]:
+    """Every output in JSONL is whole lines of JSON, and its numbers are numbers."""
+    outputs = {"stdout": outcome.stdout}
+    for name in set(state(folder)) - set(before):
+        path = folder / name
+        if path.is_file() and name.endswith((".jsonl", ".jsonl.gz")):
+            data = path.read_bytes()
+            outputs[name] = gzip.decompress(data) if name.endswith(".gz") else data
+    for name, data in outputs.items():
+        if name == "stdout" and (not data.startswith(b"{") or "--help" in data.decode()):
+            continue  # a table or TREC's columns
+        if not data.endswith(b"\n") and data:
+            yield f"writes half a line to {name}"
+        try:
+            records = [json.loads(line) for line in data.splitlines()]
+        except ValueError as error:
+            yield f"writes what is no JSON to {name}: {error}"
+            continue
+        for record in records:
+            yield from numbers(name, record)
+
+
+def numbers(name: str, record: Any) -> Iterator[str]:
+    """Embeddings and scores hold numbers."""
+    if not isinstance(record, dict):
+        yield f"writes {record!r:.50} to {name}"
+        return
+    for field, value in record.items():
+        is_embedding = isinstance(value, list) and field.endswith("embedding")
+        if (is_embedding and None in value) or (value is None and field == "score"):
+            yield f"writes null in {field} to {name}"
+            return
