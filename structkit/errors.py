@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+# the remedy for a record that does not hold what it should
+MEND = "mend the record, or leave it out"
+
 
 class UserError(Exception):
     """What the user can mend: where it is, what is wrong, and what to do about it.

@@ -17,6 +17,7 @@ from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Numbers, Rows, Vectors, blocks, unit
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, cannot_read
+from structkit.records.output import cannot_write
 from structkit.scoring.runs import Hit
 from structkit.search.exact import Exact
 from structkit.search.hits import (
@@ -192,8 +193,8 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: Path) -
                 handle.writelines(lines)
         os.replace(partial, folder)
     except (OSError, RuntimeError) as error:  # faiss raises the second
-        reason = error.strerror if isinstance(error, OSError) else _line(error)
-        raise UserError(f"cannot be written: {reason}").at(str(folder)) from None
+        known = error if isinstance(error, OSError) else OSError(_line(error))
+        raise cannot_write(known).at(str(folder)) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -216,7 +217,11 @@ def opened(folder: Path, options: SearchOptions) -> Approximate:
             lines = (folder / "fields.jsonl").read_bytes().splitlines()
             fields = [orjson.loads(line) for line in lines]
     except (OSError, RuntimeError, ValueError) as error:
-        problem = cannot_read(error) if isinstance(error, OSError) else UserError(_line(error))
+        problem = (
+            cannot_read(error)
+            if isinstance(error, OSError)
+            else UserError(f"is damaged: {_line(error)}", "build the index again")
+        )
         raise problem.at(str(folder)) from None
     if index.ntotal != len(doc_ids):
         raise UserError(

@@ -155,6 +155,7 @@ def open_corpus(files: Sequence[str], options: SearchOptions) -> PgVector:
     if options.index not in ("flat", "hnsw") or options.parameters or options.save_index:
         raise UserError(
             "--backend pgvector knows --index flat and hnsw, no --parameters, no --save-index",
+            "leave the others out",
             status=2,
         )
     options.wanted()
@@ -173,7 +174,9 @@ def open_corpus(files: Sequence[str], options: SearchOptions) -> PgVector:
         return found
     except psycopg.Error as error:
         connection.close()
-        raise UserError(f"the database says: {_line(error)}").at(f"table {table}") from None
+        raise UserError(
+            f"the database says: {_line(error)}", "mend it there, or name another --table"
+        ).at(f"table {table}") from None
     except BaseException:
         connection.close()
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structkit.errors import UserError
+from structkit.errors import MEND, UserError
 from structkit.formats.interchange import (
     CODESEARCHNET,
     Options,
@@ -50,7 +50,7 @@ def read_query(row: Row) -> Record:
     tokens = take(row, "docstring_tokens", kind=list, default=None)
     text = take(row, "docstring", default=None)
     if text is None and tokens is None:
-        raise UserError('fields "docstring" and "docstring_tokens" are missing')
+        raise UserError('fields "docstring" and "docstring_tokens" are missing', MEND)
     return {"id": take(row, "url"), "query": " ".join(map(str, tokens)) if text is None else text}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from structkit.errors import UserError
+from structkit.errors import MEND, UserError
 from structkit.formats.interchange import Options, Part, Parts, Row, take, take_texts
 from structkit.records.jsonl import Record
 from structkit.structure.trees.brackets import read
@@ -85,9 +85,9 @@ def write_sentence(record: Record) -> Row:
     columns[0] = columns[0] or [str(number) for number in range(1, len(words) + 1)]
     for name, column in zip(COLUMNS, columns, strict=True):
         if column and len(column) != len(words):
-            raise UserError(f'field "{name}" has {len(column)} items for {len(words)} words')
+            raise UserError(f'field "{name}" has {len(column)} items for {len(words)} words', MEND)
         for cell in column:
             if not cell or "\t" in cell or "\n" in cell or "\r" in cell:
-                raise UserError(f'field "{name}" holds {cell!r}, which a column cannot')
+                raise UserError(f'field "{name}" holds {cell!r}, which a column cannot', MEND)
     filled = [column or ["_"] * len(words) for column in columns]
     return {"lines": lines + ["\t".join(cells) for cells in zip(*filled, strict=True)]}

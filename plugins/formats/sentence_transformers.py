@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structkit.errors import UserError
+from structkit.errors import MEND, UserError
 from structkit.formats.interchange import Options, Part, Parts, Row, move, take, take_texts
 from structkit.records.jsonl import Record
 
@@ -49,7 +49,7 @@ def labels(row: Row) -> Record:
             try:
                 value = float(value)
             except ValueError:
-                raise UserError(f'column "{name}" is "{value}", not a number') from None
+                raise UserError(f'column "{name}" is "{value}", not a number', MEND) from None
             value = int(value) if value.is_integer() and name.startswith("label") else value
         if value is not None:
             found[name] = value

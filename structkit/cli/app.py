@@ -877,8 +877,10 @@ def _run() -> int:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
+        from structkit.records.output import cannot_write
+
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left has no place to go
-        return _fail(f"stdout: cannot be written: {error.strerror}", 1)
+        return _fail(str(cannot_write(error).at("stdout")), 1)
     except MemoryError:
         return _fail("out of memory; try smaller batches or fewer --workers", 1)
 

@@ -21,6 +21,7 @@ from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
 from structkit.records.lines import shown
+from structkit.records.output import cannot_write
 from structkit.records.rejects import Rejected, Rejects, accepted
 
 
@@ -214,7 +215,7 @@ def _folders(path: str) -> list[str]:
         for folder in reversed(new):
             os.mkdir(folder)
     except OSError as error:
-        raise UserError(f"cannot be made: {error.strerror}").at(folder) from None
+        raise cannot_write(error, "made").at(folder) from None
     return new
 
 

@@ -76,7 +76,7 @@ def ranks(
     Source: SANTA, fig. 3a.
     """
     if temperature <= 0 or bins < 1:
-        raise UserError("--temperature and --bins must be above 0", status=2)
+        raise UserError("--temperature or --bins is not above 0", "the defaults work", status=2)
     found = {
         name: probabilities(run, _own(run) if qrels == "self" else read_qrels(qrels), temperature)
         for name, run in zip(_names(runs), map(read_run, runs), strict=True)
@@ -196,7 +196,9 @@ def losses(files: Sequence[str], path: str) -> None:
 def _records(files: Sequence[str]) -> list[Record]:
     records = list(Records.read(files))
     if not records:
-        raise UserError("holds no records").at(shown((files or ["-"])[0]))
+        raise UserError("holds no records", "name a file that has some").at(
+            shown((files or ["-"])[0])
+        )
     return records
 
 
@@ -220,7 +222,11 @@ def _save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> 
     """Draw on new axes and write the picture, whole; the same data give the same bytes."""
     ending = Path(path).suffix
     if ending not in FORMATS:
-        raise UserError(f"-o {path} ends in none of {', '.join(FORMATS)}", status=2)
+        raise UserError(
+            f"-o {path} does not say what picture it is",
+            f"let it end in {', '.join(FORMATS)}",
+            status=2,
+        )
     matplotlib = require("matplotlib", "plot")
     figure_class = require("matplotlib.figure", "plot").Figure
     with matplotlib.rc_context({"svg.hashsalt": "structkit", "font.size": 10}):

@@ -51,6 +51,7 @@ def score(
     if bool(by) != bool(by_records) or per_query + bool(by) + bool(compare_with) > 1:
         raise UserError(
             "--by FIELD goes with --by-records FILE, and not with --per-query or --compare",
+            "add the one, or leave the others out",
             status=2,
         )
     judgements = None if qrels == "self" and not queries else _qrels(qrels, queries, gains)
@@ -137,7 +138,10 @@ def _compared(
     both = [row for row, query_id in enumerate(found.query_ids) if query_id in place]
     theirs = [place[found.query_ids[row]] for row in both]
     if not both:
-        raise UserError(f"{run} and {other_name} have no judged query in common")
+        raise UserError(
+            f"{run} and {other_name} have no judged query in common",
+            "compare runs of the same queries",
+        )
     for column, name in enumerate(found.names):
         ours_values = found.values[both, column]
         their_values = other.values[theirs, column]

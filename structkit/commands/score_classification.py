@@ -29,7 +29,7 @@ def classification(
             status=2,
         )
     if seeds < 1:
-        raise UserError("--seeds must be at least 1", status=2)
+        raise UserError("--seeds is below 1", "the default is 5", status=2)
     known = {path: read_pairs([path]) for path in dict.fromkeys(train)}
     each = train if len(train) > 1 else [*train] * len(files)
     for (name, path), train_path in zip(files.items(), each, strict=True):

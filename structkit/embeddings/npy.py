@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
-from structkit.records.output import write_json
+from structkit.records.output import cannot_write, write_json
 
 # room for any number of rows: the header is written again when their count is known
 HEADER = 128
@@ -58,7 +58,7 @@ class VectorFiles:
         try:
             self._open()
         except OSError as error:
-            raise UserError(f"cannot be written: {error.strerror}").at(path) from None
+            raise cannot_write(error).at(path) from None
 
     def _open(self) -> None:
         self._journal = self._journal_path.open("ab+", buffering=0)
@@ -146,7 +146,9 @@ class VectorFiles:
         """Complete the files and give them their names; the meta data as written."""
         if not self.complete:
             if not self.count:
-                raise UserError("there are no records, and no vectors to write")
+                raise UserError(
+                    "there are no records, and no vectors to write", "name a file that has some"
+                )
             meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
             self._handles[0].seek(0)
             self._handles[0].write(header(self.count, self.dim))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record
+from structkit.records.output import cannot_write
 
 # how many numbers say where a part is
 NUMBERS = {"start": 1, "end": 1, "node": 1, "lines": 2, "span": 2}
@@ -66,9 +67,7 @@ class ParquetFile:
                 self._writer = self.parquet.ParquetWriter(self._partial, table.schema)
             self._writer.write_table(table)
         except OSError as error:
-            raise UserError(f"cannot be written: {error.strerror or error}").at(
-                str(self.target)
-            ) from None
+            raise cannot_write(error).at(str(self.target)) from None
 
     def checkpoint(self, state: Record) -> None:
         """Nothing: a Parquet file cannot go on where it stopped."""
@@ -76,7 +75,9 @@ class ParquetFile:
     def finish(self, meta: Record) -> Record:
         """Complete the file and give it its name; the meta data as written."""
         if not self.count:
-            raise UserError("there are no records, and no vectors to write")
+            raise UserError(
+                "there are no records, and no vectors to write", "name a file that has some"
+            )
         meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
         self._writer.add_key_value_metadata({"structkit": orjson.dumps(meta).decode()})
         self._writer.close()

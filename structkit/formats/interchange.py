@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from structkit.errors import UserError, unknown
+from structkit.errors import MEND, UserError, unknown
 from structkit.formats.row_output import (
     ParquetOutput,
     RowOutput,
@@ -159,7 +159,7 @@ def take(record: Record, *names: str, kind: type = str, default: Any = REQUIRED)
     if kind is float and type(value) is int:
         value = float(value)
     if type(value) is not kind:
-        raise UserError(f'field "{name}" is {_named(value)}, not {KINDS[kind]}')
+        raise UserError(f'field "{name}" is {_named(value)}, not {KINDS[kind]}', MEND)
     return value
 
 
@@ -197,7 +197,7 @@ def take_number(record: Record, name: str) -> float:
     try:
         return float(value)
     except ValueError:
-        raise UserError(f'field "{name}" is "{value}", not a number') from None
+        raise UserError(f'field "{name}" is "{value}", not a number', MEND) from None
 
 
 def take_whole(record: Record, name: str) -> int:
@@ -208,7 +208,7 @@ def take_whole(record: Record, name: str) -> int:
             return int(float(value)) if "." in value or "e" in value.lower() else int(value)
     except (ValueError, OverflowError):
         pass
-    raise UserError(f'field "{name}" is {value}, not a whole number')
+    raise UserError(f'field "{name}" is {value}, not a whole number', MEND)
 
 
 def take_text(record: Record, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -29,11 +30,19 @@ def open_input(name: str) -> io.BufferedReader:
 
 
 def cannot_read(error: Exception) -> UserError:
-    """What is wrong with an input that the system or its decompression refuses."""
+    """What is wrong with an input that the system or its decompression refuses, and what helps."""
     if isinstance(error, IsADirectoryError):
         return UserError("is a folder", "name the files in it")
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return UserError(f"cannot be read: {reason}")
+    if isinstance(error, gzip.BadGzipFile) and "Not a gzipped" in str(error):
+        return UserError(f"cannot be read: {error}", "rename it without .gz")
+    if not isinstance(error, OSError) or not error.strerror:  # of a decompression
+        return UserError(f"cannot be read: {error}", "it is cut or damaged: copy it again")
+    remedy = "check the name"
+    if isinstance(error, PermissionError):
+        remedy = "make it readable, for example with chmod +r"
+    elif error.errno == errno.EIO:
+        remedy = "copy it again"
+    return UserError(f"cannot be read: {error.strerror}", remedy)
 
 
 def shown(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -27,6 +28,29 @@ def dump(record: Record) -> bytes:
         return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # an integer beyond 64 bits
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+# what helps where the system refuses to write
+REMEDIES = {
+    errno.ENOENT: "make its folder first, or name another one with -o",
+    errno.ENOTDIR: "make its folder first, or name another one with -o",
+    errno.EACCES: "name a place with -o that you may write to",
+    errno.EPERM: "name a place with -o that you may write to",
+    errno.EROFS: "name a place with -o that you may write to",
+    errno.ENOSPC: "make room, or name another disk with -o",
+    errno.EDQUOT: "make room, or name another disk with -o",
+    errno.ENAMETOOLONG: "name a shorter one with -o",
+}
+
+
+def cannot_write(error: OSError, verb: str = "written") -> UserError:
+    """What is wrong with an output that the system refuses, and what helps.
+
+    >>> print(cannot_write(PermissionError(errno.EACCES, "Permission denied")))
+    cannot be written: Permission denied; name a place with -o that you may write to
+    """
+    remedy = REMEDIES.get(error.errno or 0, "name another one with -o")
+    return UserError(f"cannot be {verb}: {error.strerror or error}", remedy)
 
 
 class Output:
@@ -81,8 +105,7 @@ class Output:
                 raise self._cannot_write(error) from None
 
     def _cannot_write(self, error: OSError) -> UserError:
-        name = "stdout" if self.path == "-" else self.path
-        return UserError(f"cannot be written: {error.strerror or error}").at(name)
+        return cannot_write(error).at("stdout" if self.path == "-" else self.path)
 
     def __enter__(self) -> Output:
         return self

@@ -53,7 +53,9 @@ class BM25:
         stopwords: bool = True,
     ) -> None:
         if k1 < 0 or not 0 <= b <= 1:
-            raise UserError(f"--k1 {k1} --b {b}: k1 >= 0 and 0 <= b <= 1 are needed", status=2)
+            raise UserError(
+                f"--k1 {k1} --b {b} are out of range", "k1 >= 0 and 0 <= b <= 1", status=2
+            )
         self.vocabulary: dict[str, int] = {}
         self.stopwords = stopwords
         number = self.vocabulary

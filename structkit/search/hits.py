@@ -10,7 +10,7 @@ import numpy as np
 
 from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError
+from structkit.errors import UserError, unknown
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
@@ -71,9 +71,9 @@ class SearchOptions:
 
     def __post_init__(self) -> None:
         if self.similarity not in ("dot", "cosine"):
-            raise UserError(f"--similarity {self.similarity} is not dot or cosine", status=2)
+            raise unknown("similarity", self.similarity, ("dot", "cosine"))
         if self.recall_sample < 0:
-            raise UserError("--recall-sample must be at least 0", status=2)
+            raise UserError("--recall-sample is below 0", "0 compares none", status=2)
         self.wanted()
 
     @property
@@ -85,7 +85,9 @@ class SearchOptions:
         pairs = [text.partition("=") for text in self.filters]
         for field, sign, _ in pairs:
             if not field or not sign:
-                raise UserError(f"--filter {field} is not FIELD=VALUE", status=2)
+                raise UserError(
+                    f"--filter {field} names no value", "write it as FIELD=VALUE", status=2
+                )
         if len({field for field, _, _ in pairs}) < len(pairs):
             raise UserError("--filter names a field twice", "filters must all hold", status=2)
         return {field: value for field, _, value in pairs}
@@ -141,7 +143,10 @@ def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoRe
                 f"no row of the corpus has the field {name} of --filter",
                 f"it has: {', '.join(sorted(known)) or 'none'}; structkit encode --keep adds some",
             ).at(corpus)
-    raise UserError(f"nothing in the corpus passes --filter {' '.join(options.filters)}")
+    raise UserError(
+        f"nothing in the corpus passes --filter {' '.join(options.filters)}",
+        "leave one out, or name another value",
+    )
 
 
 def passes(record: Record, wanted: dict[str, str]) -> bool:

@@ -138,7 +138,11 @@ def cut_short(path: Path) -> None:
 
 INPUTS = {
     "folder": ("in", Path.mkdir, "in: is a folder; name the files in it"),
-    "missing": ("in", lambda path: None, "in: cannot be read: No such file or directory"),
+    "missing": (
+        "in",
+        lambda path: None,
+        "in: cannot be read: No such file or directory; check the name",
+    ),
     "corrupt-gz": ("in.gz", corrupt, "in.gz: cannot be read: "),
     "short-gz": ("in.gz", cut_short, "in.gz: cannot be read: Compressed file ended"),
     "no-gz": ("in.gz", lambda path: path.write_bytes(GOOD), "in.gz: cannot be read: Not a gzipped"),
@@ -162,7 +166,7 @@ def test_an_input_that_cannot_be_read(
 def test_a_missing_file_is_told_before_any_work(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(GOOD)
     done = run("mask-entities", "a.jsonl", "b.jsonl")
-    assert "b.jsonl: cannot be read: No such file or directory" == complaint(done)
+    assert "b.jsonl: cannot be read: No such file or directory; check the name" == complaint(done)
     assert b"" == done.stdout
 
 
@@ -172,7 +176,8 @@ def test_an_input_that_may_not_be_read(run: Run, tmp_path: Path) -> None:
     secret.chmod(0)
     if os.access(secret, os.R_OK):
         pytest.skip("this user (root) may read everything")
-    assert "secret.jsonl: cannot be read: Permission denied" == complaint(
+    problem = "Permission denied; make it readable, for example with chmod +r"
+    assert f"secret.jsonl: cannot be read: {problem}" == complaint(
         run("mask-entities", "secret.jsonl")
     )
 
@@ -181,7 +186,7 @@ def test_an_input_that_may_not_be_read(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_input_that_fails_while_it_is_read(run: Run, workers: int) -> None:
     done = run("mask-entities", "--workers", workers, "/proc/self/mem")
-    assert "/proc/self/mem: cannot be read: Input/output error" == complaint(done)
+    assert "/proc/self/mem: cannot be read: Input/output error; copy it again" == complaint(done)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"], ids=["none", "blank", "bom"])
@@ -196,9 +201,10 @@ def test_an_empty_input_is_said(run: Run, tmp_path: Path, content: bytes) -> Non
 @pytest.mark.parametrize("count", [1, 20_000], ids=["at-the-end", "on-the-way"])
 def test_a_full_disk(run: Run, count: int) -> None:
     to_stdout = run("pair", "--query", "id", input=GOOD * count, stdout=open("/dev/full", "wb"))
-    assert "stdout: cannot be written: No space left on device" == complaint(to_stdout)
+    problem = "No space left on device; make room, or name another disk with -o"
+    assert f"stdout: cannot be written: {problem}" == complaint(to_stdout)
     to_file = run("pair", "--query", "id", "-o", "/dev/full", input=GOOD * count)
-    assert "/dev/full: cannot be written: No space left on device" == complaint(to_file)
+    assert f"/dev/full: cannot be written: {problem}" == complaint(to_file)
 
 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
@@ -214,15 +220,16 @@ def test_a_file_that_cannot_grow_leaves_the_old_one(run: Run, tmp_path: Path, na
         env={"PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
     )
-    assert f"{name}: cannot be written: File too large" == complaint(done)
+    assert f"{name}: cannot be written: File too large; name another one with -o" == complaint(done)
     assert [name] == os.listdir(tmp_path)
     assert b"old" == (tmp_path / name).read_bytes()
 
 
+MAKE = "make its folder first, or name another one with -o"
 OUTPUTS = {
     "folder": (".", "is a folder; name a file with -o"),
-    "in-missing": ("no/out.jsonl", "cannot be written: No such file or directory"),
-    "in-a-file": ("in.jsonl/out.jsonl", "cannot be written: Not a directory"),
+    "in-missing": ("no/out.jsonl", f"cannot be written: No such file or directory; {MAKE}"),
+    "in-a-file": ("in.jsonl/out.jsonl", f"cannot be written: Not a directory; {MAKE}"),
 }
 
 

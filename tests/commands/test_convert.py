@@ -175,7 +175,7 @@ def test_a_tree_may_take_many_lines_and_a_line_many_trees(tmp_path):
 # format, file, its content, the whole message behind the file's name
 BAD = [
     ("beir", "q.tsv", "query-id\tcorpus-id\tscore\nq\td\tmuch\n",
-     ':2: field "score" is much, not a whole number'),
+     ':2: field "score" is much, not a whole number; mend the record, or leave it out'),
     ("beir", "q.tsv", "query-id\tcorpus-id\tscore\nq\td\n",
      ":2: the row has 2 cells, not 3 as the header; mend the row"),
     ("beir", "q.tsv", 'query-id\tcorpus-id\tscore\nq\t"d\t1\n',
@@ -189,7 +189,7 @@ BAD = [
     ("flagembedding", "a.jsonl", '{"query":"a","pos":[]}\n',
      ':1: field "pos" is missing or empty; give one positive at least'),
     ("flagembedding", "a.jsonl", '{"query":"a","pos":"b"}\n',
-     ':1: field "pos" is a JSON string, not an array'),
+     ':1: field "pos" is a JSON string, not an array; mend the record, or leave it out'),
     ("sentence-transformers", "a.jsonl", '{"anchor":"a","positive":["b"]}\n',
      ':1: column "positive" holds no text; training columns hold strings'),
     ("tevatron", "train.jsonl", '{"query_id":"1","query":"a"}\n',
@@ -218,11 +218,11 @@ def test_bad_rows_have_a_place(tmp_path, name, file, text, message):
     ("trec", {"query_id": "a b", "doc_id": "c", "score": 1.0, "rank": 1},
      'query_id "a b" holds a blank or nothing, which columns cannot; write JSONL, or another id'),
     ("beir", {"query_id": "a", "doc_id": "c", "relevance": 0.5},
-     'field "relevance" is 0.5, not a whole number'),
+     'field "relevance" is 0.5, not a whole number; mend the record, or leave it out'),
     ("esci", {"query_id": "1", "doc_id": "c", "relevance": 1},
      '"c" names no locale; write ids as us:B0DPZ8XK'),
     ("codexglue-adv", {"query_id": "1", "doc_id": "c", "score": 1, "rank": 1},
-     'field "doc_id" is c, not a whole number'),
+     'field "doc_id" is c, not a whole number; mend the record, or leave it out'),
     ("beir", {"id": "1", "tree": "(S a)", "label": 1},
      "no part of beir 'trees'; did you mean 'qrels'? there are: corpus, qrels, queries"),
 ])  # fmt: skip

@@ -113,7 +113,7 @@ def test_what_cannot_be_drawn_is_one_clear_line(
         (lambda: plot.runs([few], str(target)), "the records are no scores of runs"),
         (lambda: plot.runs([few], str(target), measure="RR"), "no number in the field RR"),
         (lambda: plot.losses([few], str(target)), "no line holds a step and a loss"),
-        (lambda: plot.embeddings(files, str(tmp_path / "x.gif")), "ends in none of .svg"),
+        (lambda: plot.embeddings(files, str(tmp_path / "x.gif")), "let it end in .svg"),
     ):
         with pytest.raises(UserError, match=problem):
             call()

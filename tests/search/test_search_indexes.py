@@ -272,7 +272,7 @@ def test_fields_stand_beside_a_matrix(vectors: np.ndarray, queries: str, tmp_pat
         (["--index", "nonsense"], "--index nonsense is no index that faiss knows"),
         (["--index", "hnsw", "--parameters", "nprobe=3"], "--parameters nprobe=3 do not fit"),
         (["--recall-sample", "3"], "go with an approximate index"),
-        (["--filter", "language"], "--filter language is not FIELD=VALUE"),
+        (["--filter", "language"], "--filter language names no value; write it as FIELD=VALUE"),
         (["--backend", "oracle"], "no backend 'oracle'; there are: approximate, exact, pgvector"),
         (["--method", "bm25", "--index", "hnsw"], "--method bm25 takes no flags of embeddings"),
     ],

@@ -107,7 +107,9 @@ class Embedder:
         """What is left of a model's embeddings (inputs, dim)."""
         if self.dimensions and found.shape[1] < self.dimensions:
             raise UserError(
-                f"--dimensions {self.dimensions}: the model gives {found.shape[1]}", status=2
+                f"--dimensions {self.dimensions} is more than the model gives",
+                f"it gives {found.shape[1]}",
+                status=2,
             )
         found = found[:, : self.dimensions]
         return torch.nn.functional.normalize(found, dim=-1) if self.normalize else found

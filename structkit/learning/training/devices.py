@@ -19,5 +19,7 @@ def chosen_device(name: str | None) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
-        raise UserError(f"--device {name} cannot be used: {reason}", status=2) from None
+        raise UserError(
+            f"--device {name} cannot be used: {reason}", "--device cpu works everywhere", status=2
+        ) from None
     return device

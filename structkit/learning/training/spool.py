@@ -98,7 +98,9 @@ class Spool:
             ) from None
         self.hash = digest.hexdigest()
         if not len(self):
-            raise UserError("there are no training records").at(records.lines.file)
+            raise UserError("there are no training records", "name a file that has some").at(
+                records.lines.file
+            )
 
     def _count_negatives(self, record: Record) -> None:
         # the variants of negatives are equally many
