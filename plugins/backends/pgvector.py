@@ -153,19 +153,15 @@ def open_corpus(files: Sequence[str], options: SearchOptions) -> PgVector:
     if not options.database_url:
         raise UserError("--backend pgvector needs --database-url", "postgresql://…", status=2)
     if options.index not in ("flat", "hnsw") or options.parameters or options.save_index:
-        raise UserError(
-            "--backend pgvector knows --index flat and hnsw, no --parameters, no --save-index",
-            "leave the others out",
-            status=2,
-        )
+        problem = "--backend pgvector knows --index flat and hnsw, no --parameters, no --save-index"
+        raise UserError(problem, "leave the others out", status=2)
     options.wanted()
     psycopg = require("psycopg", "pgvector")
     try:
         connection = psycopg.connect(options.database_url, autocommit=True)
     except psycopg.Error as error:
-        raise UserError(
-            f"the database cannot be reached: {_line(error)}", "check --database-url"
-        ) from None
+        problem = f"the database cannot be reached: {_line(error)}"
+        raise UserError(problem, "check --database-url") from None
     loaded = len(files) == 1 and not os.path.exists(files[0])
     table = files[0] if loaded else options.table or default_table(files)
     try:
@@ -174,9 +170,8 @@ def open_corpus(files: Sequence[str], options: SearchOptions) -> PgVector:
         return found
     except psycopg.Error as error:
         connection.close()
-        raise UserError(
-            f"the database says: {_line(error)}", "mend it there, or name another --table"
-        ).at(f"table {table}") from None
+        refused = UserError(f"the database says: {_line(error)}", "name another --table")
+        raise refused.at(f"table {table}") from None
     except BaseException:
         connection.close()
         raise
