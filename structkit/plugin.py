@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Protocol
+
+from structkit.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from structkit.errors import UserError
     from structkit.formats.interchange import Options, Parts
     from structkit.structure.code.spans import Span
     from structkit.structure.trees.tree import Tree
@@ -61,11 +62,65 @@ class Format(Protocol):
 
 
 def setting(
-    default: Any, help: str, source: str = "", choices: tuple[str, ...] | None = None
+    default: Any,
+    help: str,
+    source: str = "",
+    choices: tuple[str, ...] | None = None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
 ) -> Any:
-    """A field of a method's settings: default, one line of help, and where the default is from."""
-    metadata = {"help": help, "source": source, "choices": choices}
+    """A field of a method's settings: default, one line of help, and where the default is from.
+
+    `low` and `high` bound a number; one that overrides another's default keeps its bounds.
+    """
+    metadata = {"help": help, "source": source, "choices": choices, "bounds": (low, high)}
     return field(default=default, metadata=metadata)
+
+
+def bounds(kind: type, name: str) -> tuple[float, float] | None:
+    """The lowest and the highest value of a setting, as the class or one that it extends has it."""
+    for each in kind.__mro__:
+        found = vars(each).get("__dataclass_fields__", {}).get(name)
+        if found is not None and found.metadata.get("bounds", (None,))[0] is not None:
+            low, high = found.metadata["bounds"]
+            return low, high
+    return None
+
+
+def check(settings: Any) -> None:
+    """Raise where a setting is none of its choices or out of its bounds: wrong usage."""
+    for each in fields(settings):
+        value, flag = getattr(settings, each.name), flag_of(each.name)
+        choices = each.metadata.get("choices")
+        if value is None:
+            continue
+        if choices and value not in choices:
+            raise UserError(f"{flag} {value} is not {' or '.join(choices)}", status=2)
+        if limits := bounds(type(settings), each.name):
+            low, high = limits
+            if not low <= value <= high:  # not a number is in no range
+                raise UserError(
+                    f"{flag} {value} is not in {spoken(low)} … {spoken(high)}", status=2
+                )
+
+
+def spoken(number: float) -> str:
+    """A number for people.
+
+    >>> spoken(1_000_000), spoken(1e-6), spoken(0.5)
+    ('1,000,000', '0.000001', '0.5')
+    """
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.6f}".rstrip("0").rstrip(".")
+
+
+def flag_of(name: str) -> str:
+    """The flag of a setting.
+
+    >>> flag_of("max_steps")
+    '--max-steps'
+    """
+    return "--" + name.replace("_", "-")
 
 
 def help_of(metadata: Any) -> str:

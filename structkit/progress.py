@@ -89,6 +89,21 @@ def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
             thread.join()
 
 
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Say on a terminal what is being done, and wipe it away when it is done."""
+    if _hushed or not sys.stderr or not sys.stderr.isatty():
+        yield
+        return
+    sys.stderr.write(f"structkit: {what} …")
+    sys.stderr.flush()
+    try:
+        yield
+    finally:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
 def say(message: str) -> None:
     """One line for people, on stderr, unless they want none."""
     if not _hushed:

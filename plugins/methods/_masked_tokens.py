@@ -6,6 +6,7 @@ Source: SEAL's baseline SANTA, section 4.1: its masked entity prediction for enc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,8 +15,9 @@ from torch.nn import functional
 from transformers import AutoConfig, AutoModelForMaskedLM
 
 from structkit.errors import UserError
+from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.pretrained import DAMAGE
-from structkit.learning.training.facts import own_facts, resolved
+from structkit.learning.training.facts import own_facts
 from structkit.learning.training.tokens import Tokens
 from structkit.progress import say
 from structkit.structure.code.sentinels import SENTINEL
@@ -112,12 +114,18 @@ class MaskedTokens:
 
 def has_decoder(name: str, *, offline: bool = False) -> bool:
     """Whether a model has a decoder; one that cannot be loaded counts as if it had."""
-    folder = own_facts(resolved(name), offline=offline).get("transformer", resolved(name))
     try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=offline)
+        config = AutoConfig.from_pretrained(_transformer(name, offline), local_files_only=True)
     except DAMAGE:
         return True  # loading it says what is wrong
     return bool(config.is_encoder_decoder)
+
+
+def _transformer(name: str, offline: bool) -> Path:
+    """The folder of the model itself."""
+    folder = model_folder(name, offline=offline)
+    place: Path = own_facts(folder).get("transformer", folder)
+    return place
 
 
 class TokenHead(nn.Module):
@@ -143,8 +151,8 @@ def token_head(model: Any, name: str | None, *, offline: bool) -> TokenHead:
     head = TokenHead(model.config.hidden_size, embeddings)
     if name is None:
         return head
-    folder = own_facts(resolved(name), offline=offline).get("transformer", resolved(name))
-    known = _pretrained_head(folder, offline) if model.config.model_type == "bert" else None
+    bert = model.config.model_type == "bert"
+    known = _pretrained_head(_transformer(name, offline)) if bert else None
     if known is None:
         say(f"the model {name} predicts no tokens: it gets a new layer for that")
         return head
@@ -156,10 +164,10 @@ def token_head(model: Any, name: str | None, *, offline: bool) -> TokenHead:
     return head
 
 
-def _pretrained_head(folder: str, offline: bool) -> Any:
+def _pretrained_head(folder: Path) -> Any:
     """A BERT's own head for masked tokens, where its folder has the weights."""
     full, found = AutoModelForMaskedLM.from_pretrained(
-        folder, local_files_only=offline, output_loading_info=True
+        folder, local_files_only=True, output_loading_info=True
     )
     missing = any("predictions.transform" in key for key in found["missing_keys"])
     return None if missing else full.cls.predictions

@@ -12,17 +12,14 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.errors import UserError
 from structkit.learning.strae.vocabulary import Found, Vocabulary
+from structkit.learning.training.weights import AGAIN, WEIGHTS, read_weights, write_weights
 
 from ._skip_grams import NGrams
-
-WEIGHTS = "model.safetensors"
 
 
 class Reached(Found):
@@ -119,18 +116,21 @@ class WordVectors(nn.Module):
     def save(self, folder: Path) -> None:
         """Write the words, the table and the buckets' numbers."""
         Vocabulary(self.words, lowercase=self.lowercase).save(folder)
-        table = self.table.detach().cpu().contiguous()
-        save_file({"table": table, "buckets": torch.tensor(self.buckets)}, folder / WEIGHTS)
+        table = self.table.detach()
+        write_weights(folder, {"table": table, "buckets": torch.tensor(self.buckets)})
 
     @classmethod
     def load(cls, folder: Path, ngrams: NGrams) -> Self:
         """What `save` wrote. Errors: `UserError` where a file is missing or damaged."""
-        vocabulary = Vocabulary.load(folder)
-        try:
-            found = load_file(folder / WEIGHTS)
-            table, buckets = found["table"].float(), found["buckets"].tolist()
-        except (OSError, KeyError, ValueError, SafetensorError) as error:
-            raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
-                str(folder / WEIGHTS)
-            ) from None
-        return cls(vocabulary.words, table, buckets, ngrams, lowercase=vocabulary.lowercase)
+        vocabulary, found = Vocabulary.load(folder), read_weights(folder)
+        table, buckets = found.get("table"), found.get("buckets")
+        if (
+            table is None
+            or buckets is None
+            or (table.ndim, buckets.ndim) != (2, 1)
+            or len(table) != len(vocabulary.words) + len(buckets)
+        ):
+            problem = "its rows are not those of the vocabulary and the buckets"
+            raise UserError(problem, AGAIN).at(str(folder / WEIGHTS))
+        words, numbers = vocabulary.words, buckets.tolist()
+        return cls(words, table.float(), numbers, ngrams, lowercase=vocabulary.lowercase)

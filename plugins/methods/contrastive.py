@@ -14,7 +14,7 @@ from structkit.errors import UserError
 from structkit.learning.encoders.dual_encoder import DualEncoder, check_contrast, negatives_of
 from structkit.learning.encoders.encoder import Encoder, build_encoder
 from structkit.learning.encoders.model_folder import load_encoder
-from structkit.learning.training.settings import TrainingSettings
+from structkit.learning.training.settings import TrainingSettings, check_decoder
 from structkit.learning.training.spool import MAKERS, Spool, checked
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -31,6 +31,10 @@ class Method(TrainingSettings):
     document_field: str = setting(
         "positive", "field with the document: untagged is the raw text of html-variants"
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_decoder(self)
 
     def prepare(self, record: Record) -> Record:
         """A record's query, its document as `positive`, and its negatives of the same kind."""

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from structkit.errors import UserError
 from structkit.learning.strae.settings import PAPER, VocabularySettings
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.spool import Spool
@@ -61,15 +62,41 @@ class Method(VocabularySettings):
         *("init_range", "temperature", "schedule", "warmup", "max_grad_norm", "max_steps"),
     )
 
+    made_of: ClassVar[tuple[str, ...]] = ("shortest_ngram", "longest_ngram", "buckets")
+
     learning_rate: float = setting(1e-3, "first learning rate; it falls to 0", PAPER)
-    window: int = setting(10, "most words between a word and its context", PAPER)
-    shortest_ngram: int = setting(3, "fewest characters of an n-gram", DEFAULT)
-    longest_ngram: int = setting(6, "most characters of an n-gram", DEFAULT)
-    buckets: int = setting(2_000_000, "rows that n-grams share by their hash", DEFAULT)
-    noise_words: int = setting(5, "negative samples for each context word", DEFAULT)
-    subsampling: float = setting(1e-4, "threshold over which frequent words are left out", DEFAULT)
-    threads: int = setting(1, "more are faster, but no two runs are equal")
+    window: int = setting(
+        10, "most words between a word and its context", PAPER, low=1, high=10_000
+    )
+    shortest_ngram: int = setting(3, "fewest characters of an n-gram", DEFAULT, low=1, high=100)
+    longest_ngram: int = setting(6, "most characters of an n-gram", DEFAULT, low=0, high=100)
+    buckets: int = setting(
+        2_000_000, "rows that n-grams share by their hash", DEFAULT, low=0, high=10**9
+    )
+    noise_words: int = setting(
+        5, "negative samples for each context word", DEFAULT, low=1, high=1000
+    )
+    subsampling: float = setting(
+        1e-4, "threshold over which frequent words are left out", DEFAULT, low=1e-6, high=1.0
+    )
+    threads: int = setting(1, "more are faster, but no two runs are equal", low=1, high=1024)
     max_steps: int | None = setting(0, "the library's training has no steps of the trainer's")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shortest, longest = self.shortest_ngram, self.longest_ngram
+        if shortest > longest > 0:
+            raise UserError(
+                f"--shortest-ngram {shortest} is above --longest-ngram {longest}",
+                "--longest-ngram 0 learns words alone",
+                status=2,
+            )
+        if longest and not self.buckets:
+            raise UserError(
+                "--buckets 0 leaves no room for n-grams",
+                "--longest-ngram 0 learns words alone",
+                status=2,
+            )
 
     def build(self, spool: Spool, *, offline: bool = False) -> Trained:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as text:
@@ -106,6 +133,4 @@ class Method(VocabularySettings):
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> Model:
-        settings = facts["settings"]
-        names = ("shortest_ngram", "longest_ngram", "buckets")
-        return Model.load(folder, NGrams(*(settings[name] for name in names)))
+        return Model.load(folder, cls.of(facts["settings"]).ngrams)

@@ -28,10 +28,14 @@ class Method(TextSettings):
 
     unused: ClassVar[tuple[str, ...]] = (*TextSettings.unused, "temperature", "init_range")
 
+    made_of: ClassVar[tuple[str, ...]] = ("embedding_size", "heads", "layers", "inner_size")
+
     subwords: bool = setting(True, "byte-pair pieces in place of words", SECTION)
-    heads: int = setting(10, "attention heads", SECTION)
-    layers: int = setting(6, "layers of the transformer", SECTION)
-    inner_size: int = setting(3072, "numbers inside a layer", "from StrAE, table 5")
+    heads: int = setting(10, "attention heads", SECTION, low=1, high=10_000)
+    layers: int = setting(6, "layers of the transformer", SECTION, low=1, high=1000)
+    inner_size: int = setting(
+        3072, "numbers inside a layer", "from StrAE, table 5", low=1, high=1_000_000
+    )
     embedding_dropout: float = setting(0.1, "dropout, in all layers", "RoBERTa")
     epochs: int = setting(100, "passes over the records", PAPER)
     learning_rate: float = setting(5e-5, "highest learning rate of Adam", PAPER)
@@ -42,7 +46,7 @@ class Method(TextSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.heads < 1 or self.embedding_size % self.heads:
+        if self.embedding_size % self.heads:
             raise UserError(
                 f"--embedding-size {self.embedding_size} is not a multiple of --heads {self.heads}",
                 status=2,

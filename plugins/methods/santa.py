@@ -28,7 +28,7 @@ from structkit.learning.encoders.model_folder import load_encoder
 from structkit.learning.encoders.poolings import decoder_states
 from structkit.learning.training.distributed import share, total
 from structkit.learning.training.plan import Step
-from structkit.learning.training.settings import POOLINGS, TrainingSettings
+from structkit.learning.training.settings import LENGTH, POOLINGS, TrainingSettings
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Tokens
 from structkit.plugin import setting
@@ -216,20 +216,29 @@ class Method(TrainingSettings):
     normalize: bool = setting(False, "scale embeddings to length 1", "SANTA, eq. 2: dot product")
     query_length: int = setting(50, "most tokens of a query", CODE)
     document_length: int = setting(240, "most tokens of a document", CODE)
-    target_length: int = setting(35, "most tokens of a target: about ten entities", CODE)
+    target_length: int = setting(
+        35, "most tokens of a target: about ten entities", CODE, low=2, high=LENGTH
+    )
     temperature: float = setting(1.0, "divides the scores of the contrastive loss", "SANTA, eq. 5")
     epochs: int = setting(6, "passes over the records", CODE)
     batch_size: int = setting(16, "records in one step", CODE)
     learning_rate: float = setting(5e-5, "highest learning rate of AdamW", CODE)
-    alignment_weight: float = setting(1.0, "weight of the contrastive loss (SDA)", "SANTA, eq. 4")
-    entity_weight: float = setting(1.0, "weight of entity prediction (MEP)", "SANTA, eq. 4")
+    alignment_weight: float = setting(
+        1.0, "weight of the contrastive loss (SDA)", "SANTA, eq. 4", low=0.0, high=1e6
+    )
+    entity_weight: float = setting(
+        1.0, "weight of entity prediction (MEP)", "SANTA, eq. 4", low=0.0, high=1e6
+    )
     align_on: str = setting(
         "masked", "document that queries are aligned with", "released code", ("masked", "original")
     )
 
-    def build(self, spool: Spool, *, offline: bool = False) -> Santa:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.alignment_weight and not self.entity_weight:
             raise UserError("--alignment-weight and --entity-weight are both 0", status=2)
+
+    def build(self, spool: Spool, *, offline: bool = False) -> Santa:
         negatives = negatives_of(self, spool) if self.alignment_weight else 0
         if self.alignment_weight:
             check_contrast(spool, self, negatives)

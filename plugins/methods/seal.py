@@ -25,7 +25,7 @@ from structkit.learning.encoders.encoder import Encoder, build_encoder
 from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.encoders.model_folder import load_encoder
 from structkit.learning.training.plan import Step
-from structkit.learning.training.settings import POOLINGS, TrainingSettings
+from structkit.learning.training.settings import POOLINGS, TrainingSettings, check_decoder
 from structkit.learning.training.spool import Spool, checked
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -115,7 +115,9 @@ class Method(TrainingSettings):
         ORDERS,
     )
     remask: bool = setting(False, "mask other elements in each epoch: `masked` is not used")
-    mask_ratio: float = setting(0.1, "share of elements that --remask masks", "SEAL, table 6")
+    mask_ratio: float = setting(
+        0.1, "share of elements that --remask masks", "SEAL, table 6", low=0.0, high=1.0
+    )
     architecture: str = setting("bert", "kind of a model from scratch", choices=("t5", "bert"))
     pooling: str = setting("cls", "how states become one embedding", "FlagEmbedding", POOLINGS)
     normalize: bool = setting(True, "scale embeddings to length 1", "FlagEmbedding")
@@ -130,6 +132,10 @@ class Method(TrainingSettings):
     epochs: int = setting(2, "passes over the records in each stage", SECTION)
     batch_size: int = setting(8, "records in one step, over all processes", SECTION)
     learning_rate: float = setting(1e-5, "highest learning rate of AdamW", SECTION)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_decoder(self)
 
     @property
     def passes(self) -> tuple[str, ...]:

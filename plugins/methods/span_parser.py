@@ -12,17 +12,17 @@ from typing import ClassVar
 
 import torch
 
-from structkit.errors import UserError
 from structkit.learning.span_parser.features import Features
 from structkit.learning.span_parser.scorer import Parser, Sizes, SpanScorer
 from structkit.learning.span_parser.training import SpanTraining
-from structkit.learning.training.facts import FACTS
 from structkit.learning.training.settings import OF_ENCODERS, TrainingSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
 from structkit.seeds import key
 from structkit.structure.trees import brackets as trees
+
+SIZE = 100_000  # numbers in any vector
 
 
 @dataclass(frozen=True)
@@ -34,21 +34,34 @@ class Method(TrainingSettings):
     query_fields: ClassVar[tuple[str, ...]] = ("text",)
     document_fields: ClassVar[tuple[str, ...]] = ("text",)
     unused: ClassVar[tuple[str, ...]] = (*OF_ENCODERS, "temperature")
+    made_of: ClassVar[tuple[str, ...]] = (
+        *("word_size", "suffix_size", "shape_size", "hidden_size", "layers", "span_size"),
+    )
 
     vocabulary_size: int = setting(11_000, "most words with an embedding of their own")
-    minimum_count: int = setting(2, "rarer words are unknown, as are rarer suffixes and shapes")
-    word_size: int = setting(72, "numbers in the embedding of a word")
-    suffix_size: int = setting(28, "numbers in that of its last two letters, and of three")
-    shape_size: int = setting(16, "numbers in that of its capitals and digits")
-    hidden_size: int = setting(128, "states of the LSTM in each direction")
-    layers: int = setting(2, "layers of the LSTM")
-    span_size: int = setting(200, "hidden numbers of a span")
-    dropout: float = setting(0.2, "dropout on embeddings, states and spans")
+    minimum_count: int = setting(
+        2, "rarer words are unknown, as are rarer suffixes and shapes", low=1, high=10**9
+    )
+    word_size: int = setting(72, "numbers in the embedding of a word", low=1, high=SIZE)
+    suffix_size: int = setting(
+        28, "numbers in that of its last two letters, and of three", low=1, high=SIZE
+    )
+    shape_size: int = setting(16, "numbers in that of its capitals and digits", low=1, high=SIZE)
+    hidden_size: int = setting(128, "states of the LSTM in each direction", low=1, high=SIZE)
+    layers: int = setting(2, "layers of the LSTM", low=1, high=100)
+    span_size: int = setting(200, "hidden numbers of a span", low=1, high=SIZE)
+    dropout: float = setting(0.2, "dropout on embeddings, states and spans", low=0.0, high=0.99)
     word_dropout: float = setting(
-        0.8, "a word that occurs c times is hidden W / (W + c) of the time, to learn unknown ones"
+        0.8,
+        "a word that occurs c times is hidden W / (W + c) of the time, to learn unknown ones",
+        low=0.0,
+        high=1e6,
     )
     negative_share: float = setting(
-        0.25, "share of the spans that are no constituents in a step; it counts for all of them"
+        0.25,
+        "share of the spans that are no constituents in a step; it counts for all of them",
+        low=1e-6,
+        high=1.0,
     )
     epochs: int = setting(4, "passes over the records")
     learning_rate: float = setting(3e-3, "highest learning rate of Adam")
@@ -86,12 +99,4 @@ class Method(TrainingSettings):
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> Parser:
-        # only what the model is made of: other settings may come and go
-        sizes = {f"{name}_size" if name != "layers" else name for name in Sizes.__annotations__}
-        try:
-            settings = cls(**{name: facts["settings"][name] for name in sizes})
-        except (KeyError, TypeError) as error:
-            raise UserError(f"lacks {error}", "copy the model folder again").at(
-                str(folder / FACTS)
-            ) from None
-        return Parser.load(folder, settings.sizes)
+        return Parser.load(folder, cls.of(facts["settings"]).sizes)

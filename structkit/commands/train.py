@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from structkit.errors import UserError
+from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.model_folder import write_facts
 from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.devices import chosen_device
-from structkit.learning.training.distributed import launch, rank
+from structkit.learning.training.distributed import check_ranks, launch, rank, useful
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Trainer
 from structkit.paths import keep_apart
-from structkit.progress import Position, hushed, progress, say
+from structkit.progress import Position, hushed, progress, say, waiting
 from structkit.records.jsonl import Record, Records
 from structkit.records.rejects import Rejects
 
@@ -27,8 +28,8 @@ def train(
     """Train `method` (an instance of a plugin's `Method`) on the records of files or stdin.
 
     The model folder appears when it is complete; the result is the summary of the run. Errors:
-    `UserError` for records, settings and folders that do not fit; `KeyboardInterrupt` after Ctrl-C
-    or SIGTERM, when a checkpoint is saved.
+    `UserError` for records, settings and folders that do not fit; `KeyboardInterrupt` after Ctrl-C,
+    `SystemExit` after SIGTERM, when a checkpoint is saved.
     """
     options = options or RunOptions()
     with hushed(options.quiet):
@@ -37,21 +38,27 @@ def train(
 
 def _train(name: str, method: Any, files: Sequence[str], options: RunOptions) -> Record:
     started = time.monotonic()
-    output = options.output or f"models/{name}"
+    output = f"models/{name}" if options.output is None else options.output
     writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
-    keep_apart(writes, [*(files or ["-"]), getattr(method, "model", None)])
+    keep_apart(writes, [*(files or ["-"]), method.model])
     folder = RunFolder(output, overwrite=options.overwrite, resume=options.resume)
-    spool = read(method, files, options)
+    check_processes(name, method, options)
+    rejects = Rejects(options.on_error, options.rejects)
+    if method.model:
+        model_folder(method.model, offline=options.offline)
+    spool = read(method, files, rejects)
+    run = {"method": name, **method.values(), "data": spool.hash}
+    if folder.complete:
+        return folder.finished(run)
     data = {"records": len(spool), "sha256": spool.hash}
-    folder.open({"method": name, **method.values(), "data": spool.hash})
     arguments = (name, method, spool, options, folder, data)
     try:
-        if options.nproc == 1:
+        folder.open(run)
+        count = useful(options.nproc, min(method.batch_size, len(spool)))
+        if count == 1:
             summary = fit(*arguments, device=options.device)
         else:
-            if not method.shared:
-                raise UserError(f"{name} is trained by one process", "leave --nproc out", status=2)
-            summary = launch(fit_quietly, options.nproc, options.device, *arguments)
+            summary = launch(fit_quietly, count, options.device, *arguments)
         folder.finish()
     except BaseException:
         folder.abandon()
@@ -62,6 +69,16 @@ def _train(name: str, method: Any, files: Sequence[str], options: RunOptions) ->
         **summary,
         "seconds": round(time.monotonic() - started, 2),
     }
+
+
+def check_processes(name: str, method: Any, options: RunOptions) -> None:
+    """Raise where the devices are not there, or the method cannot be shared."""
+    if options.nproc == 1:
+        chosen_device(options.device)
+        return
+    if not method.shared:
+        raise UserError(f"{name} is trained by one process", "leave --nproc out", status=2)
+    check_ranks(options.nproc, options.device)
 
 
 def fit(
@@ -79,7 +96,8 @@ def fit(
     The first one writes and tells; returns what a finished run says of itself.
     """
     chosen = chosen_device(device)
-    module = method.build(spool, offline=options.offline).to(chosen)
+    with waiting("making the model"):
+        module = method.build(spool, offline=True).to(chosen)  # what the hub has is here by now
     trainer = Trainer(module, spool, Plan.of(method, len(spool)), options, folder)
     trainer.run()
     truncation = trainer.truncation()
@@ -87,7 +105,7 @@ def fit(
         target = folder.new_model()
         module.eval().save(target)
         facts = module.facts() | {"steps": trainer.step, "losses": trainer.losses()}
-        write_facts(target, name, module.settings, data, facts)
+        write_facts(target, name, method, data, facts)
         for message in truncation.messages():
             say(message)
     return {
@@ -108,7 +126,7 @@ def fit_quietly(*arguments: Any, device: str | None) -> Record:
         return fit(*arguments, device=device)
 
 
-def read(method: Any, files: Sequence[str], options: RunOptions) -> Spool:
+def read(method: Any, files: Sequence[str], rejects: Rejects) -> Spool:
     """All records of files or stdin, checked, on disk."""
     records = Records.read(files)
     lines = records.lines
@@ -117,6 +135,5 @@ def read(method: Any, files: Sequence[str], options: RunOptions) -> Spool:
     def look() -> Position:
         return Position(records.count, lines.bytes, lines.total)
 
-    with Rejects(options.on_error, options.rejects) as rejects:
-        with progress("read", look):
-            return Spool(records, needs, optional, rejects.add, getattr(method, "prepare", None))
+    with rejects, progress("read", look):
+        return Spool(records, needs, optional, rejects.add, getattr(method, "prepare", None))

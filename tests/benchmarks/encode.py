@@ -31,7 +31,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from structkit.learning.encode.encoding import Encoding
-from structkit.learning.training.facts import resolved
+from structkit.learning.encoders.hub import model_folder
 from structkit.learning.training.precision import has_bf16
 
 LEAST, MOST = 20, 512  # tokens
@@ -106,7 +106,7 @@ class Products:
 
 
 def compare(data: Path | None, count: int, rounds: int) -> None:
-    theirs = SentenceTransformer(resolved("minilm"), device="cpu")
+    theirs = SentenceTransformer(str(model_folder("minilm")), device="cpu")
     theirs.max_seq_length = MOST
     chosen = texts(data, count, theirs.tokenizer)
     lengths = [len(ids) for ids in theirs.tokenizer(chosen)["input_ids"]]

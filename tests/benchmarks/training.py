@@ -27,8 +27,8 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 
 from structkit.learning.encoders.dual_encoder import DualEncoder
 from structkit.learning.encoders.encoder import Encoder
+from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.pretrained import load_pretrained
-from structkit.learning.training.facts import resolved
 from structkit.learning.training.plan import Step
 from structkit.learning.training.precision import fastest_matmul, has_bf16
 from structkit.registry import load
@@ -60,7 +60,7 @@ class Ours:
         settings = load("method", "contrastive").Method(
             temperature=TEMPERATURE, pooling=pooling, **changes
         )
-        model, tokenizer = load_pretrained(resolved("minilm"))
+        model, tokenizer = load_pretrained(model_folder("minilm"))
         lengths = {"query": QUERY, "document": DOCUMENT}
         encoder = Encoder(model, tokenizer, pooling, True, lengths)
         self.module, self.matmul = DualEncoder(settings, encoder, 0).eval(), matmul
@@ -86,7 +86,7 @@ class Theirs:
     """A step of the library, as its trainer does it."""
 
     def __init__(self, pooling: str = "mean") -> None:
-        self.model = SentenceTransformer(resolved("minilm"), device="cpu")
+        self.model = SentenceTransformer(str(model_folder("minilm")), device="cpu")
         self.model[1] = Pooling(self.model[1].embedding_dimension, pooling)
         self.loss = MultipleNegativesRankingLoss(self.model, scale=1 / TEMPERATURE).eval()
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=5e-5, fused=True)

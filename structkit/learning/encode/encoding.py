@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy
@@ -248,10 +247,10 @@ class Encoding:
 
     def meta(self) -> Record:
         """What stands in NAME.meta.json beside the vectors."""
-        folder = Path(self.facts["folder"])
+        folder = self.facts["folder"]
         return {
             "model": self.model,
-            "model_sha256": content_hash(folder) if folder.is_dir() else None,
+            "model_sha256": content_hash(folder),
             "method": self.facts["method"],
             "side": self.side,
             "pooling": self.facts["pooling"],

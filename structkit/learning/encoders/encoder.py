@@ -11,12 +11,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.errors import UserError
+from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.packing import Packed, packed
 from structkit.learning.encoders.poolings import POOLINGS, pool_mcls
 from structkit.learning.encoders.pretrained import add_tokens, load_pretrained
 from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer
-from structkit.learning.training.facts import own_facts, resolved
+from structkit.learning.training.facts import own_facts
 from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Chunk, Tokenizing, Tokens
@@ -177,14 +178,11 @@ def build_encoder(
     own: Record = {}
     torch.manual_seed(key(settings.seed, "parameters") >> 1)
     if settings.model:
-        name = resolved(settings.model)
-        own = own_facts(name, pooling=settings.pooling, offline=offline)
+        folder = model_folder(settings.model, offline=offline)
+        own = own_facts(folder, pooling=settings.pooling)
         pooling = settings.pooling or own.get("pooling", "mean")
         model, tokenizer = load_pretrained(
-            own.get("transformer", name),
-            decoder=pooling == "first-decoder-token",
-            head=head,
-            offline=offline,
+            own.get("transformer", folder), decoder=pooling == "first-decoder-token", head=head
         )
         if pooling == "last-token":
             end_with_eos(tokenizer)

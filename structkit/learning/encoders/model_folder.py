@@ -14,6 +14,7 @@ import structkit
 from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import MCLS_EVERY, Encoder
+from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.encoders.tokenizer import end_with_eos
 from structkit.learning.training.facts import (
@@ -22,7 +23,6 @@ from structkit.learning.training.facts import (
     POOLING_NAMES,
     own_facts,
     read_facts,
-    resolved,
 )
 from structkit.learning.training.settings import POOLINGS, TrainingSettings
 from structkit.records.jsonl import Record
@@ -97,16 +97,8 @@ def write_facts(
 
 def load_encoder(folder: Path, facts: Record) -> Encoder:
     """The encoder that `save_encoder` wrote, with the poolings and lengths of its facts."""
-    try:
-        pooling, normalize, lengths = facts["pooling"], facts["normalize"], facts["lengths"]
-    except KeyError as error:
-        raise UserError(f"lacks {error}", "copy the model folder again").at(
-            str(folder / FACTS)
-        ) from None
-    model, tokenizer = load_pretrained(
-        str(folder), decoder=pooling == "first-decoder-token", offline=True
-    )
-    return _encoder(model, tokenizer, {**facts, "normalize": normalize, "lengths": lengths})
+    decoder = facts["pooling"] == "first-decoder-token"
+    return _encoder(*load_pretrained(folder, decoder=decoder), facts)
 
 
 def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any, Record]:
@@ -120,24 +112,22 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     changes = {key: value for key, value in changes.items() if value is not None}
     if changes.get("pooling", "mean") not in POOLINGS:
         raise UserError(f"--pooling {changes['pooling']} is not {' or '.join(POOLINGS)}", status=2)
-    name = resolved(name)
-    folder = Path(name)
+    folder = model_folder(name, offline=offline)
     if (folder / FACTS).is_file():
         facts = read_facts(folder) | changes
         method = registry.load("method", facts["method"], status=1).Method
         model = method.load(folder, facts)
     else:
-        own = own_facts(name, pooling=changes.get("pooling"), offline=offline)
+        own = own_facts(folder, pooling=changes.get("pooling"))
         model, tokenizer = load_pretrained(
-            own.pop("transformer", name),
+            own.pop("transformer", folder),
             decoder=changes.get("pooling") == "first-decoder-token",
-            offline=offline,
         )
         facts = plain_facts(fitting_pooling(model, tokenizer)) | own | changes
         if facts["pooling"] == "last-token" and "pooling" not in own:
             end_with_eos(tokenizer)
         model = _encoder(model, tokenizer, facts)
-    return model.eval(), facts | {"folder": name}
+    return model.eval(), facts | {"folder": folder}
 
 
 def _encoder(model: Any, tokenizer: Any, facts: Record) -> Encoder:

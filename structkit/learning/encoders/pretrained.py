@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPI
 
 from structkit.errors import UserError
 
-HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 # what a folder can be damaged into raising, as far as it was met
 DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError)
 
@@ -31,43 +29,32 @@ transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-cal
 logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
-def load_pretrained(
-    name: str, *, decoder: bool = False, head: bool = False, offline: bool = False
-) -> tuple[Any, Any]:
-    """The model and tokenizer of a local folder or a hub name.
+def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) -> tuple[Any, Any]:
+    """The model and tokenizer of a folder.
 
     `decoder` keeps the decoder of an encoder-decoder model, `head` also the layer that predicts
     tokens. Errors: `UserError` that names the folder, or the file in it that is missing or damaged.
     """
-    folder = Path(name)
-    if not folder.is_dir():
-        if folder.exists():
-            raise UserError("is a file, not a model folder", "name the folder that holds it").at(
-                name
-            )
-        beside_others = "/" in name and folder.parent.is_dir()  # no hub name: a mistyped folder
-        if beside_others or not HUB_NAME.fullmatch(name):
-            raise UserError(f"there is no model folder {name}", "check the path given as the model")
-    elif not (folder / "config.json").is_file():
+    if not (folder / "config.json").is_file():
         raise UserError(
-            f"the folder {name} holds no config.json", "name a folder that holds a model"
+            f"the folder {folder} holds no config.json", "name a folder that holds a model"
         )
     try:
-        return _load(name, decoder, head, offline)
+        return _load(folder, decoder, head)
     except ImportError as error:
-        raise UserError(f"the model {name} needs a package: {_line(error)}") from None
+        raise UserError(f"the model {folder} needs a package: {_line(error)}") from None
     except DAMAGE as error:
-        raise _explained(name, folder, offline, error) from None
+        raise _explained(folder, error) from None
 
 
-def _load(name: str, decoder: bool, head: bool, offline: bool) -> tuple[Any, Any]:
-    config = AutoConfig.from_pretrained(name, local_files_only=offline)
+def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
+    config = AutoConfig.from_pretrained(name, local_files_only=True)
     if (decoder or head) and not config.is_encoder_decoder:
         raise UserError(f"the model {name} has no decoder", "use a T5 model, or another pooling")
     kind: Any = AutoModelForSeq2SeqLM if head else AutoModel
     if not decoder and not head and config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
         kind = AutoModelForTextEncoding  # of a T5 its encoder alone
-    model, found = kind.from_pretrained(name, local_files_only=offline, output_loading_info=True)
+    model, found = kind.from_pretrained(name, local_files_only=True, output_loading_info=True)
     # an untrained weight in a trained model is an error; the pooler is never used
     missing = sorted(key for key in found["missing_keys"] if not key.startswith("pooler."))
     if missing:
@@ -75,7 +62,7 @@ def _load(name: str, decoder: bool, head: bool, offline: bool) -> tuple[Any, Any
             f"the model {name} lacks {len(missing)} weights ({missing[0]}, …)",
             "copy the folder again",
         )
-    return model.float(), AutoTokenizer.from_pretrained(name, local_files_only=offline)
+    return model.float(), AutoTokenizer.from_pretrained(name, local_files_only=True)
 
 
 def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
@@ -91,21 +78,15 @@ def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
         weights[tokenizer.convert_tokens_to_ids(name)] = weights[ids].mean(0)
 
 
-def _explained(name: str, folder: Path, offline: bool, error: Exception) -> UserError:
-    if not folder.is_dir():
-        why = "--offline is set" if offline else _line(error)
-        return UserError(
-            f"there is no folder {name}, and the model hub does not give it ({why})",
-            "name a local model folder, or check name and network",
-        )
+def _explained(folder: Path, error: Exception) -> UserError:
     weights = [file.name for file in folder.glob("*") if file.suffix in (".safetensors", ".bin")]
     if not weights:
-        return UserError(f"the folder {name} holds no model.safetensors", "copy the folder again")
+        return UserError(f"the folder {folder} holds no model.safetensors", "copy the folder again")
     if "tokenizer" in str(error) and not (folder / "tokenizer.json").is_file():
-        return UserError(f"the folder {name} holds no tokenizer.json", "copy the folder again")
+        return UserError(f"the folder {folder} holds no tokenizer.json", "copy the folder again")
     if isinstance(error, SafetensorError):
         return UserError(f"{folder / weights[0]} is damaged: {error}", "copy the folder again")
-    return UserError(f"the model folder {name} cannot be loaded: {_line(error)}", "copy it again")
+    return UserError(f"the model folder {folder} cannot be loaded: {_line(error)}", "copy it again")
 
 
 def _line(error: Exception) -> str:

@@ -15,8 +15,6 @@ from transformers import (
     T5Model,
 )
 
-from structkit.errors import UserError
-
 # width, inner width, heads, layers, decoder layers
 SIZES = {
     "tiny": (64, 128, 4, 2, 1),  # 0.6M parameters with 8,000 tokens: for tests and demos
@@ -41,8 +39,6 @@ def new_model(
     """An untrained model whose parameters depend on torch's seed alone."""
     width, inner, heads, layers, decoder_layers = SIZES[size]
     if architecture == "bert":
-        if decoder or head:
-            raise UserError("a bert has no decoder", "use --architecture t5", status=2)
         return BertModel(
             BertConfig(
                 vocab_size=len(tokenizer),

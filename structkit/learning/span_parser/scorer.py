@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -23,10 +21,10 @@ from structkit.errors import UserError
 from structkit.learning.span_parser.decoding import best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, UNKNOWN, Features
 from structkit.learning.training.tokens import Truncation
+from structkit.learning.training.weights import fill, write_weights
 from structkit.structure.trees.brackets import Tree, from_spans
 
 Part = tuple[int, int, int, Sequence[str]]  # words, text's number, first word, the words
-WEIGHTS = "model.safetensors"
 WINDOW = 2048  # texts that are sorted by length and parsed together
 BATCH, BATCH_WORDS = 64, 4096  # texts, and words with padding, in one pass of the LSTM
 SPAN_NUMBERS = 1 << 20  # hidden numbers of spans in memory at once
@@ -176,11 +174,9 @@ class Parser(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write the weights, in 16 bits, and the vocabulary."""
-        weights = {
-            name: weight.half().contiguous().cpu()
-            for name, weight in self.scorer.state_dict().items()
-        }
-        save_file(weights, folder / WEIGHTS)
+        write_weights(
+            folder, {name: weight.half() for name, weight in self.scorer.state_dict().items()}
+        )
         self.features.save(folder)
 
     @classmethod
@@ -188,13 +184,7 @@ class Parser(nn.Module):
         """What `save` wrote. Errors: `UserError` where a file is missing or damaged."""
         features = Features.load(folder)
         scorer = SpanScorer(features.sizes(), sizes)
-        try:
-            weights = load_file(folder / WEIGHTS)
-            scorer.load_state_dict({name: weight.float() for name, weight in weights.items()})
-        except (OSError, RuntimeError, SafetensorError) as error:
-            raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
-                str(folder / WEIGHTS)
-            ) from None
+        fill(scorer, folder)
         return cls(scorer, features).eval()
 
 

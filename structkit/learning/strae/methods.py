@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from structkit.errors import UserError
@@ -20,9 +20,10 @@ from structkit.learning.strae.batches import (
 )
 from structkit.learning.strae.model import StrAE
 from structkit.learning.strae.settings import TreeSettings
-from structkit.learning.strae.training import WEIGHTS, StraeTraining
+from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.spool import Spool
+from structkit.learning.training.weights import fill
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
 from structkit.seeds import key
@@ -33,7 +34,13 @@ from structkit.structure.trees.tree import Tree
 class StraeSettings(TreeSettings):
     """Settings of StrAE; a square embedding has as many channels as columns."""
 
-    channels: int = setting(10, "rows of an embedding; composition sees one", "StrAE, section 2")
+    made_of: ClassVar[tuple[str, ...]] = (
+        *("embedding_size", "channels", "objective", "head", "subword_tree"),
+    )
+
+    channels: int = setting(
+        10, "rows of an embedding; composition sees one", "StrAE, section 2", low=1, high=100_000
+    )
     composition_init: str = setting(
         "uniform",
         "composition starts at random, as the released code has it, or as a scaled sum",
@@ -72,14 +79,9 @@ class StraeSettings(TreeSettings):
     def load(cls, folder: Path, facts: Record) -> TreeEncoder:
         """The trained model in a folder."""
         vocabulary = Vocabulary.load(folder)
-        settings = cls(**facts["settings"])
+        settings = cls.of(facts["settings"])
         model = settings.untrained(len(vocabulary))
-        try:
-            model.load_state_dict(load_file(folder / WEIGHTS))
-        except (OSError, RuntimeError) as error:
-            raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
-                str(folder / WEIGHTS)
-            ) from None
+        fill(model, folder)
         return TreeEncoder(settings, model, vocabulary)
 
 

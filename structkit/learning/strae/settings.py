@@ -39,20 +39,31 @@ class VocabularySettings(TrainingSettings):
         *("weight_decay", "chunk_size", "gradient_checkpointing"),
     )
 
-    embedding_size: int = setting(100, "numbers in an embedding", "StrAE, section 3")
+    embedding_size: int = setting(
+        100, "numbers in an embedding", "StrAE, section 3", low=1, high=100_000
+    )
     lowercase: bool = setting(True, "words in lower case")
     minimum_count: int = setting(
-        2, "rarer words share the embedding of unknown words", "StrAE, section 3"
+        2,
+        "rarer words share the embedding of unknown words",
+        "StrAE, section 3",
+        low=1,
+        high=10**9,
     )
     subwords: bool = setting(False, "byte-pair pieces in place of words")
     vocabulary_size: int = setting(25_000, "pieces of --subwords")
-    max_length: int | None = setting(None, "a record with more words is an error")
-    embedding_dropout: float = setting(0.2, "dropout on embeddings", PAPER)
-    init_range: float = setting(0.1, "embeddings start between -r and r", PAPER)
+    max_length: int | None = setting(
+        None, "a record with more words is an error", low=1, high=10**9
+    )
+    embedding_dropout: float = setting(0.2, "dropout on embeddings", PAPER, low=0.0, high=0.99)
+    init_range: float = setting(0.1, "embeddings start between -r and r", PAPER, low=0.0, high=1e3)
     epochs: int = setting(15, "passes over the records", PAPER)
     batch_size: int = setting(128, "records in one step", PAPER)
     batch_tokens: int = setting(
-        16_384, "most leaves in one pass: a larger batch is split, its gradients added up"
+        16_384,
+        "most leaves in one pass: a larger batch is split, its gradients added up",
+        low=1,
+        high=10**9,
     )
     learning_rate: float = setting(1e-3, "highest learning rate of Adam", PAPER)
     schedule: str = setting(
@@ -153,7 +164,9 @@ class TreeSettings(VocabularySettings):
         "StrAE, eq. 1",
         ("sentence", "token"),
     )
-    composition_dropout: float = setting(0.1, "dropout on what is composed and decomposed", PAPER)
+    composition_dropout: float = setting(
+        0.1, "dropout on what is composed and decomposed", PAPER, low=0.0, high=0.99
+    )
     subword_tree: str = setting(
         "balanced", "tree over the pieces of one word", "", ("balanced", "left")
     )

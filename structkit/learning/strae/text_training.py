@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from structkit.errors import UserError
 from structkit.learning.strae.batches import Ints, Sentence, Sentences, passes
 from structkit.learning.strae.losses import vocabulary_loss
 from structkit.learning.strae.settings import VocabularySettings
 from structkit.learning.strae.text_models import TextBatch, TextModel
-from structkit.learning.strae.training import WEIGHTS
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
+from structkit.learning.training.weights import fill, write_weights
 from structkit.records.jsonl import Record
 from structkit.structure.trees.words import words_of
 
@@ -99,8 +96,7 @@ class TextTraining(TrainingModule):
         return torch.optim.Adam(self.parameters(), lr=self.settings.learning_rate, fused=True)
 
     def save(self, folder: Path) -> None:
-        weights = {name: each.contiguous().cpu() for name, each in self.model.state_dict().items()}
-        save_file(weights, folder / WEIGHTS)
+        write_weights(folder, self.model.state_dict())
         self.vocabulary.save(folder)
 
     def facts(self) -> dict[str, Any]:
@@ -110,6 +106,8 @@ class TextTraining(TrainingModule):
 @dataclass(frozen=True)
 class TextSettings(VocabularySettings):
     """What bi-lstm and roberta share: how they are built, and loaded again."""
+
+    made_of: ClassVar[tuple[str, ...]] = ("embedding_size",)
 
     def untrained(self, words: int) -> TextModel:
         """A model with random parameters: the seed's."""
@@ -124,13 +122,8 @@ class TextSettings(VocabularySettings):
     def load(cls, folder: Path, facts: Record) -> TextEncoder:
         """The trained model in a folder."""
         vocabulary = Vocabulary.load(folder)
-        model = cls(**facts["settings"]).untrained(len(vocabulary))
-        try:
-            model.load_state_dict(load_file(folder / WEIGHTS))
-        except (OSError, RuntimeError, SafetensorError) as error:
-            raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
-                str(folder / WEIGHTS)
-            ) from None
+        model = cls.of(facts["settings"]).untrained(len(vocabulary))
+        fill(model, folder)
         return TextEncoder(model, vocabulary)
 
 

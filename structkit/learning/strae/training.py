@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from structkit.learning.strae.batches import Sentence, Sentences, TreeBatch, passes
@@ -21,9 +20,8 @@ from structkit.learning.strae.settings import TreeSettings
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.plan import Step
+from structkit.learning.training.weights import write_weights
 from structkit.records.jsonl import Record
-
-WEIGHTS = "model.safetensors"
 
 
 class TreeTraining(TrainingModule):
@@ -128,10 +126,7 @@ class TreeTraining(TrainingModule):
         return torch.optim.Adam(self.parameters(), lr=self.settings.learning_rate, fused=True)
 
     def save(self, folder: Path) -> None:
-        save_file(
-            {name: weight.contiguous().cpu() for name, weight in self.model.state_dict().items()},
-            folder / WEIGHTS,
-        )
+        write_weights(folder, self.model.state_dict())
         self.vocabulary.save(folder)
 
     def facts(self) -> dict[str, Any]:

@@ -12,12 +12,13 @@ import orjson
 import torch
 
 from structkit.errors import UserError
-from structkit.learning.training.facts import FACTS
+from structkit.learning.training.facts import FACTS, read_facts
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 
 RUN = "run.json"
+DAMAGE = (OSError, RuntimeError, ValueError, LookupError, EOFError, pickle.UnpicklingError)
 
 
 class RunFolder:
@@ -28,32 +29,24 @@ class RunFolder:
 
     def __init__(self, output: str, *, overwrite: bool, resume: bool) -> None:
         self.final = Path(output)
-        self.partial = self.final.with_name(self.final.name + ".partial")
         if overwrite and resume:
             raise UserError("--overwrite and --resume exclude each other", status=2)
-        if not self.final.name:
+        if self.final.name in ("", ".."):
             raise UserError(f"-o {output} is no folder of its own", "name a new one", status=2)
+        self.partial = self.final.with_name(self.final.name + ".partial")
         self.resume = resume
         if overwrite:
             self._may_be_replaced()
             shutil.rmtree(self.partial, ignore_errors=True)
-        elif resume:
-            self._may_be_resumed()
-        else:
+        elif not resume:
             self._must_be_free()
+        self.complete = resume and self._exists() and self.latest() is None
 
     def _may_be_replaced(self) -> None:
         if self._exists() and not (self.final / FACTS).is_file():
             raise UserError(
                 f"{self.final} is not a model folder, and --overwrite would delete it",
                 "name another one with -o",
-            )
-
-    def _may_be_resumed(self) -> None:
-        if not self.partial.is_dir() and self._exists():
-            raise UserError(
-                f"the run in {self.final} is finished",
-                "--overwrite trains it anew, -o names another folder",
             )
 
     def _must_be_free(self) -> None:
@@ -87,23 +80,42 @@ class RunFolder:
                 say(f"there is nothing to resume in {self.partial}; the run starts at step 0")
             write_json(self.partial / RUN, run)
             return
-        before = orjson.loads((self.partial / RUN).read_bytes())
-        run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in the file
-        other = [
-            f"{name} (was {before.get(name)}, is {run.get(name)})"
-            for name in sorted(before | run)
-            if before.get(name) != run.get(name)
-        ]
+        try:
+            before = orjson.loads((self.partial / RUN).read_bytes())
+            other = differences(before, run)
+        except (OSError, ValueError, AttributeError, TypeError):
+            raise UserError("is missing or damaged", "start again with --overwrite").at(
+                str(self.partial / RUN)
+            ) from None
         if other:
             raise UserError(
                 f"the stopped run in {self.partial} differs in {', '.join(other)}",
                 "resume with the same settings and data, or start again with --overwrite",
             )
 
+    def finished(self, run: Record) -> Record:
+        """The summary of the run that is finished. Errors: it was another one."""
+        if not (self.final / FACTS).is_file():
+            raise UserError(f"{self.final} is not a model folder", "name another one with -o")
+        facts = read_facts(self.final)
+        before = {"method": facts["method"], **facts["settings"], "data": facts["data"]["sha256"]}
+        if other := differences(before, run):
+            raise UserError(
+                f"the finished run in {self.final} differs in {', '.join(other)}",
+                "--overwrite trains it anew, -o names another folder",
+            )
+        say(f"the run in {self.final} is complete; --overwrite trains it anew")
+        known = {name: facts[name] for name in ("steps", "losses")}
+        return {"folder": str(self.final), "method": facts["method"], **known, "complete": True}
+
     def latest(self) -> Path | None:
         """The last whole checkpoint."""
-        found = [path for path in self.partial.glob("step-*") if not path.suffix]
-        return max(found, key=lambda path: int(path.name.removeprefix("step-")), default=None)
+        found = {
+            int(number): path
+            for path in self.partial.glob("step-*")
+            if (number := path.name.removeprefix("step-")).isdecimal()
+        }
+        return found[max(found)] if found else None
 
     def save(self, step: int, state: dict[str, Any]) -> None:
         """Write a checkpoint; it appears whole, and then the one before goes."""
@@ -125,8 +137,10 @@ class RunFolder:
             return None
         try:
             state: dict[str, Any] = torch.load(found, map_location="cpu", weights_only=True)
-        except (OSError, RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
-            raise UserError(f"is damaged: {error}", "start again with --overwrite").at(
+            if not isinstance(state, dict) or "module" not in state:
+                raise ValueError
+        except DAMAGE:  # torch's advice is to load it unsafely
+            raise UserError("is damaged or cut short", "start again with --overwrite").at(
                 str(found)
             ) from None
         return state
@@ -149,3 +163,13 @@ class RunFolder:
         """Leave nothing behind where there is no checkpoint."""
         if self.latest() is None:
             shutil.rmtree(self.partial, ignore_errors=True)
+
+
+def differences(before: Record, run: Record) -> list[str]:
+    """What two runs do not have in common, for people."""
+    run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
+    return [
+        f"{name} (was {before.get(name)}, is {run.get(name)})"
+        for name in sorted(before | run)
+        if before.get(name) != run.get(name)
+    ]

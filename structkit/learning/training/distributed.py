@@ -27,6 +27,8 @@ import torch
 from torch import Tensor, distributed, nn
 
 from structkit.errors import UserError
+from structkit.learning.training.devices import chosen_device
+from structkit.progress import say
 from structkit.signals import ended_by, heard
 
 PATIENCE = 20.0  # seconds that processes have to end when they are done
@@ -115,6 +117,32 @@ def _device() -> torch.device:
     return torch.device("cpu")
 
 
+def check_ranks(count: int, device: str | None) -> None:
+    """Raise where a device cannot be used, or there are fewer GPUs than processes."""
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if not device.startswith("cuda"):
+        chosen_device(device)
+    elif torch.cuda.device_count() < count:
+        raise UserError(
+            f"--nproc {count} needs as many GPUs, and there are {torch.cuda.device_count()}",
+            "lower it, or use --device cpu",
+            status=2,
+        )
+
+
+def useful(count: int, batch: int) -> int:
+    """How many of so many processes have something to do: each a core and a record of a batch.
+
+    >>> useful(1, 32), useful(99, 1)
+    (1, 1)
+    """
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    found = min(count, batch, cores)
+    if found < count:
+        say(f"--nproc {count} becomes {found}: {batch:,} records in a batch, {cores} cores")
+    return found
+
+
 def launch(call: Callable[..., Any], count: int, device: str | None, *arguments: Any) -> Any:
     """`call(*arguments, device=…)` in so many processes; what the first returns.
 
@@ -122,12 +150,6 @@ def launch(call: Callable[..., Any], count: int, device: str | None, *arguments:
     once; a second one ends all at once.
     """
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if device.startswith("cuda") and torch.cuda.device_count() < count:
-        raise UserError(
-            f"--nproc {count} needs as many GPUs, and there are {torch.cuda.device_count()}",
-            "lower it, or use --device cpu",
-            status=2,
-        )
     with tempfile.TemporaryDirectory(prefix="structkit-ranks-") as folder:
         return _Group(call, count, device.partition(":")[0], Path(folder), arguments).run()
 

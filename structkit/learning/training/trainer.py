@@ -91,7 +91,7 @@ class Trainer:
                 self._train(self.plan.step(self.step))
                 self.step += 1
                 # a signal reaches one process sooner than another: they agree
-                stop = total(interrupt.asked) > 0 and self.step < steps
+                stop = total(interrupt.asked > 0) > 0 and self.step < steps
                 if stop or (every and self.step % every == 0 and self.step < steps):
                     self._save()
                 if stop:

@@ -78,9 +78,13 @@ def test_a_folder_without_facts_is_an_encoder(trained, folder):
 @pytest.mark.parametrize(
     ("name", "damage", "message"),
     [
-        ("structkit.json", b"{", r"structkit.json: cannot be read: .*copy the model folder again"),
-        ("structkit.json", b"{}", r"structkit.json: cannot be read"),
-        ("structkit.json", b'{"format": 1, "method": "contrastive"}', r"structkit.json: lacks"),
+        (
+            "structkit.json",
+            b"{",
+            r"structkit.json: is no JSON, or cut.*copy the model folder again",
+        ),
+        ("structkit.json", b"{}", r'structkit.json: field "format" is missing'),
+        ("structkit.json", b'{"format": 1, "method": "santa"}', r'field "settings" is missing'),
         ("structkit.json", b'{"format": 9, "method": "x"}', r"has format 9.*upgrade structkit"),
         ("structkit.json", b'{"format": 1, "method": "gone"}', "no method 'gone'; .*contrastive"),
         ("config.json", b"{", r"model cannot be loaded: .*config.json"),

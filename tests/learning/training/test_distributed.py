@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import re
 import signal
 import subprocess
@@ -101,16 +102,17 @@ def test_two_processes_are_one(folder, alone, tmp_path, capfd):
     assert 1 == len(list(tmp_path.iterdir()))
 
 
-def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path):
+@pytest.mark.parametrize(("sent", "ending"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path, sent, ending):
     output = tmp_path / "model"
     arguments = command(folder, output, "--nproc", "2", "--save-every", "3")
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE, env=environment(**ENV))
     for line in process.stderr:
         if line.startswith(b"{") and json.loads(line)["step"] >= 4:
             break
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     errors = process.communicate(timeout=300)[1].decode()
-    assert 130 == process.returncode, errors
+    assert ending == process.returncode, errors
     assert "--resume goes on" in errors
     assert not output.exists()
     # the other way round: what two began, one ends
@@ -145,6 +147,22 @@ def test_what_cannot_be_shared_is_refused(folder, tmp_path):
         train("strae", strae, [str(file)], run)
     with pytest.raises(UserError, match="--nproc must be at least 1"):
         RunOptions(nproc=0)
+
+
+def test_no_more_processes_than_work(folder, tmp_path, run):
+    records = (folder / "train.jsonl").read_bytes().splitlines(keepends=True)[:5]
+    found = run(
+        *command(folder, tmp_path / "model", "--nproc", "99", "--max-steps", "1")[
+            len(PROGRAM) : -1
+        ],
+        input=b"".join(records),
+        env=ENV,
+        timeout=90,
+    )
+    assert 0 == found.returncode, found.stderr
+    cores = len(os.sched_getaffinity(0))
+    said = f"--nproc 99 becomes {min(5, cores)}: 5 records in a batch, {cores} cores"
+    assert said in found.stderr.decode()
 
 
 def test_more_processes_than_gpus(folder, tmp_path):

