@@ -10,6 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# the same examples at every run, on every machine; `make soak` draws new ones
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Golden = Callable[[Path, str], None]
