@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 from lxml import etree
 
 from structkit.errors import UserError
@@ -29,9 +31,9 @@ def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree | U
         parser = etree.HTMLParser(target=_Target(tokenized), huge_tree=True, encoding="utf-8")
         parser.feed(b"<html><body>")
         parser.feed(repaired(text).encode("utf-8"))
-        words, spans = parser.close()
-        if words:
-            yield from_spans(words, list(spans), list(spans.values()))
+        found = parser.close()
+        if found.words:
+            yield found.tree()
         else:
             yield UserError("the document holds no text", "leave the record out")
 
@@ -42,7 +44,9 @@ class _Target:
     def __init__(self, tokenized: bool) -> None:
         self.tokenized = tokenized
         self.words: list[str] = []
-        self.spans: dict[tuple[int, int], str] = {}  # the innermost element of those alike
+        self.known: dict[str, str] = {}  # each word once, however often it occurs
+        self.spans = array("i")  # start and end of each element with words, the inner ones first
+        self.tags: list[str] = []
         self.starts: list[int] = []
         self.pieces: list[str] = []
         self.silent = 0
@@ -55,18 +59,27 @@ class _Target:
     def end(self, tag: str) -> None:
         self._flush()
         self.silent -= tag in SILENT
-        span = self.starts.pop(), len(self.words)
-        if span[0] < span[1]:
-            self.spans.setdefault(span, tag)
+        start = self.starts.pop()
+        if start < len(self.words):
+            self.spans.extend((start, len(self.words)))
+            self.tags.append(tag)
 
     def data(self, text: str) -> None:
         if not self.silent:
             self.pieces.append(text)
 
-    def close(self) -> tuple[list[str], dict[tuple[int, int], str]]:
+    def close(self) -> _Target:
         self._flush()
-        return self.words, self.spans
+        return self
+
+    def tree(self) -> Tree:
+        """The tree of what was taken; of elements with the same words the innermost one counts."""
+        spans = np.asarray(self.spans).reshape(-1, 2)[::-1]
+        return from_spans(self.words, spans, self.tags[::-1])
 
     def _flush(self) -> None:
-        self.words += words_of("".join(self.pieces), tokenized=self.tokenized)
+        text = "".join(self.pieces)
         self.pieces.clear()
+        if text and not text.isspace():
+            found = words_of(text, tokenized=self.tokenized)
+            self.words += map(self.known.setdefault, found, found)

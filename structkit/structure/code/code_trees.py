@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
+
+import numpy as np
 import tree_sitter
 
 from structkit.errors import UserError
 from structkit.structure.code.parsing import parse
 from structkit.structure.code.treesitter import CLASS, Grammar
 from structkit.structure.trees.brackets import unescaped
-from structkit.structure.trees.tree import Tree, from_spans
+from structkit.structure.trees.tree import Numbers, Tree, from_spans
 
 
 def code_tree(grammar: Grammar, text: str) -> Tree:
@@ -24,21 +28,20 @@ def code_tree(grammar: Grammar, text: str) -> Tree:
         inside = parse(grammar.parser, CLASS[0] + data + CLASS[1])
         if not inside.root_node.has_error:
             tree, shift = inside, len(CLASS[0])
-    nodes = _nodes(tree, shift, shift + len(data))
-    words, places = _words(data, {byte for start, end, _ in nodes for byte in (start, end)})
+    spans, kinds = _nodes(tree, shift, shift + len(data))
+    del tree
+    cuts, places = np.unique(spans, return_inverse=True)
+    words, before = _words(data, cuts)
     if not words:
         raise UserError("the text holds no code", "leave the record out")
-    spans: dict[tuple[int, int], str] = {}
-    for start, end, kind in nodes:
-        span = places[start], places[end]
-        if span[0] < span[1]:
-            spans[span] = kind  # the innermost of those alike
-    return from_spans(words, list(spans), list(spans.values()))
+    spans = before[places.reshape(-1, 2)]
+    filled = spans[:, 0] < spans[:, 1]
+    return from_spans(words, spans[filled], [kinds[node] for node in np.flatnonzero(filled)])
 
 
-def _nodes(tree: tree_sitter.Tree, low: int, high: int) -> list[tuple[int, int, str]]:
-    """Start, end and kind of all nodes between two bytes, in preorder, counted from the first."""
-    found: list[tuple[int, int, str]] = [(0, high - low, "")]
+def _nodes(tree: tree_sitter.Tree, low: int, high: int) -> tuple[Numbers, list[str]]:
+    """Start and end (nodes, 2) and kind of all nodes between two bytes, in preorder."""
+    spans, kinds = array("i", (0, high - low)), [""]  # the whole text first
     cursor = tree.walk()
     into, along, out = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
     while True:
@@ -46,21 +49,24 @@ def _nodes(tree: tree_sitter.Tree, low: int, high: int) -> list[tuple[int, int, 
         assert node is not None
         start, end = node.byte_range
         if low <= start and end <= high:
-            found.append((start - low, end - low, node.type))
+            spans.extend((start - low, end - low))
+            kinds.append(sys.intern(node.type))
         if into():
             continue
         while not along():
             if not out():
-                return found
+                return np.asarray(spans).reshape(-1, 2), kinds
 
 
-def _words(data: bytes, cuts: set[int]) -> tuple[list[str], dict[int, int]]:
+def _words(data: bytes, cuts: Numbers) -> tuple[list[str], Numbers]:
     """The words between blanks and cuts, and how many stand in front of each cut."""
     words: list[str] = []
-    places: dict[int, int] = {}
+    known: dict[str, str] = {}  # each word once, however often it occurs
+    before = np.empty(len(cuts), np.int32)
     at = 0
-    for cut in sorted(cuts):
-        words += map(unescaped, data[at:cut].decode("utf-8").split())
-        places[cut] = len(words)
+    for place, cut in enumerate(memoryview(cuts)):
+        found = [unescaped(word) for word in data[at:cut].decode("utf-8").split()]
+        words += map(known.setdefault, found, found)
+        before[place] = len(words)
         at = cut
-    return words, places
+    return words, before

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from io import StringIO
 
 from structkit.errors import UserError
 from structkit.structure.trees.tree import Tree, from_merges, from_spans, grown
@@ -138,22 +139,22 @@ def write(tree: Tree) -> str:
     >>> write(from_merges(["f(x)", "is", "one"], [(1, 2), (0, 3)]))
     '(X (X f-LRB-x-RRB-) (X (X is) (X one)))'
     """
-    parts: list[str] = []
-    first, count, word = tree.first.tolist(), tree.count.tolist(), tree.word.tolist()
+    first, count, word = map(memoryview, (tree.first, tree.count, tree.word))
+    labels = {label: escaped("_".join(label.split()) or UNLABELED) for label in set(tree.labels)}
+    written = StringIO()
     stack = [0]
     while stack:
         node = stack.pop()
         if node < 0:
-            parts.append(")")
+            written.write(")")
             continue
-        label = escaped("_".join(tree.labels[node].split()) or UNLABELED)
+        written.write(f" ({labels[tree.labels[node]]}" if node else f"({labels[tree.labels[0]]}")
         if count[node]:
-            parts.append(f" ({label}")
             stack.append(-1)
             stack.extend(range(first[node] + count[node] - 1, first[node] - 1, -1))
         else:
-            parts.append(f" ({label} {escaped(tree.words[word[node]])})")
-    return "".join(parts)[1:]
+            written.write(f" {escaped(tree.words[word[node]])})")
+    return written.getvalue()
 
 
 def clean(tree: Tree) -> Tree:
@@ -203,7 +204,7 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
         raise UserError(f"--factor {factor} is not {', '.join(FACTORS)}", status=2)
     if tree.is_binary:
         return tree
-    first, count, labels = tree.first.tolist(), tree.count.tolist(), tree.labels
+    first, count, labels = memoryview(tree.first), memoryview(tree.count), tree.labels
 
     def cut(label: str, low: int, high: int) -> list[tuple[str, int, int]]:
         if high - low == 1:

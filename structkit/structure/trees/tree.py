@@ -5,6 +5,7 @@ Nothing here is recursive: a tree may be as deep as it likes.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -55,72 +56,78 @@ class Tree:
 
 def grown(root: Item, expand: Callable[[Item], tuple[str, str | None, Sequence[Item]]]) -> Tree:
     """The tree that grows from a root: `expand` gives label, word (at a leaf) and children."""
-    items = [root]
+    items, open_depths = [root], [0]
     labels: list[str] = []
-    first: list[int] = []
-    count: list[int] = []
-    found: list[str | None] = []
-    for item in items:  # it grows while it is read
-        label, word, children = expand(item)
+    words: list[str] = []
+    depths = array("i")
+    while items:
+        label, word, children = expand(items.pop())
+        depth = open_depths.pop()
         labels.append(label)
-        found.append(word)
-        first.append(len(items) if children else -1)
-        count.append(len(children))
-        items.extend(children)
-    order = _leaves(first, count)
-    place = np.full(len(items), -1, np.int32)
-    place[order] = np.arange(len(order))
-    words = tuple(word for word in (found[leaf] for leaf in order) if word is not None)
-    return Tree(words, np.array(first, np.int32), np.array(count, np.int32), place, tuple(labels))
+        depths.append(depth)
+        if word is not None:
+            words.append(word)
+        items.extend(reversed(children))
+        open_depths.extend([depth + 1] * len(children))
+    return _numbered(words, labels, depths)
 
 
-def _leaves(first: Sequence[int], count: Sequence[int]) -> list[int]:
-    """The leaves from left to right."""
-    found, stack = [], [0]
-    while stack:
-        node = stack.pop()
-        if count[node]:
-            stack.extend(range(first[node] + count[node] - 1, first[node] - 1, -1))
-        else:
-            found.append(node)
-    return found
+def _numbered(words: Sequence[str], labels: Sequence[str], depths: array[int]) -> Tree:
+    """The tree whose labels and depths are given in preorder: arrays alone, for long documents."""
+    depth = np.asarray(depths)
+    nodes = len(depth)
+    order = depth.argsort(kind="stable")  # number, breadth-first, to place in preorder
+    number = np.empty(nodes, np.int32)
+    number[order] = np.arange(nodes)
+    has_children = np.append(depth[1:] > depth[:-1], False)  # the first one is the next node
+    word = np.where(has_children, -1, np.cumsum(~has_children) - 1).astype(np.int32)[order]
+    inner = np.flatnonzero(word < 0)
+    first = np.full(nodes, -1, np.int32)
+    first[inner] = number[order[inner] + 1]
+    count = np.zeros(nodes, np.int32)
+    count[inner] = np.diff(first[inner], append=nodes)  # whose children stand side by side
+    named = tuple(map(labels.__getitem__, memoryview(order)))
+    return Tree(tuple(words), first, count, word, named)
 
 
 def from_spans(
-    words: Sequence[str], spans: Sequence[tuple[int, int]], labels: Sequence[str] | None = None
+    words: Sequence[str],
+    spans: Sequence[tuple[int, int]] | Numbers,
+    labels: Sequence[str] | None = None,
 ) -> Tree:
     """The tree with these nodes above its words; the whole is one of them anyway.
 
-    Spans of one word are that word's leaf. Errors: `UserError` where two spans cross.
+    Spans of one word are that word's leaf; of those alike the last one gives the label. Errors:
+    `UserError` where two spans cross.
 
     >>> from_spans(["a", "b", "c"], [(1, 3)]).spans().tolist()
     [[0, 3], [0, 1], [1, 3], [1, 2], [2, 3]]
     """
-    named = dict(zip(spans, labels or [""] * len(spans), strict=True))
-    whole = (0, len(words))
-    above = sorted({*named, whole, *((at, at + 1) for at in range(len(words)))}, key=_outer)
-    children: dict[tuple[int, int], list[tuple[int, int]]] = {span: [] for span in above}
+    if not words:
+        raise UserError("there are no words to make a tree of")
+    cuts = np.arange(len(words) + 1, dtype=np.int32)
+    given = np.asarray(spans, np.int32).reshape(-1, 2)
+    starts = np.concatenate(([0], cuts[:-1], given[:, 0]), dtype=np.int32)
+    ends = np.concatenate((cuts[-1:], cuts[1:], given[:, 1]), dtype=np.int32)
+    order = np.lexsort((-ends, starts))  # outer spans first
+    starts, ends = starts[order], ends[order]
+    last = np.append((starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1]), True)
+    names = ["" if labels is None or at < 0 else labels[at] for at in order[last] - len(cuts)]
+    return _numbered(words, names, _depths(starts[last], ends[last]))
+
+
+def _depths(starts: Numbers, ends: Numbers) -> array[int]:
+    """How deep each span lies in others, in preorder."""
+    depths = array("i")
     stack: list[tuple[int, int]] = []
-    for span in above:
+    for span in zip(memoryview(starts), memoryview(ends), strict=True):
         while stack and stack[-1][1] <= span[0]:
             stack.pop()
         if stack and stack[-1][1] < span[1]:
             raise UserError(f"the spans {stack[-1]} and {span} cross")
-        if stack:
-            children[stack[-1]].append(span)
+        depths.append(len(stack))
         stack.append(span)
-
-    def expand(span: tuple[int, int]) -> tuple[str, str | None, list[tuple[int, int]]]:
-        word = words[span[0]] if span[1] - span[0] == 1 else None
-        return named.get(span, ""), word, children[span]
-
-    if not words:
-        raise UserError("there are no words to make a tree of")
-    return grown(whole, expand)
-
-
-def _outer(span: tuple[int, int]) -> tuple[int, int]:
-    return span[0], -span[1]
+    return depths
 
 
 def from_merges(words: Sequence[str], merges: Sequence[tuple[int, int]]) -> Tree:
