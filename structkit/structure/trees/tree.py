@@ -78,9 +78,11 @@ def _numbered(words: Sequence[str], labels: Sequence[str], depths: array[int]) -
     nodes = len(depth)
     order = depth.argsort(kind="stable")  # number, breadth-first, to place in preorder
     number = np.empty(nodes, np.int32)
-    number[order] = np.arange(nodes)
+    number[order] = np.arange(nodes, dtype=np.int32)
     has_children = np.append(depth[1:] > depth[:-1], False)  # the first one is the next node
-    word = np.where(has_children, -1, np.cumsum(~has_children) - 1).astype(np.int32)[order]
+    word = np.cumsum(~has_children, dtype=np.int32) - 1
+    word[has_children] = -1
+    word = word[order]
     inner = np.flatnonzero(word < 0)
     first = np.full(nodes, -1, np.int32)
     first[inner] = number[order[inner] + 1]
