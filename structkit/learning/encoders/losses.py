@@ -44,7 +44,7 @@ def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Te
     """Which documents are no negatives of a query: (batch, batch * group), or none at all.
 
     `queries` and `documents` are texts or ids, laid out as in `info_nce`. A document is excluded
-    where it equals the query's positive, or is the positive of an equal query; a query's own
+    where it equals a positive of the query or of an equal one, wherever it stands; a query's own
     positive never is.
 
     >>> duplicates(["a", "b"], ["x", "x"])
@@ -57,11 +57,12 @@ def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Te
     positives = documents[::group]
     if len(set(queries)) == len(queries) and len(set(documents)) == len(documents):
         return None
+    known: dict[Hashable, set[Hashable]] = {}
+    for query, positive in zip(queries, positives, strict=True):
+        known.setdefault(query, set()).add(positive)
     rows = []
-    for own, (query, positive) in enumerate(zip(queries, positives, strict=True)):
-        row = [document == positive for document in documents]
-        for other, other_query in enumerate(queries):
-            row[other * group] |= query == other_query
+    for own, query in enumerate(queries):
+        row = [document in known[query] for document in documents]
         row[own * group] = False
         rows.append(row)
     return torch.tensor(rows)

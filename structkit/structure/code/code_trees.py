@@ -64,7 +64,7 @@ def _words(data: bytes, cuts: Numbers) -> tuple[list[str], Numbers]:
     known: dict[str, str] = {}  # each word once, however often it occurs
     before = np.empty(len(cuts), np.int32)
     at = 0
-    for place, cut in enumerate(memoryview(cuts)):
+    for place, cut in enumerate(cuts.data):
         found = [unescaped(word) for word in data[at:cut].decode("utf-8").split()]
         words += map(known.setdefault, found, found)
         before[place] = len(words)

@@ -139,7 +139,7 @@ def write(tree: Tree) -> str:
     >>> write(from_merges(["f(x)", "is", "one"], [(1, 2), (0, 3)]))
     '(X (X f-LRB-x-RRB-) (X (X is) (X one)))'
     """
-    first, count, word = map(memoryview, (tree.first, tree.count, tree.word))
+    first, count, word = tree.first.data, tree.count.data, tree.word.data
     labels = {label: escaped("_".join(label.split()) or UNLABELED) for label in set(tree.labels)}
     written = StringIO()
     stack = [0]
@@ -204,7 +204,7 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
         raise UserError(f"--factor {factor} is not {', '.join(FACTORS)}", status=2)
     if tree.is_binary:
         return tree
-    first, count, labels = memoryview(tree.first), memoryview(tree.count), tree.labels
+    first, count, labels = tree.first.data, tree.count.data, tree.labels
 
     def cut(label: str, low: int, high: int) -> list[tuple[str, int, int]]:
         if high - low == 1:

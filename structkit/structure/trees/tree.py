@@ -88,7 +88,7 @@ def _numbered(words: Sequence[str], labels: Sequence[str], depths: array[int]) -
     first[inner] = number[order[inner] + 1]
     count = np.zeros(nodes, np.int32)
     count[inner] = np.diff(first[inner], append=nodes)  # whose children stand side by side
-    named = tuple(map(labels.__getitem__, memoryview(order)))
+    named = tuple(map(labels.__getitem__, order.data))
     return Tree(tuple(words), first, count, word, named)
 
 
@@ -122,7 +122,7 @@ def _depths(starts: Numbers, ends: Numbers) -> array[int]:
     """How deep each span lies in others, in preorder."""
     depths = array("i")
     stack: list[tuple[int, int]] = []
-    for span in zip(memoryview(starts), memoryview(ends), strict=True):
+    for span in zip(starts.data, ends.data, strict=True):
         while stack and stack[-1][1] <= span[0]:
             stack.pop()
         if stack and stack[-1][1] < span[1]:

@@ -78,6 +78,12 @@ def test_agrees_with_plain_loops(batch, group, symmetric, masked, seed):
         # a hard negative of one query that is the positive of the other, or of its own
         (["a", "b"], ["x", "n", "y", "x"], [[0, 0, 0, 1], [0, 0, 0, 0]]),
         (["a", "b"], ["x", "x", "y", "m"], [[0, 1, 0, 0], [0, 0, 0, 0]]),
+        # the positive of an equal query, as a third one's hard negative and as one of its own
+        (
+            ["a", "a", "b"],
+            ["x", "n", "y", "x", "z", "y"],
+            [[0, 0, 1, 1, 0, 1], [1, 0, 0, 1, 0, 1], [0, 0, 0, 0, 0, 0]],
+        ),
         # hard negatives of an equal query stay negatives
         (["a", "a"], ["x", "n", "y", "m"], [[0, 0, 1, 0], [1, 0, 0, 0]]),
     ],
