@@ -57,7 +57,7 @@ def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> U
     no language 'pyhton'; did you mean 'python'? there are: go, python
     """
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
+    close = difflib.get_close_matches(name.casefold(), names, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return UserError(
         f"no {kind} {name!r}", f"{hint}there are: {', '.join(names) or 'none'}", status=status

@@ -20,7 +20,9 @@ class Language(Protocol):
 
     Optional beside it: `FIELDS`, the fields with the text, the first that a record has (default
     `code`); keywords of the function for flags of `mask-entities`: `types` (names of types too),
-    `tagger`, `profile`; `docstring(text)`, where a function keeps its query (for `pair`).
+    `tagger`, `profile`; `docstring(text)`, where a function keeps its query (for `pair`);
+    `ALIASES`, its other names in lower case; `IMPLIED_BY`, fields of a record that needs no
+    `language` to be of this one. The last two are tuples of literal strings.
     """
 
     def entities(self, text: str) -> list[Span]:

@@ -13,6 +13,7 @@ from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
+ALIASES = ("c++", "cxx", "cc")
 KEYWORDS = (
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl "
     "const const_cast consteval constexpr constinit continue co_await co_return co_yield decltype "

@@ -13,6 +13,7 @@ from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
+ALIASES = ("c#", "cs", "c-sharp")
 # not here: words that are keywords in some places only (async, get, record, value, where …)
 KEYWORDS = (
     "abstract as base bool break byte case catch char checked class const continue decimal default "

@@ -14,6 +14,7 @@ from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
+ALIASES = ("golang",)
 KEYWORDS = (
     "break case chan const continue default defer else fallthrough for func go goto if import "
     "interface map package range return select struct switch type var"

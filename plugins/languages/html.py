@@ -10,6 +10,8 @@ from structkit.structure.code.spans import Span
 from structkit.structure.english import STOPWORDS
 from structkit.structure.html.markup import content, visible
 
+ALIASES = ("htm", "xhtml")
+IMPLIED_BY = ("html",)
 FIELDS = ("html", "content")
 WORD = re.compile(r"\w+")
 

@@ -17,6 +17,8 @@ from structkit.structure.code.spans import Span
 from structkit.structure.english import TAGS
 from structkit.structure.html.markup import visible
 
+ALIASES = ("products",)
+IMPLIED_BY = ("title", "description")
 FIELDS = ("description",)
 NOUNS = frozenset(("NN", "NNS", "NNP", "NNPS"))
 PROPER = frozenset(("NNP", "NNPS"))

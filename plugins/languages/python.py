@@ -11,6 +11,7 @@ from structkit.structure.code.parsing import parse
 from structkit.structure.code.spans import Span, from_bytes
 from structkit.structure.code.treesitter import Grammar
 
+ALIASES = ("py", "python2", "python3")
 PREFIX = r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
 LEXICAL = Lexical(
     (

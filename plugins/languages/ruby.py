@@ -13,6 +13,7 @@ from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
+ALIASES = ("rb",)
 KEYWORDS = frozenset(
     "__ENCODING__ __FILE__ __LINE__ BEGIN END alias and begin break case class def defined? do "
     "else elsif end ensure false for if in module next nil not or redo rescue retry return self "

@@ -14,6 +14,7 @@ from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
+ALIASES = ("rs",)
 KEYWORDS = (
     "Self as async await break const continue crate dyn else enum extern false fn for if impl in "
     "let loop match mod move mut pub ref return self static struct super trait true type unsafe "

@@ -13,6 +13,7 @@ from structkit.structure.code.lexical import Form, Lexical, block, quoted, until
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
+ALIASES = ("ts", "tsx")
 # not here: words that are keywords in some places only (type, declare, readonly, async, get …)
 KEYWORDS = (
     "await break case catch class const continue debugger default delete do else enum export "

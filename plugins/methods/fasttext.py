@@ -16,13 +16,12 @@ from typing import Any, ClassVar
 import torch
 
 from structkit.errors import UserError
-from structkit.learning.strae.settings import PAPER, VocabularySettings
+from structkit.learning.strae.settings import PAPER, VocabularySettings, words_in
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
 from structkit.seeds import key
-from structkit.structure.trees.words import words_of
 
 from ._skip_grams import NGrams, learned
 from ._word_vectors import Bag, WordVectors
@@ -31,10 +30,10 @@ DEFAULT = "fastText's default"
 
 
 class Model(WordVectors):
-    """Word vectors that encode texts."""
+    """Word vectors that encode texts, or the leaves of trees."""
 
     def inputs(self, texts: Sequence[str], side: str) -> list[Bag]:
-        return [self.bag(words_of(text)) for text in texts]
+        return [self.bag(words_in(text)) for text in texts]
 
 
 class Trained(TrainingModule):

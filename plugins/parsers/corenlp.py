@@ -30,7 +30,8 @@ def trees(
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UserError(f"--url {url} is no address", "http://localhost:9000", status=2)
     if not 0 < timeout < 1e6:
-        raise UserError(f"--timeout {timeout:g} is no number of seconds", "60 is usual", status=2)
+        problem = f"--timeout {timeout:.15g} is not above 0 and below 1,000,000 seconds"
+        raise UserError(problem, "60 is usual", status=2)
     server = Server(url, timeout, tokenized)
     for lines in _requests(texts):
         yield from _answered(server, lines)
@@ -71,7 +72,7 @@ def _answered(server: Server, lines: list[str]) -> Iterator[Tree | UserError]:
                 continue
         except Silence:
             error = UserError(
-                f"the CoreNLP server gives no answer within {server.timeout:g} s",
+                f"the CoreNLP server gives no answer within {server.timeout:.15g} s",
                 "is it stuck? start it again, or raise --timeout",
             )
             if not _alive(server):

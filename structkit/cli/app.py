@@ -82,7 +82,11 @@ def apart(output: str, *reads: str | None, save_index: str | None = None) -> Non
 def mask_entities(
     files: Files = None,
     language: Annotated[
-        str | None, typer.Option(help="Language of all records; default: the field `language`.")
+        str | None,
+        typer.Option(
+            help="Language of all records, also as Python, js, C++, c#; default: the field "
+            "`language`; records with `html`, or with `title` and `description`, need none."
+        ),
     ] = None,
     field: Annotated[
         str | None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.records.jsonl import JSON_NAMES, Record, text_field
+from structkit.records.jsonl import Record, json_kind, text_field
 from structkit.seeds import random_for
 from structkit.structure.html.html import Document, Reader, untag
 from structkit.structure.html.markdown import CONVERTERS
@@ -113,17 +113,13 @@ def _text(record: Record, variation: Variation) -> str:
 def _negatives(record: Record) -> list[str]:
     negatives = record["negatives"]
     if type(negatives) is not list:
-        kind = type(negatives).__name__
         raise UserError(
-            f'field "negatives" is a JSON {JSON_NAMES.get(kind, kind)}, not an array of strings',
-            NEGATIVES,
+            f'field "negatives" is {json_kind(negatives)}, not an array of strings', NEGATIVES
         )
     for position, negative in enumerate(negatives):
         if type(negative) is not str:
-            kind = type(negative).__name__
             raise UserError(
-                f'field "negatives" holds a JSON {JSON_NAMES.get(kind, kind)} '
-                f"(at {position}), not strings alone",
+                f'field "negatives" holds {json_kind(negative)} (at {position}), not strings alone',
                 NEGATIVES,
             )
     return negatives

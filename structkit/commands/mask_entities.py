@@ -11,9 +11,10 @@ from typing import Any
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, several, text_field
+from structkit.registry import canonical
 from structkit.seeds import random_for
 from structkit.structure.code import official
-from structkit.structure.code.finders import Finder, finder
+from structkit.structure.code.finders import Finder, finder, language_of
 from structkit.structure.code.sentinels import (
     Masked,
     draw,
@@ -115,10 +116,14 @@ def statistics(*, show: bool) -> Iterator[Statistics | None]:
 
 
 def _language(record: Record, masking: Masking) -> str:
-    return masking.language or str(record.get("language", "-"))
+    return canonical("language", str(language_of(record, masking.language) or "-"))
 
 
 Found = tuple[str, list[Span]]
+UNNAMED = (
+    "name it with --language (only a record with `html`, or with `title` and `description`, "
+    "needs none)"
+)
 
 
 def _or_error(
@@ -131,10 +136,11 @@ def _or_error(
 
 
 def _entities(record: Record, masking: Masking) -> Found:
-    language = masking.language or record.get("language")
+    language = language_of(record, masking.language)
     if not isinstance(language, str):
-        _text(record, masking.field, ("code",))  # what is masked is missed before its language
-        language = text_field(record, "language", "name it with --language")
+        if language is None:  # what is masked is missed before its language
+            _text(record, masking.field, ("code",))
+        language = text_field(record, "language", UNNAMED)
     found = masking.finder(language)
     text = _text(record, masking.field, found.fields)
     return text, found.spans(record, text)
@@ -172,7 +178,8 @@ def _known(record: Record, masking: Masking) -> str | None:
     """The language, if the default field depends on it: spans need none."""
     if masking.field or "positive" in record:
         return None
-    return masking.language or record.get("language")
+    found = language_of(record, masking.language)
+    return found if isinstance(found, str) else None
 
 
 def _text(record: Record, field: str | None, fields: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ import orjson
 
 from structkit.embeddings.vectors import TOO_LARGE, Floats, Numbers, Rows, Vectors, largest_norm
 from structkit.errors import UserError
-from structkit.records.jsonl import JSON_NAMES, Record, Records, cannot_read
+from structkit.records.jsonl import Record, Records, cannot_read, json_kind
 
 T = TypeVar("T")
 
@@ -161,7 +161,7 @@ def vector(record: Record, dimensions: int = 0) -> array[float]:
     if type(value) is not list:
         raise UserError(
             'field "embedding" is '
-            + ("missing" if "embedding" not in record else f"{_named(value)}, not an array"),
+            + ("missing" if "embedding" not in record else f"{json_kind(value)}, not an array"),
             "make embeddings with structkit encode, or search texts with --method bm25",
         )
     try:
@@ -170,7 +170,7 @@ def vector(record: Record, dimensions: int = 0) -> array[float]:
         wrong = next(item for item in value if not isinstance(item, int | float))
         hint = "; NaN is written as null" if wrong is None else ""
         raise UserError(
-            f'field "embedding" holds {_named(wrong)}, not only numbers{hint}',
+            f'field "embedding" holds {json_kind(wrong)}, not only numbers{hint}',
             "encode the record again",
         ) from None
     if len(row) != (dimensions or len(row)) or not row:
@@ -185,15 +185,10 @@ def vector(record: Record, dimensions: int = 0) -> array[float]:
     return row
 
 
-def _named(value: object) -> str:
-    kind = JSON_NAMES.get(type(value).__name__, type(value).__name__)
-    return f"{'an' if kind[0] in 'ao' else 'a'} JSON {kind}"
-
-
 def _document(record: Record) -> str:
     found = record.get("doc_id", record["id"])
     if isinstance(found, bool) or not isinstance(found, str | int):
-        raise UserError(f'field "doc_id" is {_named(found)}', "an id is a string")
+        raise UserError(f'field "doc_id" is {json_kind(found)}', "an id is a string")
     return str(found)
 
 

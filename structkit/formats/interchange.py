@@ -24,7 +24,7 @@ from structkit.formats.rows import (
     Rows,
 )
 from structkit.formats.rows import Row as Row
-from structkit.records.jsonl import JSON_NAMES, Record
+from structkit.records.jsonl import Record, json_kind
 
 # the field with the text of any document and of any query, in the order in which search looks
 DOCUMENT = ("positive", "code", "untagged", "text", "description", "html", "content")
@@ -159,16 +159,11 @@ def take(record: Record, *names: str, kind: type = str, default: Any = REQUIRED)
     if kind is float and type(value) is int:
         value = float(value)
     if type(value) is not kind:
-        raise UserError(f'field "{name}" is {_named(value)}, not {KINDS[kind]}', MEND)
+        raise UserError(f'field "{name}" is {json_kind(value)}, not {KINDS[kind]}', MEND)
     return value
 
 
 KINDS = {str: "a string", float: "a number", list: "an array", dict: "an object", int: "a number"}
-
-
-def _named(value: object) -> str:
-    kind = JSON_NAMES.get(type(value).__name__, type(value).__name__)
-    return f"{'an' if kind[0] in 'ao' else 'a'} JSON {kind}"
 
 
 def take_id(record: Record, *names: str) -> str:
@@ -186,7 +181,7 @@ def take_texts(record: Record, *names: str) -> list[str]:
     for item in found:
         if type(item) is not str:
             raise UserError(
-                f'field "{names[0]}" is an array with {_named(item)}', "it holds strings only"
+                f'field "{names[0]}" is an array with {json_kind(item)}', "it holds strings only"
             )
     return found
 

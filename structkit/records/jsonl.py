@@ -127,10 +127,9 @@ class Records:
                 record = self._parse(line)
             self.count += 1
             if type(record) is not dict:
-                kind = type(record).__name__
                 raise self.place(
                     UserError(
-                        f"the line holds a JSON {JSON_NAMES.get(kind, kind)}, not an object",
+                        f"the line holds {json_kind(record)}, not an object",
                         "write one JSON object a line (jq -c '.[]' unrolls an array)",
                     )
                 )
@@ -152,12 +151,8 @@ class Records:
         number = self._block.number + self._at + 1
         found = record.get("id", record.get("_id", number))
         if isinstance(found, bool) or not isinstance(found, str | int):
-            kind = type(found).__name__
             raise self.place(
-                UserError(
-                    f'field "id" is a JSON {JSON_NAMES.get(kind, kind)}',
-                    "an id is a string or an integer",
-                )
+                UserError(f'field "id" is {json_kind(found)}', "an id is a string or an integer")
             )
         return {**record, "id": str(found)}
 
@@ -187,6 +182,16 @@ JSON_NAMES = {
     "bool": "boolean",
     "NoneType": "null",
 }
+
+
+def json_kind(value: object) -> str:
+    """What a value is in JSON, for messages.
+
+    >>> json_kind([]), json_kind(None)
+    ('a JSON array', 'a JSON null')
+    """
+    kind = type(value).__name__
+    return f"a JSON {JSON_NAMES.get(kind, kind)}"
 
 
 _ROUNDED = frozenset((float, list, dict))
@@ -220,5 +225,4 @@ def text_field(record: Record, name: str, remedy: str = "") -> str:
     if name not in record:
         others = ", ".join(record) or "none"
         raise UserError(f'field "{name}" is missing', remedy or f"the record has: {others}")
-    kind = type(value).__name__
-    raise UserError(f'field "{name}" is a JSON {JSON_NAMES.get(kind, kind)}, not a string', remedy)
+    raise UserError(f'field "{name}" is {json_kind(value)}, not a string', remedy)

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit.commands.mask_entities import Masking, mask_entities
+from structkit.commands.parse_trees import Parsing, parse_trees
 from structkit.errors import UserError
-from structkit.registry import load
+from structkit.registry import load, plugins
 from structkit.structure.code.sentinels import SENTINEL, mask, random_spans, target, unmask
 from structkit.structure.code.spans import from_bytes
 
@@ -168,3 +169,46 @@ def _names(code, found):
         if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
             if token.string not in keyword.softkwlist or token.string in found:
                 yield token.string
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [("Python", "python"), ("PY", "python"), ("js", "javascript"), ("TS", "typescript")]
+    + [("C++", "cpp"), ("c#", "csharp"), ("golang", "go"), ("rb", "ruby"), ("Java", "java")],
+)
+def test_a_language_has_other_names(name, language):
+    code = "int f(int x) { return x; }"
+    [wanted] = mask_entities([{"id": "1", "language": language, "code": code}])
+    [found] = mask_entities([{"id": "1", "language": name, "code": code}])
+    assert found == {**wanted, "language": name}  # it is passed through as it stands
+    [flagged] = mask_entities([{"id": "1", "code": code}], Masking(language=name))
+    assert flagged["masked"] == wanted["masked"]
+    tree = {"parser": "ast", "language": name}
+    assert list(parse_trees([{"id": "1", "code": code}], Parsing(**tree)))[0]["tree"]
+
+
+def test_other_names_change_no_share_of_the_official_profile():
+    names = " + ".join(f"v{number}" for number in range(40))
+    records = [{"id": "1", "code": names, "language": each} for each in ("javascript", "JS")]
+    wanted, found = mask_entities(records, Masking(profile="official"))
+    assert wanted["masked"] == found["masked"]
+    assert len(found["entities"]) == 3  # 0.1 of them
+
+
+def test_every_other_name_belongs_to_one_language():
+    found = [name for plugin in plugins() for name in plugin.constant("ALIASES")]
+    names = [plugin.name for plugin in plugins() if plugin.kind == "language"]
+    assert len({*found, *names}) == len(found) + len(names)
+    assert found == [name.lower() for name in found]
+
+
+def test_html_and_products_need_no_language():
+    html = {"html": "<h1>Tea</h1><p>green tea", "query": "tea"}
+    product = {"title": "Green Tea", "description": "A tea."}
+    made = list(mask_entities([{"id": "1", **html}, {"id": "2", **product}]))
+    assert [each["entities"] for each in made] == [["Tea", "tea"], ["tea"]]
+    assert "language" not in made[0]
+    with pytest.raises(UserError, match="only a record with `html`, or with `title` and `desc"):
+        list(mask_entities([{"id": "1", "code": "x", **product}]))
+    with pytest.raises(UserError, match='field "language" is a JSON number, not a string'):
+        list(mask_entities([{"id": "1", "language": 3, **html}]))

@@ -24,6 +24,7 @@ from structkit.learning.encode.parts import (
 )
 from structkit.learning.encoders.model_folder import content_hash, open_model
 from structkit.learning.strae.nodes import nodes_of
+from structkit.learning.strae.settings import text_or_tree
 from structkit.learning.training.devices import chosen_device
 from structkit.learning.training.precision import fastest_matmul, has_bf16
 from structkit.learning.training.spool import MAKERS
@@ -131,12 +132,10 @@ class Encoding:
     def texts_of(self, record: Record) -> list[str]:
         """The record's texts: of the fields asked for, or of the first one the model knows."""
         hint = "name the text's field with --field"
-        if self.fields:
-            return [text_field(record, name, hint) for name in self.fields]
         names = HTML_FIELDS if self.elements else self.facts[f"{self.side}_fields"]
-        for name in names:
-            if name in record:
-                return [text_field(record, name, hint)]
+        read = text_or_tree if "text" in names else text_field
+        if found := self.fields or [name for name in names if name in record][:1]:
+            return [read(record, name, hint) for name in found]
         if len(names) == 1 and names[0] in MAKERS:
             hint = f"{MAKERS[names[0]]}; or {hint}"
         raise UserError(

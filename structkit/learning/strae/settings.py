@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from math import exp
@@ -17,7 +16,9 @@ from structkit.learning.training.spool import MAKERS, Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.trees.brackets import read as read_tree
+from structkit.structure.trees.brackets import write
 from structkit.structure.trees.letters import check_same
+from structkit.structure.trees.tree import from_merges
 from structkit.structure.trees.words import words_of
 
 PAPER = "StrAE, appendix A"
@@ -81,16 +82,8 @@ class VocabularySettings(TrainingSettings):
         return {"id": record["id"], "words": self.fitting(words)}
 
     def read(self, text: str) -> Record:
-        """A text of `encode` as a record: `tree` where it is a binary tree in brackets.
-
-        `(laughs)` is a text; `(X laughs)`, as parse-trees writes it, is a tree of one word.
-        """
-        if text.startswith("(") and text.rstrip().endswith(")"):
-            with suppress(UserError):
-                tree = read_tree(text)
-                if tree.is_binary and (len(tree.words) > 1 or text.startswith("(X ")):
-                    return {"tree": text}
-        return {"text": text}
+        """A text of `encode` as a record: `tree` where it is a tree in brackets, else `text`."""
+        return {"text": text} if leaves_of(text) is None else {"tree": text}
 
     def fitting(self, words: Sequence[str]) -> Sequence[str]:
         """The words themselves. Errors: none at all, or more than `--max-length`."""
@@ -197,6 +190,47 @@ class TreeSettings(VocabularySettings):
     def numbers(self, vocabulary: Vocabulary, record: Record) -> tuple[list[int], Sequence[int]]:
         """A prepared record as the ids of its leaves and their depths."""
         return grown(vocabulary.ids(record["words"]), record["depths"], self.subword_tree)
+
+
+def leaves_of(text: str) -> tuple[str, ...] | None:
+    """The words of a tree in brackets; none where the text is no tree.
+
+    `(laughs)` and `(he laughs out)` are texts: in a tree each word stands in brackets of its own,
+    as `text_or_tree` writes it, or all nodes are pairs. `(X laughs)` is a tree of one word.
+
+    >>> leaves_of("(X (X he) (X laughs))"), leaves_of("(he laughs)")
+    (('he', 'laughs'), None)
+    """
+    if not text.startswith("(") or not text.rstrip().endswith(")"):
+        return None
+    try:
+        tree = read_tree(text)
+    except UserError:
+        return None
+    if len(tree.words) == 1:
+        return tree.words if text.startswith("(X ") else None
+    bare = any(not label for label, count in zip(tree.labels, tree.count, strict=True) if not count)
+    nested = len(tree.labels) > len(tree.words) + 1
+    return tree.words if not bare or tree.is_binary and nested else None
+
+
+def text_or_tree(record: Record, name: str, remedy: str = "") -> str:
+    """The text in a field; of `tree` or `FIELD_tree`, the tree in the form of `leaves_of`.
+
+    >>> text_or_tree({"tree": "(S the cat)"}, "tree")
+    '(S (X the) (X cat))'
+    """
+    text = text_field(record, name, remedy)
+    if name != "tree" and not name.endswith("_tree"):
+        return text
+    tree = read_tree(text)
+    return write(tree if len(tree.words) > 1 else from_merges(tree.words, []))
+
+
+def words_in(text: str) -> Sequence[str]:
+    """The words of a text of `encode`: its leaves, where it is a tree in brackets."""
+    leaves = leaves_of(text)
+    return words_of(text) if leaves is None else leaves
 
 
 def grown(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from structkit.learning.strae.batches import Ints, Sentence, Sentences, passes
 from structkit.learning.strae.losses import vocabulary_loss
-from structkit.learning.strae.settings import VocabularySettings
+from structkit.learning.strae.settings import VocabularySettings, words_in
 from structkit.learning.strae.text_models import TextBatch, TextModel
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TrainingModule
@@ -21,7 +21,6 @@ from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.weights import fill, write_weights
 from structkit.records.jsonl import Record
-from structkit.structure.trees.words import words_of
 
 
 @dataclass(frozen=True)
@@ -141,10 +140,10 @@ class TextEncoder(nn.Module):
         return self.model.embedding.device
 
     def inputs(self, texts: Sequence[str], side: str = "document") -> list[Text]:
-        """Texts as numbers; a text without words is one unknown word."""
+        """Texts, or the leaves of trees, as numbers; a text without words is one unknown word."""
         found = []
         for text in texts:
-            words = self.vocabulary.ids(words_of(text)) or [[0]]
+            words = self.vocabulary.ids(words_in(text)) or [[0]]
             ids = numpy.array([number for word in words for number in word], numpy.int32)
             found.append(Text(ids, word=len(words) == 1))
         return found

@@ -10,15 +10,19 @@ from typing import Any
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
-from structkit.registry import load
+from structkit.registry import canonical, implied, load
 from structkit.structure.code.official import SHARES, names
 from structkit.structure.code.spans import Span
 
 
 @dataclass(frozen=True)
 class Finder:
-    """How the entities of a language are found: default fields, and spans of a record's text."""
+    """How the entities of a language are found: default fields, and spans of a record's text.
 
+    `language` is its plugin's name.
+    """
+
+    language: str
     fields: tuple[str, ...]
     spans: Callable[[Record, str], list[Span]]
 
@@ -37,6 +41,7 @@ def finder(
     A plugin has `entities(text)` or, where one text is not enough, `record_entities(record, text)`.
     A flag is a keyword of that function: `types`, `tagger`, `profile`.
     """
+    language = canonical("language", language)
     plugin = load("language", language, status=status)
     read = getattr(plugin, "record_entities", None)
     function = read or plugin.entities
@@ -52,7 +57,19 @@ def finder(
             raise UserError(f"language {language!r} {LACKS[flag]}", REMEDIES[flag], status=status)
     bound = partial(function, **given) if given else function
     fields = getattr(plugin, "FIELDS", ("code",))
-    return Finder(tuple(fields), bound if read else _of_text(bound))
+    return Finder(language, tuple(fields), bound if read else _of_text(bound))
+
+
+def language_of(record: Record, given: str | None = None) -> Any:
+    """The language of a record: the one that is given, its own, or one that its fields imply.
+
+    >>> language_of({"title": "Tea", "description": "Green tea."})
+    'product'
+    """
+    found = given or record.get("language")
+    if found is None and "code" not in record:
+        return implied("language", record)
+    return found
 
 
 LACKS = {

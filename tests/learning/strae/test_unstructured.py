@@ -16,6 +16,7 @@ from structkit_plugins.methods._word_vectors import WordVectors
 from structkit import registry
 from structkit.commands.train import train
 from structkit.errors import UserError
+from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.strae.batches import Sentences
 from structkit.learning.strae.text_models import BiLSTM, RoBERTa
@@ -228,6 +229,24 @@ SMALL = {
 }
 
 
+def check_leaves(folder):
+    """A record with only a tree is encoded by its leaves, as it is trained."""
+    encoding = Encoding(folder, "document")
+    trees = [
+        "(X (X the) (X (X cat) (X sees)))",
+        "(S (NP the (N cat)) (VP sees))",
+        "(S the cat sees)",
+    ]
+    records = [{"text": "the cat sees"}, *({"tree": tree} for tree in trees)]
+    records += [{"text": "cat"}, {"tree": "(NN cat)"}, {"tree": "(S (NN cat))"}]
+    texts = encoding.texts({"id": "1", **record} for record in records)
+    found = np.array([row["embedding"] for row in encoding.embeddings(texts)])
+    assert np.array_equal(found[[1, 2, 3]], found[[0, 0, 0]])
+    assert np.array_equal(found[[5, 6]], found[[4, 4]])
+    with pytest.raises(UserError, match="is not closed"):
+        next(encoding.texts([{"id": "1", "tree": "(X (X a)"}]))
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_training_is_repeatable_learns_and_encodes(name, tmp_path):
     texts = tmp_path / "texts.jsonl"
@@ -245,6 +264,7 @@ def test_training_is_repeatable_learns_and_encodes(name, tmp_path):
     assert names <= {"model.safetensors", "vocabulary.json", "tokenizer.json", "structkit.json"}
 
     model, _ = open_model(str(tmp_path / "first"))
+    check_leaves(str(tmp_path / "first"))
     wanted = ["the cat sees the bird", "dogs", "The hen, chases!", "fox"]
     inputs = model.inputs(wanted, "document")
     together = model.embed(model.batch(inputs))
