@@ -87,9 +87,10 @@ def learned(arguments: dict[str, Any], ngrams: NGrams) -> Rows:
             raise UserError("the process of fastText died", "was it killed for memory?")
         found = orjson.loads(target.with_suffix(".json").read_bytes())
         if "error" in found:
-            raise UserError(
-                f"fastText says: {found['error']}", "lower --minimum-count, or give more records"
-            )
+            remedy = "lower --minimum-count, or give more records"
+            if "NaN" in found["error"]:
+                remedy = "lower --learning-rate"
+            raise UserError(f"fastText cannot learn from this: {found['error']}", remedy)
         return Rows(found["words"], found["buckets"], numpy.load(target.with_suffix(".npy")))
 
 

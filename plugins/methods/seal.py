@@ -146,7 +146,8 @@ class Method(TrainingSettings):
         if "query" not in record:
             raise UserError(
                 'field "query" is missing',
-                "structkit pair --queries FILE --corpus FILE joins queries and documents",
+                "structkit pair --qrels FILE --queries FILE --corpus FILE, then structkit "
+                "html-variants, makes records of queries and documents",
             )
         names = self.optional
         if any(name in record for name in ("negatives", *names)):

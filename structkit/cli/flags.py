@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from structkit import registry
 from structkit.plugin import help_of
+from structkit.progress import waiting
 
 SHORT = {"output": "-o", "quiet": "-q"}
 
@@ -88,7 +89,8 @@ class MethodGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         plugin = registry.find("method", cmd_name)
-        method = plugin.load().Method
+        with waiting(f"loading {cmd_name}"):  # with torch, seconds
+            method = plugin.load().Method
         settings = [method, type(self).options()]
         call = type(self).call
 

@@ -117,7 +117,8 @@ class Trainer:
         if not math.isfinite(parts["loss"]):
             raise UserError(
                 f"the loss is {parts['loss']} at step {step.number + 1:,}",
-                "lower --learning-rate, or raise --temperature or --warmup",
+                "lower --learning-rate, or raise --warmup"
+                + (" or --temperature" if "temperature" not in settings.unused else ""),
             )
         if settings.max_grad_norm:
             torch.nn.utils.clip_grad_norm_(self.module.parameters(), settings.max_grad_norm)

@@ -174,7 +174,7 @@ GOOD = next(html_variants(records(1)))
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"query": None}, '1: field "query" is missing; structkit pair --queries'),
+        ({"query": None}, '1: field "query" is missing; structkit pair --qrels'),
         ({"tagged": None}, '1: field "tagged" is missing; structkit html-variants adds it'),
         ({"query": 3}, '1: field "query" is a JSON number'),
         ({"negatives_masked": None}, '1: field "negatives_masked" is missing; structkit html-var'),

@@ -295,5 +295,7 @@ def test_what_the_library_refuses_is_one_clear_line(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("each word once\n")
     chosen = method("fasttext")(buckets=1000)
-    with pytest.raises(UserError, match="fastText says: Empty vocabulary.*--minimum-count"):
+    with pytest.raises(
+        UserError, match="fastText cannot learn from this: Empty vocabulary.*--minimum-count"
+    ):
         learned(chosen.arguments(str(text)), chosen.ngrams)
