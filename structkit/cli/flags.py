@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from enum import StrEnum
@@ -13,7 +14,7 @@ from typer.core import TyperGroup
 
 from structkit import registry
 from structkit.plugin import help_of
-from structkit.progress import waiting
+from structkit.progress import hushed, waiting
 
 SHORT = {"output": "-o", "quiet": "-q"}
 
@@ -89,7 +90,8 @@ class MethodGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         plugin = registry.find("method", cmd_name)
-        with waiting(f"loading {cmd_name}"):  # with torch, seconds
+        quiet = bool({"-q", "--quiet"} & {*sys.argv})  # its flags are not known yet
+        with hushed(quiet), waiting(f"loading {cmd_name}"):  # with torch, seconds
             method = plugin.load().Method
         settings = [method, type(self).options()]
         call = type(self).call

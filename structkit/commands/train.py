@@ -10,7 +10,7 @@ from structkit.errors import UserError
 from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.model_folder import write_facts
 from structkit.learning.training.checkpoints import RunFolder
-from structkit.learning.training.devices import chosen_device
+from structkit.learning.training.devices import chosen_device, enough_memory
 from structkit.learning.training.distributed import check_ranks, launch, rank, useful
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.settings import RunOptions
@@ -96,10 +96,11 @@ def fit(
     The first one writes and tells; returns what a finished run says of itself.
     """
     chosen = chosen_device(device)
-    with waiting("making the model"):
-        module = method.build(spool, offline=True).to(chosen)  # what the hub has is here by now
-    trainer = Trainer(module, spool, Plan.of(method, len(spool)), options, folder)
-    trainer.run()
+    with enough_memory():
+        with waiting("making the model"):
+            module = method.build(spool, offline=True).to(chosen)  # the hub's is here by now
+        trainer = Trainer(module, spool, Plan.of(method, len(spool)), options, folder)
+        trainer.run()
     truncation = trainer.truncation()
     if rank() == 0:
         target = folder.new_model()

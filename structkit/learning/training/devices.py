@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 
 from structkit.errors import UserError
@@ -23,3 +26,19 @@ def chosen_device(name: str | None) -> torch.device:
             f"--device {name} cannot be used: {reason}", "--device cpu works everywhere", status=2
         ) from None
     return device
+
+
+@contextmanager
+def enough_memory() -> Iterator[None]:
+    """Say of a computation that memory does not suffice for it, and what helps."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        said = str(error)
+        # on a processor torch has no exception of its own for it
+        if not isinstance(error, MemoryError) and "memory" not in said.partition("\n")[0]:
+            raise
+        raise UserError(
+            "there is not enough memory",
+            "lower --batch-size, the lengths or the sizes of the model, or set --chunk-size",
+        ) from None

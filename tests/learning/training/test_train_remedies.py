@@ -1,4 +1,4 @@
-"""What the messages of `train` advise, done, helps: a bad command, its remedy, and then it works."""
+"""What the messages of `train` advise helps: a bad command, its remedy, and then it works."""
 
 import json
 

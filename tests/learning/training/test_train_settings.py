@@ -1,10 +1,16 @@
 """Settings of every method: their bounds, and that wrong usage is refused before any work."""
 
 import math
+import os
+import pty
+import resource
+import subprocess
+from contextlib import suppress
 from dataclasses import fields
 from typing import get_type_hints
 
 import pytest
+from conftest import PROGRAM, environment
 
 from structkit import registry
 from structkit.cli.app import Methods
@@ -92,3 +98,37 @@ def test_wrong_usage_is_refused_before_records_are_read(
 def test_a_missing_model_is_told_before_records_are_read():
     with pytest.raises(UserError, match="there is no model folder ./nowhere"):
         called("contrastive", "--model", "./nowhere")
+
+
+def test_a_model_beyond_memory_is_told(run, tmp_path):
+    (tmp_path / "texts.jsonl").write_text('{"text": "some words"}\n')
+    limit = 16 << 30  # bytes of addresses
+    found = run(
+        *"train bi-lstm -o model --minimum-count 1 --embedding-size 100000 texts.jsonl".split(),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    assert 1 == found.returncode
+    assert found.stderr.decode().startswith("structkit: there is not enough memory; lower --batch")
+    assert ["texts.jsonl"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_what_takes_seconds_is_told_on_a_terminal(tmp_path):
+    data = tmp_path / "texts.jsonl"
+    data.write_text('{"text": "some words"}\n')
+    command = f"train bi-lstm --minimum-count 1 --max-steps 1 -o {tmp_path / 'model'}".split()
+    for more, said in ([], True), (["--overwrite", "-q"], False):
+        parent, child = pty.openpty()
+        process = subprocess.Popen(
+            [*PROGRAM, *command, *more, str(data)],
+            stderr=child, stdout=subprocess.PIPE, env=environment(),
+        )  # fmt: skip
+        os.close(child)
+        shown = b""
+        with suppress(OSError):  # its end
+            while part := os.read(parent, 1 << 16):
+                shown += part
+        assert 0 == process.wait(60)
+        os.close(parent)
+        process.stdout.close()
+        assert said == (b"loading bi-lstm" in shown) == (b"making the model" in shown)
+        assert not said or b"read" in shown
