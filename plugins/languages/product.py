@@ -129,7 +129,7 @@ SUFFIXES = RegexpTagger(
         (r"^[-+$€£]?\d[\d.,:/x%-]*$", "CD"),
         (r"^.{3,}ly$", "RB"),
         (r"^.{2,}(able|ible|ful|less|ous|proof|free|wide)$", "JJ"),
-        (r"^(.{3,}(ive|al|ic|iest)|.+-.+ed)$", "JJ"),
+        (r"^(.{3,}(ive|al|ic|iest)|.[^-]*-.+ed)$", "JJ"),
         (r"^.{3,}ing$", "VBG"),
         (r"^.{2,}[^e]ed$", "VBN"),
         (r"^.{2,}(ss|us|is)$", "NN"),

@@ -202,3 +202,10 @@ def test_laws_on_real_products(path):
 
 def _title(record):
     return record["title"].casefold()
+
+
+def test_a_word_of_any_length_is_tagged_in_time():
+    """Rules that go back over a word again and again would take minutes for this one."""
+    tag = load("language", "product").tag
+    assert tag(["a-" * 100_000, "x" * 100_000 + "-colored"], "rules") == ["NN", "JJ"]
+    assert tag(["-ed", "a-ed", "a-xed", "-a-bed"], "rules") == ["NN", "NN", "JJ", "JJ"]
