@@ -10,7 +10,7 @@ import pytest
 from conftest import Run
 from test_manners import GOOD, complaint
 
-from structkit.cli import app
+from structkit.cli.app import app
 from structkit.errors import UserError
 
 Refused = Callable[..., str]

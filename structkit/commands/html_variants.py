@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, json_kind, text_field
@@ -32,11 +31,6 @@ class Variation:
     field: str | None = None
     source: str = "html"
     seed: int = 0
-
-    @classmethod
-    def of(cls, flags: dict[str, Any]) -> Variation:
-        """The flags of this class among others."""
-        return cls(**{field.name: flags[field.name] for field in fields(cls)})
 
     def __post_init__(self) -> None:
         kept(self.tags)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, several, text_field
@@ -40,11 +39,6 @@ class Masking:
     types: bool = False
     tagger: str | None = None
     seed: int = 0
-
-    @classmethod
-    def of(cls, flags: dict[str, Any]) -> Masking:
-        """The flags of this class among others."""
-        return cls(**{field.name: flags[field.name] for field in fields(cls)})
 
     def __post_init__(self) -> None:
         official.check(self.profile, self.strategy)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
 
 from structkit.errors import UserError
 from structkit.pairs.examples import Fields
@@ -42,105 +41,117 @@ def pair(
 
 @dataclass(frozen=True)
 class Pairing:
-    """The stages that the flags ask for: a command, and what sees all it yields."""
+    """How examples are made: the flags of the command, checked before any record is read."""
 
-    command: Command
-    then: Command | None
+    query: str | None = None
+    positive: str | None = None
+    template: str | None = None
+    qrels: str | None = None
+    queries: str | None = None
+    corpus: str | None = None
+    negatives_from: str | None = None
+    depth: int | None = None
+    per_query: int | None = None
+    margin: float | None = None
+    dedupe: bool = False
+    split: str | None = None
+    sharded: bool = False
+    seed: int = 0
 
-    @classmethod
-    def of(cls, flags: dict[str, Any]) -> Pairing:
-        """The stages of the command's flags, whose files agree with each other."""
-        _check(flags)
-        fields = Fields(flags["query"], flags["positive"], flags["positive_template"])
-        stages: list[Command] = []
-        then = _whole_input(flags)
-        if flags["queries"]:
-            judged = _judged(flags, fields)
-            stages.append(judged)
-            if not flags["shard"]:
-                then.insert(0, judged.all_known)
-        else:
-            stages.append(
-                partial(
-                    pair,
-                    query=fields.query,
-                    positive=fields.positive,
-                    template=fields.template,
-                    seed=flags["seed"],
-                )
+    def __post_init__(self) -> None:
+        judged, hard = self.queries is not None, self.negatives_from is not None
+        if judged:
+            self._need("--queries", qrels=self.qrels, corpus=self.corpus)
+        if hard:
+            self._need("--negatives-from", corpus=self.corpus)
+        for flag, value in (("--margin", self.margin), ("--depth", self.depth)):
+            if value is not None:
+                self._need(flag, negatives_from=self.negatives_from)
+        if self.qrels and not judged and not hard:
+            raise UserError("--qrels needs --queries and --corpus", "add them", status=2)
+        if self.corpus and not judged and not hard:
+            raise UserError("--corpus needs --qrels or --negatives-from", "add one", status=2)
+        if self.per_query is not None and not self.corpus:
+            raise UserError("--per-query needs --qrels or --negatives-from", "add one", status=2)
+        if self.per_query == 0 and hard:
+            raise UserError(
+                "--per-query 0 asks --negatives-from for nothing", "leave one", status=2
             )
-        if flags["negatives_from"]:
-            stages.append(_hard(flags, fields))
-        return cls(_chain(stages), _chain(then) if then else None)
+        if self.sharded and (self.dedupe or self.split is not None):
+            raise UserError(
+                "--dedupe and --split need the whole input, --shard gives a part",
+                "shard another stage",
+                status=2,
+            )
 
+    def _need(self, flag: str, **others: str | None) -> None:
+        for name, value in others.items():
+            if value is None:
+                other = f"--{name.replace('_', '-')}"
+                raise UserError(f"{flag} needs {other}", "add it", status=2)
 
-def _check(flags: dict[str, Any]) -> None:
-    """Raise if flags are missing that others need."""
-    flag = {name: f"--{name.replace('_', '-')}" for name in flags}
-    needs = {
-        "queries": ("qrels", "corpus"),
-        "negatives_from": ("corpus",),
-        "margin": ("negatives_from",),
-        "depth": ("negatives_from",),
-    }
-    for name, others in needs.items():
-        for other in others:
-            if flags[name] is not None and flags[other] is None:
-                raise UserError(f"{flag[name]} needs {flag[other]}", "add it", status=2)
-    if flags["qrels"] and not flags["queries"] and not flags["negatives_from"]:
-        raise UserError("--qrels needs --queries and --corpus", "add them", status=2)
-    if flags["corpus"] and not flags["queries"] and not flags["negatives_from"]:
-        raise UserError("--corpus needs --qrels or --negatives-from", "add one", status=2)
-    if flags["per_query"] is not None and not flags["corpus"]:
-        raise UserError("--per-query needs --qrels or --negatives-from", "add one", status=2)
-    if flags["per_query"] == 0 and flags["negatives_from"]:
-        raise UserError("--per-query 0 asks --negatives-from for nothing", "leave one", status=2)
-    if flags["queries"] and flags["files"]:
-        raise UserError(
-            f"--queries names what is read, and so does {flags['files'][0]!r}", "give one", status=2
+    @cached_property
+    def fields(self) -> Fields:
+        """Where a record has its query and its document."""
+        return Fields(self.query, self.positive, self.template)
+
+    @cached_property
+    def judged(self) -> Judged | None:
+        """The stage that makes examples of judgements."""
+        if self.qrels is None or self.queries is None or self.corpus is None:
+            return None
+        return Judged(
+            self.qrels,
+            self.corpus,
+            self.fields.query_text,
+            self.fields.document_text,
+            per_query=0 if self.negatives_from else self._count,
+            seed=self.seed,
         )
 
+    @property
+    def _count(self) -> int:
+        return 1 if self.per_query is None else self.per_query
 
-def _count(flags: dict[str, Any]) -> int:
-    return 1 if flags["per_query"] is None else int(flags["per_query"])
+    @cached_property
+    def command(self) -> Command:
+        """The stages that look at one record at a time."""
+        fields = self.fields
+        stages: list[Command] = [
+            self.judged
+            or partial(
+                pair,
+                query=fields.query,
+                positive=fields.positive,
+                template=fields.template,
+                seed=self.seed,
+            )
+        ]
+        if self.negatives_from and self.corpus:
+            hard = HardNegatives(
+                self.negatives_from,
+                self.corpus,
+                fields.document_text,
+                qrels_path=self.qrels,
+                depth=self.depth or 100,
+                per_query=self._count,
+                margin=self.margin,
+                seed=self.seed,
+            )
+            stages.append(hard)
+        return _chain(stages)
 
-
-def _judged(flags: dict[str, Any], fields: Fields) -> Judged:
-    return Judged(
-        flags["qrels"],
-        flags["corpus"],
-        fields.query_text,
-        fields.document_text,
-        per_query=0 if flags["negatives_from"] else _count(flags),
-        seed=flags["seed"],
-    )
-
-
-def _hard(flags: dict[str, Any], fields: Fields) -> HardNegatives:
-    return HardNegatives(
-        flags["negatives_from"],
-        flags["corpus"],
-        fields.document_text,
-        qrels_path=flags["qrels"],
-        depth=flags["depth"] or 100,
-        per_query=_count(flags),
-        margin=flags["margin"],
-        seed=flags["seed"],
-    )
-
-
-def _whole_input(flags: dict[str, Any]) -> list[Command]:
-    """The stages that remember what they saw."""
-    stages: list[Command] = [drop_repeated] if flags["dedupe"] else []
-    if flags["split"]:
-        stages.append(partial(split, splits=parse_split(flags["split"]), seed=flags["seed"]))
-    if stages and flags["shard"]:
-        raise UserError(
-            "--dedupe and --split need the whole input, --shard gives a part",
-            "shard another stage",
-            status=2,
-        )
-    return stages
+    @cached_property
+    def then(self) -> Command | None:
+        """The stages that remember what they saw; none for most flags."""
+        stages: list[Command] = []
+        if self.judged and not self.sharded:
+            stages.append(self.judged.all_known)
+        if self.dedupe:
+            stages.append(drop_repeated)
+        if self.split is not None:
+            stages.append(partial(split, splits=parse_split(self.split), seed=self.seed))
+        return _chain(stages) if stages else None
 
 
 def _chain(stages: list[Command]) -> Command:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -32,12 +32,6 @@ class Parsing:
     model: str | None = None
     language: str | None = None
     seed: int = 0
-
-    @classmethod
-    def of(cls, flags: dict[str, Any]) -> Parsing:
-        """The flags of this class among others."""
-        found = {each.name: flags[each.name] for each in fields(cls)}
-        return cls(**found | {"field": tuple(flags["field"] or ())})
 
     def __post_init__(self) -> None:
         if self.language and "languages" not in self.trees_of.takes:

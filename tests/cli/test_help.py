@@ -4,16 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from structkit.cli import app
+from structkit.cli.app import COMMANDS, app
 from structkit.registry import names
 
-COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
 PLOTS = ["embeddings", "ranks", "runs", "losses"]
 PAGES = [
-    *([name.replace("_", "-")] for name in COMMANDS),
-    ["train"],
+    *([name] for name in COMMANDS),
     ["structkit"],
-    ["plot"],
     *(["plot", name] for name in PLOTS),
 ]
 

@@ -14,14 +14,12 @@ import time
 from pathlib import Path
 
 import pytest
-import typer
 from conftest import PROGRAM, Run, environment
 
-from structkit.cli import app
+from structkit.cli.app import COMMANDS
 
 GOOD = b'{"id":"1","language":"python","code":"def f(a):\\n  return a"}\n'
 HEAVY = {"torch", "transformers", "faiss", "nltk", "lxml", "numpy"}
-COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 
 def complaint(done: subprocess.CompletedProcess[bytes], status: int = 1) -> str:

@@ -1,0 +1,65 @@
+"""Other tools' formats to records, and back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from structkit.cli.options import (
+    OnError,
+    OnErrorFlag,
+    Quiet,
+    RejectsFile,
+)
+
+
+def convert(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(help="Files, .gz too, or a folder of the format; stdin when none or -."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FORMAT", help="Format of the input; default: our JSONL."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FORMAT", help="Format of the output; default: our JSONL."),
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            help="corpus, queries, qrels, run, examples …; default: by name or content; of a "
+            "folder all."
+        ),
+    ] = None,
+    split: Annotated[str, typer.Option(help="The split in names of files.")] = "test",
+    gains: Annotated[
+        str | None,
+        typer.Option(help="esci, wands: gains of labels, as `score` has them."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A field that the target cannot hold is an error.")
+    ] = False,
+    on_error: OnErrorFlag = OnError.fail,
+    rejects: RejectsFile = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", help="File to write, .gz too, or a folder for parts; - is stdout."
+        ),
+    ] = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Convert other tools' formats to records, and records to other tools' formats.
+
+    `structkit plugins` lists the formats. Tables are JSON lines, .csv, .tsv or .parquet by name.
+    """
+    from structkit.commands.convert import Conversion
+    from structkit.formats.interchange import Options
+    from structkit.records.rejects import Rejects
+
+    conversion = Conversion.of(source, target, Options(split, gains), strict=strict)
+    jobs = conversion.jobs(files or [], output, part)
+    conversion.run(jobs, Rejects(on_error, rejects))

@@ -1,0 +1,118 @@
+"""Turn texts into embeddings with a model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from structkit.cli.options import (
+    Dtype,
+    Files,
+    Nodes,
+    OnError,
+    OnErrorFlag,
+    Quiet,
+    RejectsFile,
+    ShardFlag,
+    Side,
+)
+from structkit.cli.streams import stream
+
+
+def encode(
+    files: Files = None,
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="Model folder, hub name, or minilm (an extra).")
+    ] = ...,  # type: ignore[assignment]
+    side: Annotated[Side, typer.Option("--as", help="Which side the texts are.")] = Side.document,
+    field: Annotated[
+        list[str] | None,
+        typer.Option(help="Field with the text; default: the model's. Several: FIELD_embedding."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Field that goes along; may be given several times.")
+    ] = None,
+    chunk: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="An embedding for each N tokens of a text."),
+    ] = None,
+    elements: Annotated[
+        bool, typer.Option("--elements", help="An embedding for each element of HTML.")
+    ] = False,
+    nodes: Annotated[
+        Nodes | None, typer.Option(help="Models of trees: an embedding for each node.")
+    ] = None,
+    downward: Annotated[
+        bool, typer.Option("--downward", help="With --nodes: the downward embedding too.")
+    ] = False,
+    pooling: Annotated[
+        str | None, typer.Option(help="Another pooling than the model was trained with.")
+    ] = None,
+    mcls_every: Annotated[
+        int | None, typer.Option(min=1, help="mcls: a CLS token before so many tokens.")
+    ] = None,
+    normalize: Annotated[
+        bool | None,
+        typer.Option("--normalize/--no-normalize", help="Length 1; default: the model's way."),
+    ] = None,
+    dimensions: Annotated[
+        int | None, typer.Option(min=1, help="Keep the first numbers; scaled to length 1 again.")
+    ] = None,
+    dtype: Annotated[
+        Dtype, typer.Option(help="Precision; auto: bf16 where the hardware has it.")
+    ] = Dtype.fp32,
+    batch_tokens: Annotated[
+        str, typer.Option(metavar="N|auto", help="Most tokens in a batch, padding included.")
+    ] = "auto",
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="NAME.npy: go on where a killed run stopped.")
+    ] = False,
+    shard: ShardFlag = None,
+    on_error: OnErrorFlag = OnError.fail,
+    rejects: RejectsFile = None,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="NAME.npy (with ids and meta), .parquet, or JSONL."),
+    ] = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Turn texts into embeddings with a model: `id` and `embedding`, in input order.
+
+    A part has `doc_id` and says where it is: a chunk `start`, `end` (characters) and `lines`, an
+    element `xpath`, `start`, `end` and `text`, a node `node`, `span` (words) and `text`.
+    """
+    through = stream(
+        files,
+        output,
+        on_error=on_error,
+        rejects=rejects,
+        shard=shard,
+        beside=[model],
+        others=(".npy", ".parquet"),
+        in_place=False,
+    )
+    from structkit.commands.encode import write
+    from structkit.learning.encode.encoding import Encoding, tokens_of_a_batch
+
+    encoding = Encoding(
+        model,
+        side,
+        field=field,
+        keep=keep or (),
+        chunk=chunk,
+        elements=elements,
+        nodes=nodes,
+        downward=downward,
+        pooling=pooling,
+        mcls_every=mcls_every,
+        normalize=normalize,
+        dimensions=dimensions,
+        dtype=dtype,
+        batch_tokens=tokens_of_a_batch(batch_tokens),
+        device=device,
+        offline=offline,
+    )
+    write(encoding, through, resume=resume)

@@ -1,0 +1,38 @@
+"""Make one run of several."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from structkit.cli.options import (
+    FuseMethod,
+    OutputFile,
+    Quiet,
+    RunFormat,
+    RunFormatFlag,
+)
+from structkit.cli.streams import apart
+
+
+def fuse(
+    runs: Annotated[list[str], typer.Argument(help="Run files, JSONL or TREC.")],
+    method: Annotated[
+        FuseMethod, typer.Option(help="Reciprocal ranks, or a weighted sum of scaled scores.")
+    ] = FuseMethod.rrf,
+    weight: Annotated[
+        list[float] | None, typer.Option(help="Weight of a run; give one for each.")
+    ] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
+    rrf_k: Annotated[int, typer.Option(min=0, help="rrf: added to every rank.")] = 60,
+    format: RunFormatFlag = RunFormat.jsonl,
+    output: OutputFile = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Make one run of several, by reciprocal ranks or a weighted sum of scores."""
+    apart(output, *runs)
+    from structkit.commands.fuse import fuse as command
+    from structkit.scoring.runs import write_run
+
+    write_run(command(runs, method=method, weights=weight, k=k, rrf_k=rrf_k), output, format=format)

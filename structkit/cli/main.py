@@ -1,0 +1,64 @@
+"""Run the program: what the user can mend becomes one line and an exit status."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import Any, NoReturn
+
+import typer
+
+from structkit.cli.app import app
+from structkit.errors import UserError
+from structkit.signals import ending
+
+
+def main() -> NoReturn:
+    """Run the program, and turn what the user can mend into one line and an exit status."""
+    with ending():
+        status = _run()
+    sys.exit(status)
+
+
+def _run() -> int:
+    try:
+        status = app(sys.argv[1:] or ["--help"], standalone_mode=False, prog_name="structkit")
+        return status if isinstance(status, int) else 0  # 130 for Ctrl-C comes back as a value
+    except UserError as error:
+        return _fail(str(error), error.status)
+    except UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # typer exports no class for it
+            error.show()
+            return 2
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "structkit"
+        return _fail(f"{error.format_message().rstrip('.')}; see {path} --help", 2)
+    except typer.Exit as exit:
+        return exit.exit_code
+    except SystemExit as exit:
+        if isinstance(exit.__context__, BrokenPipeError):  # typer makes it a status of 1
+            return 0  # whoever read the output has seen enough
+        raise
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        from structkit.records.output import cannot_write
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left has no place to go
+        return _fail(str(cannot_write(error).at("stdout")), 1)
+    except MemoryError:
+        return _fail("out of memory; try smaller batches or fewer --workers", 1)
+
+
+# typer exports no base class of its usage errors
+UsageError: Any = typer.BadParameter.__mro__[1]
+
+
+def _fail(message: str, status: int) -> int:
+    from structkit.progress import complain
+
+    complain(message)
+    return status

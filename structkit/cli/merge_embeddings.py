@@ -1,0 +1,25 @@
+"""Join the embeddings of shards."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from structkit.cli.options import (
+    Quiet,
+)
+
+
+def merge_embeddings(
+    files: Annotated[list[str], typer.Argument(help="NAME.npy files of one model.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="NAME.npy to write.")] = ...,  # type: ignore[assignment]
+    quiet: Quiet = False,
+) -> None:
+    """Join NAME.npy files one behind the other: ids are unique, the model is one."""
+    from structkit.commands.merge_embeddings import merge_embeddings as command
+    from structkit.paths import keep_apart
+    from structkit.records.output import write_records
+
+    keep_apart([("-o", output)], files)
+    write_records([command(files, output)])

@@ -1,0 +1,113 @@
+"""Make training examples of records or judgements."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from structkit.cli.options import (
+    Files,
+    OnError,
+    OnErrorFlag,
+    OutputFile,
+    Quiet,
+    RejectsFile,
+    Seed,
+    ShardFlag,
+)
+from structkit.cli.streams import stream
+
+
+def pair(
+    files: Files = None,
+    query: Annotated[
+        str | None,
+        typer.Option(help="Field with the query; default: docstring, bullets or query, by record."),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="Field with the document; default: code, description, html or content."),
+    ] = None,
+    positive_template: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Document made of fields: 'title : {title} text : {description}' (SANTA).",
+        ),
+    ] = None,
+    qrels: Annotated[
+        str | None,
+        typer.Option(help="Judgements: the highest grade is positive, lower ones are negative."),
+    ] = None,
+    queries: Annotated[
+        str | None, typer.Option(help="With --qrels: file with the judged queries.")
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option(help="With --qrels or --negatives-from: file with the documents.")
+    ] = None,
+    negatives_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="Draw hard negatives from this run, none that --qrels judge above 0.",
+        ),
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Documents of the run to draw from (default 100).")
+    ] = None,
+    per_query: Annotated[
+        int | None, typer.Option(min=0, help="Negatives for each example (default 1, or none).")
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option(help="Negatives score below the positive by more than this.")
+    ] = None,
+    dedupe: Annotated[
+        bool,
+        typer.Option("--dedupe", help="Drop examples with a query or document seen before."),
+    ] = False,
+    split: Annotated[
+        str | None,
+        typer.Option(metavar="NAME:SHARE,…", help="Add `split`, drawn by id, without leaks."),
+    ] = None,
+    seed: Seed = 0,
+    shard: ShardFlag = None,
+    on_error: OnErrorFlag = OnError.fail,
+    rejects: RejectsFile = None,
+    output: OutputFile = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Make training examples: adds `query` and `positive`, a docstring cut out of its code.
+
+    With --qrels, examples are made of judgements; with --negatives-from, examples get `negatives`,
+    `negative_ids`, `negative_ranks` and `negative_scores`.
+    """
+    from structkit.commands.pair import Pairing
+
+    if queries is not None and files:
+        raise typer.BadParameter(f"--queries names what is read, and so does {files[0]!r}")
+    through = stream(
+        files if queries is None else [queries],
+        output,
+        on_error=on_error,
+        rejects=rejects,
+        shard=shard,
+        beside=[qrels, corpus, negatives_from],
+    )
+    pairing = Pairing(
+        query=query,
+        positive=positive,
+        template=positive_template,
+        qrels=qrels,
+        queries=queries,
+        corpus=corpus,
+        negatives_from=negatives_from,
+        depth=depth,
+        per_query=per_query,
+        margin=margin,
+        dedupe=dedupe,
+        split=split,
+        sharded=shard is not None,
+        seed=seed,
+    )
+    through.run(pairing.command, pairing.then, label="pair")

@@ -1,0 +1,78 @@
+"""Draw embeddings, ranking probabilities, measures, losses."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from structkit.cli.options import (
+    Picture,
+    Quiet,
+    Seed,
+)
+from structkit.cli.streams import apart
+
+plot = typer.Typer(
+    help="Draw what the papers draw, to .svg, .png or .pdf (extra: structkit[plot]).",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@plot.command("embeddings", short_help="Embeddings in two dimensions, by t-SNE.")
+def plot_embeddings(
+    files: Annotated[list[str], typer.Argument(help="Embeddings: JSONL or .npy, a color each.")],
+    output: Picture,
+    sample: Annotated[int, typer.Option(min=1, help="Rows of each file that are drawn.")] = 500,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE."""
+    apart(output, *files)
+    from structkit.commands.plot import embeddings
+
+    embeddings(files, output, sample=sample, seed=seed)
+
+
+@plot.command("ranks", short_help="How probable the relevant documents are.")
+def plot_ranks(
+    runs: Annotated[list[str], typer.Argument(help="Run files, JSONL or TREC.")],
+    output: Picture,
+    qrels: Annotated[str, typer.Option(help="Judgements, or `self`.")],
+    temperature: Annotated[float, typer.Option(min=1e-6, help="Divides the scores.")] = 1.0,
+    bins: Annotated[int, typer.Option(min=1, max=1000, help="Bars of the histogram.")] = 20,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a histogram of the softmax probability of each query's relevant document."""
+    apart(output, *runs, None if qrels == "self" else qrels)
+    from structkit.commands.plot import ranks
+
+    ranks(runs, qrels, output, temperature=temperature, bins=bins)
+
+
+@plot.command("runs", short_help="Measures with intervals, by run and group.")
+def plot_runs(
+    files: Annotated[list[str], typer.Argument(help="What `structkit score` wrote, as JSONL.")],
+    output: Picture,
+    measure: Annotated[str | None, typer.Option(help="Default: the first one there is.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a measure of runs as bars with 95 % intervals, in groups where score had --by."""
+    apart(output, *files)
+    from structkit.commands.plot import runs
+
+    runs(files, output, measure=measure)
+
+
+@plot.command("losses", short_help="Losses over the steps of trainings.")
+def plot_losses(
+    files: Annotated[list[str], typer.Argument(help="Logs of `train --log-format json`.")],
+    output: Picture,
+    quiet: Quiet = False,
+) -> None:
+    """Draw the loss over the steps of trainings."""
+    apart(output, *files)
+    from structkit.commands.plot import losses
+
+    losses(files, output)

@@ -1,0 +1,130 @@
+"""Score runs against judgements, or embeddings on a task."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from structkit.cli.options import (
+    OutputFile,
+    Quiet,
+    Seed,
+    Task,
+)
+from structkit.cli.streams import apart
+
+
+def score(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Run files, JSONL or TREC (--task: pairs); stdin when none."),
+    ] = None,
+    qrels: Annotated[
+        str | None,
+        typer.Option(
+            help="Judgements: JSONL, TREC or BEIR; `self`: the document with the query's own id."
+        ),
+    ] = None,
+    task: Annotated[
+        Task | None,
+        typer.Option(
+            help="Instead of --qrels, pairs of embeddings: Spearman x 100 of cosines with `score`; "
+            "accuracy of a classifier for `label`; alignment and uniformity; all tasks of a file, "
+            "named by `task`, a row for each model."
+        ),
+    ] = None,
+    train: Annotated[
+        list[str] | None,
+        typer.Option(help="classification: pairs to learn from; one for all files, or one each."),
+    ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(min=1, max=1000, help="classification, suite: classifiers that are trained."),
+    ] = 5,
+    positive_above: Annotated[
+        float, typer.Option(help="space: pairs with a higher `score` are positive.")
+    ] = 4.0,
+    queries: Annotated[
+        list[str] | None, typer.Option(help="With --qrels self: the queries that count.")
+    ] = None,
+    measures: Annotated[
+        str, typer.Option(help="Names as ir_measures has them, and MRR, HitRate@k.")
+    ] = "nDCG@10 RR@10 R@100 Success@1 Success@5 Judged@10",
+    gains: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRESET|LABEL=VALUE,…",
+            help="Gains of the qrels' field `label`: esci-documented (E=1,S=0.1,C=0.01,I=0), "
+            "esci-official (S and C swapped), exact (E=1, others 0), or your own; "
+            "default: `relevance`.",
+        ),
+    ] = None,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="One record for each run and query.")
+    ] = False,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RUN", help="Paired tests of every run against this one."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="One record for each value of this field.")
+    ] = None,
+    by_records: Annotated[
+        list[str] | None,
+        typer.Option(help="With --by: file with the field, for queries or for documents."),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="A table for a README.")] = False,
+    seed: Seed = 0,
+    output: OutputFile = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Score runs against judgements: means over all judged queries, with 95 % intervals.
+
+    With --task, score pairs of embeddings (structkit encode --field text_a --field text_b).
+    """
+    from structkit.commands.score import names, write
+    from structkit.commands.score import score as command
+
+    if (task is None) == (qrels is None):
+        raise typer.BadParameter("give --qrels or --task, one of them")
+    if (task is Task.classification) != bool(train):
+        raise typer.BadParameter("--train goes with --task classification")
+    others = [*(queries or ()), *(compare or ()), *(by_records or ()), *(train or ())]
+    apart(output, *(runs or ["-"]), None if qrels == "self" else qrels, *others)
+    if task is not None:
+        scores = task_scores(task, names(runs), train or [], seeds, positive_above, seed)
+        return write(scores, output, markdown=markdown)
+    assert qrels is not None
+    found = command(
+        names(runs),
+        qrels,
+        measures=measures.replace(",", " ").split(),
+        per_query=per_query,
+        queries=queries or (),
+        gains=gains,
+        compare_with=compare or (),
+        by=by,
+        by_records=by_records or (),
+        seed=seed,
+    )
+    write(found, output, markdown=markdown)
+
+
+def task_scores(
+    task: Task, files: Any, train: list[str], seeds: int, above: float, seed: int
+) -> Any:
+    """The scores of pairs of embeddings; only a classifier needs torch."""
+    if task is Task.suite:
+        from structkit.scoring.suite import suite
+
+        return suite(files, seed=seed, seeds=seeds)
+    if task is Task.classification:
+        from structkit.commands.score_classification import classification
+
+        return classification(files, train, seed=seed, seeds=seeds)
+    from structkit.commands.score_pairs import similarity, space
+
+    if task is Task.space:
+        return space(files, positive_above=above)
+    return similarity(files, seed=seed)

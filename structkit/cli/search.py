@@ -1,0 +1,130 @@
+"""Find the documents that answer each query."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from structkit.cli.options import (
+    OutputFile,
+    Quiet,
+    RunFormat,
+    RunFormatFlag,
+    SearchMethod,
+    Similarity,
+)
+from structkit.cli.streams import apart
+
+
+def search(
+    corpus: Annotated[list[str], typer.Argument(help="Embeddings (JSONL, .npy), or texts (bm25).")],
+    queries: Annotated[
+        list[str] | None, typer.Option(help="File with the queries; default: stdin.")
+    ] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
+    method: Annotated[
+        SearchMethod, typer.Option(help="Inner product of embeddings, or BM25 over texts.")
+    ] = SearchMethod.dense,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="Queries are texts; this model folder encodes them."),
+    ] = None,
+    index: Annotated[
+        str, typer.Option(help="flat (exact), hnsw, ivf, or a factory string of faiss.")
+    ] = "flat",
+    parameters: Annotated[
+        str | None, typer.Option(help="Of the index, as faiss has them: nprobe=16, efSearch=256.")
+    ] = None,
+    save_index: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Keep the index; DIR is a CORPUS from then.")
+    ] = None,
+    recall_sample: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Compare N queries with exact search."),
+    ] = 0,
+    similarity: Annotated[
+        Similarity, typer.Option(help="Inner product, or cosine: rows are scaled to length 1.")
+    ] = Similarity.dot,
+    filter: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD=VALUE", help="Search only rows that have it; all must hold."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add `best`: the row that a hit was found by.")
+    ] = False,
+    backend: Annotated[
+        str | None,
+        typer.Option(help="Where to search: exact, approximate, pgvector; default: by --index."),
+    ] = None,
+    database_url: Annotated[
+        str | None, typer.Option(help="pgvector: postgresql://USER@HOST/DATABASE.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="pgvector: table; default: after the first file.")
+    ] = None,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="pgvector: load the corpus anew.")
+    ] = False,
+    document_field: Annotated[
+        str | None, typer.Option(help="bm25: field with a document's text.")
+    ] = None,
+    query_field: Annotated[
+        str | None, typer.Option(help="bm25 and --model: field with a query's text.")
+    ] = None,
+    exclude_self: Annotated[
+        bool, typer.Option("--exclude-self", help="Leave out the document with the query's id.")
+    ] = False,
+    k1: Annotated[
+        float, typer.Option(min=0, max=1000, help="bm25: saturation of term frequency.")
+    ] = 1.5,
+    b: Annotated[float, typer.Option(min=0, max=1, help="bm25: length normalization.")] = 0.75,
+    stopwords: Annotated[bool, typer.Option(help="bm25: leave English function words out.")] = True,
+    format: RunFormatFlag = RunFormat.jsonl,
+    output: OutputFile = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
+    apart(output, *corpus, *(queries or ["-"]), model, save_index=save_index)
+    from structkit.commands.search import search as command
+    from structkit.records.jsonl import Records
+    from structkit.scoring.runs import write_run
+    from structkit.search.hits import SearchOptions
+
+    options = SearchOptions(
+        index=index,
+        parameters=parameters,
+        similarity=similarity,
+        filters=tuple(filter or ()),
+        explain=explain,
+        save_index=save_index,
+        recall_sample=recall_sample,
+        database_url=database_url,
+        table=table,
+        reload=reload,
+    )
+    found = command(
+        corpus,
+        Records.read(queries or []),
+        k=k,
+        method=method,
+        backend=backend,
+        options=options,
+        encoding=query_encoding(model, query_field),
+        document_field=document_field,
+        query_field=query_field,
+        exclude_self=exclude_self,
+        k1=k1,
+        b=b,
+        stopwords=stopwords,
+    )
+    write_run(found, output, format=format)
+
+
+def query_encoding(model: str | None, field: str | None) -> Any:
+    """What turns query texts into embeddings, or nothing where they are embeddings."""
+    if model is None:
+        return None
+    from structkit.learning.encode.encoding import Encoding
+
+    return Encoding(model, "query", field=field)

@@ -1,0 +1,47 @@
+"""Where a command reads and writes: its flags, checked before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from structkit.cli.options import OnError
+    from structkit.records.stream import Stream
+
+
+def stream(
+    files: Sequence[str] | None,
+    output: str,
+    *,
+    on_error: OnError,
+    rejects: str | None,
+    shard: str | None,
+    workers: int = 1,
+    beside: Sequence[str | None] = (),
+    others: tuple[str, ...] = (),
+    in_place: bool = True,
+) -> Stream:
+    """The record-wise flags of a command as a `Stream`; `beside` it reads other inputs."""
+    from structkit.records.jsonl import Shard
+    from structkit.records.stream import Stream
+
+    return Stream(
+        files=files or [],
+        output=output,
+        on_error=on_error,
+        rejects=rejects,
+        shard=None if shard is None else Shard.parse(shard),
+        workers=workers,
+        beside=beside,
+        others=others,
+        in_place=in_place,
+    )
+
+
+def apart(output: str, *reads: str | None, save_index: str | None = None) -> None:
+    """Raise where what a command writes is one of its inputs; it writes lines or a table."""
+    from structkit.paths import keep_apart, lines_name
+
+    keep_apart([("--save-index", save_index), ("-o", output)], reads)
+    lines_name(output)

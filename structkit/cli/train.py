@@ -1,0 +1,45 @@
+"""Train a method on records and write a model folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from structkit.cli.flags import MethodGroup
+from structkit.cli.options import (
+    Files,
+)
+
+
+def fit(method: str, settings: Any, options: Any, files: list[str] | None) -> None:
+    """Train one method: called with its settings and the run's options as instances."""
+    from structkit.commands.train import train as command
+    from structkit.progress import hush
+    from structkit.records.output import write_records
+
+    hush(options.quiet)
+
+    write_records([command(method, settings, files or [], options)])
+
+
+def _run_options() -> type:
+    from structkit.learning.training.settings import RunOptions
+
+    return RunOptions
+
+
+class Methods(MethodGroup):
+    """`structkit train METHOD`."""
+
+    call = staticmethod(fit)
+    options = staticmethod(_run_options)
+    others = {"files": Files}
+
+
+train = typer.Typer(
+    cls=Methods,
+    help="Train a method on records (files or stdin) and write a model folder.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
