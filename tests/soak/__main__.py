@@ -16,7 +16,7 @@ from tests.soak.soaking import Soaking
 parser = argparse.ArgumentParser(description="Bad input for every command.")
 parser.add_argument("--count", type=int, default=5000, help="cases that are tried")
 parser.add_argument("--seed", type=int, default=0, help="draws the cases")
-parser.add_argument("--only", default="", help="sessions of this command or name alone")
+parser.add_argument("--only", action="append", default=[], help="this command or session alone")
 parser.add_argument("--jobs", type=int, default=1, help="cases that are tried at a time")
 parser.add_argument("--case", default="", help="this case alone")
 parser.add_argument("--folder", type=Path, help="work here, and leave what a --case made")
@@ -24,7 +24,7 @@ args = parser.parse_args()
 
 with ExitStack() as stack:
     folder = args.folder or Path(stack.enter_context(TemporaryDirectory(prefix="soak-")))
-    soaking = Soaking(folder, keep=bool(args.case))
-    drawn = soaking.named(args.case) if args.case else None
-    cases = drawn or soaking.drawn(args.count, args.seed, args.only)
+    only = [args.case.partition(" | ")[0].removesuffix(" (skip)")] if args.case else args.only
+    soaking = Soaking(folder, only, keep=bool(args.case))
+    cases = soaking.named(args.case) if args.case else soaking.drawn(args.count, args.seed)
     sys.exit(report(soaking.run(cases, jobs=args.jobs)))

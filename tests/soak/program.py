@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,17 +44,19 @@ class Outcome:
     left: bool  # whether a process of it lived on
 
 
-def warm() -> None:
-    """Import all that commands import, so that a fork starts at once."""
+def warm(commands: Iterable[str]) -> None:
+    """Import what these commands import, so that a fork starts at once."""
     import structkit_plugins
 
     import structkit
 
-    for package in (structkit, structkit_plugins):
+    for command in commands:
+        importlib.import_module(f"structkit.commands.{command.replace('-', '_')}")
+    for package in (structkit, structkit_plugins) if "torch" in sys.modules else ():
         for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             if not module.name.endswith(("__main__", ".stanza")):
                 importlib.import_module(module.name)
-    for name in LATE.split():
+    for name in LATE.split() if "torch" in sys.modules else ():
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # a fork shares what it does not write

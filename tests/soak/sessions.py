@@ -99,15 +99,16 @@ def sessions(store: Path) -> list[Session]:
     return made
 
 
-def make_store(store: Path, run: Run) -> None:
-    """Make all inputs of the sessions, with the program itself."""
+def make_store(store: Path, run: Run, chosen: Iterable[Session]) -> None:
+    """Make the inputs of these sessions, with the program itself."""
     for name, (source, count) in HEADS.items():
         with (FIXTURES / source).open(encoding="utf-8") as lines:
             (store / name).write_text("".join(islice(lines, count)), "utf-8")
     _label(store / "sentence-pairs.jsonl")
     for folder in (FIXTURES / "formats").iterdir():
         shutil.copytree(folder, store / folder.name, ignore=shutil.ignore_patterns("records"))
-    for line in STORE.read_text("utf-8").splitlines():
+    words = {word for each in chosen for word in (*each.arguments, each.stdin or "")}
+    for line in needed(STORE.read_text("utf-8").splitlines(), words):
         command, _, log = line.partition(" 2> ")
         outcome = run(shlex.split(command), store, None)
         if outcome.status:
@@ -115,6 +116,25 @@ def make_store(store: Path, run: Run) -> None:
         if log:
             lines = outcome.stderr.splitlines(keepends=True)
             (store / log).write_text("".join(filter(_is_record, lines)), "utf-8")
+
+
+def needed(lines: list[str], words: set[str]) -> list[str]:
+    """The lines that make what these words name, and what those lines name.
+
+    >>> needed(["pair code -o pairs", "pair pages -o other", "mask pairs -o masked"], {"masked"})
+    ['pair code -o pairs', 'mask pairs -o masked']
+    """
+    found: list[str] = []
+    wanted = set(words)
+    for line in reversed(lines):
+        before, _, behind = line.partition(" -o ")
+        made = {word for word in behind.split() if word[0].isalnum()} | {
+            word for word in before.rpartition("--save-index ")[2].split()[:1] if " --s" in before
+        }
+        if made & wanted:
+            found.append(line)
+            wanted |= set(line.split())
+    return found[::-1]
 
 
 def _is_record(line: str) -> bool:

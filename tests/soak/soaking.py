@@ -33,32 +33,30 @@ class Judged:
 
 
 class Soaking:
-    """All cases over one store, in one folder."""
+    """All cases of some sessions (by command or name) over one store, in one folder."""
 
-    def __init__(self, folder: Path, *, keep: bool = False) -> None:
+    def __init__(self, folder: Path, only: Sequence[str] = (), *, keep: bool = False) -> None:
         self.folder, self.keep = folder, keep
-        warm()
         store = folder / "store"
+        self.sessions = [
+            session
+            for session in sessions(store)
+            if not only or {session.name, session.command[0], " ".join(session.command)} & {*only}
+        ]
+        warm(session.command[0] for session in self.sessions)
         if not store.exists():
             store.mkdir(parents=True)
-            make_store(store, lambda *run: forked(*run, limit=60))
-        self.cases = list(cases(sessions(store)))
+            make_store(store, lambda *run: forked(*run, limit=60), self.sessions)
+        self.cases = list(cases(self.sessions))
         self.chosen: Sequence[Case] = ()
 
     def named(self, name: str) -> list[Case]:
         """The cases of that name."""
         return [case for case in self.cases if case.name == name]
 
-    def drawn(self, count: int, seed: int, only: str = "") -> list[Case]:
-        """So many cases, of the sessions of a command, or of one session."""
-        wanted = [
-            case
-            for case in self.cases
-            if not only
-            or only in (case.session.name, " ".join(case.session.command))
-            or only == case.session.command[0]
-        ]
-        return chosen(wanted, count, seed)
+    def drawn(self, count: int, seed: int = 0) -> list[Case]:
+        """So many cases, drawn by seed."""
+        return chosen(self.cases, count, seed)
 
     def run(self, chosen: Sequence[Case], *, jobs: int = 1) -> list[Judged]:
         """Run cases, some at a time; progress goes to stderr where that is a terminal."""
@@ -94,6 +92,7 @@ class Soaking:
 
     def _once(self, case: Case, number: int) -> Judged:
         folder = self.folder / f"case-{number}"
+        shutil.rmtree(folder, ignore_errors=True)  # of a soak that was killed
         folder.mkdir()
         stdin = case.session.stdin
         case.session.copy(folder)

@@ -81,7 +81,8 @@ def named(session: Session, file: str) -> tuple[str, ...]:
     path = Path(file)
     beside = f"{path.name.partition('.')[0]}.npy"
     folders = [str(each) for each in path.parents][:-1]
-    return ("stdin",) if file == session.stdin else (path.name, file, beside, *folders)
+    whole = ["the model", "the corpus"] if folders or path.suffix == ".npy" else []
+    return ("stdin",) if file == session.stdin else (path.name, file, beside, *folders, *whole)
 
 
 def json_cases(session: Session, file: str) -> Iterator[Case]:

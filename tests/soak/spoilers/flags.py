@@ -48,13 +48,30 @@ class Flag:
         return max(self.spellings, key=len)
 
 
+def commands(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """All commands of the app, each as its words."""
+    group = group or typer.main.get_command(app)
+    if not hasattr(group, "list_commands"):
+        yield words
+        return
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        yield from commands(group.get_command(context, name), (*words, name))
+
+
 @cache
-def flags(command: tuple[str, ...]) -> list[Flag]:
-    """All flags of a command, but for its help."""
+def found(command: tuple[str, ...]) -> Any:
+    """The command of these words, as typer made it."""
     group: Any = typer.main.get_command(app)
     for word in command:
         group = group.get_command(typer.Context(group), word)
-    return [_flag(each) for each in group.params if each.opts[0].startswith("-")]
+    return group
+
+
+@cache
+def flags(command: tuple[str, ...]) -> list[Flag]:
+    """All flags of a command, but for its help."""
+    return [_flag(each) for each in found(command).params if each.opts[0].startswith("-")]
 
 
 def _flag(parameter: Any) -> Flag:
