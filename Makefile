@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install demo test lint bench santa-code santa-product santa-table strae strae-train strae-eval span-parser seal hard-negatives clean
+.PHONY: help install demo test lint soak bench santa-code santa-product santa-table strae strae-train strae-eval span-parser seal hard-negatives clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -29,6 +29,12 @@ lint: $(INSTALLED) ## ruff and strict mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy structkit plugins
+
+soak: $(INSTALLED) ## Bad input for every command, 5,000 cases: make soak COUNT=… SEED=… JOBS=…
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak --count $(COUNT) --seed $(SEED) --jobs $(JOBS)
+soak: COUNT := 5000
+soak: SEED := 0
+soak: JOBS := 2
 
 bench: $(INSTALLED) ## Speed beside the peer's: make bench DATA=../shared/data DGL=FOLDER, or without
 	$(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') $(if $(DGL),--dgl '$(DGL)')

@@ -104,6 +104,18 @@ def waiting(what: str) -> Iterator[None]:
         sys.stderr.flush()
 
 
+LONGEST = 1600  # characters of a line
+
+
+def _shown(character: str) -> str:
+    r"""The character, or how it is written where a terminal would obey it.
+
+    >>> "".join(map(_shown, "tea\x1b[31m"))
+    'tea\\x1b[31m'
+    """
+    return character if character.isprintable() else ascii(character)[1:-1]
+
+
 def say(message: str) -> None:
     """One line for people, on stderr, unless they want none."""
     if not _hushed:
@@ -113,5 +125,7 @@ def say(message: str) -> None:
 def complain(message: str) -> None:
     """One line on stderr that is always told: why the program ends."""
     if sys.stderr:  # it may be closed, and print would then take stdout
-        line = " ".join(message.split("\n"))
+        line = "".join(map(_shown, " ".join(message.split("\n"))))
+        if len(line) > LONGEST:  # a field or a flag that is repeated in it
+            line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
         print(f"structkit: {line}", file=sys.stderr)  # noqa: T201 the place where messages go

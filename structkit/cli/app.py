@@ -9,6 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from structkit.cli.numbers import CheckedTyper
+
 # in the order of a pipeline, as `structkit --help` lists them
 COMMANDS = (
     *("mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
@@ -32,7 +34,7 @@ class Commands(TyperGroup):
             group = typer.main.get_group(made)
             group.name = cmd_name
             return group
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone = CheckedTyper(add_completion=False, rich_markup_mode=None)
         alone.command(cmd_name, context_settings=CONTEXT)(made)
         return typer.main.get_command(alone)
 

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from structkit import registry
+from structkit.cli.numbers import CheckedTyper
 from structkit.plugin import help_of
 from structkit.progress import hushed, waiting
 
@@ -41,7 +42,7 @@ def command(
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     body.__annotations__ = {each.name: each.annotation for each in parameters}
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app = CheckedTyper(add_completion=False, rich_markup_mode=None)
     context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
     app.command(name, help=summary, context_settings=context)(body)
     return typer.main.get_command(app)

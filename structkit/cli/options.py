@@ -143,7 +143,7 @@ ShardFlag = Annotated[
     str | None,
     typer.Option("--shard", metavar="I/N", help="Keep every N-th line, from the I-th."),
 ]
-Workers = Annotated[int, typer.Option(min=1, help="Processes; the output stays the same.")]
+Workers = Annotated[int, typer.Option(min=1, max=256, help="Processes; the output stays the same.")]
 
 
 def _hushed(quiet: bool) -> bool:

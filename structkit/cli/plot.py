@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from structkit.cli.numbers import CheckedTyper
 from structkit.cli.options import (
     Picture,
     Quiet,
@@ -13,7 +14,7 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import apart
 
-plot = typer.Typer(
+plot = CheckedTyper(
     help="Draw what the papers draw, to .svg, .png or .pdf (extra: structkit[plot]).",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from structkit.errors import UserError
+from structkit.errors import MEND, UserError
 from structkit.records.lines import Block, Lines, cannot_read, open_input, shown
 
 __all__ = ["Block", "Lines", "cannot_read", "open_input", "shown"]
@@ -225,4 +225,4 @@ def text_field(record: Record, name: str, remedy: str = "") -> str:
     if name not in record:
         others = ", ".join(record) or "none"
         raise UserError(f'field "{name}" is missing', remedy or f"the record has: {others}")
-    raise UserError(f'field "{name}" is {json_kind(value)}, not a string', remedy)
+    raise UserError(f'field "{name}" is {json_kind(value)}, not a string', remedy or MEND)

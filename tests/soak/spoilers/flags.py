@@ -139,7 +139,8 @@ def output_cases(session: Session, flag: Flag) -> Iterator[Case]:
     places = ["out", "nope/out.jsonl", "/proc/nope", "/dev/full", ".", "link", "-", "out.gz/x"]
     for value in (*places, *session.inputs):
         spoil = partial(output, flag=flag, value=value)
-        own = (value,) if flag.name == "output" else ()  # in place, at the end
+        own = (session.inputs[0] if value == "link" else value,)  # in place, at the end
+        own = own if flag.name == "output" else ()
         yield Case(session, flag.flag, f"is {value}", spoil, (flag.flag, value), ANY, replaces=own)
 
 
@@ -147,7 +148,7 @@ def _case(
     session: Session, flag: Flag, how: str, words: list[str], statuses: frozenset[int]
 ) -> Case:
     value = words[0].partition("=")[2]
-    names = (*flag.spellings, flag.flag.lstrip("-"), *([repr(value), value] if value else []))
+    names = (*flag.spellings, "--", flag.flag.lstrip("-"), *([repr(value), value] if value else []))
     return Case(session, flag.flag, how, partial(spoil, flag=flag, words=words), names, statuses)
 
 

@@ -1,0 +1,38 @@
+"""Numbers on the command line: finite and of 64 bits, whatever bounds a flag has of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+
+class Checked(TyperCommand):
+    """A command that refuses numbers that no computation can use, before any work is done."""
+
+    def invoke(self, ctx: Any) -> Any:
+        for parameter in self.params:
+            given = ctx.params.get(parameter.name)
+            for value in given if isinstance(given, list | tuple) else (given,):
+                if problem := _problem(value):
+                    raise typer.BadParameter(problem, ctx=ctx, param=parameter)
+        return super().invoke(ctx)
+
+
+def _problem(value: Any) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value} is not a finite number."
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return f"{value} is beyond 64 bits."
+    return ""
+
+
+class CheckedTyper(typer.Typer):
+    """An app whose commands are `Checked`."""
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:  # type: ignore[override]
+        """A command, as typer makes it."""
+        return super().command(name, **{"cls": Checked, **options})
