@@ -41,7 +41,9 @@ def plot_ranks(
     runs: Annotated[list[str], typer.Argument(help="Run files, JSONL or TREC.")],
     output: Picture,
     qrels: Annotated[str, typer.Option(help="Judgements, or `self`.")],
-    temperature: Annotated[float, typer.Option(min=1e-6, help="Divides the scores.")] = 1.0,
+    temperature: Annotated[
+        float, typer.Option(min=1e-6, max=1e6, help="Divides the scores.")
+    ] = 1.0,
     bins: Annotated[int, typer.Option(min=1, max=1000, help="Bars of the histogram.")] = 20,
     quiet: Quiet = False,
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import typer
 
-from structkit.cli import app
+from structkit.cli.app import app
 
 from ..cases import DATA, REFUSED, USAGE, Case, Scene
 from ..sessions import Session
@@ -50,7 +50,7 @@ class Flag:
 
 def commands(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """All commands of the app, each as its words."""
-    group = group or typer.main.get_command(app)
+    group = group or app
     if not hasattr(group, "list_commands"):
         yield words
         return
@@ -62,7 +62,7 @@ def commands(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[s
 @cache
 def found(command: tuple[str, ...]) -> Any:
     """The command of these words, as typer made it."""
-    group: Any = typer.main.get_command(app)
+    group: Any = app
     for word in command:
         group = group.get_command(typer.Context(group), word)
     return group
