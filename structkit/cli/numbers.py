@@ -14,6 +14,7 @@ class Checked(TyperCommand):
     """A command that refuses numbers that no computation can use, before any work is done."""
 
     def invoke(self, ctx: Any) -> Any:
+        parameter: Any
         for parameter in self.params:
             given = ctx.params.get(parameter.name)
             for value in given if isinstance(given, list | tuple) else (given,):
@@ -33,6 +34,6 @@ def _problem(value: Any) -> str:
 class CheckedTyper(typer.Typer):
     """An app whose commands are `Checked`."""
 
-    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:  # type: ignore[override]
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
         """A command, as typer makes it."""
         return super().command(name, **{"cls": Checked, **options})
