@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 2.0  # seconds that cleaning up may take undisturbed
@@ -40,11 +42,20 @@ def ending() -> Iterator[None]:
         if now - since > PATIENCE:
             os._exit(128 + number)
 
-    numbers = heard()
-    for number in numbers:
+    for number in heard():
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number in numbers:  # nothing is left to clean up
-            signal.signal(number, signal.SIG_DFL)
+        for number in heard():  # nothing is left to clean up
+            signal.signal(number, lambda number, _: os._exit(128 + number))
+
+
+def leave(status: int) -> NoReturn:
+    """End the program; where a signal ended it, no thread or library is waited for."""
+    if status > 128:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(AttributeError, OSError, ValueError):  # it may be closed
+                stream.flush()
+        os._exit(status)
+    sys.exit(status)

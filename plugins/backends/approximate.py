@@ -18,6 +18,7 @@ from structkit.embeddings.vectors import Numbers, Rows, Vectors, blocks, unit
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, cannot_read
 from structkit.records.output import cannot_write
+from structkit.records.partial import partial_of
 from structkit.scoring.runs import Hit
 from structkit.search.exact import Exact
 from structkit.search.hits import (
@@ -170,7 +171,7 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: Path) -
     """Write the folder of an index, whole: `index` and `docid` as Pyserini has them, and more."""
     if folder.exists():
         raise UserError(f"{folder} exists", "name a new folder with --save-index, or remove it")
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    partial = Path(partial_of(str(folder)))
     meta = {
         "count": len(corpus.ids),
         "dim": corpus.dimensions,

@@ -11,14 +11,14 @@ import typer
 
 from structkit.cli.app import app
 from structkit.errors import UserError
-from structkit.signals import ending
+from structkit.signals import ending, leave
 
 
 def main() -> NoReturn:
     """Run the program, and turn what the user can mend into one line and an exit status."""
     with ending():
         status = _run()
-    sys.exit(status)
+    leave(status)
 
 
 def _run() -> int:
@@ -39,7 +39,7 @@ def _run() -> int:
     except SystemExit as exit:
         if isinstance(exit.__context__, BrokenPipeError):  # typer makes it a status of 1
             return 0  # whoever read the output has seen enough
-        raise
+        return exit.code if isinstance(exit.code, int) else 1
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -63,10 +64,10 @@ def encode_to_file(
     if encoding.downward:
         raise UserError("--downward needs JSONL output", "write another name with -o", status=2)
     files = opened(path, encoding, resume=resume)
-    with files:
+    with files, resumable(files):
         if isinstance(files, VectorFiles):
             if files.complete:
-                return files.finish({})
+                return already_whole(files, texts)
             texts, digest = taken_up(files, texts, encoding)
         else:
             digest = Digest()
@@ -80,7 +81,10 @@ def encode_to_file(
                     "truncation": encoding.truncation.state(),
                 }
             )
-        return files.finish(encoding.meta())
+        meta = encoding.meta()
+        run = {name: value for name, value in encoding.run().items() if name not in meta}
+        meta["run"] = {**run, "records": digest.records, "sha256": digest.hex()}
+        return files.finish(meta)
 
 
 def opened(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | ParquetFile:
@@ -89,6 +93,31 @@ def opened(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parq
         return ParquetFile(path)
     parts, fields = bool(encoding.part), bool(encoding.part or encoding.keep)
     return VectorFiles(path, chunks=parts, fields=fields, run=encoding.run(), resume=resume)
+
+
+def already_whole(files: VectorFiles, texts: Iterable[Record]) -> Record:
+    """The meta data of files that a run of the same records has finished."""
+    meta, digest = files.finish({}), Digest()
+    for _ in digest.counted(texts):
+        pass
+    run = meta["run"]
+    if (digest.records, digest.hex()) != (run["records"], run["sha256"]):
+        raise UserError(
+            "is complete, and was made of other records", "run it without --resume to replace it"
+        ).at(files.path)
+    say(f"{files.path} is complete: {digest.records:,} records; there is nothing left to do")
+    return meta
+
+
+@contextmanager
+def resumable(files: VectorFiles | ParquetFile) -> Iterator[None]:
+    """Say how a run that a signal ends goes on, where it can."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if isinstance(files, VectorFiles) and files.resume and files.state:
+            say(f"stopped behind {files.state['records']:,} records; --resume goes on")
+        raise
 
 
 class Digest:

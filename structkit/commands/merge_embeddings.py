@@ -13,7 +13,7 @@ from structkit.embeddings.vectors import blocks
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 
-OWN = ("count", "dim", "dtype")  # what a file's meta data say of itself alone
+OWN = ("count", "dim", "dtype", "run")  # what a file's meta data say of itself alone
 
 
 def merge_embeddings(files: Sequence[str], output: str) -> Record:

@@ -19,8 +19,10 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from structkit.errors import UserError
+from structkit.paths import BESIDE
 from structkit.records.jsonl import Record
 from structkit.records.output import cannot_write, write_json
+from structkit.records.partial import keep_mode
 
 # room for any number of rows: the header is written again when their count is known
 HEADER = 128
@@ -71,7 +73,7 @@ class VectorFiles:
             ) from None
         last = self._last() if self.resume else None
         self._handles: list[IO[bytes]] = []
-        if last and last.get("finished"):
+        if last and last.get("finished") or self.resume and not last and self._finished():
             self.complete = True
             return
         for number, partial in enumerate(self._partial[:-1]):
@@ -83,9 +85,39 @@ class VectorFiles:
         if last:
             self.count, self.dim, self.state = last["count"], last["dim"], last["state"]
         else:
+            for other in self._others():  # what a killed run of another kind has left
+                other.with_name(f".{other.name}.partial").unlink(missing_ok=True)
             self._handles[0].write(b"\0" * HEADER)
             self._journal.truncate(0)
             self._note({"run": self.run})
+
+    def _others(self) -> list[Path]:
+        """What may stand beside the vectors, and this run does not write."""
+        name = self.path.removesuffix(".npy")
+        return [path for ending in BESIDE if (path := Path(name + ending)) not in self.targets]
+
+    def _finished(self) -> bool:
+        """Whether the files are there, whole, by a run that tells of itself: then by the same."""
+        try:
+            meta: Record = orjson.loads(self.targets[-1].read_bytes())
+            known = {**meta, **meta["run"]}
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        try:
+            self._must_be_the_same({name: known.get(name) for name in self.run}, "finished")
+        except UserError:
+            self._journal_path.unlink()  # it is new, and nothing begins
+            raise
+        return all(target.exists() for target in self.targets)
+
+    def _must_be_the_same(self, known: Record, state: str) -> None:
+        for key in {**known, **self.run}:
+            if known.get(key) != self.run.get(key):
+                raise UserError(
+                    f"the {state} run had {key} {known.get(key)!r}, this one has "
+                    f"{self.run.get(key)!r}",
+                    "run it as before, or without --resume from the start",
+                ).at(self.path)
 
     def _last(self) -> Record | None:
         """The last whole entry of the journal; nothing where there is none to go on with."""
@@ -94,14 +126,7 @@ class VectorFiles:
         entries = [orjson.loads(line) for line in lines if line.endswith(b"\n")]
         if len(entries) < 2:
             return None
-        known: Record = entries[0]["run"]
-        for key in {**known, **self.run}:
-            if known.get(key) != self.run.get(key):
-                raise UserError(
-                    f"the unfinished run had {key} {known.get(key)!r}, this one has "
-                    f"{self.run.get(key)!r}",
-                    "run it as before, or without --resume from the start",
-                ).at(self.path)
+        self._must_be_the_same(entries[0]["run"], "unfinished")
         if not entries[-1].get("finished") and not all(
             partial.exists() for partial in self._partial[:-1]
         ):
@@ -137,6 +162,7 @@ class VectorFiles:
 
     def checkpoint(self, state: Record) -> None:
         """Remember how far the files are, and `state`: a killed run can go on from here."""
+        self.state = state
         for handle in self._handles:
             handle.flush()
         sizes = [handle.tell() for handle in self._handles]
@@ -158,7 +184,10 @@ class VectorFiles:
             self._note({"finished": True})
         for partial, target in zip(self._partial, self.targets, strict=True):
             if partial.exists():  # a run that was killed here has renamed some already
+                keep_mode(str(partial), str(target))
                 os.replace(partial, target)
+        for other in self._others():  # of the file that was there before
+            other.unlink(missing_ok=True)
         self._journal_path.unlink(missing_ok=True)
         found: Record = orjson.loads(self.targets[-1].read_bytes())
         return found

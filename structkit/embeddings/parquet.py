@@ -16,6 +16,7 @@ from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record
 from structkit.records.output import cannot_write
+from structkit.records.partial import keep_mode, partial_of
 
 # how many numbers say where a part is
 NUMBERS = {"start": 1, "end": 1, "node": 1, "lines": 2, "span": 2}
@@ -34,7 +35,7 @@ class ParquetFile:
         self.target = Path(path)
         self.arrow = require("pyarrow", "parquet")
         self.parquet = require("pyarrow.parquet", "parquet")
-        self._partial = self.target.with_name(f".{self.target.name}.{os.getpid()}.partial")
+        self._partial = Path(partial_of(path))
         self._writer: Any = None
         self.count = self.dim = 0
 
@@ -81,6 +82,7 @@ class ParquetFile:
         meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
         self._writer.add_key_value_metadata({"structkit": orjson.dumps(meta).decode()})
         self._writer.close()
+        keep_mode(str(self._partial), str(self.target))
         os.replace(self._partial, self.target)
         return meta
 

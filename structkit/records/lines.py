@@ -12,21 +12,57 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from structkit.errors import UserError
+from structkit.progress import say
+from structkit.records.parquet_lines import ParquetLines
 
 BUFFER = 1 << 20  # stdio's default buffers cost 1.8x
 PIECE = 1 << 16
 
 
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
+# the first bytes of what holds no lines as it stands, and what makes lines of it
+OTHERS = {
+    b"\x28\xb5\x2f\xfd": "zstd -dc",
+    b"\xfd7zXZ": "xz -dc",
+    b"BZh": "bzip2 -dc",
+    b"PK\x03\x04": "unzip -p",
+}
+
+
+class _Unpacked(gzip.GzipFile):
+    """What a gzip file holds; closed, it closes the file too."""
+
+    def __init__(self, packed: io.BufferedReader) -> None:
+        super().__init__(fileobj=packed, mode="rb")
+        self.packed = packed
+
+    def close(self) -> None:
+        super().close()
+        self.packed.close()
+
+
 def open_input(name: str) -> io.BufferedReader:
-    """A binary handle for a file, a `.gz` file, or stdin (`-`)."""
+    """A binary handle for a file or stdin (`-`); by name or first bytes it is decompressed."""
     try:
-        if name.endswith(".gz"):
-            return io.BufferedReader(cast(Any, gzip.open(name, "rb")), BUFFER)
-        if name == "-":
-            return cast(io.BufferedReader, open(0, "rb", buffering=BUFFER, closefd=False))
-        return cast(io.BufferedReader, open(name, "rb", buffering=BUFFER))
+        if name == "-" and os.isatty(0):
+            say("reading stdin …")
+        source = 0 if name == "-" else name
+        handle = open(source, "rb", buffering=BUFFER, closefd=name != "-")
+        head = handle.peek(8)
     except OSError as error:
         raise cannot_read(error).at(shown(name)) from None
+    if name.endswith(".gz") or head.startswith(GZIP):
+        return io.BufferedReader(cast(Any, _Unpacked(handle)), BUFFER)
+    if not head:  # a terminal's end is not asked for twice
+        handle.close()
+        return io.BufferedReader(io.BytesIO())  # type: ignore[arg-type]
+    if head.startswith(PARQUET):
+        return io.BufferedReader(ParquetLines(handle, shown(name)), BUFFER)
+    for start, tool in OTHERS.items():
+        if head.startswith(start):
+            handle.close()
+            raise UserError("is compressed", f"give what {tool} makes of it").at(shown(name))
+    return handle
 
 
 def cannot_read(error: Exception) -> UserError:
@@ -134,14 +170,24 @@ class Block(Lines):
 
 
 def total_bytes(files: Iterable[str]) -> int | None:
-    """The size of all files together where it is known: plain files, not stdin or `.gz`."""
+    """The size of all files together where it is known: of plain files, none compressed."""
     total = 0
     for name in files:
         try:
             status = os.fstat(0) if name == "-" else os.stat(name)
+            if not stat.S_ISREG(status.st_mode) or name.endswith(".gz") or _packed(name):
+                return None
         except OSError:
-            return None
-        if not stat.S_ISREG(status.st_mode) or name.endswith(".gz"):
             return None
         total += status.st_size
     return total
+
+
+def _packed(name: str) -> bool:
+    """Whether a plain file holds more or less than its lines."""
+    if name == "-":
+        head = os.pread(0, 4, os.lseek(0, 0, os.SEEK_CUR))
+    else:
+        with open(name, "rb", buffering=0) as handle:
+            head = handle.read(4)
+    return head.startswith((GZIP, PARQUET))

@@ -16,6 +16,7 @@ import orjson
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.records.lines import BUFFER
+from structkit.records.partial import keep_mode, partial_of
 
 
 def dump(record: Record) -> bytes:
@@ -74,10 +75,11 @@ class Output:
             return open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
         # a link stays a link, and /dev/stdout stays what it is: the file behind it is replaced
         self._target = os.path.realpath(self.path)
-        folder, name = os.path.split(self._target)
-        self._partial = os.path.join(folder, f".{name}.{os.getpid()}.partial")
+        self._partial = partial_of(self._target)
         handle = open(self._partial, "wb", buffering=BUFFER)
-        if name.endswith(".gz"):  # no name and no time inside: the same records, the same bytes
+        keep_mode(self._partial, self._target)
+        if self._target.endswith(".gz"):
+            # no name and no time inside: the same records, the same bytes
             return cast(IO[bytes], gzip.GzipFile("", "wb", 6, handle, 0))
         return handle
 

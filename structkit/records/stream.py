@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from structkit.paths import keep_apart, lines_name
@@ -59,13 +60,18 @@ class Stream:
                 empty = records.count == 0
             else:
                 pool = Workers(self.workers, command, self.shard, rejects.skip, tally)
-                with progress(label, lambda: _position(lines, pool.count)):
-                    for done in pool.results(lines.blocks(BLOCK)):
-                        output.write(done.output)
-                        if tally is not None:
-                            tally.merge(done.tally)
-                        for rejected in done.rejected:
-                            rejects.add(rejected)
+                found = pool.results(lines.blocks(BLOCK))
+                with progress(label, lambda: _position(lines, pool.count)), closing(found):
+                    try:
+                        for done in found:
+                            output.write(done.output)
+                            if tally is not None:
+                                tally.merge(done.tally)
+                            for rejected in done.rejected:
+                                rejects.add(rejected)
+                    except (KeyboardInterrupt, SystemExit):
+                        pool.abandon()
+                        raise
                 empty = pool.count == 0
         if empty and not self.shard:
             names = ", ".join(map(shown, lines.files[:3])) + ", …" * (len(lines.files) > 3)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Block, Record, Records, Shard
 from structkit.records.output import dump
 from structkit.records.rejects import Command, Rejected, accepted
+from structkit.signals import ENDINGS
 
 BLOCK = 1 << 18  # bytes that a worker gets at a time
 
@@ -46,6 +46,10 @@ class Done:
     tally: Any = None
 
 
+# the command, the shard, whether rejected records are skipped, and what the command counts in
+Task: TypeAlias = "tuple[Callable[..., Iterator[Record]], Shard | None, bool, type[Any] | None]"
+
+
 class Workers:
     """Processes that run a command over blocks of lines; results come in input order."""
 
@@ -58,15 +62,19 @@ class Workers:
         tally: Tally | None = None,
     ) -> None:
         self.workers = workers
-        self.task = (command, shard, skip, None if tally is None else type(tally))
+        self.task: Task = (command, shard, skip, None if tally is None else type(tally))
         self.count = 0
+        self.abandoned = False
 
-    def results(self, blocks: Iterator[Block]) -> Iterator[Done]:
+    def results(self, blocks: Iterator[Block]) -> Generator[Done]:
         """What the workers made of each block, in order; few blocks are under way at a time."""
-        method = "fork" if hasattr(os, "fork") else "spawn"
         waiting: deque[Future[Done]] = deque()
+        reader, self.writer = os.pipe()  # workers live as long as the parent holds the second end
         pool = ProcessPoolExecutor(
-            self.workers, get_context(method), initializer=_start_worker, initargs=(os.getpid(),)
+            self.workers,
+            get_context("fork"),
+            initializer=_start_worker,
+            initargs=(self.task, reader, self.writer),
         )
         try:
             for future in self._futures(pool, blocks):
@@ -79,15 +87,27 @@ class Workers:
             raise UserError(
                 "a worker process died", "was it killed for memory? try fewer --workers"
             ) from None
+        except (KeyboardInterrupt, SystemExit):
+            self.abandon()
+            raise
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            # one that died while it wrote may keep the pool waiting
+            pool.shutdown(wait=not self.abandoned, cancel_futures=True)
+            self.abandon()
+            os.close(reader)
+
+    def abandon(self) -> None:
+        """End the workers at once, whatever they are at."""
+        if not self.abandoned:
+            self.abandoned = True
+            os.close(self.writer)
 
     def _futures(
         self, pool: ProcessPoolExecutor, blocks: Iterator[Block]
     ) -> Iterator[Future[Done]]:
         try:
             for block in blocks:
-                yield pool.submit(_work, block, *self.task)
+                yield pool.submit(_work, block)
         except UserError as error:  # comes out in its turn, behind what was read before it
             failed: Future[Done] = Future()
             failed.set_exception(error)
@@ -99,25 +119,26 @@ class Workers:
         return done
 
 
-def _start_worker(parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+_task: Task  # of this worker: what a command holds is inherited, not sent with each block
+
+
+def _start_worker(task: Task, reader: int, writer: int) -> None:
+    global _task  # noqa: PLW0603 a process has one
+    _task = task
+    for number in ENDINGS:  # they are the parent's to handle
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which a pool ends its workers
+    os.close(writer)
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)  # the parent was killed: nobody waits for the result
+        os.read(reader, 1)
+        os._exit(1)  # the parent has ended, or wants no result
 
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _work(
-    block: Block,
-    command: Callable[..., Iterator[Record]],
-    shard: Shard | None,
-    skip: bool,
-    counts: type[Any] | None,
-) -> Done:
+def _work(block: Block) -> Done:
+    command, shard, skip, counts = _task
     done = Done(tally=counts() if counts else None)
     records = Records(block, shard)
 

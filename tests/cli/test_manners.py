@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -245,6 +246,31 @@ def test_a_failed_run_leaves_the_old_output(run: Run, tmp_path: Path) -> None:
     assert ["out.jsonl"] == os.listdir(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_the_mode_of_a_file(run: Run, tmp_path: Path, name: str) -> None:
+    output = tmp_path / name
+
+    def written() -> int:
+        done = run("pair", "--query", "id", "-o", name, input=GOOD, preexec_fn=lambda: os.umask(7))
+        assert 0 == done.returncode
+        return output.stat().st_mode & 0o777
+
+    assert 0o660 == written()
+    output.chmod(0o604)
+    assert 0o604 == written()
+
+
+def test_what_dead_processes_left_goes(run: Run, tmp_path: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left = [f".out.jsonl.{dead.pid}.partial", f".out.jsonl.{os.getpid()}.partial"]
+    others = [f".other.jsonl.{dead.pid}.partial", ".out.jsonl.x.partial", "out.jsonl.1.partial"]
+    for name in (*left, *others):
+        (tmp_path / name).write_bytes(b"half")
+    assert 0 == run("pair", "--query", "id", "-o", "out.jsonl", input=GOOD).returncode
+    assert sorted([*others, left[1], "out.jsonl"]) == sorted(os.listdir(tmp_path))
+
+
 def test_the_output_may_be_the_input(run: Run, tmp_path: Path) -> None:
     expected = run("mask-entities", input=GOOD).stdout
     (tmp_path / "a.jsonl").write_bytes(GOOD)
@@ -339,6 +365,67 @@ def test_a_signal_leaves_no_file(
         assert not (tmp_path / "out.jsonl").exists()
         os.killpg(endless.program.pid, number)  # as a terminal does: workers get it too
         assert (status, "") == endless.end()
+    assert [] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_second_signal_changes_nothing(
+    tmp_path: Path, number: signal.Signals, status: int, workers: str
+) -> None:
+    with Endless(tmp_path, "-o", "out.jsonl", "--workers", workers) as endless:
+        endless.wait_until_it_writes()
+        for _ in range(20):
+            with suppress(ProcessLookupError):
+                os.killpg(endless.program.pid, number)
+            time.sleep(0.02)
+        ended, stderr = endless.end()
+    assert ended in (status, -number), stderr  # the second: by a signal when all is done
+    assert "" == stderr
+    assert [] == os.listdir(tmp_path)
+
+
+SLOW = """
+import os, time
+from structkit.signals import ending, leave
+from structkit.stream import Stream
+
+def slow(records):
+    for record in records:
+        open(f"started-{os.getpid()}", "w").close()
+        time.sleep(60)
+        yield record
+
+with ending():
+    try:
+        Stream(output="out.jsonl", workers=2).run(slow)
+    except KeyboardInterrupt:
+        leave(130)
+"""
+
+
+def test_ctrl_c_does_not_wait_for_workers(tmp_path: Path) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", SLOW],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        start_new_session=True,
+        preexec_fn=_foreground,
+    )
+    assert program.stdin and program.stderr
+    program.stdin.write(GOOD * 15_000)
+    program.stdin.close()
+    while len(workers := list(tmp_path.glob("started-*"))) < 2:
+        time.sleep(0.05)
+        assert program.poll() is None
+    started = time.monotonic()
+    os.killpg(program.pid, signal.SIGINT)
+    assert (130, b"") == (program.wait(30), program.stderr.read())
+    assert time.monotonic() - started < 3  # a block takes them 60 s and more
+    for path in workers:
+        assert not running(path.name.removeprefix("started-"))
+        path.unlink()
     assert [] == os.listdir(tmp_path)
 
 
@@ -473,6 +560,13 @@ def test_help_is_light(tmp_path: Path, command: str) -> None:
     )
     assert "[]\n" == done.stderr.decode()
     assert f"Usage: structkit {command}".strip().encode() in done.stdout
+
+
+@pytest.mark.parametrize("group", ["train", "plot"])
+def test_a_group_alone_shows_its_help(run: Run, group: str) -> None:
+    done = run(group)
+    assert (2, b"") == (done.returncode, done.stdout)
+    assert run(group, "--help").stdout.decode().rstrip() == done.stderr.decode().rstrip()
 
 
 def test_no_arguments_show_the_help(run: Run) -> None:

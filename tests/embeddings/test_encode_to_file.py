@@ -1,6 +1,7 @@
 """encode -o: NAME.npy and what stands beside it, Parquet, and runs that were killed."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -95,6 +96,50 @@ def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):  #
     write(model, path, keep=["n"], resume=True)
     assert expected == files(tmp_path / "b")
     assert "going on behind 49 records" in capsys.readouterr().err
+
+
+def test_resume_of_a_finished_run_does_nothing(model, tmp_path, capsys):  # noqa: F811
+    path = tmp_path / "v.npy"
+    write(model, path, keep=["n"])
+    expected = files(tmp_path)
+    times = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+    assert 60 == write(model, path, keep=["n"], resume=True)["count"]
+    assert "v.npy is complete: 60 records; there is nothing left to do" in capsys.readouterr().err
+    with pytest.raises(UserError, match="is complete, and was made of other records; .* without"):
+        write(model, path, records(n=1)[1:], keep=["n"], resume=True)
+    with pytest.raises(UserError, match=r"the finished run had keep \['n'\], this one has \[\]"):
+        write(model, path, resume=True)
+    assert expected == files(tmp_path)
+    assert times == {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+
+
+def test_a_stopped_run_names_resume(model, tmp_path, monkeypatch, capsys):  # noqa: F811
+    monkeypatch.setattr(windowed, "WINDOW", 7)
+    with pytest.raises(SystemExit):
+        write(model, tmp_path / "v.npy", stopped_after(records(n=1), 20), resume=True)
+    assert "structkit: stopped behind 14 records; --resume goes on\n" == capsys.readouterr().err
+    write(model, tmp_path / "v.npy", resume=True)
+    assert "going on behind 14 records" in capsys.readouterr().err
+
+
+def test_nothing_of_another_kind_is_left(model, tmp_path):  # noqa: F811
+    write(model, tmp_path / "v.npy", chunk=4, keep=["n"])
+    (tmp_path / ".v.doc_ids.txt.partial").write_bytes(b"of a killed run")
+    write(model, tmp_path / "v.npy")
+    assert ["v.ids.txt", "v.meta.json", "v.npy"] == sorted(files(tmp_path))
+
+
+def test_modes_are_kept(model, tmp_path):  # noqa: F811
+    before = os.umask(0o027)
+    try:
+        for name in ("v.npy", "v.parquet"):
+            write(model, tmp_path / name)
+            assert 0o640 == (tmp_path / name).stat().st_mode & 0o777
+            (tmp_path / name).chmod(0o604)
+            write(model, tmp_path / name)
+            assert 0o604 == (tmp_path / name).stat().st_mode & 0o777
+    finally:
+        os.umask(before)
 
 
 def test_without_resume_nothing_is_left(model, tmp_path):  # noqa: F811

@@ -1,0 +1,117 @@
+"""Compressed files and Parquet are known by their first bytes, on a pipe and under any name."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import pty
+import subprocess
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from conftest import PROGRAM, Run, environment
+from test_manners import GOOD, complaint
+
+RECORD = {"id": "1", "language": "python", "code": "def f(a):\n  return a", "stars": None}
+
+
+def parquet(path: Path) -> bytes:
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([RECORD] * 3), path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("form", ["gzip", "parquet"])
+def test_packed_input(run: Run, tmp_path: Path, form: str, workers: int) -> None:
+    packed = gzip.compress(GOOD * 3) if form == "gzip" else parquet(tmp_path / "whole")
+    command = ["mask-entities", "--workers", workers]
+    expected = run("mask-entities", input=GOOD * 3).stdout
+    assert 3 == expected.count(b"\n")
+    (tmp_path / "records.jsonl").write_bytes(packed)
+    assert (expected, b"") == shown(run(*command, "records.jsonl"))
+    assert (expected, b"") == shown(run(*command, input=packed))
+    with open(tmp_path / "records.jsonl", "rb") as file:
+        assert (expected, b"") == shown(run(*command, stdin=file))
+
+
+def shown(done: subprocess.CompletedProcess[bytes]) -> tuple[bytes, bytes]:
+    return done.stdout, done.stderr
+
+
+def test_gzip_on_a_pipe_is_read_as_it_comes() -> None:
+    packed = gzip.compress(b"".join(b'{"id":"%d","text":"a b"}\n' % n for n in range(200_000)))
+    program = subprocess.Popen(
+        [*PROGRAM, "parse-trees", "--parser", "balanced"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(),
+    )
+    assert program.stdin and program.stdout
+    half = packed[: len(packed) // 2]
+
+    def send() -> None:
+        assert program.stdin
+        with suppress(BrokenPipeError):  # nobody reads to the end
+            program.stdin.write(half)
+
+    threading.Thread(target=send, daemon=True).start()
+    assert b'"tree"' in program.stdout.readline()  # before the other half is there
+    program.kill()
+    program.wait(30)
+
+
+def test_damaged_packed_input(run: Run, tmp_path: Path) -> None:
+    cut = gzip.compress(GOOD * 1000)[:-9]
+    assert "stdin: cannot be read: Compressed file ended" in complaint(run("pair", input=cut))
+    cut = parquet(tmp_path / "whole")[:-9]
+    message = complaint(run("mask-entities", input=cut))
+    assert message.startswith("stdin: cannot be read: ")
+    assert message.endswith("; is it whole?")
+
+
+@pytest.mark.parametrize("pack, tool", [(bz2.compress, "bzip2 -dc"), (lzma.compress, "xz -dc")])
+def test_what_another_tool_unpacks(run: Run, pack: object, tool: str) -> None:
+    packed = pack(GOOD)  # type: ignore[operator]
+    message = complaint(run("mask-entities", input=packed))
+    assert f"stdin: is compressed; give what {tool} makes of it" == message
+    unpacked = subprocess.run(tool.split(), input=packed, capture_output=True, check=True).stdout
+    assert 0 == run("mask-entities", input=unpacked).returncode
+
+
+def test_convert_reads_parquet_from_a_pipe(run: Run, tmp_path: Path) -> None:
+    whole = parquet(tmp_path / "in.parquet")
+    flags = ["convert", "--to", "beir", "--part", "corpus"]
+    expected = run(*flags, "in.parquet").stdout
+    assert expected
+    assert expected == run(*flags, input=whole).stdout
+
+
+def at_terminal(tmp_path: Path, *flags: str) -> bytes:
+    """What stderr gets where stdin is a terminal on which two lines are typed."""
+    terminal, end = pty.openpty()
+    program = subprocess.Popen(
+        [*PROGRAM, "mask-entities", *flags],
+        stdin=end,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    os.close(end)
+    os.write(terminal, GOOD + b"\x04")
+    output, errors = program.communicate(timeout=60)
+    os.close(terminal)
+    assert (0, 1) == (program.returncode, output.count(b"masked"))
+    return errors
+
+
+def test_a_terminal_is_told_that_it_is_read(tmp_path: Path, run: Run) -> None:
+    assert "structkit: reading stdin …\n" == at_terminal(tmp_path).decode()
+    assert b"" == at_terminal(tmp_path, "-q")
+    assert b"" == run("mask-entities", input=GOOD).stderr
