@@ -15,6 +15,7 @@ from structkit.cli.options import (
     RejectsFile,
     Seed,
     ShardFlag,
+    Workers,
 )
 from structkit.cli.streams import stream
 
@@ -72,6 +73,7 @@ def pair(
     ] = None,
     seed: Seed = 0,
     shard: ShardFlag = None,
+    workers: Workers = 1,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
     output: OutputFile = "-",
@@ -86,12 +88,15 @@ def pair(
 
     if queries is not None and files:
         raise typer.BadParameter(f"--queries names what is read, and so does {files[0]!r}")
+    if queries is not None and workers > 1:
+        raise typer.BadParameter("--queries are looked up by one process: leave --workers out")
     through = stream(
         files if queries is None else [queries],
         output,
         on_error=on_error,
         rejects=rejects,
         shard=shard,
+        workers=workers,
         beside=[qrels, corpus, negatives_from],
     )
     pairing = Pairing(

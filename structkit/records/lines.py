@@ -47,7 +47,8 @@ def open_input(name: str) -> io.BufferedReader:
         if name == "-" and os.isatty(0):
             say("reading stdin …")
         source = 0 if name == "-" else name
-        handle = open(source, "rb", buffering=BUFFER, closefd=name != "-")
+        raw: Any = open(source, "rb", buffering=BUFFER, closefd=name != "-")
+        handle: io.BufferedReader = raw
         head = handle.peek(8)
     except OSError as error:
         raise cannot_read(error).at(shown(name)) from None
@@ -55,7 +56,7 @@ def open_input(name: str) -> io.BufferedReader:
         return io.BufferedReader(cast(Any, _Unpacked(handle)), BUFFER)
     if not head:  # a terminal's end is not asked for twice
         handle.close()
-        return io.BufferedReader(io.BytesIO())  # type: ignore[arg-type]
+        return io.BufferedReader(io.BytesIO())
     if head.startswith(PARQUET):
         return io.BufferedReader(ParquetLines(handle, shown(name)), BUFFER)
     for start, tool in OTHERS.items():

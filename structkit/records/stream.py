@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
-from structkit.records.jsonl import Lines, Record, Records, Shard, shown
+from structkit.records.jsonl import Block, Lines, Record, Records, Shard, shown
 from structkit.records.output import Output
 from structkit.records.rejects import Command, Rejects, accepted
-from structkit.records.workers import BLOCK, Tally, Workers, counting
+from structkit.records.workers import BLOCK, Done, Tally, Workers, counting
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,9 @@ class Stream:
     ) -> None:
         """Send every record through the command, and all it yields through `then`, to the output.
 
-        `then` may remember records, which several workers cannot: it needs `workers=1`. A `tally`
-        is given to the command to count in; what several workers counted is merged into it.
+        `then` may remember records: it runs in this process, the command in workers. A `tally` is
+        given to the command to count in; what several workers counted is merged into it.
         """
-        assert then is None or self.workers == 1
         lines = Lines(self.files)
         with Rejects(self.on_error, self.rejects) as rejects, Output(self.output) as output:
             if self.workers == 1:
@@ -60,15 +60,10 @@ class Stream:
                 empty = records.count == 0
             else:
                 pool = Workers(self.workers, command, self.shard, rejects.skip, tally)
-                found = pool.results(lines.blocks(BLOCK))
-                with progress(label, lambda: _position(lines, pool.count)), closing(found):
+                results = pool.results(lines.blocks(BLOCK))
+                with progress(label, lambda: _position(lines, pool.count)), closing(results):
                     try:
-                        for done in found:
-                            output.write(done.output)
-                            if tally is not None:
-                                tally.merge(done.tally)
-                            for rejected in done.rejected:
-                                rejects.add(rejected)
+                        _write(_outputs(results, tally, rejects), then, output)
                     except (KeyboardInterrupt, SystemExit):
                         pool.abandon()
                         raise
@@ -80,3 +75,21 @@ class Stream:
 
 def _position(lines: Lines, count: int) -> Position:
     return Position(count, lines.bytes, lines.total)
+
+
+def _outputs(results: Iterable[Done], tally: Tally | None, rejects: Rejects) -> Iterator[bytes]:
+    for done in results:
+        yield done.output  # first: what stands before a bad record is written
+        if tally is not None:
+            tally.merge(done.tally)
+        for rejected in done.rejected:
+            rejects.add(rejected)
+
+
+def _write(outputs: Iterable[bytes], then: Command | None, output: Output) -> None:
+    if then:
+        made = (Records(Block("", 0, 0, data)) for data in outputs)
+        output.write_records(then(chain.from_iterable(made)))
+        return
+    for data in outputs:
+        output.write(data)

@@ -1,5 +1,6 @@
 """Every --help, as a golden: fixtures/help/COMMAND.txt."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,29 @@ def test_help_of_the_other_methods(method, golden, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     app(["train", method, "--help"], standalone_mode=False, prog_name="structkit")
     golden(Path(f"fixtures/help/train-{method}.txt"), capsys.readouterr().out)
+
+
+def leaves(group, before=""):
+    """Every command by its name, `plot embeddings` for those of groups; one method for all."""
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if name == "train":
+            yield name, command.get_command(None, "santa")
+        elif hasattr(command, "list_commands"):
+            yield from leaves(command, f"{name} ")
+        else:
+            yield before + name, command
+
+
+def test_the_table_of_common_flags_is_exact():
+    every = dict(leaves(app))
+    flags = {
+        name: {flag for each in command.params for flag in each.opts}
+        for name, command in every.items()
+    }
+    rows = re.findall(r"^\| (`-.*?) \| [^|]* \| (.*) \|$", Path("README.md").read_text(), re.M)
+    assert len(rows) == 6
+    for shown, commands in rows:
+        told = set(every) if commands == "all" else set(re.findall("`(.*?)`", commands))
+        for flag in re.findall(r"`(-\S+?)[ `]", shown):
+            assert {name for name in every if flag in flags[name]} == told, flag

@@ -123,3 +123,29 @@ def test_command_line(run):
 
 def test_cut_keeps_what_stands_behind():
     assert cut("def f(): 'doc'", (9, 14)) == "def f(): "
+
+
+def test_workers_write_the_same(run):
+    lines = b"".join(
+        b'{"id":"%d","docstring":"Adds %d.","code":"def f(a):\\n  return a + %d"}\n'
+        % (n, n % 5000, n % 5000)
+        for n in range(8000)
+    )
+    for flags in ([], ["--dedupe"], ["--dedupe", "--split", "train:0.5,test:0.5"]):
+        expected = run("pair", *flags, input=lines)
+        found = run("pair", *flags, "--workers", "2", input=lines)
+        assert 0 == expected.returncode and expected.stdout.count(b"\n") >= 5000
+        assert (expected.stdout, expected.stderr) == (found.stdout, found.stderr)
+    done = run("pair", "--queries", "q", "--qrels", "r", "--corpus", "c", "--workers", "2")
+    assert 2 == done.returncode and b"leave --workers out" in done.stderr
+
+
+def test_quiet_keeps_counts_off_stderr(run):
+    lines = b'{"id":"1","docstring":"Adds.","code":"x = 1"}\n' * 2 + b"{}\n"
+    flags = ["pair", "--dedupe", "--on-error", "skip"]
+    loud, quiet = run(*flags, input=lines), run(*flags, "-q", input=lines)
+    assert b"1 record rejected" in loud.stderr and b"1 records dropped" in loud.stderr
+    assert (loud.stdout, b"") == (quiet.stdout, quiet.stderr)
+    assert b"no records in" in run("pair", input=b"").stderr
+    assert b"" == run("pair", "-q", input=b"").stderr
+    assert b"is not JSON" in run("pair", "-q", input=b"oops").stderr  # an error is told
