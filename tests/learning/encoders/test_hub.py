@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from structkit.commands.train import train
+from structkit.errors import UserError
 from structkit.learning.encoders.hub import model_folder
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
@@ -142,13 +143,15 @@ def test_a_hub_that_does_not_answer(run, hub):
 
 
 @pytest.mark.parametrize("name", ["./a", "../a", "/a/b", "~/a", "a/b/c", "a/", "models/b", "a\\b"])
-def test_what_looks_like_a_path_is_never_asked_for(run, hub, tmp_path, name):
+def test_what_looks_like_a_path_is_never_asked_for(name, tmp_path, monkeypatch):
     (tmp_path / "models").mkdir()
-    found = run("encode", "-m", name, input=TEXT, env=hub.env)
-    assert found.stderr.decode() == (
-        f"structkit: there is no model folder {name}; check the path given as the model\n"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("structkit.learning.encoders.hub.ask", pytest.fail)
+    with pytest.raises(UserError) as caught:
+        model_folder(name)
+    assert f"there is no model folder {name}; check the path given as the model" == str(
+        caught.value
     )
-    assert [] == hub.asked
 
 
 def test_a_folder_is_itself(model):

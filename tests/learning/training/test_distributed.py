@@ -145,7 +145,7 @@ def test_what_cannot_be_shared_is_refused(folder, tmp_path):
     run = RunOptions(output=str(tmp_path / "model"), nproc=2)
     with pytest.raises(UserError, match="strae is trained by one process; leave --nproc out"):
         train("strae", strae, [str(file)], run)
-    with pytest.raises(UserError, match="--nproc must be at least 1"):
+    with pytest.raises(UserError, match="--nproc 0 is not in 1 … 1,024"):
         RunOptions(nproc=0)
 
 
