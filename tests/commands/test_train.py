@@ -205,9 +205,13 @@ def test_a_folder_in_the_way(tmp_path, data):
 
 
 def test_overwrite_never_deletes_what_is_no_model(tmp_path, data):
+    kept = tmp_path / "folder" / "kept.txt"
+    kept.parent.mkdir()
+    kept.write_text("mine")
     with pytest.raises(UserError, match="is not a model folder"):
-        train("contrastive", method(), [data], RunOptions(output=str(tmp_path), overwrite=True))
-    assert os.path.exists(data)
+        run = RunOptions(output=str(kept.parent), overwrite=True)
+        train("contrastive", method(), [data], run)
+    assert kept.exists()
 
 
 def test_the_log_is_json(tmp_path, data, capsys):
