@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from tokenizers import AddedToken
 from transformers import (
@@ -22,7 +23,10 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPI
 from structkit.errors import UserError
 
 # what a folder can be damaged into raising, as far as it was met
-DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError)
+DAMAGE = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError),
+    *(SafetensorError, StrictDataclassError),
+)
 
 transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -42,8 +46,12 @@ def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) 
     try:
         return _load(folder, decoder, head)
     except ImportError as error:
-        raise UserError(f"the model {folder} needs a package: {_line(error)}") from None
-    except DAMAGE as error:
+        problem = f"the model {folder} needs a package: {_line(error)}"
+        raise UserError(problem, "install it") from None
+    except Exception as error:
+        # tokenizers raises no class of its own, but Exception itself
+        if not isinstance(error, DAMAGE) and type(error) is not Exception:
+            raise
         raise _explained(folder, error) from None
 
 
