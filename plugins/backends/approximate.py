@@ -16,7 +16,7 @@ import orjson
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Numbers, Rows, Vectors, blocks, unit
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, cannot_read
+from structkit.progress import Position, progress
 from structkit.records.output import cannot_write
 from structkit.records.partial import partial_of
 from structkit.scoring.runs import Hit
@@ -28,7 +28,12 @@ from structkit.search.hits import (
     row_record,
 )
 from structkit.search.index import best, numbered, places
+from structkit.search.index_parameters import parse_parameters
 
+from ._saved_index import AGAIN, read_index, said
+
+BOUNDED = ("nprobe", "efSearch", "k_factor_rf")
+STEP = 1024  # rows that are added between two looks at the progress
 BATCH = 256
 SAMPLE = 64  # rows a cluster is trained on, as faiss recommends (39 … 256)
 MANY = 10_000  # rows from which codes are worth their training
@@ -74,6 +79,8 @@ class Approximate:
         if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
             self.index.hnsw.efSearch = max(self.index.hnsw.efSearch, rows)
         scores, numbers = self.index.search(np.ascontiguousarray(queries), rows)  # best first
+        if not np.isfinite(scores[numbers >= 0]).all():
+            raise UserError("the index or a query holds NaN or infinity", AGAIN)
         found = (numbers >= 0).sum(1).tolist()
         return [
             self._ranked(score[:count], row[:count], k)
@@ -125,20 +132,23 @@ def built(vectors: Rows, name: str) -> Any:
         index: Any = faiss.index_factory(dimensions, factory, faiss.METRIC_INNER_PRODUCT)
     except RuntimeError as error:
         raise UserError(
-            f"--index {name} is no index that faiss knows ({_line(error)})",
+            f"--index {name} is no index that faiss knows ({said(error)})",
             "flat, hnsw, ivf, or a factory string such as IVF1024,PQ32",
             status=2,
         ) from None
+    done = 0
     if name == "hnsw":
         index.hnsw.efConstruction, index.hnsw.efSearch = 200, 128
     try:
         if not index.is_trained:
             index.train(sample(vectors, SAMPLE * max(clusters, 4096)))
-        for _, block in blocks(vectors):
-            index.add(np.ascontiguousarray(block))
+        with progress(f"build {name}", lambda: Position(done, done, rows)):
+            for first, block in blocks(vectors, STEP):
+                index.add(np.ascontiguousarray(block))
+                done = first + len(block)
     except RuntimeError as error:
         raise UserError(
-            f"faiss cannot build {factory} of {rows:,} rows ({_line(error)})",
+            f"faiss cannot build {factory} of {rows:,} rows ({said(error)})",
             "use fewer clusters or codes, or --index hnsw",
         ) from None
     if name == "ivf":
@@ -157,14 +167,17 @@ def sample(vectors: Rows, most: int) -> Vectors:
 def set_parameters(index: Any, parameters: str) -> None:
     """Set search parameters as faiss names them: `nprobe=16` or `efSearch=256`."""
     space: Any = faiss.ParameterSpace()
-    try:
-        space.set_index_parameters(index, parameters)
-    except RuntimeError as error:
-        raise UserError(
-            f"--parameters {parameters} do not fit this index ({_line(error)})",
-            "nprobe=16 for ivf, efSearch=256 for hnsw",
-            status=2,
-        ) from None
+    for name, value in parse_parameters(parameters).items():
+        if name.endswith(BOUNDED):  # no index looks at more than all
+            value = min(value, max(1.0, float(index.ntotal)))
+        try:
+            space.set_index_parameter(index, name, value)
+        except RuntimeError:
+            raise UserError(
+                f"--parameters {name}: this index has none of that name",
+                "nprobe=16 is for ivf, efSearch=256 for hnsw",
+                status=2,
+            ) from None
 
 
 def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: Path) -> None:
@@ -194,7 +207,7 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: Path) -
                 handle.writelines(lines)
         os.replace(partial, folder)
     except (OSError, RuntimeError) as error:  # faiss raises the second
-        known = error if isinstance(error, OSError) else OSError(_line(error))
+        known = error if isinstance(error, OSError) else OSError(said(error))
         raise cannot_write(known).at(str(folder)) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -208,37 +221,5 @@ def opened(folder: Path, options: SearchOptions) -> Approximate:
             "name the .npy or JSONL files as the corpus",
             status=2,
         )
-    try:
-        index = faiss.read_index(str(folder / "index"))
-        doc_ids = (folder / "docid").read_text("utf-8").splitlines()
-        ids, fields, meta = doc_ids, list[Record](), {}
-        if (folder / "meta.json").exists():
-            meta = orjson.loads((folder / "meta.json").read_bytes())
-            ids = (folder / "ids.txt").read_text("utf-8").splitlines()
-            lines = (folder / "fields.jsonl").read_bytes().splitlines()
-            fields = [orjson.loads(line) for line in lines]
-    except (OSError, RuntimeError, ValueError) as error:
-        problem = (
-            cannot_read(error)
-            if isinstance(error, OSError)
-            else UserError(f"is damaged: {_line(error)}", "build the index again")
-        )
-        raise problem.at(str(folder)) from None
-    if index.ntotal != len(doc_ids):
-        raise UserError(
-            f"holds {len(doc_ids):,} ids for {index.ntotal:,} vectors", "build the index again"
-        ).at(str(folder))
-    if meta and meta["similarity"] != options.similarity:
-        raise UserError(
-            f"was built for --similarity {meta['similarity']}", "search it with that"
-        ).at(str(folder))
-    nothing = np.lib.stride_tricks.as_strided(
-        np.zeros(1, np.float32), (index.ntotal, index.d), (0, 0)
-    )
-    corpus = Embeddings(doc_ids, Rows([nothing]), 0.0, ids, fields, meta.get("model_sha256"))
+    index, corpus = read_index(folder, options.similarity)
     return Approximate(index, corpus, options)
-
-
-def _line(error: Exception) -> str:
-    """What faiss says, without the place in its source."""
-    return str(error).strip().partition(".cpp:")[2].partition(": ")[2] or str(error).strip()

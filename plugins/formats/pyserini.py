@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from structkit.formats.interchange import DOCUMENT, Options, Part, Parts, Row, take, take_id
+from structkit.formats.interchange import (
+    DOCUMENT,
+    Options,
+    Part,
+    Parts,
+    Row,
+    take,
+    take_id,
+    take_numbers,
+)
 from structkit.records.jsonl import Record
 
 
@@ -28,7 +37,7 @@ def write_document(record: Record) -> Row:
 
 def read_embedding(row: Row) -> Record:
     """An embedding with its text, where there is one."""
-    record = {"id": take_id(row, "id"), "embedding": take(row, "vector", kind=list)}
+    record = {"id": take_id(row, "id"), "embedding": take_numbers(row, "vector", "embedding")}
     text = take(row, "contents", default="")
     return record | ({"text": text} if text else {}) | row
 
@@ -38,5 +47,5 @@ def write_embedding(record: Record) -> Row:
     return {
         "id": take_id(record, "id"),
         "contents": take(record, *DOCUMENT, default=""),
-        "vector": take(record, "embedding", kind=list),
+        "vector": take_numbers(record, "embedding"),
     }

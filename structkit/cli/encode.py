@@ -94,8 +94,8 @@ def encode(
         others=(".npy", ".parquet"),
         in_place=False,
     )
-    from structkit.commands.encode import write
-    from structkit.learning.encode.encoding import Encoding, tokens_of_a_batch
+    from structkit.commands.encode import tokens_of_a_batch, write
+    from structkit.learning.encode.encoding import Encoding
 
     encoding = Encoding(
         model,

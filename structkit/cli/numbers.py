@@ -1,4 +1,4 @@
-"""Numbers on the command line: finite and of 64 bits, whatever bounds a flag has of its own."""
+"""Values on the command line: numbers finite and of 64 bits, texts not empty, in any flag."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from typer.core import TyperCommand
 
 
 class Checked(TyperCommand):
-    """A command that refuses numbers that no computation can use, before any work is done."""
+    """A command that refuses values that nothing can be done with, before any work is done."""
 
     def invoke(self, ctx: Any) -> Any:
         parameter: Any
         for parameter in self.params:
             given = ctx.params.get(parameter.name)
             for value in given if isinstance(given, list | tuple) else (given,):
-                if problem := _problem(value):
+                problem = _problem(value)
+                if value == "" != parameter.default and parameter.param_type_name == "option":
+                    problem = "it is empty."
+                if problem:
                     raise typer.BadParameter(problem, ctx=ctx, param=parameter)
         return super().invoke(ctx)
 

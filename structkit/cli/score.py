@@ -83,8 +83,9 @@ def score(
 
     With --task, score pairs of embeddings (structkit encode --field text_a --field text_b).
     """
-    from structkit.commands.score import names, write
+    from structkit.commands.score import names
     from structkit.commands.score import score as command
+    from structkit.commands.score_table import write
 
     if (task is None) == (qrels is None):
         raise typer.BadParameter("give --qrels or --task, one of them")

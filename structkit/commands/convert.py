@@ -97,6 +97,13 @@ class Conversion:
 
     def jobs(self, files: Sequence[str], output: str, part: str | None = None) -> list[Job]:
         """What is to be done, by the names of files and the parts that both formats have."""
+        readable = [name for name, each in self.source.parts.items() if each.read]
+        if not readable or part in self.source.parts and part not in readable:
+            raise UserError(
+                f"{self.source.name} is written only",
+                f"leave --from out; --to {self.source.name} writes our records so",
+                status=2,
+            )
         for side in (self.source, self.target) if part else ():
             side.part(part or "")
         if len(files) == 1 and os.path.isdir(files[0]):

@@ -155,3 +155,16 @@ def taken_up(
         encoding.truncation.load(state["truncation"])
         say(f"going on behind {state['records']:,} records")
     return texts, digest
+
+
+def tokens_of_a_batch(value: str) -> int | None:
+    """The number of --batch-tokens; None where it is `auto`.
+
+    >>> tokens_of_a_batch("4096"), tokens_of_a_batch("auto")
+    (4096, None)
+    """
+    if value == "auto":
+        return None
+    if not value.isdecimal() or len(value) > 18 or not int(value):
+        raise UserError(f"--batch-tokens {value} is not a number from 1 on, or auto", status=2)
+    return int(value)

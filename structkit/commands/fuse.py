@@ -46,7 +46,13 @@ def fuse(
 
     for query_id, scores in _fused([read_run(path) for path in runs], shares, points).items():
         # rounded as trec_eval rounds them, so that scores and ranks tell the same order
-        ranked = [Hit(doc_id, float(np.float32(scores[doc_id]))) for doc_id in ranking(scores)[:k]]
+        with np.errstate(over="ignore"):
+            best = [(doc_id, float(np.float32(scores[doc_id]))) for doc_id in ranking(scores)[:k]]
+        if not all(math.isfinite(score) for _, score in best):
+            raise UserError(
+                f'the fused scores of query "{query_id}" are beyond float32', "lower --weight"
+            )
+        ranked = [Hit(*each) for each in best]
         yield from run_records(query_id, ranked)
 
 
@@ -82,4 +88,6 @@ def stretched(documents: dict[str, float]) -> dict[str, float]:
     low, high = min(documents.values()), max(documents.values())
     if low == high:  # a document found alone shall not count as one that was not found
         return dict.fromkeys(documents, 1.0)
+    if math.isinf(high - low):  # halves, where the scores are as far apart as floats can be
+        return stretched({doc_id: score / 2 for doc_id, score in documents.items()})
     return {doc_id: (score - low) / (high - low) for doc_id, score in documents.items()}

@@ -105,13 +105,9 @@ class Pairing:
             self.corpus,
             self.fields.query_text,
             self.fields.document_text,
-            per_query=0 if self.negatives_from else self._count,
+            per_query=0 if self.negatives_from else self.per_query,
             seed=self.seed,
         )
-
-    @property
-    def _count(self) -> int:
-        return 1 if self.per_query is None else self.per_query
 
     @cached_property
     def command(self) -> Command:
@@ -134,7 +130,7 @@ class Pairing:
                 fields.document_text,
                 qrels_path=self.qrels,
                 depth=self.depth or 100,
-                per_query=self._count,
+                per_query=self.per_query or 1,
                 margin=self.margin,
                 seed=self.seed,
             )

@@ -114,10 +114,11 @@ def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
     found = []
     for query_id, judged in qrels.items():
         documents = run.get(query_id, {})
-        scores = np.array(list(documents.values()), np.float64) / temperature
+        scores = np.array(list(documents.values()), np.float64)
         best = 0.0
         if len(scores):
-            exponentials = np.exp(scores - scores.max())
+            with np.errstate(over="ignore"):  # far behind the best is a probability of 0
+                exponentials = np.exp((scores - scores.max()) / temperature)
             share = dict(zip(documents, exponentials / exponentials.sum(), strict=True))
             best = max(
                 (share.get(doc_id, 0.0) for doc_id in judged if judged[doc_id] > 0), default=0
@@ -174,7 +175,7 @@ def losses(files: Sequence[str], path: str) -> None:
     found: dict[str, tuple[list[float], list[float]]] = {}
     for name, file in zip(_names(files), files, strict=True):
         for record in _records([file]):
-            if "step" in record and isinstance(record.get("loss"), int | float):
+            if all(isinstance(record.get(each), int | float) for each in ("step", "loss")):
                 steps, values = found.setdefault(name, ([], []))
                 steps.append(record["step"])
                 values.append(record["loss"])

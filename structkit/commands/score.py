@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from structkit.errors import UserError
+from structkit.progress import say
 from structkit.records.jsonl import Record, Records, shown
-from structkit.records.output import Output, write_records
 from structkit.scoring.comparison import compare
 from structkit.scoring.gains import parse_gains
 from structkit.scoring.groups import NONE, Values, grouped, order, read_values
@@ -44,6 +44,8 @@ def score(
     have for queries or for the documents that answer them.
     """
     names = list(dict.fromkeys(measures))
+    if not names:
+        raise UserError("--measures names none", "for example nDCG@10 R@100", status=2)
     for name in names:
         measure(name)  # an unknown one is refused before anything is read
     if gains is not None and qrels == "self":
@@ -54,8 +56,9 @@ def score(
             "add the one, or leave the others out",
             status=2,
         )
+    against = _against(runs, compare_with)
     judgements = None if qrels == "self" and not queries else _qrels(qrels, queries, gains)
-    others = {name: _evaluated(path, judgements, names) for name, path in _named(compare_with)}
+    others = {name: _evaluated(path, judgements, names) for name, path in against.items()}
     values = read_values(by_records, by) if by else {}
     for run_name, path in runs.items():
         found = _evaluated(path, judgements, names)
@@ -65,13 +68,29 @@ def score(
             yield from _by_group(run_name, found, by, values, seed)
         elif others:
             for other_name, other in others.items():
+                if _same(path, against[other_name]):
+                    continue
                 yield from _compared(run_name, found, other_name, other, seed)
         else:
             yield {"run": run_name, **_summary(found, seed)}
 
 
-def _named(paths: Sequence[str]) -> list[tuple[str, str]]:
-    return list(names(paths).items()) if paths else []
+def _against(runs: Mapping[str, str], paths: Sequence[str]) -> dict[str, str]:
+    """The runs to compare with by name; a run is not compared with itself."""
+    others = names(paths) if paths else {}
+    pairs = [(one, other) for one in runs.values() for other in others.values()]
+    same = [one for one, other in pairs if _same(one, other)]
+    if same and len(same) == len(pairs):
+        raise UserError(
+            f"--compare {same[0]} is the run itself", "name another run with it", status=2
+        )
+    for path in same:
+        say(f"{shown(path)} is not compared with itself")
+    return others
+
+
+def _same(path: str, other: str) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _evaluated(path: str, judgements: Qrels | None, measures: Sequence[str]) -> Evaluation:
@@ -179,58 +198,3 @@ def names(runs: Sequence[str] | None) -> dict[str, str]:
     short = ["run" if path == "-" else Path(path).name.partition(".")[0] for path in paths]
     unclear = len(set(short)) < len(short)
     return dict(zip(paths if unclear else short, paths, strict=True))
-
-
-def write(records: Iterator[Record], path: str = "-", *, markdown: bool = False) -> None:
-    """Write score records: a table for people (on a terminal, or Markdown), else JSONL."""
-    if markdown or (path == "-" and os.isatty(1)):
-        with Output(path) as output:
-            output.write((table(list(records), markdown) + "\n").encode())
-    else:
-        write_records(records, path)
-
-
-def table(records: Sequence[Record], markdown: bool = False) -> str:
-    """Score records as a table for people: values with three decimals and their intervals.
-
-    >>> records = [{"run": "bm25", "queries": 2, "RR": 0.5, "RR_low": 0.25, "RR_high": 1.0}]
-    >>> print(table(records))
-    run   queries  RR
-    bm25        2  0.500 [0.250, 1.000]
-    """
-    if not records:
-        return ""
-    names = [name for name in records[0] if not _is_end(name, records[0])]
-    rows = [names] + [[_cell(record, name) for name in names] for record in records]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    right = [isinstance(records[0][name], int) for name in names]
-    lines = [
-        [
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(row, widths, right, strict=True)
-        ]
-        for row in rows
-    ]
-    if not markdown:
-        return "\n".join("  ".join(line).rstrip() for line in lines)
-    rule = [
-        "-" * (width - to_right) + ":" * to_right
-        for width, to_right in zip(widths, right, strict=True)
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
-
-
-def _is_end(name: str, record: Record) -> bool:
-    """Whether a field is an interval's end or a deviation: it stands in the cell of its measure."""
-    return name.endswith(("_low", "_high", "_deviation")) and name.rpartition("_")[0] in record
-
-
-def _cell(record: Record, name: str) -> str:
-    value = record.get(name, "")
-    if not isinstance(value, float):
-        return str(value)
-    if f"{name}_deviation" in record:
-        return f"{value:.2f} ± {record[f'{name}_deviation']:.2f}"
-    if f"{name}_low" not in record:
-        return f"{value:.3f}"
-    return f"{value:.3f} [{record[f'{name}_low']:.3f}, {record[f'{name}_high']:.3f}]"

@@ -8,8 +8,9 @@ from itertools import islice
 from typing import Protocol
 
 from structkit import registry
+from structkit.embeddings.matrices import add_new
 from structkit.embeddings.reading import (
-    add_new,
+    MATRICES,
     identified,
     matrix,
     read_embeddings,
@@ -103,7 +104,7 @@ def opened(corpus: Sequence[str], backend: str | None, options: SearchOptions) -
 def _dense(
     searcher: Searcher, queries: Records, k: int, encoding: QueryEncoding | None
 ) -> Iterator[Ranked]:
-    if queries.lines.files[0].endswith(".npy"):
+    if queries.lines.files[0].endswith(MATRICES):
         batches = _mapped(searcher, queries.lines.files)
     elif encoding:
         batches = _encoded(searcher, queries, encoding)
@@ -128,7 +129,7 @@ def _embedded(searcher: Searcher, queries: Records, size: int) -> Iterator[Batch
 
 
 def _mapped(searcher: Searcher, files: Sequence[str]) -> Iterator[Batch]:
-    """Queries in .npy files."""
+    """Queries in files of matrices."""
     found = read_embeddings(files)
     same_model(found.model, searcher.model, files[0], "the corpus")
     _same_dimensions(found.dimensions, searcher, files[0])

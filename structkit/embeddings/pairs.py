@@ -12,7 +12,7 @@ import numpy.typing as npt
 from structkit.embeddings.reading import vector
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
-from structkit.records.jsonl import JSON_NAMES, Record, Records
+from structkit.records.jsonl import Record, Records, json_kind
 
 ENDING = "_embedding"
 USUAL = ("text_a_embedding", "text_b_embedding")
@@ -116,16 +116,15 @@ def _vector(record: Record, name: str, dimensions: int) -> Any:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        kind = JSON_NAMES.get(type(value).__name__, type(value).__name__)
         # numbers in strings would be ranked as text by whoever forgets to convert them
         raise UserError(
-            f'field "score" is a JSON {kind}, not a number', "jq -c '.score |= tonumber' converts"
+            f'field "score" is {json_kind(value)}, not a number',
+            "jq -c '.score |= tonumber' converts",
         )
     return float(value)
 
 
 def _label(value: object) -> str:
     if not isinstance(value, str | int):
-        kind = JSON_NAMES.get(type(value).__name__, type(value).__name__)
-        raise UserError(f"the label is a JSON {kind}", "a label is a name or an integer")
+        raise UserError(f"the label is {json_kind(value)}", "a label is a name or an integer")
     return str(value)

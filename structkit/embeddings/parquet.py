@@ -1,4 +1,4 @@
-"""Embeddings as Parquet: `id`, `vector`, for chunks `doc_id`, and a column for each kept field."""
+"""Embeddings as Parquet: `id`, `embedding`, for chunks `doc_id`, a column for each kept field."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ParquetFile:
         numbers = arrow.array(numpy.ascontiguousarray(embeddings).ravel())
         columns = {
             "id": arrow.array([row["id"] for row in rows], arrow.string()),
-            "vector": arrow.FixedSizeListArray.from_arrays(numbers, self.dim),
+            "embedding": arrow.FixedSizeListArray.from_arrays(numbers, self.dim),
         }
         if "doc_id" in rows[0]:
             columns["doc_id"] = arrow.array([row["doc_id"] for row in rows], arrow.string())

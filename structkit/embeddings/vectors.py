@@ -16,6 +16,7 @@ Numbers = npt.NDArray[np.int64]
 
 BLOCK = 8192  # rows looked at together
 TOO_LARGE = "normalize the embeddings"
+NOT_FINITE = "encode it again, with a model whose weights are finite"
 
 
 class Rows:
@@ -94,8 +95,10 @@ def largest_norm(rows: Rows) -> float:
             squares = np.einsum("rd,rd->r", block, block)  # (rows,)
         if not np.isfinite(squares).all():
             row = first + int(np.argmin(np.isfinite(squares)))
+            if np.isfinite(block[row - first]).all():
+                raise UserError(f"row {row + 1:,} holds numbers too large for float32", TOO_LARGE)
             raise UserError(
-                f"row {row + 1:,} holds NaN, infinity or a number too large for float32", TOO_LARGE
+                f"row {row + 1:,} holds NaN, infinity or a number beyond float32", NOT_FINITE
             )
         largest = max(largest, float(squares.max()))
     return float(np.sqrt(largest))

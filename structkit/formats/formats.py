@@ -71,6 +71,8 @@ class Format:
     def kind(self, files: Sequence[str], known: Sequence[str]) -> str:
         """The part, one of `known`, that files are: by name, ending, content, or the only one."""
         base = os.path.basename(files[0]).removesuffix(".gz") if files else "-"
+        if self.name == OURS and base != "-":
+            return content(files[0], base)
         for name in known:
             if any(fnmatch(base, os.path.basename(usual)) for usual in self.parts[name].files):
                 return name
@@ -84,8 +86,6 @@ class Format:
         ]
         if len(alike) == 1 and ending:
             return alike[0]
-        if self.name == OURS and base != "-":
-            return content(files[0])
         what = "stdin" if base == "-" else base
         raise UserError(
             f"{what} may be any part of {self.name}",
@@ -100,12 +100,18 @@ def _all(record: Record) -> Row:
     return row
 
 
-def content(path: str) -> str:
-    """The kind of our own records in a file, by the first one."""
+def content(path: str, name: str) -> str:
+    """The kind of our own records in a file, by the first one; where that may be several, by name.
+
+    A document and a query may have the same fields: `queries.jsonl` holds queries.
+    """
     first = next(accepted(iter, JsonRows([path]), lambda _: None), {})
     for kind, names in SIGNS.items():
         if all(name in first for name in names):
             return kind
+    usual = name.partition(".")[0]
+    if usual in ("corpus", "queries"):
+        return usual
     return "queries" if "query" in first and not any(map(first.get, DOCUMENTS)) else "corpus"
 
 

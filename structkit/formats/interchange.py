@@ -186,6 +186,16 @@ def take_texts(record: Record, *names: str) -> list[str]:
     return found
 
 
+def take_numbers(record: Record, *names: str) -> list[float]:
+    """Take a list of numbers out of a record, at least one."""
+    found: list[float] = take(record, *names, kind=list)
+    wrong = next((item for item in found if type(item) not in (int, float)), 0.0)
+    if wrong != 0.0 or not found:
+        problem = "is empty" if not found else f"is an array with {json_kind(wrong)}"
+        raise UserError(f'field "{names[0]}" {problem}', "it holds numbers, one at least")
+    return found
+
+
 def take_number(record: Record, name: str) -> float:
     """Take a number out of a record; text is read as one."""
     value = take_text(record, name)

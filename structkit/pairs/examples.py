@@ -9,7 +9,7 @@ from string import Formatter
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.records.jsonl import JSON_NAMES, Record, text_field
+from structkit.records.jsonl import Record, json_kind, text_field
 from structkit.seeds import random_for
 from structkit.structure.code.docstrings import without_docstring
 
@@ -102,9 +102,8 @@ def text(record: Record, field: str, seed: int, flag: str) -> str:
 def _drawn(items: list[Any], field: str, rng: Any, flag: str) -> str:
     for item in items:
         if not isinstance(item, str):
-            kind = JSON_NAMES.get(type(item).__name__)
             raise UserError(
-                f'field "{field}" is a list with a JSON {kind}, not of strings',
+                f'field "{field}" is a list with {json_kind(item)}, not of strings',
                 f"name another with {flag}",
             )
     full = [item for item in items if item.strip()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -50,12 +51,10 @@ class HardNegatives:
                 f'query "{query_id}" is not in {self.run_path}',
                 "search with the same queries, their ids in `query_id` or `id`",
             )
-        ranks = self._candidates(example, query_id)
+        limit = self._limit(query_id, self._own(example))
+        ranks = self._candidates(example, query_id, limit)
         if not ranks:
-            raise UserError(
-                f"no negative is left among the first {self.depth} documents",
-                "raise --depth, or lower --margin",
-            )
+            raise self._none_left(example, query_id, limit)
         drawn = random_for(self.seed, example["id"], "negatives")
         ranks = sorted(drawn.sample(ranks, min(self.per_query, len(ranks))))
         ids = [self.top[query_id][rank - 1] for rank in ranks]
@@ -66,25 +65,41 @@ class HardNegatives:
             "negative_scores": [self.run[query_id][doc_id] for doc_id in ids],
         }
 
-    def _candidates(self, example: Record, query_id: str) -> list[int]:
+    def _candidates(self, example: Record, query_id: str, limit: float) -> list[int]:
         """The ranks, from 1, of the documents that may be negatives."""
-        own = str(example.get("doc_id", example["id"]))
-        known = {doc_id for doc_id, grade in self.qrels.get(query_id, {}).items() if grade > 0}
-        scores, limit = self.run[query_id], self._limit(query_id, own)
         positive = example["positive"].split()
         return [
             rank
             for rank, doc_id in enumerate(self.top[query_id], 1)
-            if doc_id != own
-            and doc_id not in known
-            and scores[doc_id] < limit
+            if self._allowed(example, query_id, doc_id, limit)
             and self.corpus.usable(doc_id)
             and self._text(doc_id).split() != positive
         ]
 
+    def _allowed(self, example: Record, query_id: str, doc_id: str, limit: float) -> bool:
+        """Whether a document is no answer, and scores below the limit."""
+        return (
+            doc_id != self._own(example)
+            and self.qrels.get(query_id, {}).get(doc_id, 0) <= 0
+            and self.run[query_id][doc_id] < limit
+        )
+
+    def _own(self, example: Record) -> str:
+        return str(example.get("doc_id", example["id"]))
+
+    def _none_left(self, example: Record, query_id: str, limit: float) -> UserError:
+        """The error for an example without negatives; its remedy is one that helps."""
+        rest = ranking(self.run[query_id])[self.depth :]
+        remedy = "search for more documents (-k), or leave the record out with --on-error skip"
+        if any(self._allowed(example, query_id, doc_id, limit) for doc_id in rest):
+            remedy = "raise --depth"
+        elif self._candidates(example, query_id, math.inf):
+            remedy = "lower --margin, or leave it out"
+        return UserError(f"no negative is left among the first {self.depth} documents", remedy)
+
     def _limit(self, query_id: str, own: str) -> float:
         if self.margin is None:
-            return float("inf")
+            return math.inf
         if own not in self.run[query_id]:
             raise UserError(
                 f'{self.run_path} has no score for the positive "{own}"',

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from structkit.errors import UserError
+from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.scoring.qrels import read_qrels
 from structkit.seeds import random_for
@@ -58,7 +59,8 @@ class Judged:
     """Judgements over a corpus; called with queries, it yields a record for every positive.
 
     Positives are the documents of the highest grade in the file (ESCI: Exact); negatives are drawn
-    by `(seed, query, document)` from the query's documents of lower grades. Source: SANTA,
+    by `(seed, query, document)` from the query's documents of lower grades: `per_query`, by default
+    one, or none where no query has such documents (BEIR judges answers alone). Source: SANTA,
     section 4 (positives Exact; negatives Substitute, Complement, Irrelevant).
     """
 
@@ -66,9 +68,10 @@ class Judged:
     corpus_path: str
     query_text: Text
     document_text: Text
-    per_query: int = 1
+    per_query: int | None = None
     seed: int = 0
     seen: set[str] = field(default_factory=set)
+    alone: bool = False  # there are no negatives, and nobody was told so yet
 
     def __post_init__(self) -> None:
         self.qrels = read_qrels(self.qrels_path)
@@ -77,6 +80,15 @@ class Judged:
             raise UserError("judges no document above 0", "give the judgements of the answers").at(
                 self.qrels_path
             )
+        both = any({self.top} < {*grades.values()} for grades in self.qrels.values())
+        if self.per_query and not both:
+            raise UserError(
+                f"no query has documents of a lower grade than {self.top} beside those of it",
+                "leave --per-query out, or draw hard negatives with --negatives-from",
+            ).at(self.qrels_path)
+        if self.per_query is None:
+            self.per_query = 1 if both else 0
+            self.alone = not both
         wanted = set().union(*self.qrels.values())
         self.corpus = Corpus(self.corpus_path, wanted, self.document_text)
 
@@ -91,7 +103,7 @@ class Judged:
         if grades is None:
             raise UserError(
                 f"the query has no judgement in {self.qrels_path}",
-                "--on-error skip leaves such queries out",
+                "give the judged queries; --on-error skip leaves others out",
             )
         lower = sorted(doc_id for doc_id, grade in grades.items() if grade < self.top)
         positives = [doc_id for doc_id, grade in grades.items() if grade == self.top]
@@ -102,6 +114,9 @@ class Judged:
                 "--on-error skip leaves such queries out",
             )
         text = self.query_text(query)
+        if self.alone:
+            say("the judgements hold no lower grades; the examples get no negatives")
+            self.alone = False
         for doc_id in positives:
             example = {
                 "id": f"{name}:{doc_id}",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.records.rejects import Command
 from structkit.seeds import key
 
 
@@ -36,28 +34,6 @@ def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
         say(f"{dropped:,} records dropped: their query or document was there before")
 
 
-def whole_input(
-    *, dedupe: bool, splits: str | None, shard: str | None, seed: int
-) -> Command | None:
-    """The stages that remember what they saw, as one; none if nothing is asked for."""
-    stages: list[Command] = [drop_repeated] if dedupe else []
-    if splits:
-        stages.append(partial(split, splits=parse_split(splits), seed=seed))
-    if stages and shard:
-        raise UserError(
-            "--dedupe and --split need the whole input, --shard gives a part",
-            "shard another stage",
-            status=2,
-        )
-    return partial(_chain, stages=stages) if stages else None
-
-
-def _chain(records: Iterable[Record], stages: list[Command]) -> Iterator[Record]:
-    for stage in stages:
-        records = stage(records)
-    yield from records
-
-
 def parse_split(text: str) -> list[tuple[str, float]]:
     """The splits that `NAME:SHARE,NAME:SHARE` names; the shares sum to 1.
 
@@ -65,7 +41,8 @@ def parse_split(text: str) -> list[tuple[str, float]]:
     [('train', 0.9), ('dev', 0.1)]
     """
     wrong = UserError(
-        f"--split {text!r} is not NAME:SHARE,NAME:SHARE with shares that sum to 1",
+        f"--split {text!r} is not NAME:SHARE,NAME:SHARE with names that differ and shares that "
+        "sum to 1",
         "for example train:0.9,dev:0.1",
         status=2,
     )
@@ -76,13 +53,13 @@ def parse_split(text: str) -> list[tuple[str, float]]:
             splits.append((name, float(share)))
         except ValueError:
             raise wrong from None
-    if abs(sum(share for _, share in splits) - 1) > 1e-6 or min(splits, key=_share)[1] < 0:
+    names, shares = zip(*splits, strict=True)
+    if not all(map(str.strip, names)) or len(set(names)) < len(names):
+        raise wrong
+    # written so that NaN does not pass
+    if not (all(share >= 0 for share in shares) and abs(sum(shares) - 1) <= 1e-6):
         raise wrong
     return splits
-
-
-def _share(split: tuple[str, float]) -> float:
-    return split[1]
 
 
 def split(

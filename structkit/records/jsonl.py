@@ -156,9 +156,14 @@ class Records:
             )
         return {**record, "id": str(found)}
 
+    @property
+    def here(self) -> tuple[str, int]:
+        """File and line of the last record."""
+        return self._block.file, self._block.line + self._at + 1
+
     def place(self, error: UserError) -> UserError:
         """The error with the place of the last record."""
-        return error.at(self._block.file, self._block.line + self._at + 1)
+        return error.at(*self.here)
 
 
 def several(records: Iterable[Record], function: Several, count: int = SEVERAL) -> Iterator[Record]:

@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 
 from structkit.errors import MEND, UserError
-from structkit.records.jsonl import BOM, JSON_NAMES, Block, Lines, Record, not_json
+from structkit.records.jsonl import BOM, Block, Lines, Record, json_kind, not_json
 from structkit.records.output import Output, write_records
 from structkit.scoring.run_blocks import CHUNK, add_block
 from structkit.scoring.run_blocks import Run as Run
@@ -127,9 +127,8 @@ def _incomplete(record: object, value: str) -> UserError:
 
 
 def _not(field: str, found: object, wanted: str) -> UserError:
-    kind = JSON_NAMES.get(type(found).__name__, type(found).__name__)
     hint = "NaN is written as null" if found is None else MEND
-    return UserError(f'field "{field}" is a JSON {kind}, not {wanted}', hint)
+    return UserError(f'field "{field}" is {json_kind(found)}, not {wanted}', hint)
 
 
 def _identifier(found: object, field: str) -> str:

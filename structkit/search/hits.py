@@ -14,6 +14,7 @@ from structkit.errors import UserError, unknown
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
+from structkit.search.index_parameters import parse_parameters
 
 
 def best_of_documents(hits: list[Hit]) -> list[Hit]:
@@ -74,6 +75,8 @@ class SearchOptions:
             raise unknown("similarity", self.similarity, ("dot", "cosine"))
         if self.recall_sample < 0:
             raise UserError("--recall-sample is below 0", "0 compares none", status=2)
+        if self.parameters is not None:
+            parse_parameters(self.parameters)
         self.wanted()
 
     @property

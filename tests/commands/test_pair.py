@@ -101,7 +101,13 @@ def test_split_shares():
     assert made == reversed_[::-1]
 
 
-@pytest.mark.parametrize("text", ["", "train", "train:x", "train:0.5", "a:1.5,b:-0.5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "train", "train:x", "train:0.5", "a:1.5,b:-0.5", ":1", " :1", "a:nan", "a:inf"),
+        *("a:0.5,a:0.5", "a:nan,b:1", "a:1,"),
+    ],
+)
 def test_wrong_splits_are_wrong_usage(text):
     with pytest.raises(UserError) as error:
         parse_split(text)

@@ -10,7 +10,8 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.commands.score import score, table
+from structkit.commands.score import score
+from structkit.commands.score_table import table
 from structkit.errors import UserError
 from structkit.scoring.gains import parse_gains
 from structkit.scoring.measures import evaluate, measure

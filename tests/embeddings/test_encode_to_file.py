@@ -9,13 +9,13 @@ import numpy
 import pytest
 from pyarrow import parquet
 
-from structkit.commands.encode import encode_to_file
+from structkit.commands.encode import encode_to_file, tokens_of_a_batch
 from structkit.commands.encode import write as command_line
 from structkit.commands.merge_embeddings import merge_embeddings
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.learning.encode import encoding as windowed
-from structkit.learning.encode.encoding import Encoding, tokens_of_a_batch
+from structkit.learning.encode.encoding import Encoding
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
 
@@ -47,10 +47,10 @@ def test_parquet(model, tmp_path):  # noqa: F811
     write(model, tmp_path / "v.npy", chunk=4, keep=["n"])
     meta = write(model, tmp_path / "v.parquet", chunk=4, keep=["n"])
     table = parquet.read_table(tmp_path / "v.parquet")
-    assert "fixed_size_list<element: float>[64]" == str(table.schema.field("vector").type)
+    assert "fixed_size_list<element: float>[64]" == str(table.schema.field("embedding").type)
     assert meta == json.loads(parquet.read_metadata(tmp_path / "v.parquet").metadata[b"structkit"])
     expected = numpy.load(tmp_path / "v.npy")
-    found = numpy.stack(table["vector"].to_numpy(zero_copy_only=False))
+    found = numpy.stack(table["embedding"].to_numpy(zero_copy_only=False))
     numpy.testing.assert_array_equal(expected, found)
     first = table.slice(0, 1).to_pylist()[0]
     assert ("d0#0", "d0", "1", 0) == tuple(first[name] for name in ("id", "doc_id", "n", "start"))
@@ -153,6 +153,7 @@ import os, random, signal, sys, time
 import torch
 torch.set_num_threads(1)
 from structkit.commands.encode import encode_to_file
+from structkit.commands.encode import encode_to_file, tokens_of_a_batch
 from structkit.learning.encode import encoding as windowed
 model, folder = sys.argv[1:]
 windowed.WINDOW = 16

@@ -68,7 +68,7 @@ def test_rejected(record, options, reason):
     assert reason in str(error.value)
 
 
-@pytest.mark.parametrize("template", ["", "title", "{}", "{a.b", "{a!r}", "{a:5}"])
+@pytest.mark.parametrize("template", ["title", "{}", "{a.b", "{a!r}", "{a:5}"])
 def test_wrong_templates_are_wrong_usage(run, template):
     done = run("pair", "--positive-template", template)
     assert done.returncode == 2

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from structkit import cli
 from structkit.cli.options import Task
-from structkit.commands.score import table
+from structkit.cli.score import score
 from structkit.commands.score_classification import classification
 from structkit.commands.score_pairs import similarity, space
+from structkit.commands.score_table import table
 from structkit.errors import UserError
 from structkit.scoring.classification import accuracies, features
 from structkit.scoring.similarity import alignment, correlation, cosines, spearman, uniformity
@@ -227,7 +227,7 @@ def test_the_command_line(run, tmp_path):
 )
 def test_flags_that_do_not_go_together(wrong):
     with pytest.raises(typer.BadParameter, match="give --qrels or --task|--train goes with"):
-        cli.score(runs=["strae.jsonl"], **wrong)
+        score(runs=["strae.jsonl"], **wrong)
 
 
 def suite_of(tmp_path, seed):

@@ -77,7 +77,7 @@ def test_a_hit_names_its_element(model, tmp_path, name, index):  # noqa: F811
 def test_elements_in_parquet(model, tmp_path):  # noqa: F811
     source = pages(tmp_path)
     table = parquet.read_table(written(source, tmp_path / "v.parquet", model, elements=True))
-    names = ["id", "vector", "doc_id", "xpath", "start", "end", "text"]
+    names = ["id", "embedding", "doc_id", "xpath", "start", "end", "text"]
     assert names == table.column_names
     last = table.slice(table.num_rows - 1).to_pylist()[0]
     assert ("d1#2", "d1", "/html/body/ul/li[2]", "Press slowly") == tuple(
@@ -85,7 +85,7 @@ def test_elements_in_parquet(model, tmp_path):  # noqa: F811
     )
     assert "<li>Press <p>slowly</p>" == PAGES[1][last["start"] : last["end"]]
     written(source, tmp_path / "v.npy", model, elements=True)
-    vectors = numpy.stack(table["vector"].to_numpy(zero_copy_only=False))
+    vectors = numpy.stack(table["embedding"].to_numpy(zero_copy_only=False))
     numpy.testing.assert_array_equal(numpy.load(tmp_path / "v.npy"), vectors)
 
 
@@ -144,7 +144,7 @@ def test_a_hit_in_a_tree_names_its_phrase(strae, tmp_path, name):
 def test_nodes_in_parquet_and_downward_only_in_json(strae, tmp_path):
     folder, source = strae
     table = parquet.read_table(written(source, tmp_path / "v.parquet", folder, nodes="phrases"))
-    rows = table.drop_columns(["vector"]).to_pylist()
+    rows = table.drop_columns(["embedding"]).to_pylist()
     assert {"id": "t0#0", "doc_id": "t0", "node": 0, "span": [0, 4]} | {
         "text": "The black cat sleeps"
     } == rows[0]

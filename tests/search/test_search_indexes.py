@@ -270,7 +270,10 @@ def test_fields_stand_beside_a_matrix(vectors: np.ndarray, queries: str, tmp_pat
     ("flags", "problem"),
     [
         (["--index", "nonsense"], "--index nonsense is no index that faiss knows"),
-        (["--index", "hnsw", "--parameters", "nprobe=3"], "--parameters nprobe=3 do not fit"),
+        (
+            ["--index", "hnsw", "--parameters", "nprobe=3"],
+            "--parameters nprobe: this index has none",
+        ),
         (["--recall-sample", "3"], "go with an approximate index"),
         (["--filter", "language"], "--filter language names no value; write it as FIELD=VALUE"),
         (["--backend", "oracle"], "no backend 'oracle'; there are: approximate, exact, pgvector"),

@@ -115,6 +115,24 @@ class Embedder:
         return torch.nn.functional.normalize(found, dim=-1) if self.normalize else found
 
 
+def check_finite(window: Sequence[Any], rows: Sequence[Any], embeddings: Embeddings) -> None:
+    """Raise where an embedding (rows, dim) is not finite, with the place of its record.
+
+    `window` are the records, `here` their places; a part's `doc_id` is the id of its record.
+    """
+    finite = numpy.isfinite(embeddings).all(axis=-1)
+    if finite.all():
+        return
+    row = rows[int(numpy.argmin(finite))]
+    owner = row.get("doc_id", row["id"])
+    here = next(record["here"] for record in window if record["id"] == owner)
+    where = "" if all(here) else f'the record "{owner}": '
+    raise UserError(
+        f"{where}the model's embedding of the text holds NaN or infinity",
+        "train the model again, with a lower --learning-rate",
+    ).at(*here)
+
+
 def budgeted(lengths: Sequence[int], budget: int) -> Iterator[range]:
     """Cut falling lengths into runs whose padded size fits the budget, at least one each.
 

@@ -12,7 +12,7 @@ from numpy import float32
 from numpy.typing import NDArray
 
 from structkit.errors import UserError
-from structkit.learning.encode.batches import Embedder
+from structkit.learning.encode.batches import Embedder, check_finite
 from structkit.learning.encode.parts import (
     FIELDS,
     HTML_FIELDS,
@@ -29,7 +29,7 @@ from structkit.learning.training.devices import chosen_device
 from structkit.learning.training.precision import fastest_matmul, has_bf16
 from structkit.learning.training.spool import MAKERS
 from structkit.progress import say
-from structkit.records.jsonl import Record, text_field
+from structkit.records.jsonl import Record, Records, text_field
 
 WINDOW = 2048  # records, or elements, held at a time …
 TREES = 256  # … or trees: each has many nodes …
@@ -124,6 +124,7 @@ class Encoding:
                     raise UserError(f'field "{name}" of --keep is missing')
             kept = {name: record[name] for name in self.keep}
             found = {"id": record["id"], "texts": self.texts_of(record), "kept": kept}
+            found["here"] = records.here if isinstance(records, Records) else ("", 0)
             check_readable(self.encoder, found["texts"], self.fields)
             if self.elements:
                 found["texts"], found["places"] = self.elements.of(found["texts"][0])
@@ -169,14 +170,16 @@ class Encoding:
             rows = {text: row for row, text in enumerate(inputs)}
             found = self.computed(partial(self.embedder.embed_inputs, list(inputs.values())))
             for record in window:
-                embeddings = found[[rows[text] for text in record["texts"]]].tolist()
-                named = dict(zip(names, embeddings, strict=True))
+                embeddings = found[[rows[text] for text in record["texts"]]]
+                check_finite([record], [record] * len(names), embeddings)
+                named = dict(zip(names, embeddings.tolist(), strict=True))
                 yield {"id": record["id"], **named, **record["kept"]}
 
     def windows(self, texts: Iterable[Record]) -> Iterator[Rows]:
         """The rows `{id, fields}` of a window of `texts`, and their embeddings (rows, dim)."""
         for window in windows(texts, TREES if self.part == "nodes" else WINDOW):
             rows, embeddings = self.rows(window)
+            check_finite(window, rows, embeddings)
             if rows:  # a tree of one word has no phrases
                 yield rows, embeddings
 
@@ -220,6 +223,8 @@ class Encoding:
                 if self.downward:
                     node["downward"] = node["downward"].tolist()
                 rows.append(part_row(record, node["node"], node))
+        if self.downward:
+            check_finite(window, rows, numpy.array([row["fields"]["downward"] for row in rows]))
         return rows, numpy.array(vectors, float32)
 
     def embed(self, texts: Sequence[str]) -> NDArray[float32]:
@@ -268,19 +273,6 @@ class Encoding:
             "batch_tokens": self.batch_tokens,
             "mcls_every": self.facts.get("mcls_every"),
         }
-
-
-def tokens_of_a_batch(value: str) -> int | None:
-    """The number of --batch-tokens; None where it is `auto`.
-
-    >>> tokens_of_a_batch("4096"), tokens_of_a_batch("auto")
-    (4096, None)
-    """
-    if value == "auto":
-        return None
-    if not value.isdecimal() or not int(value):
-        raise UserError(f"--batch-tokens {value} is not a number from 1 on, or auto", status=2)
-    return int(value)
 
 
 def windows(texts: Iterable[Record], most: int | None = None) -> Iterator[list[Record]]:

@@ -29,6 +29,9 @@ def chosen_part(flags: Mapping[str, Any], fields: Sequence[str], keep: Sequence[
     given = [name for name, value in flags.items() if value]
     if len(given) > 1:
         raise UserError(f"--{given[0]} and --{given[1]} exclude each other", "give one", status=2)
+    if "embedding" in keep or given and "doc_id" in keep:
+        name = "embedding" if "embedding" in keep else "doc_id"
+        raise UserError(f"--keep {name}: encode writes it itself", "rename the field", status=2)
     for part in given:
         if len(fields) > 1:
             raise UserError(f"--{part} takes one --field", "run encode once a field", status=2)

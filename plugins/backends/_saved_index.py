@@ -1,0 +1,66 @@
+"""An index in a folder: `index` and `docid` as Pyserini has them, and what structkit adds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+
+from structkit.embeddings.matrices import read_fields, read_ids, read_meta, unique
+from structkit.embeddings.reading import Embeddings
+from structkit.embeddings.vectors import Rows
+from structkit.errors import UserError
+from structkit.records.jsonl import cannot_read
+
+AGAIN = "build the index again with --save-index"
+
+
+def read_index(folder: Path, similarity: str) -> tuple[Any, Embeddings]:
+    """The index of a folder, and the rows in it, whose numbers stand in the index alone."""
+    index = _index(folder)
+    try:
+        return index, _rows(folder, index.ntotal, index.d, similarity)
+    except UserError as error:
+        if error.remedy.startswith("encode"):  # these files are no embeddings
+            error.remedy = AGAIN
+        raise
+
+
+def _index(folder: Path) -> Any:
+    path = folder / "index"
+    try:
+        path.open("rb").close()
+        index: Any = faiss.read_index(str(path))
+    except OSError as error:
+        raise cannot_read(error).at(str(path)) from None
+    except (RuntimeError, MemoryError) as error:  # of a damaged size faiss wants all memory
+        reason = "larger than memory" if isinstance(error, MemoryError) else said(error)
+        raise UserError(f"is damaged, or no index (faiss: {reason})", AGAIN).at(str(path)) from None
+    return index
+
+
+def _rows(folder: Path, rows: int, dimensions: int, similarity: str) -> Embeddings:
+    doc_ids = read_ids(str(folder / "docid"), rows)
+    nothing = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (rows, dimensions), (0, 0))
+    if not (folder / "meta.json").exists():
+        return Embeddings(doc_ids, Rows([nothing]), 0.0)
+    path = str(folder / "meta.json")
+    meta = read_meta(path, rows, dimensions)
+    if meta.get("similarity") not in ("dot", "cosine"):
+        raise UserError("says no similarity", AGAIN).at(path)
+    if meta["similarity"] != similarity:
+        raise UserError(
+            f"was built for --similarity {meta['similarity']}", "search it with that"
+        ).at(str(folder))
+    ids = unique(read_ids(str(folder / "ids.txt"), rows), str(folder / "ids.txt"))
+    kept = folder / "fields.jsonl"  # empty, where nothing was kept
+    nothing_kept = kept.exists() and not kept.stat().st_size
+    fields = [] if nothing_kept else read_fields(str(kept), rows)
+    return Embeddings(doc_ids, Rows([nothing]), 0.0, ids, fields, meta.get("model_sha256"))
+
+
+def said(error: Exception) -> str:
+    """What faiss says, without the place in its source."""
+    return str(error).strip().partition(".cpp:")[2].partition(": ")[2] or str(error).strip()

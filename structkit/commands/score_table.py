@@ -1,0 +1,117 @@
+"""Score records as tables for people: as wide as the terminal, no number is broken."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from structkit.records.jsonl import Record
+from structkit.records.output import Output, write_records
+
+SMALLEST = 0.001  # a smaller p is told as such
+
+
+class Column(NamedTuple):
+    """A name with the cells under it."""
+
+    cells: list[str]
+    to_right: bool = False
+
+    @property
+    def width(self) -> int:
+        return max(map(len, self.cells))
+
+
+def write(records: Iterator[Record], path: str = "-", *, markdown: bool = False) -> None:
+    """Write score records: a table for people (on a terminal, or Markdown), else JSONL."""
+    person = path == "-" and os.isatty(1)
+    if markdown or person:
+        width = shutil.get_terminal_size().columns if person else None
+        with Output(path) as output:
+            output.write((table(list(records), markdown, width) + "\n").encode())
+    else:
+        write_records(records, path)
+
+
+def table(records: Sequence[Record], markdown: bool = False, width: int | None = None) -> str:
+    """Score records as a table for people: values with three decimals and their intervals.
+
+    What is wider than `width` becomes several tables, each with the names of the rows, and where
+    not even that fits, one for each record.
+
+    >>> records = [{"run": "bm25", "queries": 2, "RR": 0.5, "RR_low": 0.25, "RR_high": 1.0}]
+    >>> print(table(records))
+    run   queries  RR
+    bm25        2  0.500 [0.250, 1.000]
+    >>> print(table(records, width=30))
+    run   queries
+    bm25        2
+    <BLANKLINE>
+    run   RR
+    bm25  0.500 [0.250, 1.000]
+    """
+    if not records:
+        return ""
+    names = [name for name in records[0] if not _is_end(name, records[0])]
+    columns = [
+        Column([name, *(_cell(record, name) for record in records)], type(records[0][name]) is int)
+        for name in names
+    ]
+    labels = list(takewhile(lambda name: isinstance(records[0][name], str), names))
+    parts = _parts(columns[: len(labels)], columns[len(labels) :], markdown, width)
+    if not parts:
+        rows = list(zip(*(column.cells for column in columns), strict=True))[1:]
+        parts = [[Column(names), Column([*row])] for row in rows]
+    return "\n\n".join(_drawn(part, markdown) for part in parts)
+
+
+def _parts(
+    labels: list[Column], columns: list[Column], markdown: bool, width: int | None
+) -> list[list[Column]]:
+    """The columns in tables that fit into the width, labels first; none where one does not."""
+    if width is None:
+        return [[*labels, *columns]]
+    parts = [list(labels)]
+    for column in columns:
+        if len(parts[-1]) > len(labels) and _width([*parts[-1], column], markdown) > width:
+            parts.append(list(labels))
+        parts[-1].append(column)
+    return parts if all(_width(part, markdown) <= width for part in parts) else []
+
+
+def _width(columns: list[Column], markdown: bool) -> int:
+    inside = sum(column.width for column in columns)
+    return inside + 3 * len(columns) + 1 if markdown else inside + 2 * (len(columns) - 1)
+
+
+def _drawn(columns: list[Column], markdown: bool) -> str:
+    padded = [
+        [cell.rjust(each.width) if each.to_right else cell.ljust(each.width) for cell in each.cells]
+        for each in columns
+    ]
+    lines = list(zip(*padded, strict=True))
+    if not markdown:
+        return "\n".join("  ".join(line).rstrip() for line in lines)
+    rule = ["-" * (each.width - each.to_right) + ":" * each.to_right for each in columns]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
+
+
+def _is_end(name: str, record: Record) -> bool:
+    """Whether a field is an interval's end or a deviation: it stands in the cell of its measure."""
+    return name.endswith(("_low", "_high", "_deviation")) and name.rpartition("_")[0] in record
+
+
+def _cell(record: Record, name: str) -> str:
+    value = record.get(name, "")
+    if not isinstance(value, float):
+        return str(value)
+    if name.startswith("p_") and value < SMALLEST:
+        return f"<{SMALLEST}"
+    if f"{name}_deviation" in record:
+        return f"{value:.2f} ± {record[f'{name}_deviation']:.2f}"
+    if f"{name}_low" not in record:
+        return f"{value:.3f}"
+    return f"{value:.3f} [{record[f'{name}_low']:.3f}, {record[f'{name}_high']:.3f}]"

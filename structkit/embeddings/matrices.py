@@ -1,0 +1,215 @@
+"""Embeddings in files of matrices: NAME.npy with what stands beside it, and Parquet."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import orjson
+
+from structkit.embeddings.vectors import Floats, Numbers, Rows, largest_norm
+from structkit.errors import UserError
+from structkit.extras import require
+from structkit.records.jsonl import Record, cannot_read, json_kind
+
+MAKER = "write it with structkit encode -o"
+ARCHIVE = "give the array in it alone: numpy.save('NAME.npy', archive['KEY'])"
+VECTORS = ("embedding", "vector")  # the column in Parquet; older files have the second
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """The rows of a corpus: which document each belongs to, and how long the longest is.
+
+    `ids` are the rows' own ids (a chunk's, where a document has several), `fields` what was kept
+    beside each row (empty where nothing was asked for), `model` the hash of the model they are of.
+    """
+
+    doc_ids: list[str]
+    vectors: Rows  # (rows, dimensions)
+    largest_norm: float
+    ids: list[str] = field(default_factory=list)
+    fields: list[Record] = field(default_factory=list)
+    model: str | None = None
+
+    @property
+    def dimensions(self) -> int:
+        return self.vectors.shape[1]
+
+    def __post_init__(self) -> None:
+        if not self.ids:
+            object.__setattr__(self, "ids", self.doc_ids)
+
+    def taken(self, rows: Numbers) -> Embeddings:
+        """Some of the rows, in that order."""
+        return replace(
+            self,
+            doc_ids=[self.doc_ids[row] for row in rows],
+            vectors=self.vectors.taken(rows),
+            ids=[self.ids[row] for row in rows],
+            fields=[self.fields[row] for row in rows] if self.fields else [],
+        )
+
+
+def add_new(identifier: str, seen: set[str]) -> None:
+    """Remember an id; one that was seen before raises."""
+    if identifier in seen:
+        raise UserError(f'id "{identifier}" is repeated', "ids are unique within a collection")
+    seen.add(identifier)
+
+
+def read_matrix(path: str, *, fields: bool = False) -> Embeddings:
+    """The embeddings of `NAME.npy`, memory-mapped, with the ids in `NAME.ids.txt`."""
+    try:
+        vectors: Floats = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise cannot_read(error).at(path) from None
+    except (ValueError, EOFError) as error:
+        raise UserError(
+            f"is damaged, or no .npy file of numbers (NumPy: {str(error).partition('.')[0]})",
+            f"{MAKER} NAME.npy",
+        ).at(path) from None
+    if not isinstance(vectors, np.ndarray):
+        raise UserError("is an archive of arrays", ARCHIVE).at(path)
+    if vectors.ndim != 2 or vectors.dtype.kind != "f" or 0 in vectors.shape:
+        raise UserError(
+            f"holds {vectors.dtype} {vectors.shape}, not floats (documents, dimensions)",
+            f"{MAKER} NAME.npy",
+        ).at(path)
+    stem = path.removesuffix(".npy")
+    ids = unique(read_ids(f"{stem}.ids.txt", len(vectors)), f"{stem}.ids.txt")
+    meta = _meta(f"{stem}.meta.json", vectors)
+    chunks, kept = f"{stem}.doc_ids.txt", f"{stem}.fields.jsonl"
+    doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
+    found = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
+    return _of_rows(path, doc_ids, vectors, ids, found, meta.get("model_sha256"))
+
+
+def _of_rows(path: str, doc_ids: list[str], vectors: Floats, *rest: Any) -> Embeddings:
+    rows = Rows([vectors])
+    try:
+        return Embeddings(doc_ids, rows, largest_norm(rows), *rest)
+    except UserError as error:
+        raise error.at(path) from None
+
+
+def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
+    """The embeddings of `NAME.parquet`: a list of numbers in each row, all of one length.
+
+    They stand in the column `embedding`, or `vector` in older files; beside it stand `id`, for
+    chunks `doc_id`, and what was kept.
+    """
+    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    try:
+        file = parquet.ParquetFile(path)
+        table = file.read()
+    except (OSError, arrow.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise cannot_read(error).at(path) from None
+        problem = f"is no Parquet file, or a damaged one ({str(error).partition('.')[0]})"
+        raise UserError(problem, f"{MAKER} NAME.parquet").at(path) from None
+    name = next((each for each in VECTORS if each in table.column_names), None)
+    if name is None or "id" not in table.column_names or not len(table):
+        columns = ", ".join(table.column_names)
+        raise UserError(
+            f"holds {len(table):,} rows of {columns or 'no columns'}, not id and embedding",
+            f"{MAKER} NAME.parquet",
+        ).at(path)
+    known = [each for each in ("id", "doc_id") if each in table.column_names]
+    texts = {each: table[each].to_pylist() for each in known}
+    ids = [str(each) for each in texts["id"]]
+    kept = table.drop_columns([name, *texts]) if fields else None
+    return _of_rows(
+        path,
+        [str(each) for each in texts.get("doc_id", ids)],
+        _numbers(table[name], len(table), path),
+        unique(ids, path),
+        kept.to_pylist() if kept is not None and kept.num_columns else [],
+        _facts(file.metadata.metadata or {}).get("model_sha256"),
+    )
+
+
+def _numbers(column: Any, rows: int, path: str) -> Floats:
+    """A column of lists as a matrix (rows, dimensions)."""
+    compute = require("pyarrow.compute", "parquet")
+    lists = str(column.type).startswith(("list", "fixed_size_list", "large_list"))
+    lengths = compute.list_value_length(column).unique().to_pylist() if lists else []
+    flat = compute.list_flatten(column) if len(lengths) == 1 and lengths[0] else None
+    if flat is None or flat.null_count or str(flat.type) not in ("halffloat", "float", "double"):
+        raise UserError(
+            "has an embedding that is no list of as many floats as the others have",
+            f"{MAKER} NAME.parquet",
+        ).at(path)
+    found: Floats = flat.to_numpy().reshape(rows, lengths[0])
+    return found
+
+
+def _facts(metadata: dict[bytes, bytes]) -> Record:
+    found = orjson.loads(metadata.get(b"structkit", b"{}"))
+    return found if isinstance(found, dict) else {}
+
+
+def unique(ids: list[str], path: str) -> list[str]:
+    """The same ids; one that is repeated raises with its line in the file."""
+    seen: set[str] = set()
+    for number, identifier in enumerate(ids, 1):
+        try:
+            add_new(identifier, seen)
+        except UserError as error:
+            raise error.at(path, number) from None
+    return ids
+
+
+def read_ids(path: str, rows: int) -> list[str]:
+    """The ids in a file, one a line, as many as there are embeddings."""
+    try:
+        with open(path, encoding="utf-8", newline="\n") as handle:
+            lines = handle.read().removesuffix("\n").split("\n")
+    except (OSError, ValueError) as error:
+        raise cannot_read(error).at(path) from None
+    if len(lines) != rows:
+        raise UserError(
+            f"holds {len(lines):,} ids for {rows:,} embeddings", "encode the corpus again"
+        ).at(path)
+    return lines
+
+
+def read_fields(path: str, rows: int) -> list[Record]:
+    """What was kept beside the embeddings, a JSON object a line."""
+    try:
+        with open(path, "rb") as handle:
+            found = [orjson.loads(line) for line in handle]
+    except (OSError, ValueError) as error:
+        raise cannot_read(error).at(path) from None
+    if len(found) != rows or not all(type(record) is dict for record in found):
+        raise UserError(
+            f"holds {len(found):,} records for {rows:,} embeddings", "encode the corpus again"
+        ).at(path)
+    return found
+
+
+def _meta(path: str, vectors: Floats) -> Record:
+    return read_meta(path, *vectors.shape) if os.path.exists(path) else {}
+
+
+def read_meta(path: str, rows: int, dimensions: int) -> Record:
+    """What stands beside embeddings in `meta.json`: their number, their model, and more."""
+    again = "encode the corpus again"
+    try:
+        with open(path, "rb") as handle:
+            meta = orjson.loads(handle.read())
+    except OSError as error:
+        raise cannot_read(error).at(path) from None
+    except ValueError as error:
+        raise UserError(f"is damaged: it is not JSON ({error})", again).at(path) from None
+    if not isinstance(meta, dict) or not {"count", "dim"} <= meta.keys():
+        raise UserError("is no JSON object with count and dim", again).at(path)
+    shape = (meta["count"], meta["dim"])
+    if shape != (rows, dimensions):
+        raise UserError(f"says {shape}, the matrix is {(rows, dimensions)}", again).at(path)
+    model = meta.get("model_sha256")
+    if model is not None and not isinstance(model, str):
+        raise UserError(f"model_sha256 is {json_kind(model)}, not a string", again).at(path)
+    return meta

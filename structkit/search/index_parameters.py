@@ -1,0 +1,43 @@
+"""Search parameters of an approximate index, as faiss names them: `nprobe=16,k_factor_rf=4`."""
+
+from __future__ import annotations
+
+import math
+
+from structkit.errors import UserError
+
+# the least value of each; only a factor has a fraction
+LEAST = {"nprobe": 1, "efSearch": 1, "max_codes": 0, "k_factor_rf": 1}
+FACTORS = ("k_factor_rf",)
+MOST = 2**31 - 1  # faiss reads more as nothing
+QUANTIZER = "quantizer_"  # before the name: of the index that finds the clusters
+
+
+def parse_parameters(text: str) -> dict[str, float]:
+    """Names and values of `NAME=VALUE,NAME=VALUE`.
+
+    >>> parse_parameters("nprobe=16,quantizer_efSearch=64")
+    {'nprobe': 16.0, 'quantizer_efSearch': 64.0}
+    """
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, value = map(str.strip, part.partition("="))
+        least = LEAST.get(name.removeprefix(QUANTIZER))
+        if least is None:
+            raise _wrong(text, f"{name!r} is none of {', '.join(LEAST)}")
+        if name in found:
+            raise _wrong(text, f"{name} is there twice")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise _wrong(text, f"{name} is {value!r}, not a number") from None
+        whole = name in FACTORS or found[name].is_integer()
+        if not (math.isfinite(found[name]) and least <= found[name] <= MOST and whole):
+            kind = "number" if name in FACTORS else "whole number"
+            raise _wrong(text, f"{name} is {value}, not a {kind} from {least} on")
+    return found
+
+
+def _wrong(text: str, problem: str) -> UserError:
+    remedy = "for example nprobe=16 for ivf, efSearch=256 for hnsw"
+    return UserError(f"--parameters {text!r}: {problem}", remedy, status=2)

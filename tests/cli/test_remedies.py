@@ -1,0 +1,148 @@
+"""What a message advises, done, helps: a bad command, the remedy in its message, the good one."""
+
+import json
+import sys
+
+import pytest
+
+from structkit.cli import main
+
+
+def lines(*records):
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+FILES = {
+    "queries.jsonl": lines({"id": "q1", "query": "red cup"}, {"id": "q2", "query": "blue cup"}),
+    "more.jsonl": lines(*({"id": f"q{n}", "query": "cup"} for n in range(1, 4))),
+    "corpus.jsonl": lines(*({"id": f"d{n}", "text": f"cup number {n}"} for n in range(6))),
+    "beir.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\n",
+    "graded.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\nq1\td3\t0\nq2\td4\t0\n",
+    "run.jsonl": lines(
+        *(
+            {"query_id": query, "doc_id": f"d{n}", "score": 9 - n, "rank": n + 1}
+            for query in ("q1", "q2")
+            for n in range(6)
+        )
+    ),
+    "run2.jsonl": lines({"query_id": "q1", "doc_id": "d1", "score": 1}),
+    "short.jsonl": lines(
+        {"query_id": "q1", "doc_id": "d1", "score": 2},
+        {"query_id": "q2", "doc_id": "d2", "score": 2},
+    ),
+    "pairs.jsonl": lines({"id": "1", "query": "a", "positive": "b"}),
+    "examples.jsonl": lines({"id": "q1", "query": "a", "positive": "b", "doc_id": "d1"}),
+    "hit.jsonl": lines({"query_id": "q", "doc_id": "d", "score": "x", "rank": 1}),
+    "mended.jsonl": lines({"query_id": "q", "doc_id": "d", "score": 1, "rank": 1}),
+    "scores.jsonl": lines({"run": "a", "nDCG@10": 0.5, "queries": 3, "missing": 0}),
+    "vectors.jsonl": lines({"id": "d1", "embedding": [1, 2]}, {"id": "d2", "embedding": [2, 1]}),
+    "large.jsonl": lines({"id": "q1", "query": "red cup", "embedding": [1, 2, 3]}),
+    "twice.jsonl": lines(*([{"id": "q1", "embedding": [1, 2]}] * 2)),
+}  # fmt: skip
+JUDGED = "pair --queries queries.jsonl --corpus corpus.jsonl --qrels"
+HARD = "pair examples.jsonl --corpus corpus.jsonl --negatives-from"
+# command, what its message says, what is done about it
+REMEDIES = [
+    (f"{JUDGED} beir.tsv --per-query 2", "leave --per-query out", f"{JUDGED} beir.tsv"),
+    (f"{JUDGED} beir.tsv --per-query 2", "or draw hard negatives with --negatives-from",
+     f"{JUDGED} beir.tsv --negatives-from run.jsonl --per-query 2"),
+    ("pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv",
+     "give the judged queries; --on-error skip", f"{JUDGED} graded.tsv"),
+    ("pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv",
+     "--on-error skip leaves others out",
+     "pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv --on-error skip"),
+    (f"{HARD} run.jsonl --depth 2 --margin 1", "raise --depth",
+     f"{HARD} run.jsonl --depth 5 --margin 1"),
+    (f"{HARD} run.jsonl --margin 100", "lower --margin", f"{HARD} run.jsonl --margin 1"),
+    (f"{HARD} run.jsonl --margin 100", "or leave it out", f"{HARD} run.jsonl"),
+    (f"{HARD} short.jsonl", "search for more documents (-k)", f"{HARD} run.jsonl"),
+    (f"{HARD} short.jsonl --margin 1 --depth 1", "leave the record out with --on-error skip",
+     f"{HARD} short.jsonl --on-error skip"),
+    ("pair --split a:0.5 pairs.jsonl", "for example train:0.9,dev:0.1",
+     "pair --split train:0.9,dev:0.1 pairs.jsonl"),
+    ("convert --to trec --part run hit.jsonl", "mend the record",
+     "convert --to trec --part run mended.jsonl"),
+    ("convert --from mteb scores.jsonl", "leave --from out; --to mteb writes our records so",
+     "convert --to mteb scores.jsonl"),
+    ("convert --to trec pairs.jsonl", "there are: qrels, run",
+     "convert --to trec run.jsonl --part run"),
+    ("score --qrels beir.tsv run.jsonl --compare run.jsonl", "name another run with it",
+     "score --qrels beir.tsv run.jsonl --compare run2.jsonl"),
+    ("search vectors.jsonl --queries vectors.jsonl --index hnsw --parameters nprobe=3",
+     "nprobe=16 is for ivf", "search vectors.jsonl --queries vectors.jsonl --index ivf "
+     "--parameters nprobe=16"),
+    ("search vectors.jsonl --queries vectors.jsonl --index hnsw --parameters nprobe=3",
+     "efSearch=256 for hnsw", "search vectors.jsonl --queries vectors.jsonl --index hnsw "
+     "--parameters efSearch=256"),
+    ("search vectors.jsonl --queries vectors.jsonl --recall-sample 3", "--index hnsw",
+     "search vectors.jsonl --queries vectors.jsonl --recall-sample 3 --index hnsw"),
+    ("search corpus.jsonl --queries queries.jsonl", "search texts with --method bm25",
+     "search corpus.jsonl --queries queries.jsonl --method bm25"),
+    ("search vectors.jsonl --queries large.jsonl", "encode queries and documents with one model",
+     "search large.jsonl --queries large.jsonl"),
+    ("fuse run.jsonl run2.jsonl --weight 1e39", "give one finite number for each run",
+     "fuse run.jsonl run2.jsonl --weight 1 --weight 2"),
+    ("fuse run.jsonl run2.jsonl --method weighted --weight 1e39 --weight 1", "lower --weight",
+     "fuse run.jsonl run2.jsonl --method weighted --weight 1e3 --weight 1"),
+    ("pair --queries queries.jsonl", "--queries needs --qrels; add it",
+     f"{JUDGED} graded.tsv"),
+    ("pair --margin 3 examples.jsonl", "--margin needs --negatives-from",
+     f"{HARD} run.jsonl --margin 1"),
+    ("pair --corpus corpus.jsonl examples.jsonl", "--corpus needs --qrels or --negatives-from",
+     f"{HARD} run.jsonl"),
+]  # fmt: skip
+
+
+def status():
+    """The exit status of the program, run here."""
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+@pytest.mark.parametrize(("bad", "remedy", "good"), REMEDIES, ids=[each[0] for each in REMEDIES])
+def test_what_a_message_advises_helps(monkeypatch, capfd, tmp_path, bad, remedy, good):
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    monkeypatch.setattr(sys, "argv", ["structkit", *bad.split()])
+    assert status() in (1, 2)
+    told = capfd.readouterr().err
+    assert remedy in told
+    assert 1 == told.count("\n")
+    monkeypatch.setattr(sys, "argv", ["structkit", *good.split()])
+    assert 0 == status(), capfd.readouterr().err
+    assert bool(capfd.readouterr().out) != ("short.jsonl --on-error skip" in good)
+
+
+def test_judgements_of_one_grade_give_examples_without_negatives(run, tmp_path):
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    done = run(*f"{JUDGED} beir.tsv".split())
+    assert 0 == done.returncode
+    assert done.stderr == (
+        b"structkit: the judgements hold no lower grades; the examples get no negatives\n"
+    )
+    made = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [("q1", "d1"), ("q2", "d2")] == [(each["query_id"], each["doc_id"]) for each in made]
+    assert not any("negatives" in each for each in made)
+    done = run(*f"{JUDGED} graded.tsv".split())
+    made = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [["d3"], ["d4"]] == [each["negative_ids"] for each in made]
+
+
+def test_the_part_is_chosen_by_content(run, tmp_path):
+    """`pair -o pairs.jsonl` writes examples, whatever the name of their file."""
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    (tmp_path / "run.jsonl").write_text(FILES["pairs.jsonl"])
+    (tmp_path / "examples.jsonl").write_text(lines({"text_a": "a", "text_b": "b", "score": 1.0}))
+    for name, expected in (
+        ("pairs.jsonl", {"anchor": "a", "positive": "b"}),
+        ("run.jsonl", {"anchor": "a", "positive": "b"}),
+        ("examples.jsonl", {"sentence1": "a", "sentence2": "b", "score": 1.0}),
+    ):
+        done = run("convert", "--to", "sentence-transformers", name)
+        assert expected == json.loads(done.stdout), done.stderr
+    done = run("convert", "--to", "beir", "queries.jsonl")
+    assert {"_id": "q1", "text": "red cup"} == json.loads(done.stdout.splitlines()[0])

@@ -1,0 +1,150 @@
+"""Embeddings that are no numbers are refused where they are made and where they are read."""
+
+import json
+import shutil
+
+import numpy
+import pytest
+from pyarrow import parquet
+from safetensors.torch import load_file, save_file
+
+from structkit.embeddings.matrices import read_parquet
+from structkit.embeddings.reading import read_embeddings
+from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
+
+TOLD = b"texts.jsonl:1: the model's embedding of the text holds NaN or infinity; train the model"
+
+
+@pytest.fixture
+def broken(model, tmp_path):  # noqa: F811
+    """A model whose weights are not finite."""
+    folder = tmp_path / "broken"
+    shutil.copytree(model, folder)
+    weights = load_file(folder / "model.safetensors")
+    largest = max(weights, key=lambda name: weights[name].numel())
+    weights[largest][:] = float("nan")
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+def written(path, lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_weights_that_are_not_finite_write_nothing(run, broken, tmp_path):  # noqa: F811
+    texts = written(tmp_path / "texts.jsonl", records(TEXTS[:3], query="a"))
+    before = sorted(tmp_path.iterdir())
+    for flags in (
+        ["-o", "v.npy"],
+        ["--field", "text", "--field", "query"],
+        ["--chunk", "4", "-o", "v.jsonl"],
+    ):
+        done = run("encode", "-m", broken, *flags, texts.name)
+        assert 1 == done.returncode, flags
+        assert TOLD in done.stderr, flags
+        assert not done.stdout
+        assert before == sorted(tmp_path.iterdir()), flags
+    written(tmp_path / "corpus.jsonl", [{"id": "a", "embedding": [1.0] * 64}])
+    done = run("search", "corpus.jsonl", "-m", broken, "--queries", texts.name)
+    assert 1 == done.returncode
+    assert TOLD in done.stderr
+
+
+def test_matrices_that_are_not_finite_are_refused_by_every_reader(run, tmp_path):
+    vectors = numpy.ones((3, 4), "f4")
+    vectors[1, 2] = float("inf")
+    numpy.save(tmp_path / "v.npy", vectors)
+    (tmp_path / "v.ids.txt").write_text("a\nb\nc\n")
+    lines = [{"id": "a", "embedding": [1.0, None, 1.0, 1.0]}]
+    written(tmp_path / "v.jsonl", lines)
+    pair = {"text_a_embedding": [1, 2], "text_b_embedding": [1, None], "score": 1}
+    written(tmp_path / "p.jsonl", [pair])
+    good = written(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 1, 1, 1]}])
+    for arguments, told in (
+        (["search", "v.npy", "--queries", good], b"v.npy: row 2 holds NaN, infinity"),
+        (["search", good, "--queries", "v.npy"], b"v.npy: row 2 holds NaN, infinity"),
+        (["merge-embeddings", "v.npy", "-o", "m.npy"], b"v.npy: row 2 holds NaN, infinity"),
+        (["plot", "embeddings", "v.npy", "-o", "p.svg"], b"v.npy: row 2 holds NaN, infinity"),
+        (["search", "v.jsonl", "--queries", good], b'v.jsonl:1: field "embedding" holds a JSON'),
+        (["search", good, "--queries", "v.jsonl"], b'v.jsonl:1: field "embedding" holds a JSON'),
+        (["score", "--task", "similarity", "p.jsonl"], b'p.jsonl:1: field "text_b_embedding"'),
+    ):
+        done = run(*arguments)
+        assert 1 == done.returncode, arguments
+        assert told in done.stderr, done.stderr
+        assert 1 == done.stderr.count(b"\n"), done.stderr
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "true", '"1"', "1e39"])
+def test_a_number_that_float32_cannot_hold(run, tmp_path, number):
+    (tmp_path / "v.jsonl").write_text(f'{{"id":"a","embedding":[1,{number}]}}\n')
+    done = run("search", "v.jsonl")
+    assert 1 == done.returncode
+    assert b"v.jsonl:1: " in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["embedding", "vector"])
+def test_parquet_is_read_as_it_is_written_and_was_written(model, run, tmp_path, name):  # noqa: F811
+    texts = written(tmp_path / "texts.jsonl", records(TEXTS[:5], n=3))
+    for target in ("v.npy", "v.parquet"):
+        encode = ["encode", "-m", model, "--chunk", "9", "--keep", "n", texts.name, "-o", target]
+        assert 0 == run(*encode).returncode
+    file = parquet.ParquetFile(tmp_path / "v.parquet")
+    table = file.read()
+    names = [name if each == "embedding" else each for each in table.column_names]
+    table = table.rename_columns(names).replace_schema_metadata(file.metadata.metadata)
+    parquet.write_table(table, tmp_path / "v.parquet", row_group_size=2)
+    expected = read_embeddings([str(tmp_path / "v.npy")], fields=True)
+    found = read_embeddings([str(tmp_path / "v.parquet")], fields=True)
+    assert (expected.ids, expected.doc_ids) == (found.ids, found.doc_ids)
+    assert expected.model == found.model is not None
+    assert [{**each, "n": "3"} for each in expected.fields] == found.fields
+    numpy.testing.assert_array_equal(expected.vectors[:99], found.vectors[:99])
+    runs = [run("search", each, "--queries", "v.npy", "-k", "3") for each in ("v.npy", "v.parquet")]
+    assert runs[0].stdout == runs[1].stdout != b""
+
+
+def test_parquet_that_holds_no_embeddings(run, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    (tmp_path / "q.jsonl").write_text('{"id":"q","embedding":[1,1]}\n')
+    for columns, told in (
+        ({"id": ["a"]}, "holds 1 rows of id, not id and embedding"),
+        ({"id": ["a", "b"], "embedding": [[1.0], [1.0, 2.0]]}, "no list of as many floats"),
+        ({"id": ["a"], "embedding": [None]}, "no list of as many floats"),
+        ({"id": ["a"], "embedding": ["x"]}, "no list of as many floats"),
+        ({"id": ["a", "a"], "embedding": [[1.0], [2.0]]}, 'v.parquet:2: id "a" is repeated'),
+        ({"id": ["a"], "embedding": [[float("nan")]]}, "row 1 holds NaN"),
+    ):
+        parquet.write_table(arrow.table(columns), tmp_path / "v.parquet")
+        done = run("search", "v.parquet", "--queries", "q.jsonl")
+        assert 1 == done.returncode
+        assert "structkit: v.parquet:" in done.stderr.decode()
+        assert told in done.stderr.decode()
+    (tmp_path / "v.parquet").write_bytes(b"x")
+    assert b"is no Parquet file, or a damaged one (" in run("search", "v.parquet").stderr
+
+
+def test_older_parquet_of_pyserini_and_ours_alike(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    wide = arrow.array([[1.0, 2.0]], arrow.list_(arrow.float64(), 2))
+    parquet.write_table(arrow.table({"id": ["a"], "vector": wide}), tmp_path / "v.parquet")
+    assert [[1.0, 2.0]] == read_parquet(str(tmp_path / "v.parquet")).vectors[:1].tolist()
+
+
+def test_npz_and_what_only_looks_like_a_matrix(run, tmp_path):
+    numpy.savez(tmp_path / "v.npz", a=numpy.ones((2, 2)))
+    shutil.copy(tmp_path / "v.npz", tmp_path / "z.npy")
+    numpy.save(tmp_path / "o.npy", numpy.array([["x", {}]], object), allow_pickle=True)
+    (tmp_path / "t.npy").write_bytes(b"\x93NUMPY\x01\x00")
+    for name, told in (
+        ("v.npz", b"v.npz: is an archive of arrays; give the array in it alone"),
+        ("z.npy", b"z.npy: is an archive of arrays; give the array in it alone"),
+        ("o.npy", b"o.npy: is damaged, or no .npy file of numbers ("),
+        ("t.npy", b"t.npy: is damaged, or no .npy file of numbers ("),
+    ):
+        done = run("search", name)
+        assert 1 == done.returncode
+        assert told in done.stderr
+        assert b"allow_pickle" not in done.stderr
