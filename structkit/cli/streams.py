@@ -21,6 +21,7 @@ def stream(
     beside: Sequence[str | None] = (),
     others: tuple[str, ...] = (),
     in_place: bool = True,
+    numbered: bool = True,
 ) -> Stream:
     """The record-wise flags of a command as a `Stream`; `beside` it reads other inputs."""
     from structkit.records.jsonl import Shard
@@ -36,6 +37,7 @@ def stream(
         beside=beside,
         others=others,
         in_place=in_place,
+        numbered=numbered,
     )
 
 

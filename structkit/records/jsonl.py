@@ -50,12 +50,13 @@ class Records:
     """The records of some lines, one at a time, knowing where the last one stood.
 
     Iterating again after an error goes on with the next record. Every record has an `id`: its own,
-    BEIR's `_id`, or its number.
+    BEIR's `_id`, or its number; or, not `numbered`, records are as they stand.
     """
 
-    def __init__(self, lines: Lines, shard: Shard | None = None) -> None:
+    def __init__(self, lines: Lines, shard: Shard | None = None, *, numbered: bool = True) -> None:
         self.lines = lines
         self.shard = shard
+        self.numbered = numbered
         self.count = 0
         self._blocks = lines.blocks()
         self._block = Block(lines.file, 0, 0, b"")
@@ -113,6 +114,7 @@ class Records:
     def _here(self) -> Iterator[Record]:
         """The records that are left in the block."""
         block, shard, loads, flat = self._block, self.shard, orjson.loads, _ROUNDED.isdisjoint
+        numbered = self.numbered
         for self._at, line in self._rest:  # noqa: B020 the place stays known
             if shard and (block.number + self._at) % shard.count != shard.index:
                 continue
@@ -136,7 +138,7 @@ class Records:
             # the usual record has texts only
             if not flat(map(type, record.values())) and may_be_rounded(line):
                 record = json.loads(line)
-            if type(record.get("id")) is not str:
+            if numbered and type(record.get("id")) is not str:
                 record = self._with_id(record)
             yield record
 

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 
+from structkit.errors import UserError
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Block, Lines, Record, Records, Shard, shown
@@ -28,6 +29,7 @@ class Stream:
     beside: Sequence[str | None] = ()  # other inputs
     others: tuple[str, ...] = ()  # endings of files that are not JSON lines
     in_place: bool = True  # -o may be an input: it is replaced when all is written
+    numbered: bool = True  # a record without an id gets its number
 
     def __post_init__(self) -> None:
         files = self.files or ["-"]
@@ -36,6 +38,8 @@ class Stream:
         writes = [("--rejects", self.rejects), ("-o", self.output)]
         keep_apart(writes, [*reads, *self.beside], replaced=replaced)
         lines_name(self.output, *self.others)
+        if [*files, *self.beside].count("-") > 1:
+            raise UserError("stdin is named twice", "it is read once: give a file", status=2)
 
     def run(
         self,
@@ -50,10 +54,11 @@ class Stream:
         `then` may remember records: it runs in this process, the command in workers. A `tally` is
         given to the command to count in; what several workers counted is merged into it.
         """
+        assert self.numbered or self.workers == 1
         lines = Lines(self.files)
         with Rejects(self.on_error, self.rejects) as rejects, Output(self.output) as output:
             if self.workers == 1:
-                records = Records(lines, self.shard)
+                records = Records(lines, self.shard, numbered=self.numbered)
                 found = accepted(counting(command, tally), records, rejects.add)
                 with progress(label, lambda: _position(lines, records.count)):
                     output.write_records(then(found) if then else found)

@@ -12,6 +12,7 @@ from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, unknown
 from structkit.progress import say
+from structkit.records.fields import items
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
 from structkit.search.index_parameters import parse_parameters
@@ -160,22 +161,7 @@ def passes(record: Record, wanted: dict[str, str]) -> bool:
     >>> passes({"year": 2024}, {"year": "2023"})
     False
     """
-    for name, value in wanted.items():
-        found = record.get(name)
-        if value not in [plain(item) for item in (found if isinstance(found, list) else [found])]:
-            return False
-    return True
-
-
-def plain(value: object) -> str:
-    """A JSON value as a filter writes it.
-
-    >>> [plain(value) for value in ("x", 3, True, None)]
-    ['x', '3', 'true', 'null']
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "null" if value is None else str(value)
+    return all(value in items(record.get(name)) for name, value in wanted.items())
 
 
 def row_record(corpus: Embeddings, row: int) -> Record:
