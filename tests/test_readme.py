@@ -42,8 +42,11 @@ def test_there_are_sessions():
 
 
 def test_make_targets_of_the_readme_exist():
-    targets = re.findall(r"^([a-z-]+):", Path("Makefile").read_text(), re.MULTILINE)
+    files = [Path("Makefile"), *Path("recipes").glob("*.mk")]
+    targets = re.findall(r"^([a-z-]+):", "\n".join(map(Path.read_text, files)), re.MULTILINE)
     text = Path("README.md").read_text("utf-8")
     mentioned = re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE)
     assert {"demo", "test"} <= set(mentioned) <= set(targets)
+    listed = subprocess.run(["make", "help"], capture_output=True, text=True, check=True).stdout
+    assert set(mentioned) <= {line.split()[0] for line in listed.splitlines()}
     assert os.access(".ci/run", os.X_OK)

@@ -1,0 +1,96 @@
+# SANTA. Four models of one recipe: untrained, entity prediction alone (mep), alignment alone (sda),
+# both (santa). TRAIN and TEST are documents for `pair`, RUN is the folder of the recipe, FLAGS are
+# the settings of its trainings.
+.PHONY: santa-code santa-product santa-table
+
+santa-code: $(INSTALLED) ## SANTA on real functions: make santa-code DATA=../shared/data/codesearch
+	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory -j 2 santa-table RUN='$(RUN)' MASK='--mask-ratio 0.3' \
+	  TRAIN='$(RUN)/python-train.jsonl' TEST='$(RUN)/python-dev.jsonl' FLAGS='$(CODE_FLAGS)'
+
+santa-product: $(INSTALLED) ## SANTA on products: make santa-product DATA=../shared/data/products
+	@test -f '$(DATA)/matching/products.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory -j 2 santa-table RUN='$(RUN)' MASK='$(PRODUCT_MASK)' \
+	  TRAIN='$(RUN)/product-train.jsonl' TEST='$(RUN)/product-test.jsonl' FLAGS='$(PRODUCT_FLAGS)' \
+	  QUERIES='$(DATA)/matching/dev_queries.jsonl.gz' GAINS='esci-documented esci-official' \
+	  SCORE="--qrels '$(DATA)/matching/dev_qrels.jsonl.gz' --gains exact $(PRODUCT_MEASURES)"
+
+# another folder: make santa-code RUN=FOLDER
+santa-code santa-product: RUN = runs/$@
+
+# the paper's settings are the defaults; these are for a model from scratch
+SCRATCH := --size wide --document-length 200 --pooling mean --normalize --temperature 0.05 --symmetric \
+  --batch-size 64 --learning-rate 1e-3 $(BF16)
+CODE_FLAGS := $(SCRATCH) --epochs 1
+# all models learn from the same pairs: those with an entity to mask
+PRODUCT_FLAGS := $(SCRATCH) --epochs 5
+PRODUCT_MASK := --language product --mask-ratio 0.3 --on-error skip --stats
+PRODUCT_MEASURES := --measures 'nDCG@10 RR@10 R@100'
+
+MODELS := untrained mep sda santa
+ONLY_untrained := --max-steps 0
+ONLY_mep := --alignment-weight 0
+ONLY_sda := --entity-weight 0 --align-on original
+
+# what is searched for, and how runs are judged: by default each document's own query
+QUERIES = $(RUN)/corpus.jsonl
+SCORE = --qrels self --queries $(RUN)/corpus.jsonl --measures 'RR@100 Success@1 R@10'
+GAINS :=
+
+santa-table: $(RUN)/table.md $(GAINS:%=$(RUN)/table-%.md)
+	@tail -n +1 $^
+
+$(RUN)/python-%.jsonl: $(DATA)/%.jsonl.gz
+	@mkdir -p $(RUN)
+	$(STRUCTKIT) select $< --where language=python -o $@
+
+# the shops' descriptions end in a trace of the set they were made for
+BARE := $(STRUCTKIT) select --strip 'description= *COL price VAL$$'
+
+# gift cards: one bullet and the description; where there is no bullet, and in the shops: the title.
+# Nothing of the corpus, and of its other side only products that no test query is made of.
+$(RUN)/product-train.jsonl: $(DATA)/amazon_gift_cards/products.jsonl.gz \
+    $(DATA)/matching/query_side_products_train.jsonl.gz
+	@mkdir -p $(RUN)
+	{ $(STRUCTKIT) pair $< --on-error skip; \
+	  $(BARE) $^ | $(STRUCTKIT) pair --query title --on-error skip; } > $@
+
+$(RUN)/product-test.jsonl: $(DATA)/matching/products.jsonl.gz
+	@mkdir -p $(RUN)
+	$(BARE) $< | $(STRUCTKIT) pair --query title \
+	  --positive-template 'title : {title} text : {description}' -o $@
+
+$(RUN)/pairs.jsonl: $(TRAIN)
+	@mkdir -p $(RUN)
+	$(STRUCTKIT) pair $< --dedupe -o $@
+
+$(RUN)/masked.jsonl: $(RUN)/pairs.jsonl
+	$(STRUCTKIT) mask-entities $< $(MASK) -o $@
+
+$(RUN)/corpus.jsonl: $(TEST)
+	@mkdir -p $(RUN)
+	$(STRUCTKIT) pair $< -o $@
+
+# two trainings at a time, one core each: small models gain little from a second core
+$(MODELS:%=$(RUN)/%.model): $(RUN)/%.model: $(RUN)/masked.jsonl
+	OMP_NUM_THREADS=1 $(STRUCTKIT) train santa $< -o $@ $(FLAGS) $(ONLY_$*) \
+	  $(if $(wildcard $@.partial),--resume) --save-every 100
+
+$(MODELS:%=$(RUN)/%.jsonl): $(RUN)/%.jsonl: $(RUN)/%.model $(RUN)/corpus.jsonl
+	$(STRUCTKIT) encode --as document -m $< $(RUN)/corpus.jsonl -o $(RUN)/$*.npy
+	$(STRUCTKIT) encode --as query -m $< $(QUERIES) \
+	  | $(STRUCTKIT) search $(RUN)/$*.npy -o $@
+
+$(RUN)/bm25.jsonl: $(RUN)/corpus.jsonl
+	$(STRUCTKIT) search $< --method bm25 --queries $(QUERIES) -o $@
+
+$(RUN)/santa+bm25.jsonl: $(RUN)/santa.jsonl $(RUN)/bm25.jsonl
+	$(STRUCTKIT) fuse $^ --method weighted --weight 0.3 --weight 1 -o $@
+
+RUNS := $(MODELS:%=$(RUN)/%.jsonl) $(RUN)/bm25.jsonl $(RUN)/santa+bm25.jsonl
+# the two that matter most come first
+$(RUN)/table.md: $(RUN)/santa.jsonl $(RUN)/sda.jsonl $(RUNS) $(RUN)/corpus.jsonl
+	$(STRUCTKIT) score $(SCORE) --markdown $(RUNS) -o $@
+
+$(GAINS:%=$(RUN)/table-%.md): $(RUN)/table-%.md: $(RUN)/table.md
+	$(STRUCTKIT) score $(SCORE) --gains $* --markdown $(RUNS) -o $@
