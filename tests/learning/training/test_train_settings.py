@@ -10,10 +10,11 @@ from dataclasses import fields
 from typing import get_type_hints
 
 import pytest
+import typer
 from conftest import PROGRAM, environment
 
 from structkit import registry
-from structkit.cli.app import Methods
+from structkit.cli.train import Methods
 from structkit.errors import UserError
 from structkit.learning.training.settings import RunOptions
 from structkit.plugin import bounds, flag_of
@@ -51,10 +52,14 @@ def test_a_number_out_of_its_bounds_is_refused_before_records_are_read(name, kin
     assert limits, f"{setting} of {name} has no bounds"
     low, high = limits
     assert math.isfinite(low) and math.isfinite(high)
-    beyond = [low - 1, high + 1, -(10**30), 10**30] + ([math.nan, math.inf] if real else [])
-    for value in beyond:
-        with pytest.raises(UserError, match=rf"^{flag_of(setting)} \S+ is not in ") as caught:
+    extremes = [-(10**30), 10**30] + ([math.nan, math.inf] if real else [])
+    for value in [low - 1, high + 1, *extremes]:
+        # what no computation can use is refused by every command, in words of its own
+        with pytest.raises((UserError, typer.BadParameter)) as refused:
             called(name, f"{flag_of(setting)}={value}")
+        assert 2 == getattr(refused.value, "status", 2)
+        with pytest.raises(UserError, match=rf"^{flag_of(setting)} \S+ is not in ") as caught:
+            kind(**{setting: value})
         assert 2 == caught.value.status
     for value in limits:
         with pytest.raises(UserError) as caught:
