@@ -29,18 +29,27 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         stem = cmd_name.replace("-", "_")
-        made = getattr(import_module(f"structkit.cli.{stem}"), stem)
+        module = import_module(f"structkit.cli.{stem}")
+        made = getattr(module, stem)
         if isinstance(made, typer.Typer):
-            group = typer.main.get_group(made)
-            group.name = cmd_name
-            return group
-        alone = CheckedTyper(add_completion=False, rich_markup_mode=None)
-        alone.command(cmd_name, context_settings=CONTEXT)(made)
-        return typer.main.get_command(alone)
+            command: Any = typer.main.get_group(made)
+            command.name = cmd_name
+        else:
+            alone = CheckedTyper(add_completion=False, rich_markup_mode=None)
+            alone.command(cmd_name, context_settings=CONTEXT)(made)
+            command = typer.main.get_command(alone)
+        command.epilog = shown(module.EXAMPLES)
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary(name)) for name in COMMANDS])
+
+
+def shown(examples: str) -> str:
+    """The end of a command's help: lines that stay as they are."""
+    lines = examples.strip().splitlines()
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 
 def summary(name: str) -> str:

@@ -13,6 +13,11 @@ from structkit.cli.options import (
     RejectsFile,
 )
 
+EXAMPLES = """
+structkit convert functions.jsonl --to beir -o beir
+structkit convert run.jsonl --to trec -o run.txt
+"""
+
 
 def convert(
     files: Annotated[

@@ -19,6 +19,11 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+EXAMPLES = """
+structkit encode -m models/seal --as document variants.jsonl -o pages.npy
+structkit encode -m models/seal --as query pages.jsonl -o queries.jsonl
+"""
+
 
 def encode(
     files: Files = None,

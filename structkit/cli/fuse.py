@@ -15,6 +15,10 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import apart
 
+EXAMPLES = """
+structkit fuse dense.jsonl bm25.jsonl -o fused.jsonl
+"""
+
 
 def fuse(
     runs: Annotated[list[str], typer.Argument(help="Run files, JSONL or TREC.")],

@@ -22,6 +22,11 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+EXAMPLES = """
+structkit html-variants pages.jsonl -o variants.jsonl
+structkit html-variants --mask-ratio 0.2 --workers 2 < pages.jsonl | head -n 1
+"""
+
 
 def html_variants(
     files: Files = None,

@@ -23,6 +23,11 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+EXAMPLES = """
+structkit mask-entities functions.jsonl -o masked.jsonl
+structkit mask-entities products.jsonl --on-error skip --rejects rejects.jsonl | head -n 1
+"""
+
 
 def mask_entities(
     files: Files = None,

@@ -10,6 +10,12 @@ from structkit.cli.options import (
     Quiet,
 )
 
+EXAMPLES = """
+structkit encode -m models/seal variants.jsonl --shard 0/2 -o part0.npy
+structkit encode -m models/seal variants.jsonl --shard 1/2 -o part1.npy
+structkit merge-embeddings part0.npy part1.npy -o all.npy
+"""
+
 
 def merge_embeddings(
     files: Annotated[list[str], typer.Argument(help="NAME.npy files of one model.")],

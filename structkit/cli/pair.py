@@ -19,6 +19,11 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+EXAMPLES = """
+structkit pair functions.jsonl --dedupe -o examples.jsonl
+structkit pair functions.jsonl --negatives-from run.jsonl --corpus functions.jsonl -o hard.jsonl
+"""
+
 
 def pair(
     files: Files = None,

@@ -22,6 +22,11 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+EXAMPLES = """
+structkit parse-trees sentences.jsonl -o trees.jsonl
+structkit parse-trees --parser ast functions.jsonl | head -n 1
+"""
+
 
 def parse_trees(
     files: Files = None,

@@ -14,6 +14,11 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import apart
 
+EXAMPLES = """
+structkit plot embeddings pages.npy queries.jsonl -o embeddings.svg
+"""
+
+
 plot = CheckedTyper(
     help="Draw what the papers draw, to .svg, .png or .pdf (extra: structkit[plot]).",
     no_args_is_help=True,

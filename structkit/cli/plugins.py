@@ -8,6 +8,8 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import apart
 
+EXAMPLES = "structkit plugins"
+
 
 def plugins(output: OutputFile = "-", quiet: Quiet = False) -> None:
     """List the languages, parsers and methods that are installed."""

@@ -14,6 +14,11 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import apart
 
+EXAMPLES = """
+structkit score dense.jsonl bm25.jsonl --qrels self --measures 'nDCG@10 RR@10'
+structkit score dense.jsonl --qrels self --compare bm25.jsonl
+"""
+
 
 def score(
     runs: Annotated[

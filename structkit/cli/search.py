@@ -16,6 +16,11 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import apart
 
+EXAMPLES = """
+structkit search pages.npy -m models/seal --queries pages.jsonl -o dense.jsonl
+structkit search functions.jsonl --method bm25 --queries functions.jsonl -o run.jsonl
+"""
+
 
 def search(
     corpus: Annotated[list[str], typer.Argument(help="Embeddings (JSONL, .npy), or texts (bm25).")],

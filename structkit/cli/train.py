@@ -11,6 +11,11 @@ from structkit.cli.options import (
     Files,
 )
 
+EXAMPLES = """
+structkit html-variants pages.jsonl | structkit train seal -o models/seal
+structkit train seal --help
+"""
+
 
 def fit(method: str, settings: Any, options: Any, files: list[str] | None) -> None:
     """Train one method: called with its settings and the run's options as instances."""

@@ -1,0 +1,73 @@
+"""The examples at the end of each --help run as they stand, one after the other in one folder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from conftest import environment
+
+from structkit.cli.app import COMMANDS
+
+EXAMPLES = {
+    name: import_module(f"structkit.cli.{name.replace('-', '_')}").EXAMPLES.strip().splitlines()
+    for name in COMMANDS
+}
+PROGRAM = 'set -eo pipefail; structkit() { "$PYTHON" -m structkit "$@"; }\n'
+FIXTURES = {
+    "functions.jsonl": "code/test.jsonl",
+    "pages.jsonl": "pages/test.jsonl",
+    "sentences.jsonl": "sentences/pairs.jsonl",
+    "products.jsonl": "products/products.jsonl",
+}
+
+
+def shell(line: str, folder: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", PROGRAM + line],
+        cwd=folder,
+        env=environment(PYTHON=sys.executable, OMP_NUM_THREADS="1"),
+        capture_output=True,
+        text=True,
+    )
+    assert 0 == done.returncode, f"$ {line}\n{done.stderr}"
+    assert done.stdout or "-o" in line.split()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what users have: records, and two runs on the pages."""
+    folder = tmp_path_factory.mktemp("examples")
+    for name, path in FIXTURES.items():
+        lines = Path("fixtures", path).read_text("utf-8").splitlines(keepends=True)
+        (folder / name).write_text(
+            "".join(lines if name == "functions.jsonl" else lines[:12]), "utf-8"
+        )
+    text = (folder / "sentences.jsonl").read_text().replace('"text_a"', '"text"')
+    (folder / "sentences.jsonl").write_text(text)
+    bm25 = (
+        "structkit search pages.jsonl --method bm25 --document-field html "
+        "--queries pages.jsonl -o bm25.jsonl"
+    )
+    shell(bm25, folder)
+    found = "structkit search functions.jsonl --method bm25 --queries functions.jsonl -o run.jsonl"
+    shell(found, folder)
+    return folder
+
+
+# in the order of the pipeline: later examples read what earlier ones wrote
+def test_examples_run(folder: Path) -> None:
+    for lines in EXAMPLES.values():
+        assert lines
+        for line in lines:
+            shell(line, folder)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_ends_with_them(name: str) -> None:
+    page = Path(f"fixtures/help/{name}.txt").read_text("utf-8")
+    shown = [line.strip() for line in page.partition("Examples:\n")[2].splitlines()]
+    assert EXAMPLES[name] == shown
