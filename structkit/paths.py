@@ -22,11 +22,13 @@ def keep_apart(
     reads: Iterable[str | None],
     *,
     replaced: Sequence[str] = (),
+    folders: Sequence[str] = (),
 ) -> None:
     """Raise where a path that is written is read too, is written twice, or has an empty name.
 
     `writes` are flags and their paths, `reads` paths; None is none, `-` is stdout or stdin, and a
-    folder holds what is in it. `replaced` are inputs whose place `-o` may take when all is read.
+    folder holds what is in it: `folders` are the flags that write one. `replaced` are inputs whose
+    place `-o` may take when all is read.
     """
     written = [
         (flag, name, _Place.of(name, 1))
@@ -37,7 +39,8 @@ def keep_apart(
     names = [name for name in (*reads, *replaced) if name is not None]
     inputs = [(name, _Place.of(_named(name), 0)) for name in names]
     for (flag, path, place), (name, source) in product(written, inputs):
-        if not source.there or not place.touches(source):
+        holds = flag in folders and _inside(source, place)
+        if not source.there or not (holds or place.same(source) or _inside(place, source)):
             continue
         if place.same(source) and flag == "-o" and path != "-" and name in replaced:
             continue
@@ -65,6 +68,7 @@ class _Place:
     path: str
     number: tuple[int, int] | None = None
     there: bool = False
+    file: bool = False
 
     @classmethod
     def of(cls, name: str, standard: int) -> _Place:
@@ -76,7 +80,8 @@ class _Place:
             return cls(path)
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             return cls("")  # a device or a pipe keeps nothing
-        return cls(path, (status.st_dev, status.st_ino), there=True)
+        number, file = (status.st_dev, status.st_ino), stat.S_ISREG(status.st_mode)
+        return cls(path, number, there=True, file=file)
 
     def same(self, other: _Place) -> bool:
         if self.number and self.number == other.number:
@@ -89,7 +94,9 @@ class _Place:
 
 
 def _inside(inner: _Place, outer: _Place) -> bool:
-    return bool(inner.path and outer.path) and inner.path.startswith(outer.path.rstrip("/") + "/")
+    if outer.file or not inner.path or not outer.path:
+        return False
+    return inner.path.startswith(outer.path.rstrip("/") + "/")
 
 
 def _together(path: str) -> list[str]:

@@ -45,5 +45,5 @@ def apart(output: str, *reads: str | None, save_index: str | None = None) -> Non
     """Raise where what a command writes is one of its inputs; it writes lines or a table."""
     from structkit.paths import keep_apart, lines_name
 
-    keep_apart([("--save-index", save_index), ("-o", output)], reads)
+    keep_apart([("--save-index", save_index), ("-o", output)], reads, folders=["--save-index"])
     lines_name(output)

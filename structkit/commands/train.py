@@ -40,7 +40,7 @@ def _train(name: str, method: Any, files: Sequence[str], options: RunOptions) ->
     started = time.monotonic()
     output = f"models/{name}" if options.output is None else options.output
     writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
-    keep_apart(writes, [*(files or ["-"]), method.model])
+    keep_apart(writes, [*(files or ["-"]), method.model], folders=["-o"])
     folder = RunFolder(output, overwrite=options.overwrite, resume=options.resume)
     check_processes(name, method, options)
     rejects = Rejects(options.on_error, options.rejects)

@@ -388,7 +388,7 @@ def test_a_second_signal_changes_nothing(
 SLOW = """
 import os, time
 from structkit.signals import ending, leave
-from structkit.stream import Stream
+from structkit.records.stream import Stream
 
 def slow(records):
     for record in records:
