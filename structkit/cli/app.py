@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from structkit.cli.numbers import CheckedTyper
+from structkit.errors import unknown
 
 # in the order of a pipeline, as `structkit --help` lists them
 COMMANDS = (
@@ -27,7 +28,7 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
-            return None
+            raise unknown("command", cmd_name, COMMANDS)
         stem = cmd_name.replace("-", "_")
         module = import_module(f"structkit.cli.{stem}")
         made = getattr(module, stem)

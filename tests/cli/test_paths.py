@@ -32,6 +32,7 @@ LOST = {
     "pair-qrels": "pair --qrels lost --queries other --corpus other2 -o lost",
     "pair-run": "pair other --negatives-from lost --corpus other2 -o lost",
     "parse-trees-model": "parse-trees --parser self-strae --model folder other -o folder/out",
+    "select-within": "select other --in lost -o lost",
     "encode": "encode -m folder lost -o lost",
     "encode-ids": "encode -m folder lost.ids.txt -o lost.npy",
     "encode-rejects": f"encode -m folder lost {REJECTS} lost -o out.npy",
