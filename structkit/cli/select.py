@@ -18,6 +18,12 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+EXAMPLES = """
+structkit select functions.jsonl --where language=python --sample 2 --fields id,language
+structkit select pages.jsonl --head 3 -o few.jsonl
+structkit select pages.jsonl --not-in few.jsonl | head -n 1
+"""
+
 
 def select(
     files: Files = None,
