@@ -18,7 +18,7 @@ class UserError(Exception):
     docs.jsonl:17: field "html" is missing; name it with --field
     """
 
-    def __init__(self, problem: str, remedy: str = "", *, status: int = 1) -> None:
+    def __init__(self, problem: str, remedy: str, *, status: int = 1) -> None:
         super().__init__(problem, remedy)
         self.problem = problem
         self.remedy = remedy

@@ -98,12 +98,16 @@ def check(settings: Any) -> None:
         if value is None:
             continue
         if choices and value not in choices:
-            raise UserError(f"{flag} {value} is not {' or '.join(choices)}", status=2)
+            raise UserError(
+                f"{flag} {value} is not {' or '.join(choices)}", "name one of them", status=2
+            )
         if limits := bounds(type(settings), each.name):
             low, high = limits
             if not low <= value <= high:  # not a number is in no range
                 raise UserError(
-                    f"{flag} {value} is not in {spoken(low)} … {spoken(high)}", status=2
+                    f"{flag} {value} is not in {spoken(low)} … {spoken(high)}",
+                    "name a number in between",
+                    status=2,
                 )
 
 

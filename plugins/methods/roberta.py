@@ -49,6 +49,7 @@ class Method(TextSettings):
         if self.embedding_size % self.heads:
             raise UserError(
                 f"--embedding-size {self.embedding_size} is not a multiple of --heads {self.heads}",
+                "name another one of them",
                 status=2,
             )
 

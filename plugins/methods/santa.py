@@ -236,7 +236,9 @@ class Method(TrainingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.alignment_weight and not self.entity_weight:
-            raise UserError("--alignment-weight and --entity-weight are both 0", status=2)
+            raise UserError(
+                "--alignment-weight and --entity-weight are both 0", "leave one out", status=2
+            )
 
     def build(self, spool: Spool, *, offline: bool = False) -> Santa:
         negatives = negatives_of(self, spool) if self.alignment_weight else 0

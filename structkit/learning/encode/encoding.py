@@ -74,17 +74,19 @@ class Encoding:
         offline: bool = False,
     ) -> None:
         if side not in SIDES:
-            raise UserError(f"--as {side} is not query or document", status=2)
+            raise UserError(f"--as {side} is not query or document", "name one of them", status=2)
         if dtype not in DTYPES:
-            raise UserError(f"--dtype {dtype} is not fp32, bf16 or auto", status=2)
+            raise UserError(
+                f"--dtype {dtype} is not fp32, bf16 or auto", "name one of them", status=2
+            )
         for flag, number in (("batch-tokens", batch_tokens), ("chunk", chunk)):
             if number is not None and number < 1:
-                raise UserError(f"--{flag} must be at least 1", status=2)
+                raise UserError(f"--{flag} must be at least 1", "name another number", status=2)
         self.fields = [field] if isinstance(field, str) else list(field or ())
         self.parts = {"chunk": chunk, "elements": elements, "nodes": nodes and str(nodes)}
         self.part = chosen_part(self.parts, self.fields, keep)
         if downward and self.part != "nodes":
-            raise UserError("--downward goes with --nodes", status=2)
+            raise UserError("--downward goes with --nodes", "add it", status=2)
         self.nodes, self.downward = str(nodes), downward
         side = str(side)  # of a flag it is more than a string
         self.model, self.side, self.keep, self.chunk = model, side, tuple(keep), chunk
@@ -121,7 +123,10 @@ class Encoding:
         for record in records:
             for name in self.keep:
                 if name not in record:
-                    raise UserError(f'field "{name}" of --keep is missing')
+                    raise UserError(
+                        f'field "{name}" of --keep is missing',
+                        f"the record has: {', '.join(record)}",
+                    )
             kept = {name: record[name] for name in self.keep}
             found = {"id": record["id"], "texts": self.texts_of(record), "kept": kept}
             found["here"] = records.here if isinstance(records, Records) else ("", 0)

@@ -111,7 +111,11 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     """
     changes = {key: value for key, value in changes.items() if value is not None}
     if changes.get("pooling", "mean") not in POOLINGS:
-        raise UserError(f"--pooling {changes['pooling']} is not {' or '.join(POOLINGS)}", status=2)
+        raise UserError(
+            f"--pooling {changes['pooling']} is not {' or '.join(POOLINGS)}",
+            "name one of them",
+            status=2,
+        )
     folder = model_folder(name, offline=offline)
     if (folder / FACTS).is_file():
         facts = read_facts(folder) | changes

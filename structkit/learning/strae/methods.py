@@ -54,6 +54,7 @@ class StraeSettings(TreeSettings):
             raise UserError(
                 f"--embedding-size {self.embedding_size} is not a multiple of --channels "
                 f"{self.channels}",
+                "name another one of them",
                 status=2,
             )
 

@@ -15,7 +15,7 @@ from structkit.errors import UserError
 from structkit.learning.training.facts import FACTS, read_facts
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.records.output import write_json
+from structkit.records.output import cannot_write, write_json
 
 RUN = "run.json"
 DAMAGE = (OSError, RuntimeError, ValueError, LookupError, EOFError, pickle.UnpicklingError)
@@ -30,7 +30,9 @@ class RunFolder:
     def __init__(self, output: str, *, overwrite: bool, resume: bool) -> None:
         self.final = Path(output)
         if overwrite and resume:
-            raise UserError("--overwrite and --resume exclude each other", status=2)
+            raise UserError(
+                "--overwrite and --resume exclude each other", "leave one out", status=2
+            )
         if self.final.name in ("", ".."):
             raise UserError(f"-o {output} is no folder of its own", "name a new one", status=2)
         self.partial = self.final.with_name(self.final.name + ".partial")
@@ -74,7 +76,7 @@ class RunFolder:
         try:
             self.partial.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UserError(f"cannot be made: {error.strerror}").at(str(self.partial)) from None
+            raise cannot_write(error, "made").at(str(self.partial)) from None
         if self.latest() is None:
             if self.resume:
                 say(f"there is nothing to resume in {self.partial}; the run starts at step 0")

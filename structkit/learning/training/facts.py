@@ -10,11 +10,10 @@ import orjson
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.training.settings import POOLINGS
+from structkit.learning.training.settings import AGAIN, POOLINGS
 from structkit.records.jsonl import Record
 
 FORMAT = 1
-AGAIN = "copy the model folder again"
 FACTS = "structkit.json"
 POOLING_NAMES = {"cls": "cls", "mean": "mean", "last-token": "lasttoken"}
 OLD_NAMES = {
@@ -118,7 +117,9 @@ def read_facts(folder: Path) -> Record:
     except ValueError as error:
         raise UserError(f"is no JSON, or cut short: {error}", AGAIN).at(str(file)) from None
     except UserError as error:
-        raise UserError(error.problem, error.remedy or AGAIN).at(str(file)) from None
+        # what helps with a flag does not help with a folder
+        remedy = AGAIN if error.status == 2 else error.remedy
+        raise UserError(error.problem, remedy).at(str(file)) from None
     found: Record = facts
     return found
 
@@ -126,7 +127,7 @@ def read_facts(folder: Path) -> Record:
 def _check(facts: Any) -> None:
     """Raise where a field is missing or is not what `write_facts` writes."""
     if not isinstance(facts, dict):
-        raise UserError("is no JSON object")
+        raise UserError("is no JSON object", AGAIN)
     _fields(facts, {"format": _count, "method": _text})
     if facts["format"] > FORMAT:
         raise UserError(
@@ -143,9 +144,11 @@ def _check(facts: Any) -> None:
 def _fields(facts: Record, shapes: dict[str, Callable[[Any], bool]]) -> None:
     for name, shape in shapes.items():
         if name not in facts and not shape(None):
-            raise UserError(f'field "{name}" is missing')
+            raise UserError(f'field "{name}" is missing', AGAIN)
         if not shape(facts.get(name)):
-            raise UserError(f'field "{name}" is not what structkit writes: {facts[name]!r:.80}')
+            raise UserError(
+                f'field "{name}" is not what structkit writes: {facts[name]!r:.80}', AGAIN
+            )
 
 
 def _count(value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, get_args, get_type_hints
 from structkit.errors import UserError
 from structkit.plugin import check, setting
 
+AGAIN = "copy the model folder again"  # the remedy for one that is damaged
 POOLINGS = ("cls", "mean", "last-token", "first-decoder-token", "mcls")
 LENGTH = 1_000_000  # tokens of any text
 # settings of a Hugging Face model: they mean nothing to a model of another kind
@@ -130,12 +131,12 @@ class TrainingSettings:
         """
         hints, known = get_type_hints(cls), {field.name for field in fields(cls)}
         if missing := sorted(set(cls.made_of) - set(cls.unused) - values.keys()):
-            raise UserError(f"the setting {missing[0]} is missing")
+            raise UserError(f"the setting {missing[0]} is missing", AGAIN)
         kept = {name: value for name, value in values.items() if name in known}
         for name, value in kept.items():
             kinds = get_args(hints[name]) or (hints[name],)
             if type(value) not in ((*kinds, int) if float in kinds else kinds):
-                raise UserError(f"the setting {name} is of another type: {value!r}")
+                raise UserError(f"the setting {name} is of another type: {value!r}", AGAIN)
         return cls(**kept)
 
     def values(self) -> dict[str, Any]:

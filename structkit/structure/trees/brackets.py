@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from io import StringIO
 
-from structkit.errors import UserError
+from structkit.errors import MEND, UserError
 from structkit.structure.trees.tree import Tree, from_merges, from_spans, grown
 
 __all__ = [
@@ -171,7 +171,7 @@ def clean(tree: Tree) -> Tree:
         children = tree.children(node)
         kept[node] = any(kept[child] for child in children) if children else labels[node] != TRACE
     if not kept[0]:
-        raise UserError("the tree holds traces only, no word")
+        raise UserError("the tree holds traces only, no word", MEND)
     root = 0
     while labels[root] in TOPS and count[root]:
         below = [child for child in tree.children(root) if kept[child]]
@@ -201,7 +201,9 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
     '(S (A a) (S|<> (B b) (C+D c)))'
     """
     if factor not in FACTORS:
-        raise UserError(f"--factor {factor} is not {', '.join(FACTORS)}", status=2)
+        raise UserError(
+            f"--factor {factor} is not {', '.join(FACTORS)}", "name one of them", status=2
+        )
     if tree.is_binary:
         return tree
     first, count, labels = tree.first.data, tree.count.data, tree.labels

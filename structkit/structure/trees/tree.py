@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import UserError
+from structkit.errors import MEND, UserError
 
 Numbers = NDArray[np.int32]
 Item = TypeVar("Item")
@@ -106,7 +106,7 @@ def from_spans(
     [[0, 3], [0, 1], [1, 3], [1, 2], [2, 3]]
     """
     if not words:
-        raise UserError("there are no words to make a tree of")
+        raise UserError("there are no words to make a tree of", MEND)
     cuts = np.arange(len(words) + 1, dtype=np.int32)
     given = np.asarray(spans, np.int32).reshape(-1, 2)
     starts = np.concatenate(([0], cuts[:-1], given[:, 0]), dtype=np.int32)
@@ -126,7 +126,7 @@ def _depths(starts: Numbers, ends: Numbers) -> array[int]:
         while stack and stack[-1][1] <= span[0]:
             stack.pop()
         if stack and stack[-1][1] < span[1]:
-            raise UserError(f"the spans {stack[-1]} and {span} cross")
+            raise UserError(f"the spans {stack[-1]} and {span} cross", MEND)
         depths.append(len(stack))
         stack.append(span)
     return depths
@@ -139,7 +139,7 @@ def from_merges(words: Sequence[str], merges: Sequence[tuple[int, int]]) -> Tree
     [[0, 3], [0, 2], [2, 3], [0, 1], [1, 2]]
     """
     if not words:
-        raise UserError("there are no words to make a tree of")
+        raise UserError("there are no words to make a tree of", MEND)
 
     def expand(node: int) -> tuple[str, str | None, Sequence[int]]:
         if node < len(words):
