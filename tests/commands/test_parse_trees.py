@@ -118,7 +118,7 @@ def test_a_parser_that_raises_costs_one_record(run, tmp_path, monkeypatch):
     def trees(texts):  # looks ahead, and raises
         texts = list(texts)
         if "bad" in texts:
-            raise UserError("this text is bad")
+            raise UserError("this text is bad", "mend it")
         return whole(texts)
 
     monkeypatch.setattr(plugin, "trees", trees)
@@ -127,7 +127,7 @@ def test_a_parser_that_raises_costs_one_record(run, tmp_path, monkeypatch):
     found = parser.trees([record["text"] for record in records])
     assert [getattr(each, "words", str(each)) for each in found] == [
         ("a", "b"),
-        "this text is bad",
+        "this text is bad; mend it",
         ("c", "d"),
     ]
 

@@ -214,7 +214,7 @@ def test_every_record_is_given_or_rejected(
 def test_what_is_made_of_several_records_comes_in_order_each_in_its_place(good: list[bool]) -> None:
     def odd(some: Iterable[Record]) -> Iterator[Record | UserError]:
         for record in some:
-            yield record if record["good"] else UserError("odd")
+            yield record if record["good"] else UserError("odd", "make it even")
 
     rows = [orjson.dumps({"id": str(at), "good": each}) for at, each in enumerate(good)]
     records = Records(Block("rows", 0, 0, b"\n".join(rows) + b"\n" * bool(rows)))
