@@ -166,5 +166,9 @@ def tokens_of_a_batch(value: str) -> int | None:
     if value == "auto":
         return None
     if not value.isdecimal() or len(value) > 18 or not int(value):
-        raise UserError(f"--batch-tokens {value} is not a number from 1 on, or auto", status=2)
+        raise UserError(
+            f"--batch-tokens {value} is not a number from 1 on, or auto",
+            "auto is the default",
+            status=2,
+        )
     return int(value)
