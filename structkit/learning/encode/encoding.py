@@ -11,7 +11,7 @@ import torch
 from numpy import float32
 from numpy.typing import NDArray
 
-from structkit.errors import UserError
+from structkit.errors import UserError, unknown
 from structkit.learning.encode.batches import Embedder, check_finite
 from structkit.learning.encode.parts import (
     FIELDS,
@@ -76,9 +76,7 @@ class Encoding:
         if side not in SIDES:
             raise UserError(f"--as {side} is not query or document", "name one of them", status=2)
         if dtype not in DTYPES:
-            raise UserError(
-                f"--dtype {dtype} is not fp32, bf16 or auto", "name one of them", status=2
-            )
+            raise unknown("precision of --dtype", dtype, DTYPES)
         for flag, number in (("batch-tokens", batch_tokens), ("chunk", chunk)):
             if number is not None and number < 1:
                 raise UserError(f"--{flag} must be at least 1", "name another number", status=2)
@@ -123,10 +121,8 @@ class Encoding:
         for record in records:
             for name in self.keep:
                 if name not in record:
-                    raise UserError(
-                        f'field "{name}" of --keep is missing',
-                        f"the record has: {', '.join(record)}",
-                    )
+                    others = f"the record has: {', '.join(record)}"
+                    raise UserError(f'field "{name}" of --keep is missing', others)
             kept = {name: record[name] for name in self.keep}
             found = {"id": record["id"], "texts": self.texts_of(record), "kept": kept}
             found["here"] = records.here if isinstance(records, Records) else ("", 0)
