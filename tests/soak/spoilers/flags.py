@@ -149,8 +149,14 @@ def _case(
     session: Session, flag: Flag, how: str, words: list[str], statuses: frozenset[int]
 ) -> Case:
     value = words[0].partition("=")[2]
-    names = (*flag.spellings, "--", flag.flag.lstrip("-"), *([repr(value), value] if value else []))
+    names = (*flag.spellings, "--", flag.flag.lstrip("-"), *(shown_as(value) if value else ()))
     return Case(session, flag.flag, how, partial(spoil, flag=flag, words=words), names, statuses)
+
+
+def shown_as(value: str) -> tuple[str, ...]:
+    """How a message may show a value: quoted, in one line, and its beginning."""
+    written = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in value)
+    return repr(value), value.replace("\n", " "), written, value[:50]
 
 
 def spoil(scene: Scene, *, flag: Flag, words: list[str]) -> None:
