@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 from conftest import PROGRAM, environment
@@ -191,7 +192,8 @@ def test_santa_without_decoder_is_complete_too(data, tmp_path):
 
 
 def test_resume_of_what_is_no_model(data, tmp_path):
-    options = RunOptions(output=str(tmp_path), resume=True)
+    (tmp_path / "folder" / "other").mkdir(parents=True)
+    options = RunOptions(output=str(tmp_path / "folder"), resume=True)
     with pytest.raises(UserError, match="is not a model folder; name another one with -o"):
         train("contrastive", method(), [str(data)], options)
 
@@ -228,4 +230,8 @@ def test_sigterm_before_the_first_step_leaves_nothing(tmp_path):
 def opened(process):
     """The files that a process has open."""
     place = f"/proc/{process.pid}/fd"
-    return [os.readlink(f"{place}/{name}") for name in os.listdir(place)]
+    found = []
+    for name in os.listdir(place):
+        with suppress(FileNotFoundError):  # it is closed by now
+            found.append(os.readlink(f"{place}/{name}"))
+    return found

@@ -6,6 +6,7 @@ import pytest
 
 from structkit.cli.app import app
 from structkit.errors import UserError
+from structkit.progress import hushed
 
 PAGES = [
     {"id": f"d{number}", "html": f"<h1>{name}</h1><p>A page about <b>{name}s</b> and more.</p>"}
@@ -184,7 +185,8 @@ REMEDIES = [
 
 
 def structkit(command):
-    app(command.split(), standalone_mode=False)
+    with hushed(False):  # a command's --quiet ends with it
+        app(command.split(), standalone_mode=False)
 
 
 @pytest.mark.parametrize(("before", "bad", "said", "remedy", "good"), REMEDIES)

@@ -18,6 +18,7 @@ from structkit.cli.train import Methods
 from structkit.errors import UserError
 from structkit.learning.training.settings import RunOptions
 from structkit.plugin import bounds, flag_of
+from structkit.progress import hushed
 
 METHODS = registry.names("method")
 
@@ -43,7 +44,8 @@ CASES = [(name, *each) for name in METHODS for each in both(name)]
 def called(name, *flags):
     """`structkit train NAME FLAGS missing.jsonl`, here and now."""
     command = Methods(name="train").get_command(None, name)
-    command.main([*map(str, flags), "missing.jsonl"], standalone_mode=False)
+    with hushed(False):
+        command.main([*map(str, flags), "missing.jsonl"], standalone_mode=False)
 
 
 @pytest.mark.parametrize(("name", "kind", "setting", "real"), CASES)
