@@ -153,7 +153,6 @@ import os, random, signal, sys, time
 import torch
 torch.set_num_threads(1)
 from structkit.commands.encode import encode_to_file
-from structkit.commands.encode import encode_to_file, tokens_of_a_batch
 from structkit.learning.encode import encoding as windowed
 model, folder = sys.argv[1:]
 windowed.WINDOW = 16

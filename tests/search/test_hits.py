@@ -19,6 +19,7 @@ from structkit.records.stream import Stream
 from structkit.search.hits import SearchOptions
 from tests.commands.test_encode import model  # noqa: F401
 
+OTHERS = (".npy", ".parquet")  # what encode writes beside JSON lines
 PAGES = [
     "<title>Tea</title><h1>Tea</h1><section><p>Boil it.<p>Warm the pot.<p>Steep it for <b>three"
     "</b> minutes.</section>",
@@ -42,7 +43,7 @@ def pages(tmp_path):
 
 def written(source, target, model, **options):  # noqa: F811
     encoding = Encoding(model, "document", **options)
-    write(encoding, Stream([source], str(target)))
+    write(encoding, Stream([source], str(target), others=OTHERS))
     return str(target)
 
 
@@ -191,11 +192,11 @@ def test_documents_without_elements_are_named(model, tmp_path):  # noqa: F811
     target, rejects = tmp_path / "out.jsonl", tmp_path / "rejects.jsonl"
     encoding = Encoding(model, "document", elements=True)
     with pytest.raises(UserError) as caught:
-        write(encoding, Stream([source], str(target)))
+        write(encoding, Stream([source], str(target), others=OTHERS))
     expected = f"{source}:2: the document holds no text; leave the record out"
     assert (expected, 1) == (str(caught.value), caught.value.status)
     assert not target.exists()
-    write(encoding, Stream([source], str(target), "skip", str(rejects)))
+    write(encoding, Stream([source], str(target), "skip", str(rejects), others=OTHERS))
     assert "1#0" == orjson.loads(target.read_bytes())["id"]
     expected = 'field "html" is a JSON number, not a string; name the text\'s field with --field'
     reasons = rejects.read_text().splitlines()
@@ -220,5 +221,5 @@ def test_trees_that_cannot_be_read_are_named(strae, tmp_path, tree, problem):
     assert str(caught.value).startswith(f'{source}:2: field "tree": {problem}')
     assert not target.exists()
     encoding = Encoding(strae[0], "document")
-    write(encoding, Stream([source], str(target), "skip"))
+    write(encoding, Stream([source], str(target), "skip", others=OTHERS))
     assert ["1", "3"] == [orjson.loads(line)["id"] for line in target.read_bytes().splitlines()]
