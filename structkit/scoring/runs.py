@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import gc
-import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
 from structkit.errors import MEND, UserError
-from structkit.records.jsonl import BOM, Block, Lines, Record, json_kind, not_json
+from structkit.records.jsonl import BOM, Lines, Record, json_kind, not_json
 from structkit.records.output import Output, write_records
-from structkit.scoring.run_blocks import CHUNK, add_block
-from structkit.scoring.run_blocks import Run as Run
 
 Row = tuple[str, str, float]
+Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
 
 TREC = "query_id Q0 doc_id rank score tag"
 
@@ -41,11 +40,9 @@ def read_run(path: str) -> Run:
     collecting = gc.isenabled()
     gc.disable()  # millions of new objects and no cycle: looking for one takes half of the time
     try:
-        for block in lines.blocks(CHUNK):
-            if block.line == 0:
-                block.data = block.data.removeprefix(BOM)
-            if not add_block(run, block.data):
-                _read_slowly(run, block)
+        _add_rows(run, content(lines))
+    except UserError as error:
+        raise (error if error.file else error.at(lines.file, lines.line)) from None
     finally:
         if collecting:
             gc.enable()
@@ -54,33 +51,20 @@ def read_run(path: str) -> Run:
     return run
 
 
-def _read_slowly(run: Run, block: Block) -> None:
-    """Add the rows of a block one by one, knowing each one's place."""
-    rows = _content(block)
-    first = next(rows, None)
-    if first is None:
-        return
-    every = chain([first], rows)
-    parsed = json_rows(every) if first.startswith(b"{") else trec_rows(every)
-    try:
-        for query_id, doc_id, score in parsed:
-            documents = run.setdefault(query_id, {})
-            if doc_id in documents:
-                raise UserError(
-                    f'document "{doc_id}" stands twice under query "{query_id}"', "keep one of them"
-                )
-            if not math.isfinite(score):
-                raise UserError(f'field "score" is {score}', "a score is a finite number")
-            documents[doc_id] = score
-    except UserError as error:
-        raise error.at(block.file, block.line) from None
-
-
-def _content(block: Block) -> Iterator[bytes]:
-    for line in block.lines():
-        block.line += 1
-        if not line.isspace():
-            yield line
+def _add_rows(run: Run, lines: Iterator[bytes]) -> None:
+    first = next(lines, b"")
+    every = chain([first] if first else [], lines)
+    query, documents = None, {}
+    for query_id, doc_id, score in json_rows(every) if first.startswith(b"{") else trec_rows(every):
+        if query_id != query:  # the rows of a query stand together
+            query, documents = query_id, run.setdefault(query_id, {})
+        if doc_id in documents:
+            raise UserError(
+                f'document "{doc_id}" stands twice under query "{query_id}"', "keep one of them"
+            )
+        if not isfinite(score):
+            raise UserError(f'field "score" is {score}', "a score is a finite number")
+        documents[doc_id] = score
 
 
 def content(lines: Lines) -> Iterator[bytes]:

@@ -16,8 +16,7 @@ from structkit.errors import UserError
 from structkit.scoring.gains import parse_gains
 from structkit.scoring.measures import evaluate, measure
 from structkit.scoring.qrels import Qrels, read_qrels
-from structkit.scoring.run_blocks import add_block
-from structkit.scoring.runs import Run, json_rows, ranking, read_run
+from structkit.scoring.runs import Run, ranking, read_run
 
 IDS = st.sampled_from([*(f"d{number}" for number in range(8)), "D", "é", "ﬀ", "𝔡", "d 1"])
 QUERIES = st.sampled_from(["q1", "q2", "q3", "q4"])
@@ -124,62 +123,6 @@ def test_an_unknown_measure_is_refused_with_examples(name: str) -> None:
     assert str(error.value).startswith(f"no measure {name!r}; ")
     assert "nDCG@10, RR@10" in str(error.value)
     assert 2 == error.value.status
-
-
-# ids that look like what stands around them, and pieces of a line that may be wrong
-NAMED = st.sampled_from(["a", "b", "rank", "score", ",", "}", '"', "é", "a b"]).map(
-    lambda text: orjson.dumps(text).decode()
-)
-MIDDLES = st.sampled_from([',"score":'] * 9 + [":", ', "score":', ',"rank":'])
-ENDS = st.sampled_from([',"rank":1}'] * 5 + [',"rank":7}'] * 5 + ["}", ',"rank":1,"rank":2}'])
-MORE = st.sampled_from(["}", ',"year":3}', ',"rank","score":3}', ',"x","score":3,"rank":1}'])
-NUMBERS = st.sampled_from(["1", "2.5", "-0.0", "1e400", "true", "null", "1:2", '"x"'])
-LINES = st.one_of(
-    st.builds(
-        '{{"query_id":{},"doc_id":{},"score":{},"rank":{}}}'.format,
-        NAMED,
-        NAMED,
-        st.sampled_from(["1", "2.5"]),
-        st.integers(1, 3),
-    ),
-    st.builds(
-        '{{"query_id":{},"doc_id":{}{}{}{}'.format, NAMED, NAMED, MIDDLES, NUMBERS, ENDS | MORE
-    ),
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(lines=st.lists(LINES, min_size=1, max_size=6))
-def test_rows_read_together_are_those_read_one_by_one(lines: list[str]) -> None:
-    expected: Run = {}
-    try:
-        for query_id, doc_id, value in json_rows(line.encode() for line in lines):
-            assert doc_id not in expected.setdefault(query_id, {})
-            expected[query_id][doc_id] = value
-    except (UserError, AssertionError):
-        expected = {}  # no such run: nothing may be added
-    run: Run = {}
-    added = add_block(run, "\n".join(lines).encode())
-    assert run == (expected if added else {})
-    if added:
-        assert [list(run[query_id]) for query_id in run] == [list(x) for x in expected.values()]
-
-
-def test_a_query_may_be_cut_anywhere_and_come_again() -> None:
-    rows = [
-        f'{{"query_id":"q{number // 4 % 2}","doc_id":"d{number}","score":{number},"rank":1}}\n'
-        for number in range(16)
-    ]
-    whole: Run = {}
-    assert add_block(whole, "".join(rows).encode())
-    assert [8, 8] == [len(documents) for documents in whole.values()]
-    for cut in range(1, 16):
-        run: Run = {}
-        assert add_block(run, "".join(rows[:cut]).encode())
-        assert add_block(run, "".join(rows[cut:]).encode())
-        assert whole == run
-        assert not add_block(run, rows[0].encode())
-        assert whole == run
 
 
 RUN = '{"query_id":"q1","doc_id":"a","score":2.5,"rank":1}\n'
