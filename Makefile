@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install test lint soak bench clean
+.PHONY: help install test test-processors lint soak bench clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -27,13 +27,24 @@ install: $(INSTALLED) ## structkit and its tools into .venv
 test: $(INSTALLED) ## All tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
+# what computes with floats; a processor with more instructions adds its numbers in another order
+NUMERICAL := tests/learning tests/embeddings tests/search tests/scoring \
+  $(addprefix tests/commands/test_,encode.py search.py score.py train.py merge_embeddings.py)
+test-processors: $(INSTALLED) ## The numerical tests as older processors compute, and as this one does
+	for capability in default avx2; do ATEN_CPU_CAPABILITY=$$capability OMP_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest -n 2 $(NUMERICAL) || exit; done
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(NUMERICAL)
+
 lint: $(INSTALLED) ## ruff and strict mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy structkit plugins
 
-soak: $(INSTALLED) ## Bad input for every command, 5,000 cases: make soak COUNT=… SEED=… JOBS=…
+soak: $(INSTALLED) ## Laws on random examples, bad input: make soak ROUNDS=… COUNT=… SEED=… JOBS=…
+	for round in $$(seq $(ROUNDS)); do HYPOTHESIS_PROFILE=random OMP_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest -n $(JOBS) -m hypothesis || exit; done
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak --count $(COUNT) --seed $(SEED) --jobs $(JOBS)
+soak: ROUNDS := 10
 soak: COUNT := 5000
 soak: SEED := 0
 soak: JOBS := 2

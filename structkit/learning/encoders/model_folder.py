@@ -30,11 +30,19 @@ from structkit.records.output import write_json
 
 
 def save_encoder(encoder: Encoder, folder: Path) -> None:
-    """Write the model, its tokenizer, and what sentence-transformers needs to load both."""
+    """Write the model, its tokenizer, and what sentence-transformers needs to load both.
+
+    A pooling that it does not have is a module that it does not find: it refuses the folder, where
+    without a list of modules it would take the mean.
+    """
     encoder.model.save_pretrained(folder)
     encoder.tokenizing.tokenizer.save_pretrained(folder)
     if encoder.pooling in POOLING_NAMES:
         _save_sentence_transformers(encoder, folder)
+    else:
+        kind = f"structkit.only_structkit_encodes_with.pooling_{encoder.pooling.replace('-', '_')}"
+        modules = [{"idx": 0, "name": "0", "path": "", "type": kind}]
+        write_json(folder / "modules.json", modules)
 
 
 def _save_sentence_transformers(encoder: Encoder, folder: Path) -> None:
