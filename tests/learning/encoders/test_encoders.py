@@ -230,7 +230,9 @@ def test_minilm_is_the_packaged_model():
     assert ("mean", True, {"query": 256, "document": 256}) == tuple(
         facts[name] for name in ("pooling", "normalize", "lengths")
     )
-    theirs = SentenceTransformer(str(facts["folder"]), device="cpu").encode(["two words", "x " * 300])
+    theirs = SentenceTransformer(str(facts["folder"]), device="cpu").encode(
+        ["two words", "x " * 300]
+    )
     found = embeddings(model, ["two words", "x " * 300]).numpy()
     assert abs(found - theirs).max() < 1e-6
 
