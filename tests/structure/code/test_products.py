@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nltk.tag.perceptron import PerceptronTagger
 
 from structkit.commands.mask_entities import Masking, mask_entities
 from structkit.errors import UserError
@@ -16,9 +17,12 @@ from structkit.structure.html.markup import tags, visible
 
 product = load("language", "product")
 DATA = Path("../shared/data/products")
-NLTK_DATA = Path("../shared/nltk_data")
-REAL = [DATA / "amazon_gift_cards/products.jsonl.gz", DATA / "matching/products.jsonl.gz"]
-needs_data = pytest.mark.skipif(not NLTK_DATA.exists(), reason="NLTK's data is not in the project")
+SHOPS = ("amazon_gift_cards", "matching")
+# products of our own; where the data is beside structkit, of shops too
+REAL = [
+    Path("fixtures/products/products.jsonl"),
+    *(path for path in DATA.glob("*/products.jsonl.gz") if path.parent.name in SHOPS),
+]
 
 
 def masked(title, description, **fields):
@@ -171,21 +175,38 @@ def test_supplied_tags_are_used():
     ]
 
 
-@needs_data
-def test_official_takes_proper_nouns_and_title_names(run):
+@pytest.fixture
+def nltk_data(tmp_path):
+    """A folder of NLTK's data with a small tagger of our own where NLTK's is looked for."""
+    sentences = [
+        [("The", "DT"), ("acme", "NN"), ("tool", "NN"), ("by", "IN"), ("Bosch", "NNP"), (";", ":")],
+        [("a", "DT"), ("cable", "NN"), (".", "."), ("by", "IN"), ("Makita", "NNP"), (".", ".")],
+        [("The", "DT"), ("drill", "NN"), ("by", "IN"), ("Bosch", "NNP"), (".", ".")],
+    ]
+    tagger = PerceptronTagger(load=False)
+    tagger.train(sentences * 3, nr_iter=5)
+    folder = tmp_path / "nltk_data" / "taggers" / "averaged_perceptron_tagger_eng"
+    folder.mkdir(parents=True)
+    parts = {"weights": tagger.model.weights, "tagdict": tagger.tagdict}
+    for name, part in (parts | {"classes": sorted(tagger.classes)}).items():
+        (folder / f"{folder.name}.{name}.json").write_text(json.dumps(part))
+    return tmp_path / "nltk_data"
+
+
+def test_official_takes_proper_nouns_and_title_names(run, nltk_data):
     row = {"title": "Acme Drill", "description": "The acme tool by Bosch; a cable.", "id": "1"}
     done = run(
         *("mask-entities", "--language", "product", "--profile", "official"),
         input=json.dumps(row).encode(),
-        env={"NLTK_DATA": str(NLTK_DATA.resolve())},
+        env={"NLTK_DATA": str(nltk_data)},
     )
     assert json.loads(done.stdout)["entities"] == ["acme", "Bosch"]
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the shared data is not part of the project")
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.parent.name)
 def test_laws_on_real_products(path):
-    records = [json.loads(line) for line in gzip.open(path, "rt", encoding="utf-8")]
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
+        records = [json.loads(line) for line in lines]
     found = 0
     for record in records:
         text = record["description"]
@@ -197,7 +218,7 @@ def test_laws_on_real_products(path):
             assert list(dict.fromkeys(used)) == list(range(len(made["entities"])))
             assert not [name for name in made["entities"] if name.casefold() not in _title(record)]
             found += 1
-    assert found > 300
+    assert found > min(300, len(records) // 2)
 
 
 def _title(record):

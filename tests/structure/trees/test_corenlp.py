@@ -5,7 +5,6 @@ import re
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -17,7 +16,6 @@ from structkit.records.jsonl import Block, Records
 from structkit.registry import load
 from structkit.structure.trees.brackets import write
 
-RECORDINGS = Path("../shared/data/corenlp_recordings")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
 
@@ -233,23 +231,34 @@ def test_no_server(run):
         list(load("parser", "corenlp").trees(["a b"], url="localhost:9000"))
 
 
-@pytest.mark.skipif(not RECORDINGS.exists(), reason="the shared data is not part of structkit")
-def test_recorded_answers():
-    def recorded(number):
-        request = (RECORDINGS / f"{number}.req").read_bytes().partition(b"\r\n\r\n")[2]
-        answer = (RECORDINGS / f"{number}.res").read_bytes().partition(b"\r\n\r\n")[2]
-        lines = request.decode().split("\n")
-        return lines, trees_of(answer, lines)
+def sentence(line, parse):
+    """A sentence as CoreNLP answers it, its tree over several lines."""
+    return {"index": 0, "line": line, "parse": parse, "basicDependencies": [], "tokens": []}
 
-    _, [tree] = recorded(1)
-    assert tree.words[:5] == ("The", "man", "(", "a", "chef")
-    lines, trees = recorded(2)
-    assert [" ".join(tree.words) for tree in trees] == [lines[0], "Good ( x ) day"]
-    lines, [one, empty, two] = recorded(5)  # an empty line between two
-    assert write(one) == "(FRAG (NP (NN One) (NN dog)) (. .))"
+
+def test_answers_as_the_server_writes_them():
+    lines = ['The cook (a friend) said: "Ca n\'t".', "Good ( x ) day", "", "Two dogs. Three cats."]
+    first = (
+        "(ROOT\n  (S\n    (NP (DT The) (NN cook)\n      (PRN (-LRB- -LRB-)\n        "
+        '(NP (DT a) (NN friend))\n        (-RRB- -RRB-)))\n    (VP (VBD said) (: :) (`` ")\n'
+        "      (X (MD Ca) (RB n't) ('' \")))\n    (. .)))"
+    )
+    answer = [
+        sentence(1, first),
+        sentence(
+            2, "(ROOT\n  (NP (JJ Good)\n    (PRN (-LRB- -LRB-) (X x) (-RRB- -RRB-)) (NN day)))"
+        ),
+        sentence(
+            4, "(ROOT\n  (S (NP (CD Two) (NNS dogs)) (. .) (NP (CD Three) (NNS cats)) (. .)))"
+        ),
+    ]
+    one, two, empty, last = trees_of(json.dumps({"sentences": answer}).encode(), lines)
+    assert one.words[:6] == ("The", "cook", "(", "a", "friend", ")")
+    assert " ".join(two.words) == lines[1]
     assert isinstance(empty, UserError)
-    assert "".join(two.words) == "Twodogs.Threecats."
-    assert all(isinstance(each, UserError) for each in recorded(4)[1])
+    assert write(last) == "(S (NP (CD Two) (NNS dogs)) (. .) (NP (CD Three) (NNS cats)) (. .))"
+    nothing = trees_of(json.dumps({"sentences": []}, indent=2).encode(), lines[2:3])
+    assert all(isinstance(each, UserError) for each in nothing)
 
 
 def test_an_address_in_a_folder(stub):
