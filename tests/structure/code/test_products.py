@@ -179,6 +179,7 @@ def test_supplied_tags_are_used():
 def nltk_data(tmp_path):
     """A folder of NLTK's data with a small tagger of our own where NLTK's is looked for."""
     sentences = [
+        [("Acme", "NNP"), ("Drill", "NNP")],
         [("The", "DT"), ("acme", "NN"), ("tool", "NN"), ("by", "IN"), ("Bosch", "NNP"), (";", ":")],
         [("a", "DT"), ("cable", "NN"), (".", "."), ("by", "IN"), ("Makita", "NNP"), (".", ".")],
         [("The", "DT"), ("drill", "NN"), ("by", "IN"), ("Bosch", "NNP"), (".", ".")],

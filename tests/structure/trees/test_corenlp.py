@@ -5,6 +5,7 @@ import re
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -16,6 +17,7 @@ from structkit.records.jsonl import Block, Records
 from structkit.registry import load
 from structkit.structure.trees.brackets import write
 
+RECORDINGS = Path("../shared/data/corenlp_recordings")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
 
@@ -243,15 +245,9 @@ def test_answers_as_the_server_writes_them():
         '(NP (DT a) (NN friend))\n        (-RRB- -RRB-)))\n    (VP (VBD said) (: :) (`` ")\n'
         "      (X (MD Ca) (RB n't) ('' \")))\n    (. .)))"
     )
-    answer = [
-        sentence(1, first),
-        sentence(
-            2, "(ROOT\n  (NP (JJ Good)\n    (PRN (-LRB- -LRB-) (X x) (-RRB- -RRB-)) (NN day)))"
-        ),
-        sentence(
-            4, "(ROOT\n  (S (NP (CD Two) (NNS dogs)) (. .) (NP (CD Three) (NNS cats)) (. .)))"
-        ),
-    ]
+    second = "(ROOT\n  (NP (JJ Good)\n    (PRN (-LRB- -LRB-) (X x) (-RRB- -RRB-)) (NN day)))"
+    third = "(ROOT\n  (S (NP (CD Two) (NNS dogs)) (. .)\n    (NP (CD Three) (NNS cats)) (. .)))"
+    answer = [sentence(1, first), sentence(2, second), sentence(4, third)]
     one, two, empty, last = trees_of(json.dumps({"sentences": answer}).encode(), lines)
     assert one.words[:6] == ("The", "cook", "(", "a", "friend", ")")
     assert " ".join(two.words) == lines[1]
@@ -259,6 +255,28 @@ def test_answers_as_the_server_writes_them():
     assert write(last) == "(S (NP (CD Two) (NNS dogs)) (. .) (NP (CD Three) (NNS cats)) (. .))"
     nothing = trees_of(json.dumps({"sentences": []}, indent=2).encode(), lines[2:3])
     assert all(isinstance(each, UserError) for each in nothing)
+    if RECORDINGS.exists():
+        check_recorded_answers()
+
+
+def check_recorded_answers():
+    """What a real server answered, where its answers are beside structkit."""
+
+    def recorded(number):
+        request = (RECORDINGS / f"{number}.req").read_bytes().partition(b"\r\n\r\n")[2]
+        answer = (RECORDINGS / f"{number}.res").read_bytes().partition(b"\r\n\r\n")[2]
+        lines = request.decode().split("\n")
+        return lines, trees_of(answer, lines)
+
+    _, [tree] = recorded(1)
+    assert tree.words[:5] == ("The", "man", "(", "a", "chef")
+    lines, trees = recorded(2)
+    assert [" ".join(tree.words) for tree in trees] == [lines[0], "Good ( x ) day"]
+    lines, [one, empty, two] = recorded(5)  # an empty line between two
+    assert write(one) == "(FRAG (NP (NN One) (NN dog)) (. .))"
+    assert isinstance(empty, UserError)
+    assert "".join(two.words) == "Twodogs.Threecats."
+    assert all(isinstance(each, UserError) for each in recorded(4)[1])
 
 
 def test_an_address_in_a_folder(stub):

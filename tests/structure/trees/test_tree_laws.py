@@ -22,9 +22,7 @@ from structkit.structure.trees.tree import from_spans
 
 DATA = Path("../shared/data")
 EVERY = int(os.environ.get("LAWS_EVERY", "200"))
-needs_data = pytest.mark.skipif(
-    not DATA.exists(), reason="the shared data is not part of structkit"
-)
+OURS = Path("fixtures")
 PLAIN = ("right-branching", "left-branching", "balanced", "random", "chunk", "builtin")
 TEXTS = st.lists(
     st.sampled_from(
@@ -107,22 +105,26 @@ def test_edited_code(case, data):
         check(tree, "balanced")
 
 
-@needs_data
 @pytest.mark.parametrize(
-    ("parser", "files", "field", "every"),
+    ("parser", "ours", "files", "field", "every"),
     [
-        ("ast", "codesearch/*.jsonl.gz", "code", EVERY),
-        ("dom", "structdoc/*_docs*.jsonl.gz", "html", EVERY if EVERY == 1 else 4 * EVERY),
-        ("right-branching", "codesearch/*.jsonl.gz", "docstring", EVERY),
-        ("chunk", "structdoc/*_queries.jsonl.gz", "query", EVERY),
-        ("builtin", "structdoc/*_queries.jsonl.gz", "query", EVERY),
+        ("ast", "code/functions.jsonl", "codesearch/*.jsonl.gz", "code", EVERY),
+        ("dom", "pages/test.jsonl", "structdoc/*_docs*.jsonl.gz", "html", 4 * EVERY),
+        ("right-branching", "code/test.jsonl", "codesearch/*.jsonl.gz", "docstring", EVERY),
+        ("chunk", "pages/test.jsonl", "structdoc/*_queries.jsonl.gz", "query", EVERY),
+        ("builtin", "pages/test.jsonl", "structdoc/*_queries.jsonl.gz", "query", EVERY),
     ],
 )
-def test_real_texts(parser, files, field, every):
+def test_real_texts(parser, ours, files, field, every):
+    """Samples of our own, and where the data is beside structkit, some of it or all."""
     count = 0
-    for path in sorted(DATA.glob(files)):
-        with gzip.open(path, "rt", encoding="utf-8") as handle:
-            rows = [json.loads(line) for line in list(handle)[::every]]
+    every = 1 if EVERY == 1 else every
+    for path in [OURS / ours, *sorted(DATA.glob(files))]:
+        if path.suffix == ".gz":
+            with gzip.open(path, "rt", encoding="utf-8") as handle:
+                rows = [json.loads(line) for line in list(handle)[::every]]
+        else:
+            rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         rows = [row for row in rows if row.get(field)]
         languages = [row.get("language") for row in rows]
         for tree in trees_of(parser, [row[field] for row in rows], languages=languages):
