@@ -178,14 +178,10 @@ def test_supplied_tags_are_used():
 @pytest.fixture
 def nltk_data(tmp_path):
     """A folder of NLTK's data with a small tagger of our own where NLTK's is looked for."""
-    sentences = [
-        [("Acme", "NNP"), ("Drill", "NNP")],
-        [("The", "DT"), ("acme", "NN"), ("tool", "NN"), ("by", "IN"), ("Bosch", "NNP"), (";", ":")],
-        [("a", "DT"), ("cable", "NN"), (".", "."), ("by", "IN"), ("Makita", "NNP"), (".", ".")],
-        [("The", "DT"), ("drill", "NN"), ("by", "IN"), ("Bosch", "NNP"), (".", ".")],
-    ]
+    words = "Acme/NNP Drill/NNP The/DT acme/NN tool/NN by/IN Bosch/NNP ;/: a/DT cable/NN ./."
+    sentence = [tuple(word.rsplit("/", 1)) for word in words.split()]
     tagger = PerceptronTagger(load=False)
-    tagger.train(sentences * 3, nr_iter=5)
+    tagger.train([sentence[:2], sentence[2:]] * 9, nr_iter=9)
     folder = tmp_path / "nltk_data" / "taggers" / "averaged_perceptron_tagger_eng"
     folder.mkdir(parents=True)
     parts = {"weights": tagger.model.weights, "tagdict": tagger.tagdict}
