@@ -54,7 +54,7 @@ class Seal(DualEncoder):
         }
         for name in DOCUMENTS[step.stage]:
             documents = self.variants(records, step, name)
-            texts[name] = self.part(documents, count, "document")
+            texts[name] = self.part(documents, count, "document", name)
         # masked anew, equal documents differ: they are compared as they are with all tags
         whole = documents if name == "tagged" else self.variants(records, step, "tagged")
         return Pairs(texts, self.excluded(records, whole))

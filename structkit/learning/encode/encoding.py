@@ -96,8 +96,8 @@ class Encoding:
             remedy = "train strae, self-strae, iornn or tree-lstm"
             raise UserError("--nodes needs a model with trees", remedy, status=2)
         # what a model was trained on is what it reads of an element
-        tagged = self.facts[f"{side}_fields"][0] == "tagged"
-        self.elements = Elements(tagged=tagged) if elements else None
+        known = self.facts[f"{side}_fields"][0]
+        self.elements = Elements(tagged=known == "tagged") if elements else None
         self.encoder = encoder.to(chosen_device(device))
         bf16 = dtype == "bf16" or dtype == "auto" and has_bf16(encoder.device)
         self.dtype, self.dimensions = "bf16" if bf16 else "fp32", dimensions
@@ -112,6 +112,7 @@ class Encoding:
             normalize=bool(normalize or dimensions and self.facts["normalize"]),
         )
         self.truncation = encoder.truncation
+        self._read_field(self.fields[0] if self.fields and not elements else known)
 
     def texts(self, records: Iterable[Record]) -> Iterator[Record]:
         """`{id, texts, kept}` of every record: the part that may fail, and be skipped.
@@ -145,6 +146,11 @@ class Encoding:
             hint,
         )
 
+    def _read_field(self, name: str) -> None:
+        """Say whether the texts of a field may have tags."""
+        if tokenizing := getattr(self.encoder, "tokenizing", None):
+            tokenizing.read_field(name)
+
     def embeddings(self, texts: Iterable[Record]) -> Iterator[Record]:
         """`{id, embedding, …kept}` for every record of `texts`, in the same order.
 
@@ -165,6 +171,7 @@ class Encoding:
             for place, field in enumerate(self.fields):
                 different = list(dict.fromkeys(record["texts"][place] for record in window))
                 self.truncation.field = field  # … and counted in each
+                self._read_field(field)
                 inputs.update(
                     zip(different, self.encoder.inputs(different, self.side), strict=True)
                 )

@@ -54,13 +54,14 @@ class DualEncoder(TrainingModule):
         return Pairs(
             {
                 "query": self.part(queries, len(records), "query"),
-                "document": self.part(documents, len(records), "document"),
+                "document": self.part(documents, len(records), "document", self.document_fields[0]),
             },
             self.excluded(records, documents),
         )
 
-    def part(self, texts: list[str], records: int, kind: str) -> Texts:
+    def part(self, texts: list[str], records: int, kind: str, field: str = "") -> Texts:
         """What this process takes of a batch's texts, equally many of each record, tokenized."""
+        self.encoder.tokenizing.read_field(field)
         group = len(texts) // records
         own = share(records)
         chosen = texts[own.start * group : own.stop * group]

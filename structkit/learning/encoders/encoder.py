@@ -16,7 +16,7 @@ from structkit.learning.encoders.packing import Packed, packed
 from structkit.learning.encoders.poolings import POOLINGS, pool_mcls
 from structkit.learning.encoders.pretrained import add_tokens, load_pretrained
 from structkit.learning.encoders.scratch import new_model
-from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer
+from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
 from structkit.learning.training.facts import own_facts
 from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool
@@ -68,6 +68,7 @@ class Encoder(nn.Module):
             _possible(lengths, self.positions),
             prompts,
             mcls_every if pooling == "mcls" else None,
+            plain=without_tokens(tokenizer, TAG_TOKENS),
         )
         self.truncation = self.tokenizing.truncation
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -25,6 +27,7 @@ SENTINELS = [f"<extra_id_{number}>" for number in range(100)]
 # ids 0, 1, 2 as in T5; none is a tag of HTML, as T5's own </s> would be
 PAD, EOS, UNKNOWN = "<|pad|>", "<|eos|>", "<|unk|>"
 CLS, MASK = "<|cls|>", "<|mask|>"
+NEVER = "\uf8ff\ufdd0"  # no text has these: for private use, and no character
 
 
 def train_tokenizer(
@@ -117,3 +120,16 @@ def end_with_eos(tokenizer: Any) -> None:
     )
     before = backend.post_processor
     backend.post_processor = processors.Sequence([before, closing]) if before else closing
+
+
+def without_tokens(tokenizer: Any, names: Sequence[str]) -> Any:
+    """A tokenizer that finds none of some tokens in a text; itself where it has none anyway."""
+    content = json.loads(tokenizer.backend_tokenizer.to_str())
+    found = [token for token in content["added_tokens"] if token["content"] in names]
+    if not found:
+        return tokenizer
+    for token in found:  # to remove them would give other tokens their numbers
+        token["content"] = f"{NEVER}{token['content']}"
+    other = copy.copy(tokenizer)
+    other._tokenizer = Tokenizer.from_str(json.dumps(content))
+    return other

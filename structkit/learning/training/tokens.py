@@ -83,7 +83,9 @@ class Tokenizing:
     """A tokenizer with the most tokens of each kind of text (query, document, target …).
 
     `prompts` holds what goes before a text of a kind. With `mcls_every` a CLS token goes before
-    each so many tokens. `opening` and `closing` are the special tokens around a text.
+    each so many tokens. `opening` and `closing` are the special tokens around a text. `plain` is
+    the tokenizer for texts without tags, to which `<p>` is text like any other: for queries, and
+    for documents while they are `untagged`.
     """
 
     def __init__(
@@ -92,17 +94,24 @@ class Tokenizing:
         lengths: dict[str, int],
         prompts: Mapping[str, str] | None = None,
         mcls_every: int | None = None,
+        *,
+        plain: Any = None,
     ) -> None:
         if not tokenizer.is_fast:
             raise UserError(
                 "the model's tokenizer has no tokenizer.json", "convert it with transformers"
             )
-        self.tokenizer = tokenizer
+        self.tokenizer, self.plain = tokenizer, plain or tokenizer
+        self.untagged = False
         self.lengths = lengths
         self.prompts = dict(prompts or {})
         self.mcls_every = mcls_every
         self.truncation = Truncation()
         self.opening, self.closing = specials(tokenizer)
+
+    def read_field(self, name: str) -> None:
+        """Say of which field the documents are that come next: whether they may have tags."""
+        self.untagged = name.rpartition("_")[2] == "untagged"
 
     def ids(self, texts: Sequence[str], kind: str) -> list[list[int]]:
         """Token ids without padding; longer texts are cut and counted."""
@@ -112,7 +121,7 @@ class Tokenizing:
             return self._with_cls_tokens(texts, kind)
         length = self.lengths[kind]
         shorter = [beginning(text, length) for text in texts]
-        ids, cut = self._cut(shorter, length)
+        ids, cut = self._cut(shorter, kind)
         # a beginning that turns out to have too few tokens: then the whole text
         again = [
             place
@@ -120,18 +129,22 @@ class Tokenizing:
             if not cut[place] and len(shorter[place]) < len(text)
         ]
         if again:
-            found, whole = self._cut([texts[place] for place in again], length)
+            found, whole = self._cut([texts[place] for place in again], kind)
             for place, each, more in zip(again, found, whole, strict=True):
                 ids[place], cut[place] = each, more
         self.truncation.count(kind, len(texts), sum(cut))
         return ids
 
-    def _cut(self, texts: Sequence[str], length: int) -> tuple[list[list[int]], list[bool]]:
+    def _reader(self, kind: str) -> Any:
+        """The tokenizer for texts of a kind."""
+        return self.plain if kind == "query" or self.untagged else self.tokenizer
+
+    def _cut(self, texts: Sequence[str], kind: str) -> tuple[list[list[int]], list[bool]]:
         """Token ids, at most so many for each text, and whether there were more."""
-        encoded = self.tokenizer(
+        encoded = self._reader(kind)(
             list(texts),
             truncation=True,
-            max_length=length,
+            max_length=self.lengths[kind],
             return_attention_mask=False,
             return_token_type_ids=False,
         )
@@ -142,14 +155,14 @@ class Tokenizing:
         # of each group of `every` and its CLS token, as many as fit, and what fits of the last one
         groups, rest = divmod(self.lengths[kind] - len(self.closing), self.mcls_every + 1)
         most = groups * self.mcls_every + max(0, rest - 1)
-        contents = self._contents(texts)["input_ids"]
+        contents = self._contents(texts, kind)["input_ids"]
         cut = sum(len(content) > most for content in contents)
         self.truncation.count(kind, len(texts), cut)
         return [self.dressed(content[:most]) for content in contents]
 
-    def _contents(self, texts: Sequence[str], **options: Any) -> Any:
+    def _contents(self, texts: Sequence[str], kind: str, **options: Any) -> Any:
         """The token ids of whole texts without special tokens."""
-        return self.tokenizer(
+        return self._reader(kind)(
             list(texts),
             add_special_tokens=False,
             truncation=False,
@@ -172,8 +185,8 @@ class Tokenizing:
 
         A text without tokens is one chunk.
         """
-        prompt = self._contents([self.prompts.get(kind, "")])["input_ids"][0]
-        encoded = self._contents([text], return_offsets_mapping=True)
+        prompt = self._contents([self.prompts.get(kind, "")], kind)["input_ids"][0]
+        encoded = self._contents([text], kind, return_offsets_mapping=True)
         ids, offsets = encoded["input_ids"][0], encoded["offset_mapping"][0]
         self.truncation.count(kind, 1)
         for start in range(0, max(1, len(ids)), size):
@@ -183,7 +196,7 @@ class Tokenizing:
 
     def longest_chunk(self, kind: str, size: int) -> int:
         """The tokens of a full chunk with all that goes around it."""
-        prompt = self._contents([self.prompts.get(kind, "")])["input_ids"][0]
+        prompt = self._contents([self.prompts.get(kind, "")], kind)["input_ids"][0]
         return len(self.dressed([*prompt, *[0] * size]))
 
     def pad(self, ids: Sequence[Sequence[int]]) -> Tokens:

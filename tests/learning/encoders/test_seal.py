@@ -17,6 +17,7 @@ from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.html.html import untag
+from structkit.structure.html.tags import TAG_TOKENS
 
 Method = load("method", "seal").Method
 THINGS = "house tree car door shirt river".split()
@@ -159,6 +160,50 @@ def test_tags_become_one_token_each_of_a_model_that_exists(built, tmp_path):
     pieces = tokenizer("<h2>", add_special_tokens=False)["input_ids"]
     weights = encoders[True].model.get_input_embeddings().weight
     assert torch.equal(weights[ids[1]], weights[pieces].mean(0))
+
+
+def kept_tags(encoder, ids):
+    return [
+        token
+        for token in encoder.tokenizing.tokenizer.convert_ids_to_tokens(ids)
+        if token in TAG_TOKENS
+    ]
+
+
+def test_a_tag_in_text_without_tags_is_no_tags_token(built, tmp_path):
+    """As in tagged pages, where it is written with references."""
+    existing, scratch = tmp_path / "existing", built()[0].encoder
+    plain = built(tag_tokens=False)[0].encoder
+    plain.model.save_pretrained(existing)
+    plain.tokenizing.tokenizer.save_pretrained(existing)
+    added = built(model=str(existing), tag_tokens=True)[0].encoder
+    text = "a <p> is <extra_id_3> closed by </p>"
+    for encoder in (scratch, added):
+        tokenizing = encoder.tokenizing
+        [ids] = tokenizing.ids([text], "document")
+        assert ["<p>", "</p>"] == kept_tags(encoder, ids)
+        for kind, field in (("query", "tagged"), ("document", "untagged")):
+            tokenizing.read_field(field)
+            [ids] = tokenizing.ids([text], kind)
+            assert [] == kept_tags(encoder, ids)
+            # sentinels keep their numbers, and no letter is lost
+            assert "<extra_id_3>" in tokenizing.tokenizer.convert_ids_to_tokens(ids)
+            assert "<p>" in tokenizing.tokenizer.decode(ids)
+            [chunk] = encoder.chunks(text, kind, 60)
+            assert ids == chunk.ids and (0, len(text)) == (chunk.start, chunk.end)
+
+
+def test_batches_know_which_documents_have_no_tags(built):
+    module, rows = built(negatives=1)
+    tags = "<p>a</p> of <li>b</li>"
+    rows = [{**row, "query": "what is <p>", "untagged": "<li> <p>", "tagged": tags} for row in rows]
+    rows = [{**row, "negatives_untagged": ["<li>"] * 9} for row in rows]
+    texts = module.batch(rows, Step(0, "structure", 0, [])).texts
+    found = {
+        name: [bool(kept_tags(module.encoder, ids)) for ids in each.tokens.ids.tolist()]
+        for name, each in texts.items()
+    }
+    assert not any(found["query"]) and not any(found["untagged"]) and found["tagged"][0]
 
 
 def test_defaults_are_the_papers():
