@@ -24,7 +24,7 @@ def hush(quiet: bool = True) -> None:
 
 @contextmanager
 def hushed(quiet: bool) -> Iterator[None]:
-    """The same for a block, and as before behind it."""
+    """The same for a block of code; after it, as before."""
     before = _hushed
     hush(quiet or before)
     try:

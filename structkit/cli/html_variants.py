@@ -51,7 +51,7 @@ def html_variants(
     field: Annotated[
         str | None,
         typer.Option(
-            help="Field with the document; default: `html`, `content` or `positive`, behind "
+            help="Field with the document; default: `html`, `content` or `positive`, after "
             "`markdown` or `text` for these."
         ),
     ] = None,

@@ -41,7 +41,7 @@ def mask_entities(
     field: Annotated[
         str | None,
         typer.Option(
-            help="Field to mask; default: `positive`, else `code`, `description` of products, "
+            help="Field to mask; default: `positive`, otherwise `code`, `description` of products, "
             "`html` or `content`."
         ),
     ] = None,

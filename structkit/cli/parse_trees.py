@@ -52,7 +52,7 @@ def parse_trees(
         bool, typer.Option("--binarize/--no-binarize", help="Make every node a pair or a word.")
     ] = True,
     tokenized: Annotated[
-        bool, typer.Option("--tokenized", help="The words of the text stand between blanks.")
+        bool, typer.Option("--tokenized", help="The text is words with spaces between them.")
     ] = False,
     url: Annotated[
         str | None, typer.Option(help="corenlp: the server (default http://localhost:9000).")

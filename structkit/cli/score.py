@@ -102,7 +102,7 @@ def score(
         scores = task_scores(task, names(runs), train or [], seeds, positive_above, seed)
         return write(scores, output, markdown=markdown)
     assert qrels is not None
-    found = command(
+    scores = command(
         names(runs),
         qrels,
         measures=measures.replace(",", " ").split(),
@@ -114,7 +114,7 @@ def score(
         by_records=by_records or (),
         seed=seed,
     )
-    write(found, output, markdown=markdown)
+    write(scores, output, markdown=markdown)
 
 
 def task_scores(

@@ -108,7 +108,7 @@ def search(
         table=table,
         reload=reload,
     )
-    found = command(
+    run = command(
         corpus,
         Records.read(queries or []),
         k=k,
@@ -123,7 +123,7 @@ def search(
         b=b,
         stopwords=stopwords,
     )
-    write_run(found, output, format=format)
+    write_run(run, output, format=format)
 
 
 def query_encoding(model: str | None, field: str | None) -> Any:
