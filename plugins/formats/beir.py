@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from structkit.formats.interchange import (
-    DOCUMENT,
-    QUERY,
     Options,
     Part,
     Parts,
@@ -15,6 +13,7 @@ from structkit.formats.interchange import (
     take_whole,
 )
 from structkit.records.jsonl import Record
+from structkit.records.texts import DOCUMENT, QUERY
 
 QRELS = {"query-id": "string", "corpus-id": "string", "score": "int64"}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from structkit.formats.interchange import (
-    DOCUMENT,
     Options,
     Part,
     Parts,
@@ -13,6 +12,7 @@ from structkit.formats.interchange import (
     take_numbers,
 )
 from structkit.records.jsonl import Record
+from structkit.records.texts import DOCUMENT
 
 
 def parts(options: Options) -> Parts:

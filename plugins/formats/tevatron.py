@@ -6,8 +6,6 @@ from typing import Any
 
 from structkit.errors import UserError
 from structkit.formats.interchange import (
-    DOCUMENT,
-    QUERY,
     Options,
     Part,
     Parts,
@@ -17,6 +15,7 @@ from structkit.formats.interchange import (
     take_texts,
 )
 from structkit.records.jsonl import Record
+from structkit.records.texts import DOCUMENT, QUERY
 
 SIDES = ("positive", "negative")
 

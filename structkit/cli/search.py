@@ -72,10 +72,18 @@ def search(
         bool, typer.Option("--reload", help="pgvector: load the corpus anew.")
     ] = False,
     document_field: Annotated[
-        str | None, typer.Option(help="bm25: field with a document's text.")
+        str | None,
+        typer.Option(
+            help="bm25: field with a document's text; default: the first of positive, code, "
+            "untagged, text, description, html, content."
+        ),
     ] = None,
     query_field: Annotated[
-        str | None, typer.Option(help="bm25 and --model: field with a query's text.")
+        str | None,
+        typer.Option(
+            help="bm25 and --model: field with a query's text; default: the first of query, "
+            "text, docstring (--model: the model's)."
+        ),
     ] = None,
     exclude_self: Annotated[
         bool, typer.Option("--exclude-self", help="Leave out the document with the query's id.")

@@ -21,12 +21,10 @@ from structkit.embeddings.vectors import Vectors, blocks
 from structkit.errors import UserError, unknown
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records, text_field
+from structkit.records.texts import DOCUMENT, QUERY, text_name
 from structkit.scoring.runs import Hit, run_records
 from structkit.search.bm25 import BM25
 from structkit.search.hits import Searcher, SearchOptions
-
-DOCUMENT_FIELDS = ("positive", "code", "untagged", "text", "description")
-QUERY_FIELDS = ("query", "text", "docstring")
 
 
 def search(
@@ -50,8 +48,8 @@ def search(
     With `dense`, corpus files and queries hold embeddings (or the queries texts, which `encoding`
     turns into some), and the score is their inner product; `backend` is the plugin that searches,
     by default `exact`, or `approximate` where `options` ask for an index. With `bm25` both hold
-    texts: a document's is the first of DOCUMENT_FIELDS that it has (a `title` goes before `text`
-    and `description`), a query's the first of QUERY_FIELDS. Equal scores are ordered by descending
+    texts: a document's is the first of `texts.DOCUMENT` that it has (a `title` goes before `text`
+    and `description`), a query's the first of `texts.QUERY`. Equal scores are ordered by descending
     document id. `exclude_self` leaves the document out that has the query's own id. Repeated ids
     raise.
     """
@@ -184,24 +182,11 @@ def _bm25(
 def _document(record: Record, field: str | None) -> str:
     if field is not None:
         return text_field(record, field)
-    field = next((name for name in DOCUMENT_FIELDS if name in record), None)
-    if field is None:
-        raise _no_text(record, DOCUMENT_FIELDS, "--document-field")
+    field = text_name(record, DOCUMENT, "name one with --document-field")
     text = text_field(record, field)
     titled = field in ("text", "description") and isinstance(record.get("title"), str)
     return f"{record['title']} {text}" if titled else text
 
 
 def _query(record: Record, field: str | None) -> str:
-    if field is None:
-        field = next((name for name in QUERY_FIELDS if name in record), None)
-    if field is None:
-        raise _no_text(record, QUERY_FIELDS, "--query-field")
-    return text_field(record, field)
-
-
-def _no_text(record: Record, fields: Sequence[str], flag: str) -> UserError:
-    return UserError(
-        f"none of the fields {', '.join(fields)} is there",
-        f"name one with {flag}; the record has: {', '.join(record)}",
-    )
+    return text_field(record, field or text_name(record, QUERY, "name one with --query-field"))

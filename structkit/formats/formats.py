@@ -15,6 +15,7 @@ from structkit.formats.rows import JsonRows
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.rejects import accepted
+from structkit.records.texts import DOCUMENT
 
 OURS = "structkit"
 KINDS = "corpus queries qrels run examples pairs embeddings trees sentences scores".split()
@@ -29,7 +30,8 @@ SIGNS = {
     "trees": ("tree",),
     "scores": ("run", "queries", "missing"),
 }
-DOCUMENTS = ("code", "html", "content", "description", "product", "title", "docstring")
+# beside a query they make a document; its text alone may be that of the query
+DOCUMENTS = {*DOCUMENT, "product", "title", "docstring"} - {"text"}
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,6 @@ from structkit.formats.rows import (
 from structkit.formats.rows import Row as Row
 from structkit.records.jsonl import Record, json_kind
 
-# the field with the text of any document and of any query, in the order in which search looks
-DOCUMENT = ("positive", "code", "untagged", "text", "description", "html", "content")
-QUERY = ("query", "text", "docstring")
 REQUIRED: Any = object()
 # a function's fields: the names of CodeSearchNet's files, which are ours, and those on the hub
 CODESEARCHNET = {
@@ -142,7 +139,7 @@ def take(record: Record, *names: str, kind: type = str, default: Any = REQUIRED)
     Errors: `UserError` where it is missing (and there is no default), or of another kind.
 
     >>> record = {"id": "1", "code": "x = 1"}
-    >>> take(record, *DOCUMENT), record
+    >>> take(record, "text", "code"), record
     ('x = 1', {'id': '1'})
     """
     name = next((name for name in names if record.get(name) is not None), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from string import Formatter
@@ -10,20 +9,13 @@ from typing import Any
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, json_kind, text_field
+from structkit.records.texts import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_name
 from structkit.seeds import random_for
 from structkit.structure.code.docstrings import without_docstring
 
-# query and document of every kind of record: an example, code, a product, HTML
-KINDS = (
-    ("query", "positive"),
-    ("docstring", "code"),
-    ("bullets", "description"),
-    ("query", "html"),
-    ("query", "content"),
-)
+# query and document of every kind of record that holds both
+KINDS = [(QUERY_OF[name], name) for name in DOCUMENT if name in QUERY_OF]
 LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item a line (ESCI)
-QUERIES = ("query", "text")
-DOCUMENTS = ("code", "description", "html", "content", "text")
 
 
 @dataclass(frozen=True)
@@ -71,18 +63,15 @@ class Fields:
 
     def query_text(self, record: Record) -> str:
         """The text of a record that is a query."""
-        return text(record, self.query or first(record, QUERIES), 0, "--query")
+        name = self.query or text_name(record, QUERY, "name one with --query")
+        return text(record, name, 0, "--query")
 
     def document_text(self, record: Record) -> str:
         """The text of a record that is a document."""
         if self.template is not None:
             return filled(self.template, record)
-        return text(record, self.positive or first(record, DOCUMENTS), 0, "--positive")
-
-
-def first(record: Record, names: Sequence[str]) -> str:
-    """The first of the names that the record has, or else the first."""
-    return next((name for name in names if name in record), names[0])
+        name = self.positive or text_name(record, SOURCES, "name one with --positive")
+        return text(record, name, 0, "--positive")
 
 
 def text(record: Record, field: str, seed: int, flag: str) -> str:

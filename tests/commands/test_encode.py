@@ -163,7 +163,7 @@ def test_an_id_with_a_line_break_leaves_no_file(model, tmp_path):
     ("options", "message"),
     [
         ({"side": "title"}, "--as title"),
-        ({"side": "query", "dtype": "int8"}, "--dtype int8"),
+        ({"side": "query", "dtype": "int8"}, "no precision of --dtype 'int8'"),
         ({"side": "query", "batch_tokens": 0}, "--batch-tokens"),
         ({"side": "query", "chunk": 0}, "--chunk must be at least 1"),
         ({"side": "query", "chunk": 9, "field": ["a", "b"]}, "--chunk takes one --field"),
@@ -202,7 +202,7 @@ def test_dimensions_and_normalization(model):
     numpy.testing.assert_allclose(
         raw / numpy.linalg.norm(raw, axis=1, keepdims=True), few, atol=1e-6
     )
-    with pytest.raises(UserError, match="--dimensions 65: the model gives 64"):
+    with pytest.raises(UserError, match="65 is more than the model gives; it gives 64"):
         list(encode(records(), model=model, side="document", dimensions=65))
 
 

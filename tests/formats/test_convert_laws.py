@@ -167,7 +167,7 @@ LAWS = {
     ("tevatron", "queries", "jsonl"): some(record({"id": TEXT, "query": TEXT})),
     ("pyserini", "corpus", "jsonl"): some(record({"id": TEXT, "text": TEXT})),
     ("pyserini", "embeddings", "jsonl"): some(
-        record({"id": TEXT, "embedding": st.lists(FLOAT)}, text=FULL)
+        record({"id": TEXT, "embedding": st.lists(FLOAT, min_size=1)}, text=FULL)
     ),
     ("codesearchnet", "corpus", "jsonl"): some(record({"code": TEXT}, sha=TEXT, **CODE)),
     ("codesearchnet-hub", "corpus", "jsonl"): some(record({"code": TEXT}, **CODE)),

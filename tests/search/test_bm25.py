@@ -101,10 +101,15 @@ def test_named_fields_and_exclude_self(write: Write) -> None:
 @pytest.mark.parametrize(
     ("corpus", "query", "place", "problem"),
     [
-        ({"id": "2", "html": "x"}, {"query": "x"}, "c:2", "none of the fields positive, code"),
+        (
+            {"id": "2", "page": "x"},
+            {"query": "x"},
+            "c:2",
+            "the record has none of the fields positive",
+        ),
         ({"id": "2", "text": 1}, {"query": "x"}, "c:2", 'field "text" is a JSON number'),
         ({"id": "1", "text": "x"}, {"query": "x"}, "c:2", 'id "1" is repeated'),
-        ({"id": "2", "text": "x"}, {"q": "x"}, "q:1", "none of the fields query, text, docstring"),
+        ({"id": "2", "text": "x"}, {"q": "x"}, "q:1", "the record has none of the fields query"),
         ({"id": "2", "text": "x"}, {"query": None}, "q:1", 'field "query" is a JSON null'),
     ],
 )

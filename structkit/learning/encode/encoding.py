@@ -15,7 +15,6 @@ from structkit.errors import UserError, unknown
 from structkit.learning.encode.batches import Embedder, check_finite
 from structkit.learning.encode.parts import (
     FIELDS,
-    HTML_FIELDS,
     Elements,
     check_readable,
     chosen_part,
@@ -30,6 +29,7 @@ from structkit.learning.training.precision import fastest_matmul, has_bf16
 from structkit.learning.training.spool import MAKERS
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records, text_field
+from structkit.records.texts import HTML, text_name
 
 WINDOW = 2048  # records, or elements, held at a time …
 TREES = 256  # … or trees: each has many nodes …
@@ -135,16 +135,14 @@ class Encoding:
     def texts_of(self, record: Record) -> list[str]:
         """The record's texts: of the fields asked for, or of the first one the model knows."""
         hint = "name the text's field with --field"
-        names = HTML_FIELDS if self.elements else self.facts[f"{self.side}_fields"]
+        names = HTML if self.elements else self.facts[f"{self.side}_fields"]
         read = text_or_tree if "text" in names else text_field
-        if found := self.fields or [name for name in names if name in record][:1]:
-            return [read(record, name, hint) for name in found]
         if len(names) == 1 and names[0] in MAKERS:
-            hint = f"{MAKERS[names[0]]}; or {hint}"
-        raise UserError(
-            f"the record has none of the fields {', '.join(names)} (it has: {', '.join(record)})",
-            hint,
-        )
+            missing = f"{MAKERS[names[0]]}; or {hint}"
+        else:
+            missing = hint
+        fields = self.fields or [text_name(record, names, missing)]
+        return [read(record, name, hint) for name in fields]
 
     def _read_field(self, name: str) -> None:
         """Say whether the texts of a field may have tags."""

@@ -12,7 +12,6 @@ from structkit.structure.html.html import Reader
 from structkit.structure.html.xpaths import parts
 
 EXCERPT = 200  # characters
-HTML_FIELDS = ("html", "content")
 # what is told of a part
 FIELDS = {
     "chunk": ("start", "end", "lines"),

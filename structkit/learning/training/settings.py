@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 from structkit.errors import UserError
 from structkit.plugin import check, setting
+from structkit.records.texts import DOCUMENT, QUERY
 
 AGAIN = "copy the model folder again"  # the remedy for one that is damaged
 POOLINGS = ("cls", "mean", "last-token", "first-decoder-token", "mcls")
@@ -36,8 +37,8 @@ class TrainingSettings:
     # settings without which a model folder cannot be read; others may come and go
     made_of: ClassVar[tuple[str, ...]] = ()
     # where `encode` finds the text of either side, first match
-    query_fields: ClassVar[tuple[str, ...]] = ("query", "text", "docstring")
-    document_fields: ClassVar[tuple[str, ...]] = ("positive", "code", "text")
+    query_fields: ClassVar[tuple[str, ...]] = QUERY
+    document_fields: ClassVar[tuple[str, ...]] = DOCUMENT
 
     model: str | None = setting(
         None,

@@ -1,0 +1,60 @@
+"""Every command looks for the text of a document, or of a query, in the same fields."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from structkit.commands.search import search
+from structkit.formats.formats import Format
+from structkit.formats.interchange import Options
+from structkit.learning.training.settings import TrainingSettings
+from structkit.pairs.examples import Fields
+from structkit.records.jsonl import Record, Records
+from structkit.records.output import write_records
+from structkit.records.texts import DOCUMENT, QUERY, SOURCES, text_name
+
+
+def searched(tmp_path: Path, document: Record, query: Record) -> list[str]:
+    write_records([document], str(tmp_path / "corpus"))
+    write_records([query], str(tmp_path / "queries"))
+    queries = Records.read([str(tmp_path / "queries")])
+    return [hit["doc_id"] for hit in search([str(tmp_path / "corpus")], queries, method="bm25")]
+
+
+@pytest.mark.parametrize(("earlier", "later"), list(pairwise((*DOCUMENT, None))))
+def test_the_first_field_of_a_document_is_read(
+    tmp_path: Path, earlier: str, later: str | None
+) -> None:
+    document = {"id": "1", **({later: "wrong"} if later else {}), earlier: "tea"}
+    assert ["1"] == searched(tmp_path, document, {"query": "tea"})
+    assert [] == searched(tmp_path, document, {"query": "wrong"})
+    if earlier in SOURCES:
+        assert "tea" == Fields().document_text(document)
+    for name in ("beir", "pyserini"):
+        write = Format.named(name, Options()).part("corpus").write
+        assert write and "tea" in write(dict(document)).values()
+    assert earlier == text_name(document, TrainingSettings.document_fields, "")
+
+
+@pytest.mark.parametrize(("earlier", "later"), list(pairwise((*QUERY, None))))
+def test_the_first_field_of_a_query_is_read(
+    tmp_path: Path, earlier: str, later: str | None
+) -> None:
+    query = {"id": "q", **({later: "wrong"} if later else {}), earlier: "tea"}
+    assert ["1"] == searched(tmp_path, {"id": "1", "text": "tea"}, query)
+    assert "tea" == Fields().query_text(query)
+    write = Format.named("beir", Options()).part("queries").write
+    assert write and "tea" in write(dict(query)).values()
+    assert earlier == text_name(query, TrainingSettings.query_fields, "")
+
+
+def test_pair_reads_no_positive_of_its_own() -> None:
+    assert "x = 1" == Fields().document_text({"id": "1", "positive": "old", "code": "x = 1"})
+
+
+def test_null_is_no_text_where_there_is_another(tmp_path: Path) -> None:
+    document = {"id": "1", "code": None, "text": "tea"}
+    assert ["1"] == searched(tmp_path, document, {"query": None, "text": "tea"})
