@@ -1,66 +1,133 @@
-"""What a plugin file gives, and how a method declares its settings."""
+"""What a plugin file gives, by kind, and how a method declares its settings.
+
+A plugin file has one class named after its kind, which extends the class of that name here: a
+file of languages/ has `class Language(plugin.Language)`. One that takes flags is a frozen dataclass
+whose fields are these flags: their defaults stand there, and one without a default is required.
+"""
 
 from __future__ import annotations
 
-from dataclasses import field, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from structkit.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+    from random import Random
 
     from structkit.formats.interchange import Options, Parts
+    from structkit.records.jsonl import Record
+    from structkit.search.hits import Searcher, SearchOptions
     from structkit.structure.code.spans import Span
     from structkit.structure.trees.tree import Tree
 
 
-class Language(Protocol):
+@dataclass(frozen=True)
+class Language(ABC):
     """A file of languages/: where the entities of a text are.
 
-    Optional beside it: `FIELDS`, the fields with the text, the first that a record has (default
-    `code`); keywords of the function for flags of `mask-entities`: `types` (names of types too),
-    `tagger`, `profile`; `docstring(text)`, where a function keeps its query (for `pair`);
-    `ALIASES`, its other names in lower case; `IMPLIED_BY`, fields of a record that needs no
-    `language` to be of this one. The last two are tuples of literal strings.
+    Its flags are those of `mask-entities`: types, tagger, profile. Code with a tree-sitter
+    grammar extends `CodeLanguage` (structkit.structure.code.languages), which gives the rest.
+    `aliases` and `implied_by` are read without importing the file: tuples of literal strings.
     """
 
-    def entities(self, text: str) -> list[Span]:
-        """Every occurrence of an entity, in text order, as non-overlapping spans."""
-        ...
+    fields: ClassVar[tuple[str, ...]] = ("code",)
+    """The fields with the text, the first that a record has."""
+
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Its other names, in lower case."""
+
+    implied_by: ClassVar[tuple[str, ...]] = ()
+    """Fields of a record that needs no `language` to be of this one."""
+
+    @abstractmethod
+    def entities(self, text: str, record: Record) -> list[Span]:
+        """Every occurrence of an entity in a text of a record, in order, none over another."""
+
+    def drawn(self, names: Sequence[str], rng: Random) -> set[str] | None:
+        """The entities to mask, given every occurrence, where `profile` draws some; or all."""
+        return None
+
+    def docstring(self, text: str) -> Span | None:
+        """Where a function keeps its query in its own text, which `pair` cuts out."""
+        return None
 
 
-class RecordLanguage(Protocol):
-    """A language whose entities need more of a record than the text: a title, a query."""
+class Unparsed(NamedTuple):
+    """A text that waits for its tree, and what a parser may want to know of it."""
 
-    def record_entities(self, record: dict[str, Any], text: str) -> list[Span]:
-        """Every occurrence of an entity in the text, as above."""
-        ...
+    text: str
+    key: str = ""  # what its randomness is keyed by
+    language: object = None  # what its record has for one
+    sentence: str | None = None  # the plain text, where `text` is a tree of it
 
 
-class Parser(Protocol):
+@dataclass(frozen=True)
+class Parser(ABC):
     """A file of parsers/: the trees of texts.
 
-    What it wants to know are keywords of the function: `tokenized`, `seed`, `url`, `model` (flags;
-    without a default they are required), and lists as long as the texts: `keys` (of randomness),
-    `languages`, `sentences` (the text beside a tree). Optional beside it: `FIELDS`, the fields with
-    the text (default `text`); `FACTOR`, how long nodes are cut (default `right`).
+    Its flags are those of `parse-trees`: tokenized, seed, url, timeout, model, language.
     """
 
-    def trees(self, texts: Iterable[str], **options: Any) -> Iterator[Tree | UserError]:
+    fields: ClassVar[tuple[str, ...]] = ("text",)
+    """The fields with the text, the first that a record has."""
+
+    factor: ClassVar[str] = "right"
+    """How nodes of more than two children are cut: `right`, `left` or `balanced`."""
+
+    @abstractmethod
+    def trees(self, texts: Iterable[Unparsed]) -> Iterator[Tree | UserError]:
         """A tree for each text in order, or the error that rejects it in its stead.
 
         It is called for some hundred texts at a time: what is costly to load is kept.
         """
-        ...
 
 
-class Format(Protocol):
+class Backend(ABC):
+    """A file of backends/: where embeddings are searched."""
+
+    @abstractmethod
+    def opened(self, corpus: Sequence[str], options: SearchOptions) -> Searcher:
+        """A corpus, given by its files, ready to be searched; what it cannot do it refuses."""
+
+
+class Format(ABC):
     """A file of formats/: what another tool reads and writes, for `convert`."""
 
+    @abstractmethod
     def parts(self, options: Options) -> Parts:
         """Its parts by name, the main one first: what its rows hold and where they stand."""
-        ...
+
+
+Configurable = TypeVar("Configurable", bound=Language | Parser)
+
+
+def takes(kind: type[Configurable], flag: str) -> bool:
+    """Whether plugins of a class take a flag."""
+    return flag in {each.name for each in fields(kind)}
+
+
+def configured(
+    kind: type[Configurable],
+    name: str,
+    flags: Mapping[str, Any],
+    *,
+    status: int = 2,
+) -> Configurable:
+    """The plugin of that name with these flags; one that it does not take or lacks raises."""
+    known = {each.name: each for each in fields(kind)}
+    plugin = f"the {kind.__name__.lower()} {name}"
+    for flag in flags:
+        if flag not in known:
+            raise UserError(f"{plugin} takes no {flag_of(flag)}", "leave it out", status=status)
+    for flag, each in known.items():
+        if flag not in flags and each.default is MISSING and each.default_factory is MISSING:
+            remedy = each.metadata.get("remedy", "name it")
+            raise UserError(f"{plugin} needs {flag_of(flag)}", remedy, status=status)
+    return kind(**flags)
 
 
 def setting(

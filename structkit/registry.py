@@ -1,4 +1,4 @@
-"""Find plugins: every pack is a package with the folders languages/, parsers/, methods/."""
+"""Find plugins: a pack is a package with some of the folders languages/, parsers/, methods/ …"""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any, Literal, overload
 
+from structkit import plugin as contract
 from structkit.errors import UserError, unknown
 
 KINDS = {
@@ -21,6 +23,15 @@ KINDS = {
     "backend": "backends",
     "format": "formats",
 }
+BASES: dict[str, type] = {
+    "language": contract.Language,
+    "parser": contract.Parser,
+    "method": object,
+    "backend": contract.Backend,
+    "format": contract.Format,
+}
+# what a file of a kind gave when it gave functions
+FUNCTIONS = ("entities", "record_entities", "trees", "open_corpus", "parts")
 
 
 @dataclass(frozen=True)
@@ -41,23 +52,59 @@ class Plugin:
         docstring = ast.get_docstring(ast.parse(self.path.read_text("utf-8"))) or ""
         return docstring.partition("\n")[0]
 
-    def constant(self, name: str) -> tuple[str, ...]:
-        """The words of a tuple in the file, such as `ALIASES`, read without importing the file."""
-        return _constants(self.path).get(name, ())
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Its other names, read without importing the file."""
+        return _signs(self).get("aliases", ())
 
-    def load(self) -> ModuleType:
-        return import_module(self.module)
+    @property
+    def implied_by(self) -> tuple[str, ...]:
+        """Fields of a record that implies it, read without importing the file."""
+        return _signs(self).get("implied_by", ())
+
+    def imported(self) -> ModuleType:
+        """The module, imported now; one written for another structkit raises."""
+        try:
+            return import_module(self.module)
+        except ImportError as error:
+            if (error.name or "").partition(".")[0] == "structkit":
+                raise self._outdated(str(error)) from error
+            raise
+
+    def load(self) -> type:
+        """The class named after its kind, imported now; a file without a whole one raises."""
+        module, name = self.imported(), self.kind.capitalize()
+        found, base = getattr(module, name, None), BASES[self.kind]
+        if not isinstance(found, type) or not issubclass(found, base):
+            instead = [f"`{each}`" for each in FUNCTIONS if callable(getattr(module, each, None))]
+            beside = f", but the function {instead[0]} of an earlier contract" if instead else ""
+            raise self._outdated(f"it has no class {name}(plugin.{name}){beside}")
+        if missing := sorted(getattr(found, "__abstractmethods__", ())):
+            raise self._outdated(f"its class {name} lacks {', '.join(missing)}")
+        return found
+
+    def _outdated(self, problem: str) -> UserError:
+        return UserError(
+            f"the {self.kind} {self.name} of the pack {self.pack} cannot be used: {problem}",
+            f"install a version of {self.pack} for this structkit, whose structkit/plugin.py says "
+            "what a plugin file gives",
+            status=2,
+        ).at(str(self.path))
 
 
 @cache
-def _constants(path: Path) -> dict[str, tuple[str, ...]]:
-    """The tuples of words at the top of a file that say how a plugin is found."""
-    found = {}
-    for node in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(node, ast.Assign) and isinstance(name := node.targets[0], ast.Name):
-            if name.id in ("ALIASES", "IMPLIED_BY"):
-                found[name.id] = tuple(ast.literal_eval(node.value))
-    return found
+def _signs(plugin: Plugin) -> dict[str, tuple[str, ...]]:
+    """The tuples of words in the class of a file that say how the plugin is found."""
+    for node in ast.parse(plugin.path.read_text("utf-8")).body:
+        if isinstance(node, ast.ClassDef) and node.name == plugin.kind.capitalize():
+            return {
+                name.id: tuple(ast.literal_eval(each.value))
+                for each in node.body
+                if isinstance(each, ast.Assign)
+                if isinstance(name := each.targets[0], ast.Name)
+                if name.id in ("aliases", "implied_by")
+            }
+    return {}
 
 
 @cache
@@ -103,9 +150,7 @@ def _named(kind: str, name: str) -> list[Plugin]:
     found = [plugin for plugin in some if plugin.name == name]
     wanted = name.casefold()
     return found or [
-        plugin
-        for plugin in some
-        if wanted == plugin.name.casefold() or wanted in plugin.constant("ALIASES")
+        plugin for plugin in some if wanted == plugin.name.casefold() or wanted in plugin.aliases
     ]
 
 
@@ -120,19 +165,43 @@ def canonical(kind: str, name: str) -> str:
 
 
 def implied(kind: str, fields: Collection[str]) -> str | None:
-    """The first plugin of a kind whose `IMPLIED_BY` are all among the fields of a record.
+    """The first plugin of a kind whose `implied_by` are all among the fields of a record.
 
     >>> implied("language", {"id": "1", "html": "<p>x</p>"})
     'html'
     """
     for plugin in plugins():
-        signs = plugin.constant("IMPLIED_BY") if plugin.kind == kind else ()
+        signs = plugin.implied_by if plugin.kind == kind else ()
         if signs and all(sign in fields for sign in signs):
             return plugin.name
     return None
 
 
+@overload
+def load(kind: Literal["language"], name: str, *, status: int = 2) -> type[contract.Language]: ...
+
+
+@overload
+def load(kind: Literal["parser"], name: str, *, status: int = 2) -> type[contract.Parser]: ...
+
+
+@overload
+def load(kind: Literal["backend"], name: str, *, status: int = 2) -> type[contract.Backend]: ...
+
+
+@overload
+def load(kind: Literal["format"], name: str, *, status: int = 2) -> type[contract.Format]: ...
+
+
+@overload
+def load(kind: Literal["method"], name: str, *, status: int = 2) -> Any: ...
+
+
+def load(kind: str, name: str, *, status: int = 2) -> type:
+    """The class of the one plugin that is asked for, which is imported now."""
+    return _loaded(kind, name, status)
+
+
 @cache
-def load(kind: str, name: str, *, status: int = 2) -> ModuleType:
-    """Import the one plugin that is asked for."""
+def _loaded(kind: str, name: str, status: int) -> type:
     return find(kind, name, status=status).load()

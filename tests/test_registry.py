@@ -1,6 +1,7 @@
 """Plugins: found without being imported, also those of a pack that somebody else installs."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,10 +27,38 @@ packages = ["shout", "shout.languages"]
 LANGUAGE = '''"""Shout: words in capitals."""
 import re
 
-def entities(text):
-    return [match.span() for match in re.finditer("[A-Z]+", text)]
+from structkit import plugin
+
+class Language(plugin.Language):
+    aliases = ("loud",)
+
+    def entities(self, text, record):
+        return [match.span() for match in re.finditer("[A-Z]+", text)]
 '''
+# what a pack gave before there were classes, and what else may be missing
+OUTDATED = {
+    "functions": (
+        '"""Functions."""\ndef entities(text):\n    return []\n',
+        "it has no class Language(plugin.Language), but the function `entities` of an earlier "
+        "contract",
+    ),
+    "moved": (
+        '"""Moved."""\nfrom structkit.treesitter import Grammar\n',
+        "No module named 'structkit.treesitter'",
+    ),
+    "partial": (
+        '"""Partial."""\nfrom structkit import plugin\nclass Language(plugin.Language): pass\n',
+        "its class Language lacks entities",
+    ),
+}
 BROKEN = '"""Broken: must never be imported unless it is asked for."""\nraise SystemExit(7)\n'
+
+
+def example():
+    """The README's language, with a grammar that is installed."""
+    text = Path("README.md").read_text("utf-8")
+    [code] = re.findall(r"```python\n(\"\"\"Zig.*?)```", text, re.DOTALL)
+    return code.replace("tree_sitter_zig", "tree_sitter_python")
 
 
 def pip(*arguments):
@@ -54,6 +83,9 @@ def pack(tmp_path_factory):
     (languages / "shout.py").write_text(LANGUAGE)
     (languages / "broken.py").write_text(BROKEN)
     (languages / "_private.py").write_text(BROKEN)
+    for name, (text, _) in OUTDATED.items():
+        (languages / f"{name}.py").write_text(text)
+    (languages / "zig.py").write_text(example())
     target = tmp_path_factory.mktemp("environment")
     pip("install", str(source), "--target", str(target))
     return target
@@ -65,6 +97,29 @@ def test_a_third_party_pack_works(pack):
     )
     assert done.returncode == 0, done.stderr
     assert b'"masked":"say <extra_id_0> and <extra_id_0>"' in done.stdout
+
+
+@pytest.mark.parametrize("name", OUTDATED)
+def test_a_pack_for_another_contract_is_one_clear_line(pack, name):
+    done = structkit(pack, "mask-entities", "--language", name, input=b'{"code":"A"}')
+    path, (_, problem) = pack / "shout" / "languages" / f"{name}.py", OUTDATED[name]
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.decode() == (
+        f"structkit: {path}: the language {name} of the pack shout cannot be used: {problem}; "
+        "install a version of shout for this structkit, whose structkit/plugin.py says what a "
+        "plugin file gives\n"
+    )
+
+
+def test_the_language_of_the_readme_works(pack):
+    done = structkit(pack, "mask-entities", "--language", "zig", input=b'{"code":"say = \'no\'"}')
+    assert done.returncode == 0, done.stderr
+    assert b'"entities":["say"]' in done.stdout
+
+
+def test_an_alias_is_found_without_an_import(pack):
+    done = structkit(pack, "mask-entities", "--language", "LOUD", input=b'{"code":"say HO"}')
+    assert done.returncode == 0, done.stderr
 
 
 def test_it_is_listed_without_being_imported(pack):

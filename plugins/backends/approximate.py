@@ -13,6 +13,7 @@ import faiss
 import numpy as np
 import orjson
 
+from structkit import plugin
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Numbers, Rows, Vectors, blocks, unit
 from structkit.errors import UserError
@@ -104,15 +105,18 @@ class Approximate:
         self.recall.report()
 
 
-def open_corpus(files: Sequence[str], options: SearchOptions) -> Approximate:
-    """The index of a corpus in JSONL or .npy files, built now, or a folder that was saved."""
-    if len(files) == 1 and os.path.isdir(files[0]):
-        return opened(Path(files[0]), options)
-    corpus = read_corpus(files, options)
-    index = built(corpus.vectors, options.index)
-    if options.save_index:
-        save(index, corpus, options, Path(options.save_index))
-    return Approximate(index, corpus, options)
+class Backend(plugin.Backend):
+    """A faiss index, built now, or a folder that was saved."""
+
+    def opened(self, corpus: Sequence[str], options: SearchOptions) -> Approximate:
+        """The index of a corpus in JSONL or .npy files, or the one in a folder."""
+        if len(corpus) == 1 and os.path.isdir(corpus[0]):
+            return opened(Path(corpus[0]), options)
+        embeddings = read_corpus(corpus, options)
+        index = built(embeddings.vectors, options.index)
+        if options.save_index:
+            save(index, embeddings, options, Path(options.save_index))
+        return Approximate(index, embeddings, options)
 
 
 def built(vectors: Rows, name: str) -> Any:

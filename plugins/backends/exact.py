@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from structkit import plugin
 from structkit.errors import UserError
 from structkit.search.exact import Exact
 from structkit.search.hits import SearchOptions, read_corpus
 
 
-def open_corpus(files: Sequence[str], options: SearchOptions) -> Exact:
-    """The corpus in JSONL or .npy files. Errors: `UserError` with file and line."""
-    if options.save_index or options.recall_sample or options.parameters:
-        raise UserError(
-            "--save-index, --recall-sample and --parameters go with an approximate index",
-            "--index hnsw, for example",
-            status=2,
-        )
-    return Exact(read_corpus(files, options), options)
+class Backend(plugin.Backend):
+    """Looks at every document."""
+
+    def opened(self, corpus: Sequence[str], options: SearchOptions) -> Exact:
+        """The corpus in JSONL or .npy files. Errors: `UserError` with file and line."""
+        if options.save_index or options.recall_sample or options.parameters:
+            raise UserError(
+                "--save-index, --recall-sample and --parameters go with an approximate index",
+                "--index hnsw, for example",
+                status=2,
+            )
+        return Exact(read_corpus(corpus, options), options)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
 
-from structkit.embeddings.reading import Embeddings, read_embeddings
-from structkit.embeddings.vectors import Vectors, blocks, unit
+from structkit import plugin
+from structkit.embeddings.reading import read_embeddings
+from structkit.embeddings.vectors import Vectors, unit
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record
@@ -25,19 +24,13 @@ from structkit.search.hits import (
     refuse_filters,
 )
 
-from ._postgres_copy import binary
+from ._postgres_table import TABLES, content_of, facts_of, load
 
 BATCH = 100
 MOST = 1000  # rows that pgvector's HNSW gives at most (hnsw.ef_search)
 INDEXED = 2000  # dimensions that an index of pgvector takes at most
 MEMORY = 4096  # MiB that building an index may take
 GRAPH = 512  # bytes of a row in pgvector's graph beside its numbers
-FORMAT = 1
-
-# a row for each table that structkit wrote: what it holds, so that it is not loaded twice
-TABLES = """CREATE TABLE IF NOT EXISTS structkit_tables
-  (name text PRIMARY KEY, format int, content text, rows bigint, documents bigint, dimensions int,
-   similarity text, model text)"""
 
 
 class PgVector:
@@ -145,42 +138,53 @@ def settings(rows: int, *, exact: bool) -> list[str]:
     ]
 
 
-def open_corpus(files: Sequence[str], options: SearchOptions) -> PgVector:
-    """The table of a corpus; the files are loaded into it where that was not done before.
+class Backend(plugin.Backend):
+    """A table of a PostgreSQL database with pgvector."""
 
-    The name of a table that was loaded is a corpus too.
-    """
-    if not options.database_url:
-        raise UserError("--backend pgvector needs --database-url", "postgresql://…", status=2)
-    if options.index not in ("flat", "hnsw") or options.parameters or options.save_index:
-        problem = "--backend pgvector knows --index flat and hnsw, no --parameters, no --save-index"
-        raise UserError(problem, "leave the others out", status=2)
-    options.wanted()
-    psycopg = require("psycopg", "pgvector")
-    try:
-        connection = psycopg.connect(options.database_url, autocommit=True)
-    except psycopg.Error as error:
-        problem = f"the database cannot be reached: {_line(error)}"
-        raise UserError(problem, "check --database-url") from None
-    loaded = len(files) == 1 and not os.path.exists(files[0])
-    table = files[0] if loaded else options.table or default_table(files)
-    try:
-        found = _opened(connection, table, files, options)
-        found.check_filters()
-        return found
-    except psycopg.Error as error:
-        connection.close()
-        refused = UserError(f"the database says: {_line(error)}", "name another --table")
-        raise refused.at(f"table {table}") from None
-    except BaseException:
-        connection.close()
-        raise
+    def opened(self, corpus: Sequence[str], options: SearchOptions) -> PgVector:
+        """The table of a corpus; its files are loaded where that was not done before.
+
+        The name of a table that was loaded is a corpus too.
+        """
+        if not options.database_url:
+            raise UserError("--backend pgvector needs --database-url", "postgresql://…", status=2)
+        if options.index not in ("flat", "hnsw") or options.parameters or options.save_index:
+            raise UserError(
+                "--backend pgvector knows --index flat and hnsw, no --parameters, no --save-index",
+                "leave the others out",
+                status=2,
+            )
+        options.wanted()
+        psycopg = require("psycopg", "pgvector")
+        try:
+            connection = psycopg.connect(options.database_url, autocommit=True)
+        except psycopg.Error as error:
+            problem = f"the database cannot be reached: {_line(error)}"
+            raise UserError(problem, "check --database-url") from None
+        loaded = len(corpus) == 1 and not os.path.exists(corpus[0])
+        table = corpus[0] if loaded else options.table or default_table(corpus)
+        try:
+            opened = PgVector(
+                connection, table, _facts(connection, table, corpus, options), options
+            )
+            opened.check_filters()
+            if options.index == "hnsw" and not loaded:
+                index(connection, table, opened.rows, opened.dimensions)
+            return opened
+        except psycopg.Error as error:
+            connection.close()
+            refused = UserError(f"the database says: {_line(error)}", "name another --table")
+            raise refused.at(f"table {table}") from None
+        except BaseException:
+            connection.close()
+            raise
 
 
-def _opened(connection: Any, table: str, files: Sequence[str], options: SearchOptions) -> PgVector:
+def _facts(connection: Any, table: str, files: Sequence[str], options: SearchOptions) -> Record:
+    """What the table of a corpus holds, once its files are loaded."""
     connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     connection.execute(TABLES)
-    facts = _facts(connection, table)
+    facts = facts_of(connection, table)
     if not os.path.exists(files[0]):
         if facts is None:
             raise UserError(f"there is no file and no loaded table {table}", "check the name")
@@ -189,7 +193,7 @@ def _opened(connection: Any, table: str, files: Sequence[str], options: SearchOp
                 f"the table {table} was loaded for --similarity {facts['similarity']}",
                 "search it with that",
             )
-        return PgVector(connection, table, facts, options)
+        return facts
     corpus = read_embeddings(files, normalize=options.cosine, fields=True)
     content = content_of(corpus)
     if facts and facts["content"] != content and not options.reload:
@@ -198,53 +202,9 @@ def _opened(connection: Any, table: str, files: Sequence[str], options: SearchOp
         )
     if facts is None or facts["content"] != content or options.reload:
         load(connection, table, corpus, content, options)
-        facts = _facts(connection, table)
+        facts = facts_of(connection, table)
         assert facts is not None
-    if options.index == "hnsw":
-        index(connection, table, len(corpus.ids), corpus.dimensions)
-    return PgVector(connection, table, facts, options)
-
-
-def _facts(connection: Any, table: str) -> Record | None:
-    names = ("format", "content", "rows", "documents", "dimensions", "similarity", "model")
-    found = connection.execute(
-        f"SELECT {', '.join(names)} FROM structkit_tables WHERE name = %s", [table]
-    ).fetchone()
-    return dict(zip(names, found, strict=True)) if found else None
-
-
-def load(
-    connection: Any, table: str, corpus: Embeddings, content: str, options: SearchOptions
-) -> None:
-    """Copy the corpus into its table, in one transaction: whole or not at all."""
-    sql = require("psycopg.sql", "pgvector")
-    name = sql.Identifier(table)
-    with connection.transaction(), connection.cursor() as cursor:
-        known = cursor.execute("SELECT 1 FROM structkit_tables WHERE name = %s", [table]).fetchone()
-        exists = cursor.execute("SELECT to_regclass(%s)", [f'"{table}"']).fetchone()[0]
-        if exists and not known:
-            raise UserError(
-                f"the database has a table {table} that structkit did not write",
-                "name another one with --table",
-            )
-        cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name))
-        cursor.execute(
-            sql.SQL(
-                "CREATE TABLE {} (row bigint PRIMARY KEY, id text NOT NULL, doc_id text NOT NULL,"
-                " fields jsonb, embedding vector({}) NOT NULL)"
-            ).format(name, sql.Literal(corpus.dimensions))
-        )
-        copy = sql.SQL("COPY {} (row, id, doc_id, fields, embedding) FROM STDIN (FORMAT BINARY)")
-        with cursor.copy(copy.format(name)) as target:
-            for piece in binary(corpus):
-                target.write(piece)
-        cursor.execute("DELETE FROM structkit_tables WHERE name = %s", [table])
-        cursor.execute(
-            "INSERT INTO structkit_tables VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-            [table, FORMAT, content, len(corpus.ids), len(set(corpus.doc_ids))]
-            + [corpus.dimensions, options.similarity, corpus.model],
-        )
-    connection.execute(sql.SQL("ANALYZE {}").format(name))
+    return facts
 
 
 def index(connection: Any, table: str, rows: int, dimensions: int) -> None:
@@ -274,14 +234,6 @@ def _run(connection: Any, statement: Any, settings: dict[str, str]) -> None:
         for name, value in settings.items():
             connection.execute("SELECT set_config(%s, %s, true)", [name, value])
         connection.execute(statement)
-
-
-def content_of(corpus: Embeddings) -> str:
-    """The hash of everything that a table holds."""
-    digest = hashlib.sha256(orjson.dumps([corpus.ids, corpus.doc_ids, corpus.model, corpus.fields]))
-    for _, block in blocks(corpus.vectors):
-        digest.update(np.ascontiguousarray(block).tobytes())
-    return digest.hexdigest()
 
 
 def default_table(files: Sequence[str]) -> str:

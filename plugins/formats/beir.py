@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structkit import plugin
 from structkit.formats.interchange import (
     Options,
     Part,
@@ -18,15 +19,17 @@ from structkit.records.texts import DOCUMENT, QUERY
 QRELS = {"query-id": "string", "corpus-id": "string", "score": "int64"}
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Corpus, queries and judgements of a split."""
-    return {
-        "corpus": Part(("corpus.jsonl",), read_document, write_document),
-        "queries": Part(("queries.jsonl",), read_query, write_query),
-        "qrels": Part(
-            (f"qrels/{options.split}.tsv",), read_judgement, write_judgement, "tab", QRELS
-        ),
-    }
+
+    def parts(self, options: Options) -> Parts:
+        return {
+            "corpus": Part(("corpus.jsonl",), read_document, write_document),
+            "queries": Part(("queries.jsonl",), read_query, write_query),
+            "qrels": Part(
+                (f"qrels/{options.split}.tsv",), read_judgement, write_judgement, "tab", QRELS
+            ),
+        }
 
 
 def read_document(row: Row) -> Record:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from structkit import plugin
 from structkit.formats.interchange import CODESEARCHNET, HUB, Options, Part, Parts, Row, move, take
 from structkit.records.jsonl import Record
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Functions."""
-    files = (f"{options.split}.jsonl", f"*_{options.split}_*.jsonl.gz", "*.jsonl", "*.parquet")
-    return {"corpus": Part(files, read_function, write_function)}
+
+    def parts(self, options: Options) -> Parts:
+        files = (f"{options.split}.jsonl", f"*_{options.split}_*.jsonl.gz", "*.jsonl", "*.parquet")
+        return {"corpus": Part(files, read_function, write_function)}
 
 
 def read_function(row: Row) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structkit import plugin
 from structkit.errors import MEND, UserError
 from structkit.formats.interchange import (
     CODESEARCHNET,
@@ -19,15 +20,19 @@ from structkit.records.jsonl import Record
 TEST = {"function": "code", "function_tokens": "code_tokens"}  # the test set's names
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Functions, what they say of themselves, and predictions."""
-    files = (f"{options.split}.jsonl",)
-    return {
-        "corpus": Part(files, read_function, write_function),
-        "queries": Part(files, read_query),
-        "qrels": Part(files, read_judgement),
-        "run": Part(("predictions.jsonl",), read_prediction, write_prediction, group="query_id"),
-    }
+
+    def parts(self, options: Options) -> Parts:
+        files = (f"{options.split}.jsonl",)
+        return {
+            "corpus": Part(files, read_function, write_function),
+            "queries": Part(files, read_query),
+            "qrels": Part(files, read_judgement),
+            "run": Part(
+                ("predictions.jsonl",), read_prediction, write_prediction, group="query_id"
+            ),
+        }
 
 
 def read_function(row: Row) -> Record:

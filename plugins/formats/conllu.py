@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from structkit import plugin
 from structkit.errors import MEND, UserError
 from structkit.formats.interchange import Options, Part, Parts, Row, take, take_texts
 from structkit.records.jsonl import Record
@@ -13,10 +14,12 @@ COLUMNS = "word_ids words lemmas upos xpos feats heads deprels deps misc".split(
 ID = re.compile(r"[1-9][0-9]*(-[1-9][0-9]*)?|[0-9]+\.[1-9][0-9]*")
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Sentences."""
-    files = (f"{options.split}.conllu", f"*-{options.split}.conllu", "*.conllu")
-    return {"sentences": Part(files, read_sentence, write_sentence, "paragraphs", as_is=True)}
+
+    def parts(self, options: Options) -> Parts:
+        files = (f"{options.split}.conllu", f"*-{options.split}.conllu", "*.conllu")
+        return {"sentences": Part(files, read_sentence, write_sentence, "paragraphs", as_is=True)}
 
 
 def read_sentence(row: Row) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structkit import plugin
 from structkit.errors import UserError
 from structkit.formats.interchange import (
     Labels,
@@ -41,25 +42,25 @@ FIELDS = {
     "product_color": "color",
 }
 WORDS = {"exact": "E", "substitute": "S", "complement": "C", "irrelevant": "I"}
+STARTS = ("shopping_queries_dataset_", "")
+ENDINGS = ("parquet", "jsonl", "csv")
 SETS = ("small_version", "large_version")
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Products; judgements, and the queries that stand in them."""
-    judged = Judged(Labels(parse_gains(options.gains or "esci-documented"), WORDS))
-    names = [f"shopping_queries_dataset_{kind}" for kind in ("products", "examples")]
-    products, examples = [
-        tuple(f"{stem}.{ending}" for stem in (name, name.rpartition("_")[2]) for ending in ENDINGS)
-        for name in names
-    ]
-    return {
-        "corpus": Part(products, read_product, write_product, names=PRODUCT),
-        "qrels": Part(examples, judged.read, judged.write, names=EXAMPLE),
-        "queries": Part(examples, judged.read_query),
-    }
 
-
-ENDINGS = ("parquet", "jsonl", "csv")
+    def parts(self, options: Options) -> Parts:
+        judged = Judged(Labels(parse_gains(options.gains or "esci-documented"), WORDS))
+        products, examples = (
+            tuple(f"{start}{kind}.{ending}" for start in STARTS for ending in ENDINGS)
+            for kind in ("products", "examples")
+        )
+        return {
+            "corpus": Part(products, read_product, write_product, names=PRODUCT),
+            "qrels": Part(examples, judged.read, judged.write, names=EXAMPLE),
+            "queries": Part(examples, judged.read_query),
+        }
 
 
 def read_id(row: Row) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structkit import plugin
 from structkit.errors import UserError
 from structkit.formats.interchange import Options, Part, Parts, Row, move, take, take_texts
 from structkit.records.jsonl import Record
@@ -9,9 +10,11 @@ from structkit.records.jsonl import Record
 SCORES = {"positive_scores": "pos_scores", "negative_scores": "neg_scores"}
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Training examples."""
-    return {"examples": Part(("train.jsonl", "*.jsonl"), read_example, write_example)}
+
+    def parts(self, options: Options) -> Parts:
+        return {"examples": Part(("train.jsonl", "*.jsonl"), read_example, write_example)}
 
 
 def read_example(row: Row) -> Record:

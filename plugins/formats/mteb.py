@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from structkit import plugin
 from structkit.errors import UserError
 from structkit.formats.interchange import Options, Part, Parts, Row, take, take_texts
 from structkit.records.jsonl import Record
@@ -13,9 +14,11 @@ NAMES = {"nDCG": "ndcg", "RR": "mrr", "R": "recall", "P": "precision", "AP": "ma
 MAIN = "ndcg_at_10"  # of MTEB's retrieval tasks
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """The scores of one run."""
-    return {"scores": Part(("results.json",), write=Results(options.split).write)}
+
+    def parts(self, options: Options) -> Parts:
+        return {"scores": Part(("results.json",), write=Results(options.split).write)}
 
 
 class Results:

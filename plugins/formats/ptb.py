@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from structkit import plugin
 from structkit.formats.interchange import Options, Part, Parts, Row, take
 from structkit.records.jsonl import Record
 from structkit.structure.trees.brackets import read
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Trees."""
-    files = (f"{options.split}.mrg", "*.mrg", "*.ptb")
-    return {"trees": Part(files, read_tree, write_tree, "brackets")}
+
+    def parts(self, options: Options) -> Parts:
+        files = (f"{options.split}.mrg", "*.mrg", "*.ptb")
+        return {"trees": Part(files, read_tree, write_tree, "brackets")}
 
 
 def read_tree(row: Row) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structkit import plugin
 from structkit.formats.interchange import (
     Options,
     Part,
@@ -15,12 +16,14 @@ from structkit.records.jsonl import Record
 from structkit.records.texts import DOCUMENT
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Corpus and embeddings."""
-    return {
-        "corpus": Part(("corpus.jsonl", "documents.jsonl"), read_document, write_document),
-        "embeddings": Part(("embeddings.jsonl",), read_embedding, write_embedding),
-    }
+
+    def parts(self, options: Options) -> Parts:
+        return {
+            "corpus": Part(("corpus.jsonl", "documents.jsonl"), read_document, write_document),
+            "embeddings": Part(("embeddings.jsonl",), read_embedding, write_embedding),
+        }
 
 
 def read_document(row: Row) -> Record:

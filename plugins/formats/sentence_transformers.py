@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structkit import plugin
 from structkit.errors import MEND, UserError
 from structkit.formats.interchange import Options, Part, Parts, Row, move, take, take_texts
 from structkit.records.jsonl import Record
@@ -10,12 +11,14 @@ LABELS = ("label", "labels", "score", "scores")
 FILES = ("train.jsonl", "*.jsonl", "*.csv", "*.tsv", "*.parquet")
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Training examples, or pairs of texts with scores."""
-    return {
-        "examples": Part(FILES, read_example, Examples().write),
-        "pairs": Part(FILES, read_pair, write_pair, by_name=True),
-    }
+
+    def parts(self, options: Options) -> Parts:
+        return {
+            "examples": Part(FILES, read_example, Examples().write),
+            "pairs": Part(FILES, read_pair, write_pair, by_name=True),
+        }
 
 
 def read_example(row: Row) -> Record:

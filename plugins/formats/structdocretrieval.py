@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from structkit import plugin
 from structkit.formats.interchange import Options, Part, Parts, Row, take
 from structkit.records.jsonl import Record
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Documents with their queries."""
-    return {"corpus": Part((f"{options.split}.json", "*.json"), read_document, write_document)}
+
+    def parts(self, options: Options) -> Parts:
+        return {"corpus": Part((f"{options.split}.json", "*.json"), read_document, write_document)}
 
 
 def read_document(row: Row) -> Record:

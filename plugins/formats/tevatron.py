@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from structkit import plugin
 from structkit.errors import UserError
 from structkit.formats.interchange import (
     Options,
@@ -20,13 +21,15 @@ from structkit.records.texts import DOCUMENT, QUERY
 SIDES = ("positive", "negative")
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Training examples, corpus and queries, of both versions."""
-    return {
-        "examples": Part(("train.jsonl", "train.jsonl.gz"), read_example, write_example),
-        "corpus": Part(("corpus.jsonl",), read_document, write_document),
-        "queries": Part(("queries.jsonl", f"{options.split}.jsonl"), read_query, write_query),
-    }
+
+    def parts(self, options: Options) -> Parts:
+        return {
+            "examples": Part(("train.jsonl", "train.jsonl.gz"), read_example, write_example),
+            "corpus": Part(("corpus.jsonl",), read_document, write_document),
+            "queries": Part(("queries.jsonl", f"{options.split}.jsonl"), read_query, write_query),
+        }
 
 
 def read_example(row: Row) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from structkit import plugin
 from structkit.errors import UserError
 from structkit.formats.interchange import (
     Options,
@@ -23,14 +24,15 @@ RUN = dict.fromkeys(("query_id", "Q0", "doc_id", "rank", "score", "tag"), "strin
 QRELS = dict.fromkeys(("query_id", "iteration", "doc_id", "relevance"), "string")
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Run and judgements."""
-    return {
-        "run": Part(("run.trec", "*.trec", "*.run"), read_hit, write_hit, "columns", RUN),
-        "qrels": Part(
-            ("qrels.txt", "qrels*", "*.qrels"), read_judgement, write_judgement, "columns", QRELS
-        ),
-    }
+
+    def parts(self, options: Options) -> Parts:
+        runs, qrels = ("run.trec", "*.trec", "*.run"), ("qrels.txt", "qrels*", "*.qrels")
+        return {
+            "run": Part(runs, read_hit, write_hit, "columns", RUN),
+            "qrels": Part(qrels, read_judgement, write_judgement, "columns", QRELS),
+        }
 
 
 def read_hit(row: Row) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structkit import plugin
 from structkit.formats.interchange import Labels, Options, Part, Parts, Row, move, take, take_id
 from structkit.records.jsonl import Record
 from structkit.scoring.gains import parse_gains
@@ -24,32 +25,34 @@ GAINS = "Exact=1,Partial=0.5,Irrelevant=0"
 WORDS = {"exact": "Exact", "partial": "Partial", "irrelevant": "Irrelevant"}
 
 
-def parts(options: Options) -> Parts:
+class Format(plugin.Format):
     """Products, queries and judgements."""
-    labels = Labels(parse_gains(options.gains or GAINS), WORDS)
 
-    def read_label(row: Row) -> Record:
+    def parts(self, options: Options) -> Parts:
+        labels = Labels(parse_gains(options.gains or GAINS), WORDS)
+
+        def read_label(row: Row) -> Record:
+            return {
+                **move(row, {"id": "id"}),
+                "query_id": take(row, "query_id"),
+                "doc_id": take(row, "product_id"),
+                **labels.read(take(row, "label")),
+                **row,
+            }
+
+        def write_label(record: Record) -> Row:
+            return {
+                "id": take_id(record, "id"),
+                "query_id": take_id(record, "query_id"),
+                "product_id": take_id(record, "doc_id"),
+                "label": labels.take(record),
+            }
+
         return {
-            **move(row, {"id": "id"}),
-            "query_id": take(row, "query_id"),
-            "doc_id": take(row, "product_id"),
-            **labels.read(take(row, "label")),
-            **row,
+            "corpus": Part(("product.csv",), read_product, write_product, "tab", PRODUCT),
+            "queries": Part(("query.csv",), read_query, write_query, "tab", QUERY),
+            "qrels": Part(("label.csv",), read_label, write_label, "tab", LABEL),
         }
-
-    def write_label(record: Record) -> Row:
-        return {
-            "id": take_id(record, "id"),
-            "query_id": take_id(record, "query_id"),
-            "product_id": take_id(record, "doc_id"),
-            "label": labels.take(record),
-        }
-
-    return {
-        "corpus": Part(("product.csv",), read_product, write_product, "tab", PRODUCT),
-        "queries": Part(("query.csv",), read_query, write_query, "tab", QUERY),
-        "qrels": Part(("label.csv",), read_label, write_label, "tab", LABEL),
-    }
 
 
 def read_product(row: Row) -> Record:

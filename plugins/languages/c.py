@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import tree_sitter_c
 
+from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import Lexical, block, quoted, until_line, whole
-from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
 KEYWORDS = (
@@ -44,11 +44,12 @@ GRAMMAR = Grammar.load(
 )
 
 
-def entities(text: str, *, types: bool = False) -> list[Span]:
+class Language(CodeLanguage):
     """Every name; `types` adds the names of types.
 
     >>> text = "static Foo *f(const Foo *x) { goto end; end: return g(x->y, 'z'); }"
-    >>> [text[start:end] for start, end in entities(text)]
+    >>> [text[start:end] for start, end in Language().names(text)]
     ['f', 'x', 'end', 'end', 'g', 'x', 'y']
     """
-    return GRAMMAR.leaves(text, types=types)
+
+    grammar = GRAMMAR

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_cpp
 
+from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
-from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
-ALIASES = ("c++", "cxx", "cc")
 KEYWORDS = (
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl "
     "const const_cast consteval constexpr constinit continue co_await co_return co_yield decltype "
@@ -51,11 +50,13 @@ GRAMMAR = Grammar.load(
 )
 
 
-def entities(text: str, *, types: bool = False) -> list[Span]:
+class Language(CodeLanguage):
     """Every name; `types` adds the names of types.
 
     >>> text = "Foo *ns::f(std::vector<Foo> x) { return static_cast<Foo *>(this->y(x)); }"
-    >>> [text[start:end] for start, end in entities(text)]
+    >>> [text[start:end] for start, end in Language().names(text)]
     ['ns', 'f', 'std', 'x', 'y', 'x']
     """
-    return GRAMMAR.leaves(text, types=types)
+
+    aliases = ("c++", "cxx", "cc")
+    grammar = GRAMMAR

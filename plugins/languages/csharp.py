@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_c_sharp
 
+from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
-from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
-ALIASES = ("c#", "cs", "c-sharp")
 # not here: words that are keywords in some places only (async, get, record, value, where …)
 KEYWORDS = (
     "abstract as base bool break byte case catch char checked class const continue decimal default "
@@ -69,11 +68,13 @@ GRAMMAR = Grammar.load(
 )
 
 
-def entities(text: str, *, types: bool = False) -> list[Span]:
+class Language(CodeLanguage):
     """Every name; `types` adds the names of types.
 
     >>> text = "public Foo F<T>(List<T> x) { var y = (Bar)x.Z; return new Foo(y); }"
-    >>> [text[start:end] for start, end in entities(text)]
+    >>> [text[start:end] for start, end in Language().names(text)]
     ['F', 'x', 'y', 'x', 'Z', 'y']
     """
-    return GRAMMAR.leaves(text, types=types)
+
+    aliases = ("c#", "cs", "c-sharp")
+    grammar = GRAMMAR

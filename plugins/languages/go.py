@@ -11,10 +11,9 @@ from __future__ import annotations
 import tree_sitter_go
 
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
-from structkit.structure.code.spans import Span
+from structkit.structure.code.official import ReleasedLanguage
 from structkit.structure.code.treesitter import Grammar
 
-ALIASES = ("golang",)
 KEYWORDS = (
     "break case chan const continue default defer else fallthrough for func go goto if import "
     "interface map package range return select struct switch type var"
@@ -34,13 +33,16 @@ GRAMMAR = Grammar.load(
 )
 
 
-def entities(text: str, *, types: bool = False) -> list[Span]:
+class Language(ReleasedLanguage):
     """Every name; `types` adds the names of types.
 
     >>> text = "func (s *Foo) f(x int) { s.y, _ = fmt.Print(x) }"
-    >>> [text[start:end] for start, end in entities(text)]
+    >>> [text[start:end] for start, end in Language().names(text)]
     ['s', 'f', 'x', 's', 'y', 'fmt', 'Print', 'x']
-    >>> [text[start:end] for start, end in entities(text, types=True)]
+    >>> [text[start:end] for start, end in Language(types=True).names(text)]
     ['s', 'Foo', 'f', 'x', 'int', 's', 'y', 'fmt', 'Print', 'x']
     """
-    return GRAMMAR.leaves(text, types=types)
+
+    aliases = ("golang",)
+    grammar = GRAMMAR
+    share = 0.5

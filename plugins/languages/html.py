@@ -4,35 +4,40 @@ from __future__ import annotations
 
 import re
 
+from structkit import plugin
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.code.spans import Span
 from structkit.structure.english import STOPWORDS
 from structkit.structure.html.markup import content, visible
 
-ALIASES = ("htm", "xhtml")
-IMPLIED_BY = ("html",)
-FIELDS = ("html", "content")
 WORD = re.compile(r"\w+")
 
 
-def record_entities(record: Record, text: str) -> list[Span]:
+class Language(plugin.Language):
     """Every occurrence of a term that is in the query, in the title and in the body.
 
     A term is a whole word with a letter that is no stopword; terms are compared case-folded. The
-    title is the field `title`, else the content of <title>, else of <h1>. Tags, attributes,
-    comments, scripts and styles are no text. Source: SEAL's baseline SANTA.
+    title is the field `title`, or the content of <title>, or of <h1>. Tags, attributes, comments,
+    scripts and styles are no text. Source: SEAL's baseline SANTA.
 
     >>> html = "<title>Tea</title><p class=tea>Green tea</p>"
-    >>> [html[start:end] for start, end in record_entities({"query": "the tea"}, html)]
+    >>> [html[start:end] for start, end in Language().entities(html, {"query": "the tea"})]
     ['Tea', 'tea']
     """
-    query = text_field(record, "query", "the entities of HTML are terms of its query too")
-    plain = visible(text)
-    title, (start, end) = _title(record, text, plain)
-    body = plain[:start] + " " + plain[end:]
-    shared = terms(query) & terms(title) & terms(body)
-    return [match.span() for match in WORD.finditer(plain) if match[0].casefold() in shared]
+
+    fields = ("html", "content")
+    aliases = ("htm", "xhtml")
+    implied_by = ("html",)
+
+    def entities(self, text: str, record: Record) -> list[Span]:
+        """Every occurrence of a shared term."""
+        query = text_field(record, "query", "the entities of HTML are terms of its query too")
+        plain = visible(text)
+        title, (start, end) = _title(record, text, plain)
+        body = plain[:start] + " " + plain[end:]
+        shared = terms(query) & terms(title) & terms(body)
+        return [match.span() for match in WORD.finditer(plain) if match[0].casefold() in shared]
 
 
 def terms(text: str) -> set[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tree_sitter_java
 
 from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line
-from structkit.structure.code.spans import Span
+from structkit.structure.code.official import ReleasedLanguage
 from structkit.structure.code.treesitter import Grammar
 
 # not here: words that are keywords in some places only (record, var, yield, sealed, module …)
@@ -44,13 +44,15 @@ GRAMMAR = Grammar.load(
 )
 
 
-def entities(text: str, *, types: bool = False) -> list[Span]:
+class Language(ReleasedLanguage):
     """Every name; `types` adds the names of types.
 
     >>> text = "int f(Foo x) { return this.y + x; }"
-    >>> [text[start:end] for start, end in entities(text)]
+    >>> [text[start:end] for start, end in Language().names(text)]
     ['f', 'x', 'y', 'x']
-    >>> [text[start:end] for start, end in entities(text, types=True)]
+    >>> [text[start:end] for start, end in Language(types=True).names(text)]
     ['f', 'Foo', 'x', 'y', 'x']
     """
-    return GRAMMAR.leaves(text, types=types)
+
+    grammar = GRAMMAR
+    share = 0.5

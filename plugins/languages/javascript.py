@@ -10,10 +10,9 @@ from __future__ import annotations
 import tree_sitter_javascript
 
 from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line, whole
-from structkit.structure.code.spans import Span
+from structkit.structure.code.official import ReleasedLanguage
 from structkit.structure.code.treesitter import Grammar
 
-ALIASES = ("js", "jsx", "mjs", "ecmascript")
 # not here: words that are keywords in some places only (async, get, of, static …)
 KEYWORDS = (
     "await break case catch class const continue debugger default delete do else enum export "
@@ -59,11 +58,14 @@ GRAMMAR = Grammar.load(
 )
 
 
-def entities(text: str, *, types: bool = False) -> list[Span]:
+class Language(ReleasedLanguage):
     """Every name; types have no names of their own.
 
     >>> text = "get x() { return {a, b: this.#c, [`${d}`]: /e/}; }"
-    >>> [text[start:end] for start, end in entities(text)]
+    >>> [text[start:end] for start, end in Language().names(text)]
     ['x', 'a', 'b', '#c']
     """
-    return GRAMMAR.leaves(text, types=types)
+
+    aliases = ("js", "jsx", "mjs", "ecmascript")
+    grammar = GRAMMAR
+    share = 0.1

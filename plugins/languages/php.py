@@ -9,11 +9,15 @@ other text is code; bare methods are read as they would be inside a class.
 
 from __future__ import annotations
 
+import random
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 import tree_sitter_php
 
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
+from structkit.structure.code.official import ReleasedLanguage
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar, outside
 
@@ -28,6 +32,15 @@ WORDS = (
 ).split()
 # in any case, but nobody writes the others
 KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, str.capitalize))
+RELEASED_KEYWORDS = frozenset(
+    "abstract and array as break callable case catch class clone const continue declare default "
+    "die do echo else elseif empty enddeclare endfor endforeach endif endswitch endwhile eval exit "
+    "extends final finally for foreach function global goto if implements include include_once "
+    "instanceof insteadof interface isset list namespace new null or parent print private "
+    "protected public require require_once return self static switch this throw trait true try "
+    "unset use var while xor __CLASS__ __DIR__ __FILE__ __FUNCTION__ __LINE__ __METHOD__ "
+    "__NAMESPACE__ __TRAIT__".split()
+)
 OPENING = r"<\?(?:php\b|=)?"
 FORMS = (
     Form(r"\?>", OPENING, escape=NEVER),  # HTML
@@ -72,28 +85,51 @@ GRAMMAR, FILE = (
         (tree_sitter_php.language_php(), OF_FILE),
     )
 )
-# the grammar has no node of its own for this, and a constant may stand on the right of others
 # what follows the name of an enum's case, and not a value that a switch compares with
 OF_ENUM = re.compile(r"\s*(?:;|=(?!=))")
+# the grammar has no node of its own for this, and other operators have constants on their right
 INSTANCEOF = re.compile(r"instanceof\s+[\w\\]+")
 
 
-def entities(text: str, *, types: bool = False) -> list[Span]:
+class Language(ReleasedLanguage):
     r"""Every name; `types` adds the names of types.
 
     >>> text = "function f(?Foo $x) { return $this->y + A\\g(name: $x, z: \"$z\"); }"
-    >>> [text[start:end] for start, end in entities(text)]
+    >>> [text[start:end] for start, end in Language().names(text)]
     ['f', 'x', 'y', 'A', 'g', 'name', 'x', 'z']
     """
-    grammar = FILE if text.lstrip().startswith("<") else GRAMMAR
-    spans = grammar.leaves(text, types=types)
-    if not types and (holes := [match.span() for match in INSTANCEOF.finditer(text)]):
-        spans = outside(spans, holes)
-    return [
-        (start, end)
-        for start, end in spans
-        if text[start:end] not in KEYWORDS or _is_member(text, start, end)
-    ]
+
+    grammar = GRAMMAR
+    share = 0.5
+
+    def names(self, text: str) -> list[Span]:
+        grammar = FILE if text.lstrip().startswith("<") else GRAMMAR
+        spans = grammar.leaves(text, types=self.types)
+        if not self.types and (holes := [match.span() for match in INSTANCEOF.finditer(text)]):
+            spans = outside(spans, holes)
+        return [
+            (start, end)
+            for start, end in spans
+            if text[start:end] not in KEYWORDS or _is_member(text, start, end)
+        ]
+
+    def released_names(self, text: str) -> list[Span]:
+        """Every occurrence of a name that SANTA's released code does not know for a word of PHP."""
+        spans = super().released_names(text)
+        return [(start, end) for start, end in spans if text[start:end] not in RELEASED_KEYWORDS]
+
+    def drawn(self, names: Sequence[str], rng: random.Random) -> set[str] | None:
+        """Names in random order, until they cover the share of all occurrences."""
+        counts = Counter(names)
+        wanted = int(self.share * len(names))
+        drawn: set[str] = set()
+        for name in rng.sample(names, len(names)):
+            if wanted <= 0:
+                break
+            if name not in drawn:
+                drawn.add(name)
+                wanted -= counts[name]
+        return drawn
 
 
 def _is_member(text: str, start: int, end: int) -> bool:

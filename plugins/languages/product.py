@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -11,22 +12,19 @@ from nltk.tag import DefaultTagger, RegexpTagger, SequentialBackoffTagger, Unigr
 from nltk.tag.perceptron import PerceptronTagger
 from nltk.tokenize import NLTKWordTokenizer
 
+from structkit import plugin
 from structkit.errors import UserError, unknown
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.code.spans import Span
 from structkit.structure.english import TAGS
 from structkit.structure.html.markup import visible
 
-ALIASES = ("products",)
-IMPLIED_BY = ("title", "description")
-FIELDS = ("description",)
 NOUNS = frozenset(("NN", "NNS", "NNP", "NNPS"))
 PROPER = frozenset(("NNP", "NNPS"))
 
 
-def record_entities(
-    record: Record, text: str, *, tagger: str | None = None, profile: str = "paper"
-) -> list[Span]:
+@dataclass(frozen=True)
+class Language(plugin.Language):
     """Every occurrence of a noun or proper noun of the text that is also a word of the title.
 
     Words are compared case-folded; one that is a noun somewhere in the text counts everywhere.
@@ -35,17 +33,28 @@ def record_entities(
     proper nouns, and words that are proper nouns in the title. Source: SANTA, appendix A.3.
 
     >>> record = {"title": "USB Cable"}
-    >>> record_entities(record, "A <b>cable</b> with usb plug")
+    >>> Language().entities("A <b>cable</b> with usb plug", record)
     [(5, 10), (20, 23)]
     """
-    title = text_field(record, "title", "a product's nouns are those that its title has too")
-    tagger = tagger or ("nltk" if profile == "official" else "rules")
-    words = tokens(text)
-    if record.get("tags") is None:
-        tags = tag([text[start:end] for start, end in words], tagger)
-    else:
-        words, tags = supplied(record["tags"], text)
-    return (official if profile == "official" else common)(text, words, tags, title, tagger)
+
+    fields = ("description",)
+    aliases = ("products",)
+    implied_by = ("title", "description")
+
+    tagger: str | None = None
+    profile: str = "paper"
+
+    def entities(self, text: str, record: Record) -> list[Span]:
+        """Every occurrence of a noun that the title has too."""
+        title = text_field(record, "title", "a product's nouns are those that its title has too")
+        released = self.profile == "official"
+        tagger = self.tagger or ("nltk" if released else "rules")
+        words = tokens(text)
+        if record.get("tags") is None:
+            tags = tag([text[start:end] for start, end in words], tagger)
+        else:
+            words, tags = supplied(record["tags"], text)
+        return (official if released else common)(text, words, tags, title, tagger)
 
 
 def common(
@@ -80,7 +89,7 @@ OPENING = re.compile(r'(?<![^\s([{<])"')
 def tokens(text: str) -> list[Span]:
     """The words and signs of a text by NLTK's word tokenizer, without its markup.
 
-    The tokenizer takes a text for one sentence: a period behind a word is cut off here.
+    The tokenizer takes a text for one sentence: a period after a word is cut off here.
 
     >>> [text[start:end] for text in ["<b>It's</b> 5.5 in. Buy!"] for start, end in tokens(text)]
     ['It', "'s", '5.5', 'in', '.', 'Buy', '!']
@@ -139,15 +148,15 @@ SUFFIXES = RegexpTagger(
 )
 
 
-class BehindTagger(SequentialBackoffTagger):  # type: ignore[misc]
-    """A word behind `to`, a modal verb or a pronoun is a verb: to buy, can match, you wish."""
+class AfterTagger(SequentialBackoffTagger):  # type: ignore[misc]
+    """A word after `to`, a modal verb or a pronoun is a verb: to buy, can match, you wish."""
 
     def choose_tag(self, tokens: list[str], index: int, history: list[str]) -> str | None:
         verb = tokens[index].isalpha() and not tokens[index].endswith("s")
         return "VB" if verb and history[-1:] in (["TO"], ["MD"], ["PRP"]) else None
 
 
-RULES = UnigramTagger(model=TAGS, backoff=BehindTagger(backoff=SUFFIXES))
+RULES = UnigramTagger(model=TAGS, backoff=AfterTagger(backoff=SUFFIXES))
 
 
 @cache

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import keyword
 
+import tree_sitter
 import tree_sitter_python
 
 from structkit.structure.code.lexical import Form, Lexical, until_line
+from structkit.structure.code.official import ReleasedLanguage
 from structkit.structure.code.parsing import parse
 from structkit.structure.code.spans import Span, from_bytes
 from structkit.structure.code.treesitter import Grammar
 
-ALIASES = ("py", "python2", "python3")
 PREFIX = r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
 LEXICAL = Lexical(
     (
@@ -30,41 +31,55 @@ GRAMMAR = Grammar.load(
     reserved=keyword.kwlist,
     lexical=LEXICAL,
 )
+DEFINITIONS = ("decorated_definition", "function_definition", "class_definition")
 
 
-def entities(text: str, *, types: bool = False) -> list[Span]:
+class Language(ReleasedLanguage):
     """Every name, as the standard tokenizer finds it; soft keywords only where they are names.
 
     Types have no names of their own: `types` changes nothing.
 
-    >>> [text[start:end] for text in ["def f(x): return x"] for start, end in entities(text)]
+    >>> text = "def f(x): return x"
+    >>> [text[start:end] for start, end in Language().names(text)]
     ['f', 'x', 'x']
     """
-    return GRAMMAR.leaves(text, types=types)
+
+    aliases = ("py", "python2", "python3")
+    grammar = GRAMMAR
+    share = 1.0
+
+    def released_names(self, text: str) -> list[Span]:
+        """Every name: the released code has the standard tokenizer's."""
+        return self.names(text)
+
+    def docstring(self, text: str) -> Span | None:
+        r"""Where the docstring of the first function or class stands, quotes included.
+
+        >>> Language().docstring('def f():\n    "Say hello."\n    return 1')
+        (13, 25)
+        """
+        data = text.encode("utf-8")
+        definition = _first_definition(parse(GRAMMAR.parser, data).root_node)
+        body = definition.child_by_field_name("body") if definition else None
+        statements = _without_comments(body) if body else []
+        if not statements or statements[0].type != "expression_statement":
+            return None
+        parts = statements[0].named_children
+        if len(parts) != 1 or parts[0].type not in ("string", "concatenated_string"):
+            return None
+        return from_bytes(text, data, [parts[0].byte_range])[0]
 
 
-def docstring(text: str) -> Span | None:
-    r"""Where the docstring of the first function or class stands, quotes included.
-
-    >>> docstring('def f():\n    "Say hello."\n    return 1')
-    (13, 25)
-    """
-    data = text.encode("utf-8")
-    node = parse(GRAMMAR.parser, data).root_node
+def _first_definition(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """The function or class that a module begins with, whatever decorates it."""
     while node.type not in ("function_definition", "class_definition"):
-        named = [child for child in node.named_children if child.type != "comment"]
-        inner = [child for child in named if child.type in DEFINITIONS] or named[:1]
+        statements = _without_comments(node)
+        inner = [child for child in statements if child.type in DEFINITIONS] or statements[:1]
         if not inner or node.type not in ("module", "ERROR", *DEFINITIONS):
             return None
         node = inner[0]
-    body = node.child_by_field_name("body")
-    statements = [child for child in body.named_children if child.type != "comment"] if body else []
-    if not statements or statements[0].type != "expression_statement":
-        return None
-    first = statements[0].named_children
-    if len(first) != 1 or first[0].type not in ("string", "concatenated_string"):
-        return None
-    return from_bytes(text, data, [first[0].byte_range])[0]
+    return node
 
 
-DEFINITIONS = ("decorated_definition", "function_definition", "class_definition")
+def _without_comments(node: tree_sitter.Node) -> list[tree_sitter.Node]:
+    return [child for child in node.named_children if child.type != "comment"]

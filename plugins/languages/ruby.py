@@ -10,10 +10,10 @@ from __future__ import annotations
 import tree_sitter_ruby
 
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
+from structkit.structure.code.official import ReleasedLanguage
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
-ALIASES = ("rb",)
 KEYWORDS = frozenset(
     "__ENCODING__ __FILE__ __LINE__ BEGIN END alias and begin break case class def defined? do "
     "else elsif end ensure false for if in module next nil not or redo rescue retry return self "
@@ -69,18 +69,24 @@ GRAMMAR = Grammar.load(
 )
 
 
-def entities(text: str, *, types: bool = False) -> list[Span]:
+class Language(ReleasedLanguage):
     """Every name; types have no names of their own.
 
     >>> text = "def f?(x, y: :z) = @a.b(y: 1, **$c) + K"
-    >>> [text[start:end] for start, end in entities(text)]
+    >>> [text[start:end] for start, end in Language().names(text)]
     ['f?', 'x', 'y', '@a', 'b', 'y', '$c', 'K']
     """
-    return [
-        (start, end)
-        for start, end in GRAMMAR.leaves(text, types=types)
-        if text[start:end] not in KEYWORDS or _is_member(text, start, end)
-    ]
+
+    aliases = ("rb",)
+    grammar = GRAMMAR
+    share = 0.5
+
+    def names(self, text: str) -> list[Span]:
+        return [
+            (start, end)
+            for start, end in super().names(text)
+            if text[start:end] not in KEYWORDS or _is_member(text, start, end)
+        ]
 
 
 def _is_member(text: str, start: int, end: int) -> bool:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import tree_sitter_rust
 
+from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
-from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
-ALIASES = ("rs",)
 KEYWORDS = (
     "Self as async await break const continue crate dyn else enum extern false fn for if impl in "
     "let loop match mod move mut pub ref return self static struct super trait true type unsafe "
@@ -43,11 +42,13 @@ GRAMMAR = Grammar.load(
 )
 
 
-def entities(text: str, *, types: bool = False) -> list[Span]:
+class Language(CodeLanguage):
     """Every name; `types` adds the names of types.
 
     >>> text = "fn f<'a>(x: &'a Foo) -> u8 { std::mem::swap(&x.y, 'z'); vec![x] }"
-    >>> [text[start:end] for start, end in entities(text)]
+    >>> [text[start:end] for start, end in Language().names(text)]
     ['f', 'x', 'std', 'mem', 'swap', 'x', 'y', 'vec', 'x']
     """
-    return GRAMMAR.leaves(text, types=types)
+
+    aliases = ("rs",)
+    grammar = GRAMMAR

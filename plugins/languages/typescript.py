@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import tree_sitter_typescript
 
+from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
-ALIASES = ("ts", "tsx")
 # not here: words that are keywords in some places only (type, declare, readonly, async, get …)
 KEYWORDS = (
     "await break case catch class const continue debugger default delete do else enum export "
@@ -64,12 +64,17 @@ GRAMMAR, TSX = (
 )
 
 
-def entities(text: str, *, types: bool = False) -> list[Span]:
+class Language(CodeLanguage):
     """Every name; `types` adds the names of types.
 
     >>> text = "private f<T>(x?: Foo): T { return this.y as T; }"
-    >>> [text[start:end] for start, end in entities(text)]
+    >>> [text[start:end] for start, end in Language().names(text)]
     ['f', 'x', 'y']
     """
-    grammar = TSX if "</" in text or "/>" in text else GRAMMAR
-    return grammar.leaves(text, types=types)
+
+    aliases = ("ts", "tsx")
+    grammar = GRAMMAR
+
+    def names(self, text: str) -> list[Span]:
+        grammar = TSX if "</" in text or "/>" in text else GRAMMAR
+        return grammar.leaves(text, types=self.types)

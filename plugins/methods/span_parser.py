@@ -13,7 +13,7 @@ from typing import ClassVar
 import torch
 
 from structkit.learning.span_parser.features import Features
-from structkit.learning.span_parser.scorer import Parser, Sizes, SpanScorer
+from structkit.learning.span_parser.scorer import Sizes, SpanParser, SpanScorer
 from structkit.learning.span_parser.training import SpanTraining
 from structkit.learning.training.settings import OF_ENCODERS, TrainingSettings
 from structkit.learning.training.spool import Spool
@@ -95,8 +95,9 @@ class Method(TrainingSettings):
         features = Features.of(words, self.vocabulary_size, self.minimum_count)
         torch.manual_seed(key(self.seed, "parameters") >> 1)
         scorer = SpanScorer(features.sizes(), self.sizes, self.dropout)
-        return SpanTraining(self, Parser(scorer, features), self.word_dropout, self.negative_share)
+        parser = SpanParser(scorer, features)
+        return SpanTraining(self, parser, self.word_dropout, self.negative_share)
 
     @classmethod
-    def load(cls, folder: Path, facts: Record) -> Parser:
-        return Parser.load(folder, cls.of(facts["settings"]).sizes)
+    def load(cls, folder: Path, facts: Record) -> SpanParser:
+        return SpanParser.load(folder, cls.of(facts["settings"]).sizes)

@@ -11,8 +11,9 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from structkit.errors import UserError
-from structkit.structure.trees.brackets import Tree, clean, read, unescaped
+from structkit.structure.trees.brackets import clean, read, unescaped
 from structkit.structure.trees.letters import same
+from structkit.structure.trees.tree import Tree
 
 START = "java -mx4g -cp '*' edu.stanford.nlp.pipeline.StanfordCoreNLPServer -port {port}"
 PAUSES = (0.2, 1.0)  # seconds between attempts

@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from structkit import plugin
 from structkit.errors import UserError
-from structkit.registry import load
 from structkit.structure.code.code_trees import code_tree
+from structkit.structure.code.languages import CodeLanguage, language_named
 from structkit.structure.code.treesitter import Grammar
 from structkit.structure.trees.tree import Tree
 
-FIELDS = ("code",)
-FACTOR = "balanced"
 
-
-def trees(texts: Iterable[str], *, languages: Sequence[str | None]) -> Iterator[Tree | UserError]:
-    """The tree of each text in its language.
+@dataclass(frozen=True)
+class Parser(plugin.Parser):
+    """The syntax tree of code; `language` is that of all texts, without one each has its own.
 
     >>> from structkit.structure.trees.brackets import write
-    >>> [write(tree) for tree in trees(["x = f(1)"], languages=["python"])]  # doctest: +ELLIPSIS
+    >>> trees = Parser("python").trees([plugin.Unparsed("x = f(1)")])
+    >>> [write(tree) for tree in trees]  # doctest: +ELLIPSIS
     ['(assignment (identifier x) (= =) (call (identifier f) (argument_list (-LRB- -LRB-) ...
     """
-    for language, text in zip(languages, texts, strict=True):
-        try:
-            yield code_tree(grammar(language), text)
-        except UserError as error:
-            yield error.with_traceback(None)
+
+    fields = ("code",)
+    factor = "balanced"
+
+    language: str | None = None
+
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
+        """The tree of each text in its language."""
+        for each in texts:
+            try:
+                yield code_tree(grammar(self.language or each.language), each.text)
+            except UserError as error:
+                yield error.with_traceback(None)
 
 
-def grammar(language: str | None) -> Grammar:
+def grammar(language: object) -> Grammar:
     """The grammar of a language. Errors: no language, one that does not exist or has none."""
     if not isinstance(language, str):
         raise UserError('field "language" is missing', "name it with --language")
-    found = getattr(load("language", language, status=1), "GRAMMAR", None)
-    if not isinstance(found, Grammar):
+    known = language_named(language, status=1)
+    if not isinstance(known, CodeLanguage):
         raise UserError(f"language {language!r} has no syntax tree", "leave the record out")
-    return found
+    return known.grammar

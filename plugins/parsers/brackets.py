@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
+from structkit import plugin
 from structkit.errors import UserError
-from structkit.structure.trees.brackets import Tree, clean, read
+from structkit.structure.trees.brackets import clean, read
 from structkit.structure.trees.letters import check_same
+from structkit.structure.trees.tree import Tree
 
-FIELDS = ("tree",)
 
+class Parser(plugin.Parser):
+    """A tree in brackets, without traces, function tags and labels of the top."""
 
-def trees(
-    texts: Iterable[str], *, sentences: Sequence[str | None] | None = None
-) -> Iterator[Tree | UserError]:
-    """The tree of each text, without traces, function tags and labels of the top.
+    fields = ("tree",)
 
-    `sentences` are the plain texts, where they are known: a tree of other words is an error.
-    """
-    known = iter(sentences or ())
-    for text in texts:
-        sentence = next(known, None)
-        try:
-            tree = clean(read(text))
-            if sentence is not None:
-                check_same(tree.words, sentence)
-        except UserError as error:
-            yield error
-        else:
-            yield tree
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
+        """The tree of each text; one of other words than its sentence's is an error."""
+        for each in texts:
+            try:
+                tree = clean(read(each.text))
+                if each.sentence is not None:
+                    check_same(tree.words, each.sentence)
+            except UserError as error:
+                yield error.with_traceback(None)
+            else:
+                yield tree

@@ -6,36 +6,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from structkit import registry
+from structkit import plugin, registry
 from structkit.errors import UserError
-from structkit.learning.span_parser.scorer import WINDOW, Parser
+from structkit.learning.span_parser.scorer import WINDOW, SpanParser
 from structkit.learning.training.facts import FACTS, read_facts
-from structkit.structure.trees.tree import Tree
+from structkit.structure.trees.tree import Tree, no_words
 from structkit.structure.trees.words import words_of
 
 METHOD = "span-parser"
 SHIPPED = Path(__file__).parent / "weights"
 
 
-def trees(
-    texts: Iterable[str], *, model: str | None = None, tokenized: bool = False
-) -> Iterator[Tree | UserError]:
-    """The tree of each text, every node a constituent; an error in place of one without words."""
-    parser = opened(Path(model) if model else SHIPPED)
-    waiting = iter(texts)
-    while window := list(islice(waiting, WINDOW)):
-        sentences = [words_of(text, tokenized=tokenized) for text in window]
-        found = parser.trees(words for words in sentences if words)
-        for words in sentences:
-            yield next(found) if words else UserError("there are no words", "leave the record out")
+@dataclass(frozen=True)
+class Parser(plugin.Parser):
+    """Constituents by a span parser: the one that is shipped, or that of `model`."""
+
+    model: str | None = None
+    tokenized: bool = False
+
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
+        """The tree of each text, every node a constituent."""
+        parser = opened(Path(self.model) if self.model else SHIPPED)
+        waiting = iter(texts)
+        while window := list(islice(waiting, WINDOW)):
+            sentences = [words_of(each.text, tokenized=self.tokenized) for each in window]
+            found = parser.trees(words for words in sentences if words)
+            for words in sentences:
+                yield next(found) if words else no_words()
 
 
 @lru_cache(maxsize=2)
-def opened(folder: Path) -> Parser:
+def opened(folder: Path) -> SpanParser:
     """The parser in a model folder. Errors: `UserError` where it holds no span parser."""
     if not (folder / FACTS).is_file():
         raise UserError(
@@ -50,5 +56,5 @@ def opened(folder: Path) -> Parser:
             f"structkit train {METHOD} makes one",
             status=2,
         )
-    parser: Parser = registry.load("method", METHOD).Method.load(folder, facts)
+    parser: SpanParser = registry.load("method", METHOD).load(folder, facts)
     return parser

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from nltk import RegexpParser
 from nltk import Tree as Chunk
 
+from structkit import plugin
 from structkit.learning.span_parser.decoding import pieces
 from structkit.structure.english import TAGS
 from structkit.structure.trees.tree import Tree, from_spans
@@ -43,19 +45,26 @@ ROUNDS = 3
 CHUNKER = RegexpParser(RULES, loop=ROUNDS)
 
 
-def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree]:
-    """The tree of each text.
+@dataclass(frozen=True)
+class Parser(plugin.Parser):
+    """Phrases by the rules.
 
     >>> from structkit.structure.trees.brackets import write
-    >>> [write(tree) for tree in trees(["The old man has a cat."])]
+    >>> trees = Parser().trees([plugin.Unparsed("The old man has a cat.")])
+    >>> [write(tree) for tree in trees]
     ['(S (S (NP (X The) (X old) (X man)) (VP (X has) (NP (X a) (X cat)))) (X .))']
     """
-    for text in texts:
-        words = words_of(text, tokenized=tokenized)
-        spans: dict[tuple[int, int], str] = {}
-        for start, end in pieces(words):  # the rules' time grows faster than a text
-            spans |= phrases(words[start:end], start)
-        yield from_spans(words, list(spans), list(spans.values()))
+
+    tokenized: bool = False
+
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
+        """The tree of each text."""
+        for each in texts:
+            words = words_of(each.text, tokenized=self.tokenized)
+            spans: dict[tuple[int, int], str] = {}
+            for start, end in pieces(words):  # the rules' time grows faster than a text
+                spans |= phrases(words[start:end], start)
+            yield from_spans(words, list(spans), list(spans.values()))
 
 
 def phrases(words: Sequence[str], at: int = 0) -> dict[tuple[int, int], str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from structkit import plugin
 from structkit.errors import UserError
-from structkit.structure.trees.brackets import Tree
+from structkit.structure.trees.tree import Tree
 
 from ._corenlp import Server, Silence, trees_of
 
@@ -14,27 +16,34 @@ SENTENCES = 50  # of a request: its time-out covers all of them
 CHARACTERS = 50_000  # of a request; the server takes 100,000
 
 
-def trees(
-    texts: Iterable[str],
-    *,
-    url: str = "http://localhost:9000",
-    timeout: float = 60.0,
-    tokenized: bool = False,
-) -> Iterator[Tree | UserError]:
-    """The tree of each text, which the server takes for one sentence.
+@dataclass(frozen=True)
+class Parser(plugin.Parser):
+    """The trees of a CoreNLP server, which takes each text for one sentence.
 
-    A request that fails is cut in two, so that one text does not cost the others their trees.
-    Errors: the server is not up, or its answer is none.
+    `timeout` is the time that it has for a request, in seconds.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UserError(f"--url {url} is no address", "http://localhost:9000", status=2)
-    if not 0 < timeout < 1e6:
-        problem = f"--timeout {timeout:.15g} is not above 0 and below 1,000,000 seconds"
-        raise UserError(problem, "60 is usual", status=2)
-    server = Server(url, timeout, tokenized)
-    for lines in _requests(texts):
-        yield from _answered(server, lines)
+
+    url: str = "http://localhost:9000"
+    timeout: float = 60.0
+    tokenized: bool = False
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UserError(f"--url {self.url} is no address", "http://localhost:9000", status=2)
+        if not 0 < self.timeout < 1e6:
+            problem = f"--timeout {self.timeout:.15g} is not above 0 and below 1,000,000 seconds"
+            raise UserError(problem, "60 is usual", status=2)
+
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
+        """The tree of each text.
+
+        A request that fails is cut in two, so that one text does not cost the others their trees.
+        Errors: the server is not up, or its answer is none.
+        """
+        server = Server(self.url, self.timeout, self.tokenized)
+        for lines in _requests(each.text for each in texts):
+            yield from _answered(server, lines)
 
 
 def _requests(texts: Iterable[str]) -> Iterator[list[str]]:

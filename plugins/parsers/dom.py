@@ -4,38 +4,47 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
+from structkit import plugin
 from structkit.errors import UserError
 from structkit.structure.html.sources import repaired
 from structkit.structure.html.tags import SILENT
-from structkit.structure.trees.brackets import Tree, from_spans
+from structkit.structure.trees.tree import Tree, from_spans
 from structkit.structure.trees.words import words_of
 
-FIELDS = ("html", "content")
-FACTOR = "balanced"
 
-
-def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree | UserError]:
-    """The tree of each document; scripts and styles are left out.
+@dataclass(frozen=True)
+class Parser(plugin.Parser):
+    """The tree of a document's elements; scripts and styles are left out.
 
     >>> from structkit.structure.trees.brackets import write
-    >>> [write(tree) for tree in trees(["<h1>Tea</h1><p>is <b>very hot</b>"])]
+    >>> trees = Parser().trees([plugin.Unparsed("<h1>Tea</h1><p>is <b>very hot</b>")])
+    >>> [write(tree) for tree in trees]
     ['(body (h1 Tea) (p (X is) (b (X very) (X hot))))']
     """
-    for text in texts:
-        # what is in front keeps the parser from XHTML's rules
-        parser = etree.HTMLParser(target=_Target(tokenized), huge_tree=True, encoding="utf-8")
-        parser.feed(b"<html><body>")
-        parser.feed(repaired(text).encode("utf-8"))
-        found = parser.close()
-        if found.words:
-            yield found.tree()
-        else:
-            yield UserError("the document holds no text", "leave the record out")
+
+    fields = ("html", "content")
+    factor = "balanced"
+
+    tokenized: bool = False
+
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
+        """The tree of each document."""
+        for each in texts:
+            target = _Target(self.tokenized)
+            parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
+            parser.feed(b"<html><body>")  # it keeps the parser from XHTML's rules
+            parser.feed(repaired(each.text).encode("utf-8"))
+            parser.close()
+            if target.words:
+                yield target.tree()
+            else:
+                yield UserError("the document holds no text", "leave the record out")
 
 
 class _Target:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from structkit import plugin
 from structkit.seeds import random_for
 from structkit.structure.trees.shapes import random
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of
 
 
-def trees(
-    texts: Iterable[str], *, keys: Sequence[str], seed: int = 0, tokenized: bool = False
-) -> Iterator[Tree]:
-    """The tree of each text, the same for the same seed, key and number of words."""
-    for key, text in zip(keys, texts, strict=True):
-        yield random(words_of(text, tokenized=tokenized), random_for(seed, key, "tree"))
+@dataclass(frozen=True)
+class Parser(plugin.Parser):
+    """A tree of a text's words, the same for the same seed, key and number of words."""
+
+    seed: int = 0
+    tokenized: bool = False
+
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
+        """The tree of each text."""
+        for each in texts:
+            words = words_of(each.text, tokenized=self.tokenized)
+            yield random(words, random_for(self.seed, each.key, "tree"))

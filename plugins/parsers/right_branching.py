@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from structkit import plugin
 from structkit.structure.trees.shapes import right_branching
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of
 
 
-def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree]:
-    """The tree of each text."""
-    for text in texts:
-        yield right_branching(words_of(text, tokenized=tokenized))
+@dataclass(frozen=True)
+class Parser(plugin.Parser):
+    """The right-branching tree of a text's words."""
+
+    tokenized: bool = False
+
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
+        """The tree of each text."""
+        for each in texts:
+            yield right_branching(words_of(each.text, tokenized=self.tokenized))

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from structkit import plugin
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.structure.trees.brackets import Tree, clean, read
+from structkit.structure.trees.brackets import clean, read
+from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of
 
 
-def trees(texts: Iterable[str], *, tokenized: bool = False) -> Iterator[Tree]:
-    """The tree of each text, over our words. Errors: the package or its models are missing."""
-    words = [words_of(text, tokenized=tokenized) for text in texts]
-    for sentence in _pipeline()(words).sentences:
-        yield clean(read(str(sentence.constituency)))
+@dataclass(frozen=True)
+class Parser(plugin.Parser):
+    """The trees of stanza's English parser, over our words."""
+
+    tokenized: bool = False
+
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
+        """The tree of each text. Errors: the package or its models are missing."""
+        words = [words_of(each.text, tokenized=self.tokenized) for each in texts]
+        for sentence in _pipeline()(words).sentences:
+            yield clean(read(str(sentence.constituency)))
 
 
 @cache

@@ -93,7 +93,7 @@ class MethodGroup(TyperGroup):
         plugin = registry.find("method", cmd_name)
         quiet = bool({"-q", "--quiet"} & {*sys.argv})  # its flags are not known yet
         with hushed(quiet), waiting(f"loading {cmd_name}"):  # with torch, seconds
-            method = plugin.load().Method
+            method = plugin.load()
         settings = [method, type(self).options()]
         call = type(self).call
 

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from structkit import plugin
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, several, text_field
 from structkit.registry import canonical
 from structkit.seeds import random_for
 from structkit.structure.code import official
-from structkit.structure.code.finders import Finder, finder, language_of
+from structkit.structure.code.languages import language_named, language_of
 from structkit.structure.code.sentinels import (
     Masked,
     draw,
@@ -43,15 +44,16 @@ class Masking:
     def __post_init__(self) -> None:
         official.check(self.profile, self.strategy)
         if self.language and self.strategy == "entity":
-            self.finder(self.language)
+            self.configured(self.language)
 
     @property
     def draws(self) -> bool:
         """Whether some entities of a text stay."""
         return self.mask_ratio != 1 and (self.mask_ratio is not None or self.profile != "paper")
 
-    def finder(self, language: str) -> Finder:
-        return finder(
+    def configured(self, language: str) -> plugin.Language:
+        """The language of that name, with the flags that it takes."""
+        return language_named(
             language,
             types=self.types,
             tagger=self.tagger,
@@ -65,7 +67,7 @@ def mask_entities(
 ) -> Iterator[Record]:
     """Add `masked`, `target` and `entities` to every record.
 
-    The field is `positive` (a training example's), or else the language's: `code`, `description`,
+    The field is `positive` (a training example's), or the language's: `code`, `description`,
     `html`. `mask_ratio` is the share of distinct entities (default 1.0), or of tokens with
     `strategy="span"` (default 0.15). A text without entities, or with a sentinel in it, raises.
     `tally` counts what is done. Source: SANTA, section 3.2.
@@ -135,9 +137,9 @@ def _entities(record: Record, masking: Masking) -> Found:
         if language is None:  # what is masked is missed before its language
             _text(record, masking.field, ("code",))
         language = text_field(record, "language", UNNAMED)
-    found = masking.finder(language)
-    text = _text(record, masking.field, found.fields)
-    return text, found.spans(record, text)
+    configured = masking.configured(language)
+    text = _text(record, masking.field, configured.fields)
+    return text, configured.entities(text, record)
 
 
 def _replaced(record: Record, text: str, spans: list[Span], masking: Masking) -> Masked:
@@ -149,15 +151,16 @@ def _replaced(record: Record, text: str, spans: list[Span], masking: Masking) ->
 
 def _drawn(record: Record, text: str, spans: list[Span], masking: Masking) -> set[str] | None:
     """The entities to mask, where that is not all of them."""
-    found = [text[start:end] for start, end in spans]
+    names = [text[start:end] for start, end in spans]
     rng = random_for(masking.seed, record["id"], "entity")
     if masking.mask_ratio is None:
-        return official.draw(_language(record, masking), found, rng)
-    return draw(found, masking.mask_ratio, rng)
+        return masking.configured(_language(record, masking)).drawn(names, rng)
+    return draw(names, masking.mask_ratio, rng)
 
 
 def _random(record: Record, masking: Masking) -> Found:
-    fields = masking.finder(language).fields if (language := _known(record, masking)) else ("code",)
+    language = _known(record, masking)
+    fields = masking.configured(language).fields if language else ("code",)
     text = _text(record, masking.field, fields)
     ratio = 0.15 if masking.mask_ratio is None else masking.mask_ratio
     rng = random_for(masking.seed, record["id"], "span")

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from structkit import plugin, registry
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, several, text_field
 from structkit.structure.trees.brackets import binarize, lift_final, write
-from structkit.structure.trees.parsers import Parser
+from structkit.structure.trees.parsers import all_trees
 from structkit.structure.trees.tree import Tree
 
 # texts that a parser gets at a time: enough to sort by length, or to fill a few requests
@@ -34,28 +35,32 @@ class Parsing:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.language and "languages" not in self.trees_of.takes:
-            raise UserError(
-                f"the parser {self.parser} takes no --language", "leave it out", status=2
-            )
         if len(set(self.field)) < len(self.field):
             raise UserError("--field names a field twice", "name each once", status=2)
 
+        self.configured  # noqa: B018 a flag that the parser does not take is wrong usage
+
     @cached_property
-    def trees_of(self) -> Parser:
+    def configured(self) -> plugin.Parser:
         """The parser, with those flags that are set; one that it does not take raises."""
-        options: dict[str, Any] = {
-            name: getattr(self, name) for name in ("url", "timeout", "model")
+        kind = registry.load("parser", self.parser)
+        flags: dict[str, Any] = {
+            "url": self.url,
+            "timeout": self.timeout,
+            "model": self.model,
+            "language": self.language,
+            "tokenized": self.tokenized or None,
         }
-        options["tokenized"] = self.tokenized or None
-        given = {name: value for name, value in options.items() if value is not None}
-        return Parser(self.parser, given, defaults={"seed": self.seed})
+        flags = {flag: value for flag, value in flags.items() if value is not None}
+        if plugin.takes(kind, "seed"):
+            flags["seed"] = self.seed
+        return plugin.configured(kind, self.parser, flags)
 
     def fields_of(self, record: Record) -> tuple[str, ...]:
         """The fields of a record to parse."""
         if self.field:
             return self.field
-        known = self.trees_of.fields
+        known = self.configured.fields
         return (next((name for name in known if name in record), known[0]),)
 
     def written(self, tree: Tree) -> str:
@@ -63,7 +68,7 @@ class Parsing:
         if self.final_punct == "root":
             tree = lift_final(tree)
         if self.binarize:
-            tree = binarize(tree, self.factor or self.trees_of.factor)
+            tree = binarize(tree, self.factor or self.configured.factor)
         return write(tree)
 
 
@@ -83,15 +88,12 @@ def parse_trees(records: Iterable[Record], parsing: Parsing | None = None) -> It
 def _parsed(records: list[Record], parsing: Parsing) -> Iterator[Record | UserError]:
     """The records with their trees: all texts at once, for parsers that work on batches."""
     found = [_texts(record, parsing) for record in records]
-    texts = [(record, *each) for record, some in _good(records, found) for each in some]
-    trees = iter(
-        parsing.trees_of.trees(
-            [text for _, _, text in texts],
-            keys=[_key(record, name, parsing) for record, name, _ in texts],
-            languages=[parsing.language or record.get("language") for record, _, _ in texts],
-            sentences=[_sentence(record, name) for record, name, _ in texts],
-        )
-    )
+    texts = [
+        _unparsed(record, name, text, parsing)
+        for record, some in _good(records, found)
+        for name, text in some
+    ]
+    trees = iter(all_trees(parsing.configured, texts))
     for record, some in zip(records, found, strict=True):
         if isinstance(some, UserError):
             yield some
@@ -153,6 +155,7 @@ def _sentence(record: Record, name: str) -> str | None:
     return text if isinstance(text, str) and plain != name else None
 
 
-def _key(record: Record, name: str, parsing: Parsing) -> str:
-    """What randomness is keyed by."""
-    return f"{record['id']}\0{name}" if len(parsing.field) > 1 else str(record["id"])
+def _unparsed(record: Record, name: str, text: str, parsing: Parsing) -> plugin.Unparsed:
+    """The text of a field, with what a parser may want to know of it."""
+    key = f"{record['id']}\0{name}" if len(parsing.field) > 1 else str(record["id"])
+    return plugin.Unparsed(text, key, record.get("language"), _sentence(record, name))

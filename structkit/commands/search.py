@@ -95,8 +95,7 @@ def opened(corpus: Sequence[str], backend: str | None, options: SearchOptions) -
     if backend is None:
         indexed = options.index != "flat" or (len(corpus) == 1 and os.path.isdir(corpus[0]))
         backend = "approximate" if indexed else "exact"
-    searcher: Searcher = registry.load("backend", backend).open_corpus(corpus, options)
-    return searcher
+    return registry.load("backend", backend)().opened(corpus, options)
 
 
 def _dense(

@@ -47,7 +47,7 @@ class Format:
         if name is None:
             parts = {kind: Part((f"{kind}.jsonl",), dict, _all, as_is=True) for kind in KINDS}
             return cls(OURS, parts)
-        return cls(name, registry.load("format", name).parts(options))
+        return cls(name, registry.load("format", name)().parts(options))
 
     def part(self, name: str) -> Part:
         """The part of that name; a miss lists what exists."""

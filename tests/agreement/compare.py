@@ -24,7 +24,7 @@ def compare(language: str, rows: list[dict], command: list[str]) -> dict:
         command, input=lines.encode(), stdout=subprocess.PIPE, check=True
     ).stdout
     read = {made["id"]: made["names"] for made in map(json.loads, output.decode().splitlines())}
-    entities = load("language", language).entities
+    entities = load("language", language)().names
     counts = {"rows": len(rows), "unread": 0, "same": 0, "ours": 0, "theirs": 0, "both": 0}
     differences = []
     for row in rows:

@@ -58,8 +58,8 @@ def compare(corpus: str, queries_file: str, first: int) -> None:
     """Load, index and search the corpus, and search the file."""
     rows = read_embeddings([queries_file]).vectors
     queries = np.ascontiguousarray(rows[:first])
-    backend = load("backend", "pgvector")
-    files = load("backend", "exact").open_corpus([corpus], SearchOptions())
+    backend = load("backend", "pgvector")()
+    files = load("backend", "exact")().opened([corpus], SearchOptions())
     seconds, truth = timed(files, queries, time.perf_counter)
     print(f"files, exact   {len(queries) / seconds:9,.0f} queries/s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +68,7 @@ def compare(corpus: str, queries_file: str, first: int) -> None:
             for index in ("flat", "hnsw"):
                 options = SearchOptions(database_url=server.get_uri(), table="t", index=index)
                 start = time.perf_counter()
-                table = backend.open_corpus([corpus], options)
+                table = backend.opened([corpus], options)
                 opened = time.perf_counter() - start
                 seconds, found = timed(table, queries, time.perf_counter)
                 done = "loaded" if index == "flat" else "read again and indexed"

@@ -19,7 +19,7 @@ import faiss
 import numpy as np
 
 from structkit.embeddings.reading import read_embeddings
-from structkit.registry import load
+from structkit.registry import find, load
 from structkit.search.hits import SearchOptions
 
 K = 10
@@ -56,19 +56,20 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--index", choices=list(CARE), action="append", help="default: all")
     args = parser.parse_args()
-    exact, approximate = load("backend", "exact"), load("backend", "approximate")
+    exact, approximate = load("backend", "exact")(), load("backend", "approximate")()
+    set_parameters = find("backend", "approximate").imported().set_parameters
     faiss.omp_set_num_threads(1)
     rows = read_embeddings([args.queries]).vectors
     queries = np.ascontiguousarray(np.asarray(rows[: args.first], np.float32))
-    peer = exact.open_corpus([args.corpus], SearchOptions())
-    flat = approximate.open_corpus([args.corpus], SearchOptions())
+    peer = exact.opened([args.corpus], SearchOptions())
+    flat = approximate.opened([args.corpus], SearchOptions())
     _, truth = timed(peer, queries)
     for name in args.index or CARE:
         start = time.process_time()
-        searcher = approximate.open_corpus([args.corpus], SearchOptions(index=name))
+        searcher = approximate.opened([args.corpus], SearchOptions(index=name))
         built = time.process_time() - start
         for parameters in CARE[name]:
-            approximate.set_parameters(searcher.index, parameters)
+            set_parameters(searcher.index, parameters)
             found = recall(timed(searcher, queries)[1], truth)
             if found >= RECALL:
                 break

@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from structkit import plugin
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
-from structkit.structure.tree_agreement import agreement
+from structkit.registry import load
 from structkit.structure.trees import brackets as trees
-from structkit.structure.trees.parsers import Parser
+from structkit.structure.trees.parsers import all_trees
 from structkit.structure.trees.tree import Tree
+from tests.structure.trees.agreement import agreement
 
 PARSERS = ("right-branching", "balanced", "random", "chunk", "builtin")
 
@@ -44,7 +46,7 @@ def main() -> None:
 
 def row(name: str, options: dict[str, Any], gold: list[Tree]) -> str:
     """One parser's row."""
-    parser = Parser(name, {"tokenized": True, **options}, {"seed": 0})
+    parser = load("parser", name)(tokenized=True, **options)
     list(parsed(parser, gold[:1]))  # what is loaded once does not count
     start = time.process_time()
     found = list(parsed(parser, gold))
@@ -54,10 +56,10 @@ def row(name: str, options: dict[str, Any], gold: list[Tree]) -> str:
     return f"| {name} | {binary:.1f} | {plain:.1f} | {len(gold) / seconds:,.0f} |"
 
 
-def parsed(parser: Parser, gold: list[Tree]) -> Iterator[Tree]:
+def parsed(parser: plugin.Parser, gold: list[Tree]) -> Iterator[Tree]:
     """The parser's trees for the words of gold trees."""
-    texts = [" ".join(tree.words) for tree in gold]
-    for tree in parser.trees(texts, keys=[str(at) for at in range(len(texts))]):
+    texts = [plugin.Unparsed(" ".join(tree.words), str(at)) for at, tree in enumerate(gold)]
+    for tree in all_trees(parser, texts):
         if isinstance(tree, UserError):
             raise tree
         yield tree

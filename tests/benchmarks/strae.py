@@ -74,7 +74,7 @@ def depths(length: int, draw: numpy.random.Generator) -> list[int]:
 def ours(kind: str, sentences: Sentences) -> Callable[[], Any]:
     """One step of structkit's training."""
     objective = "ce" if kind == "ce" else "contrastive"
-    method = load("method", "self-strae" if kind == "self-strae" else "strae").Method
+    method = load("method", "self-strae" if kind == "self-strae" else "strae")
     settings: StraeSettings = method(objective=objective)
     vocabulary = Vocabulary([str(number) for number in range(WORDS)], lowercase=True)
     training = StraeTraining(settings, settings.untrained(WORDS), vocabulary, sentences).train()

@@ -57,7 +57,7 @@ class Ours:
     """A step of `train contrastive`, without dropout so that gradients can be compared."""
 
     def __init__(self, matmul: str = "highest", pooling: str = "mean", **changes: Any) -> None:
-        settings = load("method", "contrastive").Method(
+        settings = load("method", "contrastive")(
             temperature=TEMPERATURE, pooling=pooling, **changes
         )
         model, tokenizer = load_pretrained(model_folder("minilm"))

@@ -98,7 +98,7 @@ def test_training_files_go_through_convert_and_train(name, tmp_path):
 
     examples = tmp_path / "examples.jsonl"
     convert([FIXTURES / name.replace("-", "_") / "train.jsonl"], examples, source=name)
-    method = registry.load("method", "contrastive").Method(
+    method = registry.load("method", "contrastive")(
         size="tiny", vocabulary_size=400, batch_size=2, max_steps=1, negatives_per_query=0
     )
     summary = train("contrastive", method, [str(examples)], RunOptions(str(tmp_path / "model")))

@@ -26,7 +26,7 @@ def model(tmp_path_factory):
         {"id": str(place), "query": text, "positive": text} for place, text in enumerate(TEXTS)
     ]
     data.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    settings = load("method", "contrastive").Method(
+    settings = load("method", "contrastive")(
         size="tiny", vocabulary_size=400, max_steps=0, query_length=16, document_length=64
     )
     output = str(folder / "model")

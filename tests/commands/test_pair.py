@@ -12,7 +12,7 @@ from structkit.pairs.splits import drop_repeated, parse_split, split
 from structkit.registry import load
 from structkit.structure.code.docstrings import cut
 
-docstring = load("language", "python").docstring
+docstring = load("language", "python")().docstring
 
 
 @pytest.mark.parametrize(

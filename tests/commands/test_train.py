@@ -20,7 +20,7 @@ from structkit.learning.training.tokens import Tokenizing
 from structkit.records.jsonl import Records
 from structkit.registry import load
 
-Method = load("method", "contrastive").Method
+Method = load("method", "contrastive")
 COLORS = "red green blue black white yellow brown pink gray orange".split()
 THINGS = "house tree car door shirt".split()
 

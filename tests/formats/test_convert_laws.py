@@ -233,7 +233,7 @@ def test_there_is_a_law_for_every_part():
     writable = {
         (name, part)
         for name in registry.names("format")
-        for part, each in registry.load("format", name).parts(Options()).items()
+        for part, each in registry.load("format", name)().parts(Options()).items()
         if each.write
     }
     assert writable == {(name, part) for name, part, _ in LAWS} | WRITTEN_ONLY
@@ -262,6 +262,6 @@ def test_what_goes_in_comes_out(law, data):
 @settings(max_examples=50, deadline=None)
 @given(score=FLOAT)
 def test_a_score_keeps_at_least_nine_digits(score):
-    write = registry.load("format", "trec").parts(Options())["run"].write
+    write = registry.load("format", "trec")().parts(Options())["run"].write
     row = write({"query_id": "q", "doc_id": "d", "rank": 1, "score": score})
     assert math.isclose(float(row["score"]), score, rel_tol=1e-15, abs_tol=0)

@@ -128,7 +128,7 @@ def strae(tmp_path_factory):
     source = lines(
         folder / "trees.jsonl", [{"id": f"t{n}", "tree": t, "n": n} for n, t in enumerate(TREES)]
     )
-    chosen = registry.load("method", "strae").Method(max_steps=0, minimum_count=1)
+    chosen = registry.load("method", "strae")(max_steps=0, minimum_count=1)
     train("strae", chosen, [source], RunOptions(output=str(folder / "model"), quiet=True))
     return str(folder / "model"), source
 

@@ -128,7 +128,7 @@ def test_an_index_is_built_where_workers_can_share_no_memory(
     shared = os.statvfs("/dev/shm")
     with psycopg.connect(url) as connection:
         connection.execute("ALTER TABLE crowded SET (parallel_workers = 2)")
-    backend = registry.load("backend", "pgvector")
+    backend = registry.find("backend", "pgvector").imported()
     more = 2 * shared.f_frsize * shared.f_blocks
     monkeypatch.setattr(backend, "MEMORY", more >> 20)
     monkeypatch.setattr(backend, "GRAPH", more // 100)

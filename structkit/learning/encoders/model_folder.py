@@ -127,7 +127,7 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     folder = model_folder(name, offline=offline)
     if (folder / FACTS).is_file():
         facts = read_facts(folder) | changes
-        method = registry.load("method", facts["method"], status=1).Method
+        method = registry.load("method", facts["method"], status=1)
         model = method.load(folder, facts)
     else:
         own = own_facts(folder, pooling=changes.get("pooling"))

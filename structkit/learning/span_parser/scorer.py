@@ -108,7 +108,7 @@ class SpanScorer(nn.Module):
         return scores
 
 
-class Parser(nn.Module):
+class SpanParser(nn.Module):
     """A trained span parser: words in, trees out."""
 
     def __init__(self, scorer: SpanScorer, features: Features) -> None:
@@ -180,7 +180,7 @@ class Parser(nn.Module):
         self.features.save(folder)
 
     @classmethod
-    def load(cls, folder: Path, sizes: Sizes) -> Parser:
+    def load(cls, folder: Path, sizes: Sizes) -> SpanParser:
         """What `save` wrote. Errors: `UserError` where a file is missing or damaged."""
         features = Features.load(folder)
         scorer = SpanScorer(features.sizes(), sizes)

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from structkit.learning.span_parser.decoding import pieces
-from structkit.learning.span_parser.scorer import Parser, hidden_words
+from structkit.learning.span_parser.scorer import SpanParser, hidden_words
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.plan import Step
 from structkit.learning.training.settings import TrainingSettings
@@ -28,7 +28,7 @@ class SpanTraining(TrainingModule):
     def __init__(
         self,
         settings: TrainingSettings,
-        parser: Parser,
+        parser: SpanParser,
         word_dropout: float,
         negative_share: float = 1.0,
     ) -> None:

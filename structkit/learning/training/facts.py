@@ -134,7 +134,7 @@ def _check(facts: Any) -> None:
             f"has format {facts['format']}, and this structkit reads up to {FORMAT}",
             "upgrade structkit",
         )
-    method = registry.load("method", facts["method"], status=1).Method
+    method = registry.load("method", facts["method"], status=1)
     _fields(facts, OF_MODELS)
     if "pooling" not in method.unused:
         _fields(facts, OF_ENCODERS)

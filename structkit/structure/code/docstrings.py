@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
-from structkit.registry import load
+from structkit.structure.code.languages import language_named
 from structkit.structure.code.spans import Span
 
 
@@ -13,8 +13,7 @@ def without_docstring(code: str, record: Record) -> str:
     language = record.get("language")
     if not isinstance(language, str):
         return code
-    plugin = load("language", language, status=1)
-    span = plugin.docstring(code) if hasattr(plugin, "docstring") else None
+    span = language_named(language, status=1).docstring(code)
     if span is None:
         return code
     if "masked" in record:

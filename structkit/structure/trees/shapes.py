@@ -8,8 +8,7 @@ from random import Random
 
 import numpy as np
 
-from structkit.errors import UserError
-from structkit.structure.trees.tree import Numbers, Tree, grown
+from structkit.structure.trees.tree import Numbers, Tree, grown, no_words
 
 Shape = tuple[Numbers, Numbers, Numbers, tuple[str, ...]]
 
@@ -48,7 +47,7 @@ def random(words: Sequence[str], rng: Random) -> Tree:
     True
     """
     if not words:
-        raise _no_words()
+        raise no_words()
 
     def expand(span: tuple[int, int]) -> tuple[str, str | None, Sequence[tuple[int, int]]]:
         start, end = span
@@ -62,12 +61,8 @@ def random(words: Sequence[str], rng: Random) -> Tree:
 
 def _tree(words: Sequence[str], shape: Callable[[int], Shape]) -> Tree:
     if not words:
-        raise _no_words()
+        raise no_words()
     return Tree(tuple(words), *shape(len(words)))
-
-
-def _no_words() -> UserError:
-    return UserError("there are no words to make a tree of", "leave the record out")
 
 
 @lru_cache(512)

@@ -54,6 +54,11 @@ class Tree:
         return range(first, first + int(self.count[node]))
 
 
+def no_words() -> UserError:
+    """The error for a text without words: a tree has one at least."""
+    return UserError("there are no words to make a tree of", "leave the record out")
+
+
 def grown(root: Item, expand: Callable[[Item], tuple[str, str | None, Sequence[Item]]]) -> Tree:
     """The tree that grows from a root: `expand` gives label, word (at a leaf) and children."""
     items, open_depths = [root], [0]
@@ -106,7 +111,7 @@ def from_spans(
     [[0, 3], [0, 1], [1, 3], [1, 2], [2, 3]]
     """
     if not words:
-        raise UserError("there are no words to make a tree of", MEND)
+        raise no_words()
     cuts = np.arange(len(words) + 1, dtype=np.int32)
     given = np.asarray(spans, np.int32).reshape(-1, 2)
     starts = np.concatenate(([0], cuts[:-1], given[:, 0]), dtype=np.int32)
@@ -139,7 +144,7 @@ def from_merges(words: Sequence[str], merges: Sequence[tuple[int, int]]) -> Tree
     [[0, 3], [0, 2], [2, 3], [0, 1], [1, 2]]
     """
     if not words:
-        raise UserError("there are no words to make a tree of", MEND)
+        raise no_words()
 
     def expand(node: int) -> tuple[str, str | None, Sequence[int]]:
         if node < len(words):

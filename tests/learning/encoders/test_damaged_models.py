@@ -45,7 +45,7 @@ def models(tmp_path_factory):
 
     def model(name):
         if not (folder / name).exists():
-            method = registry.load("method", name).Method
+            method = registry.load("method", name)
             used = {key for key in SMALL if key in method.__dataclass_fields__} - {*method.unused}
             settings = method(**{key: SMALL[key] for key in used})
             train(name, settings, [str(data)], RunOptions(output=str(folder / name), quiet=True))
@@ -178,7 +178,7 @@ def test_each_setting(copied, name):
     folder = copied(name)
     file = folder / "structkit.json"
     facts = json.loads(file.read_text())
-    method = registry.load("method", name).Method
+    method = registry.load("method", name)
     for setting, known in facts["settings"].items():
         for value in ([1], {"a": 1}, 10**30, "no such choice" if known != "positive" else 3):
             if isinstance(value, str) and (known is None or setting in ("document_field",)):

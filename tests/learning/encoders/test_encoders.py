@@ -169,7 +169,7 @@ def pairs(tmp_path):
 
 
 def trained(tmp_path, pairs, **values):
-    method = load("method", "contrastive").Method
+    method = load("method", "contrastive")
     folder = str(tmp_path / "trained")
     train("contrastive", method(max_steps=1, **values), [pairs], RunOptions(output=folder))
     return folder

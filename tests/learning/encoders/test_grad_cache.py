@@ -43,7 +43,7 @@ def module_of(tmp_path):
         file = tmp_path / "records.jsonl"
         file.write_text("".join(json.dumps(record) + "\n" for record in records(count)))
         values = {"size": "tiny", "vocabulary_size": 450, "batch_size": count, "epochs": 1}
-        settings = load("method", name).Method(**(values | changes))
+        settings = load("method", name)(**(values | changes))
         spool = Spool(
             Records.read([str(file)]),
             settings.needs,
@@ -188,4 +188,4 @@ def test_bfloat16_keeps_the_scores_exact(module_of):
 
 def test_a_negative_chunk_size_is_refused():
     with pytest.raises(UserError, match="--chunk-size -1"):
-        load("method", "contrastive").Method(chunk_size=-1)
+        load("method", "contrastive")(chunk_size=-1)

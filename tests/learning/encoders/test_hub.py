@@ -23,7 +23,7 @@ def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hub")
     data = folder / "train.jsonl"
     data.write_text('{"query": "a", "positive": "b"}\n' * 2)
-    settings = load("method", "contrastive").Method(
+    settings = load("method", "contrastive")(
         size="tiny", vocabulary_size=400, max_steps=0, pooling="mean", architecture="bert"
     )
     train("contrastive", settings, [str(data)], RunOptions(output=str(folder / "model")))

@@ -22,7 +22,7 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("folder")
     data = folder / "train.jsonl"
     data.write_text("".join(json.dumps({"query": t, "positive": t}) + "\n" for t in TEXTS))
-    settings = load("method", "contrastive").Method(
+    settings = load("method", "contrastive")(
         size="tiny", vocabulary_size=400, max_steps=0, pooling="mean"
     )
     train("contrastive", settings, [str(data)], RunOptions(output=str(folder / "model")))

@@ -14,7 +14,7 @@ from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
 
-Method = load("method", "santa").Method
+Method = load("method", "santa")
 STEP = Step(0, "train", 0, [0, 1, 2])
 LINES = b"""
 {"id": "1", "query": "add two numbers", "positive": "def add(a, b): return a + b", "masked": "def <extra_id_0>(<extra_id_1>, b): return <extra_id_1> + b", "target": "<extra_id_0> add <extra_id_1> a <extra_id_2>", "negatives": ["def sub(a, b): return a - b", "x = 1"]}

@@ -19,7 +19,7 @@ from structkit.registry import load
 from structkit.structure.html.html import untag
 from structkit.structure.html.tags import TAG_TOKENS
 
-Method = load("method", "seal").Method
+Method = load("method", "seal")
 THINGS = "house tree car door shirt river".split()
 
 

@@ -15,15 +15,14 @@ from structkit.commands.parse_trees import Parsing, parse_trees
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.training.settings import RunOptions
-from structkit.structure.tree_agreement import agreement
 from structkit.structure.trees import brackets as trees
-from structkit.structure.trees.parsers import Parser
 from structkit.structure.trees.words import words_of
+from tests.structure.trees.agreement import agreement
+from tests.structure.trees.parsed import parsed_texts
 
 # sentences of our own; where the data is beside structkit, of GUM too
 GOLD = [Path("fixtures/trees/gold.mrg"), *Path("../shared/data/trees").glob("gum_dev.jsonl.gz")]
 WEIGHTS = Path("plugins/parsers/weights")
-PARSER = Parser("builtin")
 
 
 def spans(tree):
@@ -31,7 +30,7 @@ def spans(tree):
 
 
 def parsed(text):
-    (tree,) = PARSER.trees([text])
+    (tree,) = parsed_texts("builtin", [text])
     return tree
 
 
@@ -50,7 +49,7 @@ def test_one_word_or_two_need_no_parser(text):
 
 
 def test_a_text_without_words_is_an_error_in_its_place():
-    found = PARSER.trees(["It rains.", " \u2003 ", "", "It snows."])
+    found = parsed_texts("builtin", ["It rains.", " \u2003 ", "", "It snows."])
     assert [isinstance(tree, UserError) for tree in found] == [False, True, True, False]
     with pytest.raises(UserError, match="empty"):
         list(parse_trees([{"id": "1", "text": " "}], Parsing()))
@@ -65,7 +64,7 @@ SIGNS = st.sampled_from(
 @settings(max_examples=40, deadline=None)
 @given(texts=st.lists(st.text(SIGNS, max_size=60), max_size=6))
 def test_any_texts_give_their_words_in_order_and_the_same_tree_in_any_batch(texts):
-    found = PARSER.trees(texts)
+    found = parsed_texts("builtin", texts)
     assert len(found) == len(texts)
     for text, tree in zip(texts, found, strict=True):
         words = words_of(text)
@@ -98,14 +97,14 @@ def test_parse_trees_writes_binary_trees_in_input_order():
     assert done.returncode == 0, done.stderr.decode()
     records = [orjson.loads(line) for line in done.stdout.splitlines()]
     assert [record["text"] for record in records] == texts
-    for record, found in zip(records, PARSER.trees(texts), strict=True):
+    for record, found in zip(records, parsed_texts("builtin", texts), strict=True):
         tree = trees.read(record["tree"])
         assert tree.is_binary and list(tree.words) == words_of(record["text"])
         assert record["tree"] == trees.write(trees.binarize(found))  # the same in every process
 
 
 def test_tokenized_texts_keep_their_words():
-    (tree,) = Parser("builtin", {"tokenized": True}).trees(["It isn't so."])
+    (tree,) = parsed_texts("builtin", ["It isn't so."], tokenized=True)
     assert tree.words == ("It", "isn't", "so.")
 
 
@@ -113,7 +112,7 @@ def test_a_model_of_ones_own(tmp_path):
     tree = "(S (NP (DT the) (NN cat)) (VP (VB sat)) (. .))"
     file, model = tmp_path / "trees.jsonl", str(tmp_path / "model")
     file.write_bytes(b"\n".join(orjson.dumps({"id": str(at), "tree": tree}) for at in range(8)))
-    method = registry.load("method", "span-parser").Method(epochs=40, batch_size=8)
+    method = registry.load("method", "span-parser")(epochs=40, batch_size=8)
     train("span-parser", method, [str(file)], RunOptions(output=model, quiet=True))
     record = {"id": "1", "text": "the cat sat ."}
     parsing = Parsing(parser="builtin", model=model, binarize=False)
@@ -132,14 +131,14 @@ def test_a_model_of_another_method_is_refused(tmp_path):
     facts = orjson.dumps({"format": 1, "method": "santa"})
     (tmp_path / "structkit.json").write_bytes(facts)
     with pytest.raises(UserError, match="is a santa, not a parser"):
-        Parser("builtin", {"model": str(tmp_path)}).trees(["It rains."])
+        parsed_texts("builtin", ["It rains."], model=str(tmp_path))
 
 
 def test_the_weights_are_small_and_say_what_they_are_made_of():
     assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) <= 4_000_000
     licence = (WEIGHTS / "LICENSE.txt").read_text("utf-8")
     assert "CC BY-SA" in licence and "GUM" in licence
-    shipped = Path(registry.load("parser", "builtin").SHIPPED)
+    shipped = Path(registry.find("parser", "builtin").imported().SHIPPED)
     assert {path.name for path in shipped.iterdir()} >= {"model.safetensors", "vocabulary.json"}
 
 
@@ -156,6 +155,6 @@ def test_trees_agree_with_gold_trees(path):
     texts = [" ".join(tree.words) for tree in gold]
 
     def f1(name):
-        return agreement(zip(Parser(name, {"tokenized": True}).trees(texts), gold, strict=True)).f1
+        return agreement(zip(parsed_texts(name, texts, tokenized=True), gold, strict=True)).f1
 
     assert f1("builtin") > 70 > 4 * f1("right-branching")

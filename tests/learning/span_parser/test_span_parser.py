@@ -15,11 +15,11 @@ from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.span_parser.decoding import LONGEST, best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, UNKNOWN, Features
-from structkit.learning.span_parser.scorer import Parser, Sizes, SpanScorer, turned
+from structkit.learning.span_parser.scorer import Sizes, SpanParser, SpanScorer, turned
 from structkit.learning.span_parser.training import SpanTraining, parts
 from structkit.learning.training.plan import Step
 
-Method = registry.load("method", "span-parser").Method
+Method = registry.load("method", "span-parser")
 SIZES = Sizes(word=6, suffix=4, shape=3, hidden=8, layers=2, span=10)
 WORDS = ["the", "old", "cat", "Sat", "on", "a", "Mat", ".", "42", "running", "—", "naïve", "🐈"]
 SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14)
@@ -28,7 +28,7 @@ SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14)
 def parser_of(seed=0):
     torch.manual_seed(seed)
     features = Features.of([WORDS], 100, 1)
-    return Parser(SpanScorer(features.sizes(), SIZES), features).eval()
+    return SpanParser(SpanScorer(features.sizes(), SIZES), features).eval()
 
 
 def all_binary(start, end):

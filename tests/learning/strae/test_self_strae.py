@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit import registry
+from structkit.commands.parse_trees import Parsing, parse_trees
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
@@ -115,7 +116,7 @@ def folders(tmp_path_factory):
     base = tmp_path_factory.mktemp("models")
     data = base / "texts.jsonl"
     data.write_text("".join(json.dumps(line) + "\n" for line in LINES))
-    method = registry.load("method", "self-strae").Method
+    method = registry.load("method", "self-strae")
     for name, changes in (("words", {}), ("pieces", {"subwords": True, "vocabulary_size": 400})):
         values = {"epochs": 2, "batch_size": 5, "embedding_size": 20, "channels": 5} | changes
         options = RunOptions(output=str(base / name), quiet=True)
@@ -160,7 +161,7 @@ def test_leaves_may_be_pieces(folders):
 )
 def test_a_model_is_needed(model, message):
     with pytest.raises(UserError) as error:
-        next(registry.load("parser", "self-strae").trees(["a b"], model=model))
+        list(parse_trees([{"id": "1", "text": "a b"}], Parsing("self-strae", model=model)))
     assert (2, message) == (error.value.status, str(error.value))
 
 

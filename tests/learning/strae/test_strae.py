@@ -24,7 +24,7 @@ from structkit.learning.training.plan import Step
 from structkit.learning.training.settings import RunOptions
 from tests.learning.strae import reference_strae as reference
 
-Method = registry.load("method", "strae").Method
+Method = registry.load("method", "strae")
 WORDS = 30
 
 
@@ -94,7 +94,7 @@ def in_batch_order(batch, roots):
 
 
 def test_composition_may_start_as_a_sum():
-    method = registry.load("method", "strae").Method
+    method = registry.load("method", "strae")
     words = method(embedding_size=6, channels=2, composition_init="sum").untrained(WORDS).eval()
     tree = Sentence(numpy.array([3, 1, 2], numpy.int32), numpy.array([1, 2, 2], numpy.int32))
     batch, up, down = words.both_ways([tree])

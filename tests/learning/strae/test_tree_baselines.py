@@ -89,7 +89,7 @@ def in_a_tree(node, roots):
 
 
 def training_of(name, model, objective):
-    chosen = registry.load("method", name).Method(
+    chosen = registry.load("method", name)(
         objective=objective, embedding_size=SIZE, embedding_dropout=0.0, composition_dropout=0.0
     )
     vocabulary = Vocabulary([str(number) for number in range(WORDS)], lowercase=True)

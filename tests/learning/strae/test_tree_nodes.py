@@ -22,7 +22,7 @@ TREES = ["(X (X (X The) (X (X black) (X cat))) (X sleeps))", "(X cat)", "(X (X T
 
 
 def encoder(name, vocabulary):
-    chosen = registry.load("method", name).Method(embedding_size=4, channels=2)
+    chosen = registry.load("method", name)(embedding_size=4, channels=2)
     torch.manual_seed(0)
     return TreeEncoder(chosen, chosen.untrained(len(vocabulary)), vocabulary).eval()
 
@@ -95,7 +95,7 @@ def trained(tmp_path):
             orjson.dumps({"id": f"t{n}", "tree": t, "set": n}) + b"\n" for n, t in enumerate(TREES)
         )
     )
-    chosen = registry.load("method", "strae").Method(max_steps=0, minimum_count=1)
+    chosen = registry.load("method", "strae")(max_steps=0, minimum_count=1)
     train("strae", chosen, [str(texts)], RunOptions(output=str(model), quiet=True))
     return str(texts), str(model)
 

@@ -36,7 +36,7 @@ ANIMALS = [
 
 
 def method(name):
-    return registry.load("method", name).Method
+    return registry.load("method", name)
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def command(folder, output, *flags):
 
 def settings(folder, **changes):
     values = {"batch_size": 5, "learning_rate": 1e-5, "temperature": 1.0} | changes
-    return load("method", "seal").Method(model=str(folder / "bert"), **values)
+    return load("method", "seal")(model=str(folder / "bert"), **values)
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_no_process_outlives_the_others(call, message):
 def test_what_cannot_be_shared_is_refused(folder, tmp_path):
     file = tmp_path / "trees.jsonl"
     file.write_text('{"id": "1", "tree": "(X (X a) (X b))"}\n' * 2)
-    strae = load("method", "strae").Method(minimum_count=1)
+    strae = load("method", "strae")(minimum_count=1)
     run = RunOptions(output=str(tmp_path / "model"), nproc=2)
     with pytest.raises(UserError, match="strae is trained by one process; leave --nproc out"):
         train("strae", strae, [str(file)], run)

@@ -17,7 +17,7 @@ from structkit.errors import UserError
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 
-Method = load("method", "contrastive").Method
+Method = load("method", "contrastive")
 ENV = {"OMP_NUM_THREADS": "1"}
 
 
@@ -91,7 +91,7 @@ def save_and_die(self, step, state):
     save(self, step, state)
     os.kill(os.getpid(), 9)
 checkpoints.RunFolder.save = save_and_die
-method = load("method", "contrastive").Method(
+method = load("method", "contrastive")(
     size="tiny", vocabulary_size=400, batch_size=8, epochs=4
 )
 train("contrastive", method, [sys.argv[1]], RunOptions(output=sys.argv[2], save_every=7))
@@ -183,7 +183,7 @@ def test_santa_without_decoder_is_complete_too(data, tmp_path):
     lines = [json.loads(line) for line in data.read_text().splitlines()]
     masked = {"masked": "return <extra_id_0>", "target": "<extra_id_0> n <extra_id_1>"}
     data.write_text("".join(json.dumps(line | masked) + "\n" for line in lines))
-    settings = load("method", "santa").Method(
+    settings = load("method", "santa")(
         size="tiny", vocabulary_size=400, max_steps=0, architecture="bert"
     )
     options = RunOptions(output=str(tmp_path / "new"), resume=True)

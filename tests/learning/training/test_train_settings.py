@@ -34,7 +34,7 @@ def numeric(kind):
 
 
 def both(name):
-    method = registry.load("method", name).Method
+    method = registry.load("method", name)
     return [(kind, *each) for kind in (method, RunOptions) for each in numeric(kind)]
 
 

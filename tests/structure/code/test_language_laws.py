@@ -67,12 +67,12 @@ def real(language):
 
 
 def names(language, text, **flags):
-    return [text[start:end] for start, end in load("language", language).entities(text, **flags)]
+    return [text[start:end] for start, end in load("language", language)(**flags).names(text)]
 
 
 def check(language, text):
     """All laws that need no second reading of the text."""
-    spans = load("language", language).entities(text)
+    spans = load("language", language)().names(text)
     assert all(0 <= start < end <= len(text) for start, end in spans)
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
     if SENTINEL.search(text):
@@ -88,7 +88,7 @@ def check(language, text):
         word = text[start:end]
         assert word not in strict
         assert word not in loose or is_member(text, start, end), (word, text)
-    assert set(spans) <= set(load("language", language).entities(text, types=True))
+    assert set(spans) <= set(load("language", language)(types=True).names(text))
 
 
 def is_member(text, start, end):
@@ -173,7 +173,7 @@ def test_a_bare_method_has_the_names_that_it_has_in_a_class(language):
     head, tail = WRAPPERS[language]
     compared = 0
     for id, code in real(language):
-        if language == "javascript" and (not load("language", language).GRAMMAR.member.match(code)):
+        if language == "javascript" and (not load("language", language).grammar.member.match(code)):
             continue
         inside = names(language, head + code + tail)
         compared += 1
@@ -189,7 +189,7 @@ def test_no_entity_stands_in_a_string_or_a_comment(language):
     """By the lexers of Pygments, which know nothing of syntax."""
     lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False, **LEXERS.get(language, {}))
     for id, code in real(language):
-        spans = load("language", language).entities(code)
+        spans = load("language", language)().names(code)
         inside = {
             at
             for start, kind, value in lexer.get_tokens_unprocessed(code)
@@ -234,9 +234,9 @@ def test_every_real_function_has_an_entity():
     ],
 )
 def test_types_come_only_when_asked_for(language, text, types):
-    plain = set(load("language", language).entities(text))
+    plain = set(load("language", language)().names(text))
     added = [
-        span for span in load("language", language).entities(text, types=True) if span not in plain
+        span for span in load("language", language)(types=True).names(text) if span not in plain
     ]
     found = [text[start:end] for start, end in added]
     assert found == types if isinstance(types, list) else "".join(found) == types

@@ -26,18 +26,18 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_a_text_that_takes_too_long_is_rejected_and_the_next_one_is_read() -> None:
-    entities = load("language", "csharp").entities
+    names = load("language", "csharp")().names
     start = thread_time()
     with pytest.raises(UserError) as error:
-        entities(SLOW)
+        names(SLOW)
     assert str(error.value) == "parsing takes longer than 0.2 s; leave the record out"
     assert thread_time() - start < 2
-    assert entities("x = y;") == [(0, 1), (4, 5)]
+    assert names("x = y;") == [(0, 1), (4, 5)]
 
 
 def test_attributes_without_a_member_are_no_slow_pattern() -> None:
     start = thread_time()
-    assert load("language", "php").entities("#[A]" * 5000 + "f($x);")
+    assert load("language", "php")().names("#[A]" * 5000 + "f($x);")
     assert thread_time() - start < 2
 
 

@@ -37,7 +37,7 @@ def test_no_name_is_taken_in_a_string_or_a_comment_of_broken_code(language):
     def law(pieces, cut):
         text = " ".join(pieces)
         text = text[: len(text) - cut]
-        spans = load("language", language).entities(text)
+        spans = load("language", language)().names(text)
         assert [text[start:end] for start, end in spans if "inside" in text[start:end]] == [], text
 
     law()
@@ -75,13 +75,13 @@ def test_no_name_is_taken_in_a_string_or_a_comment_of_broken_code(language):
     ],
 )
 def test_names_of_broken_code(language, text, names):
-    plugin = load("language", language)
-    assert plugin.GRAMMAR.parser.parse(text.encode()).root_node.has_error
-    assert [text[start:end] for start, end in plugin.entities(text)] == names.split()
+    plugin = load("language", language)()
+    assert plugin.grammar.parser.parse(text.encode()).root_node.has_error
+    assert [text[start:end] for start, end in plugin.names(text)] == names.split()
 
 
 def test_every_language_with_a_grammar_states_its_strings_and_comments():
-    assert [name for name in WITHIN if load("language", name).GRAMMAR.lexical is None] == []
+    assert [name for name in WITHIN if load("language", name).grammar.lexical is None] == []
 
 
 def test_a_form_goes_to_the_end_of_the_text_without_its_own():

@@ -11,11 +11,11 @@ from nltk.tag.perceptron import PerceptronTagger
 
 from structkit.commands.mask_entities import Masking, mask_entities
 from structkit.errors import UserError
-from structkit.registry import load
+from structkit.registry import find
 from structkit.structure.code.sentinels import SENTINEL, unmask
 from structkit.structure.html.markup import tags, visible
 
-product = load("language", "product")
+product = find("language", "product").imported()
 DATA = Path("../shared/data/products")
 SHOPS = ("amazon_gift_cards", "matching")
 # products of our own; where the data is beside structkit, of shops too
@@ -79,7 +79,7 @@ def test_unmask_undoes_mask_and_no_tag_is_touched(text):
     assert unmask(made["masked"], made["entities"]) == text
     folded = {title[start:end].casefold() for start, end in product.tokens(title)}
     assert {entity.casefold() for entity in made["entities"]} <= folded
-    spans = product.record_entities({"title": title}, text)
+    spans = product.Language().entities(text, {"title": title})
     markup = [(tag.start, tag.end) for tag in tags(text)]
     assert not [s for s in spans for m in markup if s[0] < m[1] and m[0] < s[1]]
 
@@ -139,10 +139,10 @@ def test_rejected(fields, reason):
 @pytest.mark.parametrize(
     ("flags", "reason"),
     [
-        (("--language", "product", "--types"), "language 'product' knows no types; leave --types"),
-        (("--language", "html", "--tagger", "nltk"), "language 'html' uses no tagger"),
-        (("--language", "python", "--tagger", "nltk"), "language 'python' uses no tagger"),
-        (("--language", "html", "--profile", "official"), "is not in the released code"),
+        (("--language", "product", "--types"), "the language product takes no --types; leave it"),
+        (("--language", "html", "--tagger", "nltk"), "the language html takes no --tagger"),
+        (("--language", "python", "--tagger", "nltk"), "the language python takes no --tagger"),
+        (("--language", "html", "--profile", "official"), "the language html takes no --profile"),
         (("--profile", "official", "--strategy", "span"), "masks entities, not spans"),
         (("--tagger", "brill"), "is not one of"),
     ],
@@ -207,7 +207,7 @@ def test_laws_on_real_products(path):
     found = 0
     for record in records:
         text = record["description"]
-        spans = product.record_entities(record, text)
+        spans = product.Language().entities(text, record)
         assert spans == sorted(set(spans))
         for made in mask_entities([record] if spans else [], Masking(language="product")):
             assert unmask(made["masked"], made["entities"]) == text
@@ -224,6 +224,6 @@ def _title(record):
 
 def test_a_word_of_any_length_is_tagged_in_time():
     """Rules that go back over a word again and again would take minutes for this one."""
-    tag = load("language", "product").tag
+    tag = product.tag
     assert tag(["a-" * 100_000, "x" * 100_000 + "-colored"], "rules") == ["NN", "JJ"]
     assert tag(["-ed", "a-ed", "a-xed", "-a-bed"], "rules") == ["NN", "NN", "JJ", "JJ"]

@@ -6,7 +6,6 @@ import random
 import pytest
 
 from structkit.registry import load, names
-from structkit.structure.code import official
 from structkit.structure.code.statistics import Statistics, tokens
 
 FLAGS = ("mask-entities", "--on-error", "skip", "--stats")
@@ -77,29 +76,33 @@ def occurrences(text):
     return text.split()
 
 
+def released(language):
+    return load("language", language)(profile="official")
+
+
 @pytest.mark.parametrize(
     ("language", "count"), [("java", 4), ("go", 4), ("ruby", 4), ("javascript", 1)]
 )
 def test_official_samples_occurrences(language, count):
     # max(1, int(0.5 * 9)) = 4 and max(1, int(0.1 * 9)) = 1 of ten names that occur once
     found = [f"v{number}" for number in range(10)]
-    drawn = official.draw(language, found, random.Random(0))
+    drawn = released(language).drawn(found, random.Random(0))
     assert len(drawn) == count
     frequent = ["a"] * 99 + ["b"]
-    assert "a" in official.draw(language, frequent, random.Random(1))
+    assert "a" in released(language).drawn(frequent, random.Random(1))
 
 
 def test_official_php_draws_until_half_is_covered():
     for seed in range(20):
-        drawn = official.draw("php", list("aaabcdef"), random.Random(seed))
+        drawn = released("php").drawn(list("aaabcdef"), random.Random(seed))
         counts = [3 if name == "a" else 1 for name in drawn]
         assert sum(counts) >= 4
         assert sum(counts) - max(counts) < 4
-    assert official.draw("php", ["a"], random.Random(0)) == set()
+    assert released("php").drawn(["a"], random.Random(0)) == set()
 
 
 def test_official_python_masks_all():
-    assert official.draw("python", ["a", "b"], random.Random(0)) is None
+    assert released("python").drawn(["a", "b"], random.Random(0)) is None
 
 
 CODE = {
@@ -114,5 +117,5 @@ CODE = {
 @pytest.mark.parametrize("language", sorted(set(CODE) & set(names("language"))))
 def test_official_takes_exact_identifiers(language):
     code, expected = CODE[language]
-    spans = official.names(language, load("language", language), code, profile="official")
+    spans = released(language).entities(code, {})
     assert [code[start:end] for start, end in spans] == expected

@@ -17,8 +17,8 @@ from structkit.errors import UserError
 from structkit.learning.strae.batches import leaf_depths
 from structkit.structure.trees.brackets import binarize, read, unescaped, write
 from structkit.structure.trees.letters import same
-from structkit.structure.trees.parsers import Parser
 from structkit.structure.trees.tree import from_spans
+from tests.structure.trees.parsed import parsed_texts
 
 DATA = Path("../shared/data")
 EVERY = int(os.environ.get("LAWS_EVERY", "200"))
@@ -41,9 +41,8 @@ def check(tree, factor="right"):
             assert np.array_equal(getattr(again, name), getattr(made, name))
 
 
-def trees_of(parser, texts, **per_text):
-    per_text |= {"keys": [str(number) for number in range(len(texts))]}
-    found = Parser(parser).trees(texts, **per_text)
+def trees_of(parser, texts, languages=()):
+    found = parsed_texts(parser, texts, languages)
     return [tree for tree in found if not isinstance(tree, UserError)]
 
 
@@ -156,5 +155,5 @@ def test_the_remedy_for_half_a_label_makes_no_leaf_of_it():
 
 
 def test_rules_over_tags_read_long_texts():
-    [tree] = Parser("chunk").trees(["a " * 5000])
+    [tree] = parsed_texts("chunk", ["a " * 5000])
     assert tree.words == ("a",) * 5000

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from nltk import Tree as Peer
 
 from structkit.errors import UserError
+from structkit.plugin import Unparsed
 from structkit.registry import load
-from structkit.structure.tree_agreement import agreement
 from structkit.structure.trees.brackets import (
     binarize,
     clean,
@@ -23,6 +23,8 @@ from structkit.structure.trees.brackets import (
 )
 from structkit.structure.trees.letters import same
 from structkit.structure.trees.words import words_of
+from tests.structure.trees.agreement import agreement
+from tests.structure.trees.parsed import parsed_texts
 
 DATA = Path("../shared/data/trees")
 SAMPLE = Path("../shared/nltk_data/corpora/treebank/combined")
@@ -234,12 +236,12 @@ HTML = "<h1>Tea &amp; more</h1><p>is <b>very h</b>ot<script>x()</script><ul><li>
 
 
 def test_elements():
-    [tree] = load("parser", "dom").trees([HTML])
+    [tree] = parsed_texts("dom", [HTML])
     assert write(tree) == (
         "(body (h1 (X Tea) (X &) (X more)) (p (X is) (b (X very) (X h)) (X ot)) "
         "(ul (li one) (li two)))"
     )
-    deep, empty = load("parser", "dom").trees(["<div>" * 5000 + "a b", "<p> <script>x</script>"])
+    deep, empty = parsed_texts("dom", ["<div>" * 5000 + "a b", "<p> <script>x</script>"])
     assert deep.words == ("a", "b")
     assert str(empty) == "the document holds no text; leave the record out"
 
@@ -247,7 +249,7 @@ def test_elements():
 @settings(deadline=None, max_examples=60)
 @given(text=st.lists(st.sampled_from(["<b>", "</b>", "<p>", "</div>", "<td>", "a", " ", "&lt"])))
 def test_elements_of_any_markup(text):
-    [tree] = load("parser", "dom").trees(["".join(text) + " end"])
+    [tree] = parsed_texts("dom", ["".join(text) + " end"])
     check_arrays(tree)
     assert tree.words[-1] == "end"
 
@@ -267,7 +269,7 @@ CODE = {
 @pytest.mark.parametrize("language", CODE)
 def test_code_keeps_every_letter(language):
     text = CODE[language]
-    [tree] = load("parser", "ast").trees([text], languages=[language])
+    [tree] = parsed_texts("ast", [text], [language])
     check_arrays(tree)
     assert "".join(tree.words) == "".join(text.split())
     assert "ERROR" not in tree.labels
@@ -277,14 +279,14 @@ def test_code_keeps_every_letter(language):
 @given(text=st.text(st.sampled_from("ab ()\n:='\"é{}#")).filter(str.strip))
 def test_any_code_keeps_every_letter(text):
     for language in ("python", "java"):
-        [tree] = load("parser", "ast").trees([text], languages=[language])
+        [tree] = parsed_texts("ast", [text], [language])
         check_arrays(tree)
         assert "".join(tree.words) == "".join(text.split())
 
 
 def test_code_without_a_grammar():
     texts, languages = ["x", "x", "x"], [None, "product", "cobol"]
-    found = [str(each) for each in load("parser", "ast").trees(texts, languages=languages)]
+    found = [str(each) for each in parsed_texts("ast", texts, languages)]
     assert found[0] == 'field "language" is missing; name it with --language'
     assert found[1] == "language 'product' has no syntax tree; leave the record out"
     assert found[2].startswith("no language 'cobol'; ")
@@ -292,7 +294,7 @@ def test_code_without_a_grammar():
 
 def test_stanza_is_an_extra():
     with pytest.raises(UserError) as error:
-        next(load("parser", "stanza").trees(["It is."]))
+        list(load("parser", "stanza")().trees([Unparsed("It is.")]))
     assert "stanza" in str(error.value)
 
 
