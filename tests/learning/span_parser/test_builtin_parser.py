@@ -128,8 +128,13 @@ def test_a_folder_without_a_model_is_one_line(tmp_path):
 
 
 def test_a_model_of_another_method_is_refused(tmp_path):
-    facts = orjson.dumps({"format": 1, "method": "santa"})
-    (tmp_path / "structkit.json").write_bytes(facts)
+    facts = {
+        **{"format": 1, "method": "santa", "settings": {}, "losses": {}, "steps": 1},
+        **{"query_fields": ["query"], "document_fields": ["positive"]},
+        "data": {"records": 1, "sha256": "0"},
+        **{"pooling": "mean", "normalize": True, "lengths": {"query": 64, "document": 256}},
+    }
+    (tmp_path / "structkit.json").write_bytes(orjson.dumps(facts))
     with pytest.raises(UserError, match="is a santa, not a parser"):
         parsed_texts("builtin", ["It rains."], model=str(tmp_path))
 

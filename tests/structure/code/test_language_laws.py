@@ -130,7 +130,7 @@ def edited(draw, language, sources):
 @pytest.mark.parametrize("language", CODE)
 def test_laws_hold_for_edited_fixtures(language):
     @given(edited(language, FIXTURES[language]))
-    @settings(max_examples=60, deadline=5000)
+    @settings(max_examples=60)
     def laws(text):
         check(language, text)
 
@@ -139,7 +139,7 @@ def test_laws_hold_for_edited_fixtures(language):
 
 @pytest.mark.parametrize("language", CODE)
 @given(text=st.text(alphabet="ab_ \n.,:;=()[]{}<>'\"`#/*$@\\?é名0", max_size=60))
-@settings(max_examples=60, deadline=5000)
+@settings(max_examples=60)
 def test_laws_hold_for_any_characters(language, text):
     check(language, text)
 
@@ -153,7 +153,7 @@ def test_laws_hold_for_real_functions(language):
 @pytest.mark.parametrize("language", REAL)
 def test_laws_hold_for_edited_real_functions(language):
     @given(edited(language, [code for _, code in real(language)]))
-    @settings(max_examples=40, deadline=5000)
+    @settings(max_examples=40)
     def laws(text):
         check(language, text)
 
