@@ -31,6 +31,7 @@ from structkit.search.hits import (
 from structkit.search.index import best, numbered, places
 from structkit.search.index_parameters import parse_parameters
 
+from ._faiss_warnings import warnings_told
 from ._saved_index import AGAIN, read_index, said
 
 BOUNDED = ("nprobe", "efSearch", "k_factor_rf")
@@ -145,7 +146,8 @@ def built(vectors: Rows, name: str) -> Any:
         index.hnsw.efConstruction, index.hnsw.efSearch = 200, 128
     try:
         if not index.is_trained:
-            index.train(sample(vectors, SAMPLE * max(clusters, 4096)))
+            with warnings_told(factory):
+                index.train(sample(vectors, SAMPLE * max(clusters, 4096)))
         with progress(f"build {name}", lambda: Position(done, done, rows)):
             for first, block in blocks(vectors, STEP):
                 index.add(np.ascontiguousarray(block))

@@ -289,3 +289,12 @@ def test_wrong_usage_is_one_line(
     assert (2, b"") == (done.returncode, done.stdout)
     assert problem in done.stderr.decode()
     assert 1 == len(done.stderr.splitlines())
+
+
+def test_few_rows_are_told_in_a_line_of_our_own(
+    corpus: str, queries: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found(corpus, queries, index="IVF50,PQ4x4")
+    lines = capfd.readouterr().err.splitlines()
+    assert 1 == len(lines)
+    assert lines[0].startswith("structkit: few rows to train IVF50,PQ4x4 on; ")

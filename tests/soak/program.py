@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
-LIMIT = 10.0  # seconds that a user waits at most for what is wrong
+LIMIT = 10.0  # seconds of work that a user waits at most for what is wrong
 MEMORY = 6 << 30
 FILE = 1 << 28  # bytes of the largest file
 
@@ -35,12 +35,12 @@ LATE = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of the program left: a status of None is one that had to be killed."""
+    """What a run of the program left: a status of None is one that took too long."""
 
     status: int | None
     stdout: bytes
     stderr: str
-    seconds: float
+    seconds: float  # of work
     left: bool  # whether a process of it lived on
 
 
@@ -101,16 +101,19 @@ def _run(
     arguments: Sequence[str], folder: Path, stdin: Path | None, limit: float, start: object
 ) -> Outcome:
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-        started = time.monotonic()
         pid = os.fork()
         if pid == 0:
             _child(arguments, folder, stdin, (stdout.fileno(), stderr.fileno()), start)
-        status = _wait(pid, limit)
-        seconds = time.monotonic() - started
+        share = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # of a busy machine
+        status, seconds = _wait(pid, limit * share)
         left = _left(pid)
         stdout.seek(0), stderr.seek(0)
         return Outcome(
-            status, stdout.read(), stderr.read().decode("utf-8", "replace"), seconds, left
+            status if seconds < limit else None,
+            stdout.read(),
+            stderr.read().decode("utf-8", "replace"),
+            seconds,
+            left,
         )
 
 
@@ -137,8 +140,8 @@ def _child(arguments, folder, stdin, outputs, start) -> NoReturn:  # type: ignor
         os._exit(status)
 
 
-def _wait(pid: int, limit: float) -> int | None:
-    """The exit status, or None for one that was killed because it took too long."""
+def _wait(pid: int, limit: float) -> tuple[int | None, float]:
+    """The exit status (None for one that was killed as it took too long), and seconds of work."""
     handle = os.pidfd_open(pid)
     try:
         waiting = select.poll()
@@ -148,8 +151,9 @@ def _wait(pid: int, limit: float) -> int | None:
         os.close(handle)
     if not in_time:
         os.killpg(pid, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return status if in_time else None
+    _, status, used = os.wait4(pid, 0)
+    seconds = used.ru_utime + used.ru_stime
+    return os.waitstatus_to_exitcode(status) if in_time else None, seconds
 
 
 def _left(group: int) -> bool:
@@ -160,5 +164,6 @@ def _left(group: int) -> bool:
         except (ProcessLookupError, PermissionError):
             return False
         time.sleep(0.05)
-    os.killpg(group, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
     return True

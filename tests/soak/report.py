@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,13 +9,8 @@ from .soaking import Judged
 
 
 def report(judged: Sequence[Judged]) -> int:
-    """Print each finding with its command line, and counts; the exit status."""
+    """Print how many cases of each command ran, and with findings; the exit status."""
     bad = [each for each in judged if each.findings]
-    for each in bad:
-        print(f"\n{each.line:.500}")
-        for finding in each.findings:
-            print(f"    {finding}".encode("utf-8", "backslashreplace").decode())
-        print(f"    python -m tests.soak --case {shlex.quote(each.case)}")
     commands, findings = Counter(), Counter()
     for each in judged:
         commands[each.command] += 1

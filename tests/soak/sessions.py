@@ -24,6 +24,7 @@ HEADS = {
     "qrels.jsonl": ("products/qrels.jsonl", 99),
     "pages.jsonl": ("pages/test.jsonl", 4),
     "sentences.jsonl": ("sentences/train.jsonl", 8),
+    "results.jsonl": ("formats/mteb/records/scores.jsonl", 1),
     "sentence-pairs.jsonl": ("sentences/pairs.jsonl", 8),
 }
 

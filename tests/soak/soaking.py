@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from .cases import Case, Scene, chosen
-from .program import LIMIT, Outcome, forked, subprocessed, warm
+from .program import Outcome, forked, subprocessed, warm
 from .sessions import make_store, sessions
 from .spoilers import cases
 from .verdicts import state, verdicts
@@ -30,6 +30,14 @@ class Judged:
     line: str
     outcome: Outcome
     findings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.line:.500}",
+            *(f"    {finding}" for finding in self.findings),
+            f"    python -m tests.soak --case {shlex.quote(self.case)}",
+        ]
+        return "\n".join(lines).encode("utf-8", "backslashreplace").decode()
 
 
 class Soaking:
@@ -59,7 +67,7 @@ class Soaking:
         return chosen(self.cases, count, seed)
 
     def run(self, chosen: Sequence[Case], *, jobs: int = 1) -> list[Judged]:
-        """Run cases, some at a time; progress goes to stderr where that is a terminal."""
+        """Run cases, some at a time; what is found, and progress, goes to stderr as it comes."""
         self.chosen = chosen
         return list(self._told(self._judged(jobs)))
 
@@ -74,6 +82,8 @@ class Soaking:
     def _told(self, judged: Iterator[Judged]) -> Iterator[Judged]:
         started = time.monotonic()
         for count, each in enumerate(judged, 1):
+            if each.findings:
+                print(f"\n{each}", file=sys.stderr, flush=True)
             if sys.stderr.isatty() or count % 500 == 0:
                 seconds = time.monotonic() - started
                 end = "\r" if sys.stderr.isatty() else "\n"
@@ -86,7 +96,7 @@ class Soaking:
         """Run the case of that number, and judge what came of it."""
         case = self.chosen[number]
         judged = self._once(case, number)
-        if judged.outcome.seconds > LIMIT:  # the machine may have been busy
+        if judged.outcome.status is None:  # the machine may have been busy
             judged = self._once(case, number)
         return judged
 

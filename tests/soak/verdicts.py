@@ -10,13 +10,22 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import faiss
+
 from .cases import Case
 from .program import LIMIT, Outcome
 
 MESSAGE = "structkit: "
 LONGEST = 2000  # characters of a message
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]")
-# what a remedy says, in words that are not only a fact
+# sessions that make a record of each record
+ONE_FOR_ONE = {
+    *("mask code", "mask products", "mask nltk", "html pages", "html markdown", "trees builtin"),
+    *("trees chunk", "trees pairs", "trees ast", "trees dom", "trees brackets", "trees own"),
+    *("encode santa", "encode self", "encode pairs", "encode words"),
+}
+REJECTS = "rejects.jsonl"
+INDEX = {"index", "docid", "ids.txt", "fields.jsonl", "meta.json"}
 State = dict[str, str]
 
 
@@ -50,6 +59,7 @@ def verdicts(case: Case, outcome: Outcome, before: State, folder: Path) -> Itera
     yield from messages(case, outcome)
     yield from changes(case, outcome, before, state(folder))
     yield from halves(case, outcome, before, folder)
+    yield from uncounted(case, outcome, before, folder)
     if any(folder.with_name(f"{folder.name}.tmp").iterdir()):
         yield "leaves temporary files"
 
@@ -98,10 +108,43 @@ def changes(case: Case, outcome: Outcome, before: State, after: State) -> Iterat
         if after.get(name) != content and not replaced:
             yield f"changes its input {name}"
     for name in sorted(set(after) - set(before)):
-        if outcome.status != 0:
+        if outcome.status != 0 and not (name.partition("/")[0] == "out" and saves_index(case)):
             yield f"leaves {name} though it failed"
         elif name.endswith((".partial", ".new", ".tmp")):
             yield f"leaves {name}"
+
+
+def saves_index(case: Case) -> bool:
+    """Whether the command leaves an index, which is complete before queries are read."""
+    return "--save-index" in case.session.arguments
+
+
+def uncounted(case: Case, outcome: Outcome, before: State, folder: Path) -> Iterator[str]:
+    """What is skipped is among the rejects; an index that is left is whole."""
+    if case.skip and outcome.status == 0 and case.session.name in ONE_FOR_ONE:
+        # a line with nothing in it is no record
+        source = case.place.partition(" ")[0]
+        counts = {name: len(lines(folder / name)) for name in (source, "out.jsonl", REJECTS)}
+        if counts[source] != counts["out.jsonl"] + counts[REJECTS]:
+            yield f"loses records: {counts}"
+    index = folder / "out"
+    if saves_index(case) and "out" not in before and index.is_dir():
+        files = {path.name for path in index.iterdir()}
+        if files != INDEX:
+            yield f"leaves an index of {sorted(files)}, not of {sorted(INDEX)}"
+            return
+        count = json.loads((index / "meta.json").read_bytes())["count"]
+        rows = {name: len(lines(index / name)) for name in ("docid", "ids.txt")}
+        rows["index"] = faiss.read_index(str(index / "index")).ntotal
+        if {*rows.values()} != {count}:
+            yield f"leaves an index of {count} rows with {rows}"
+
+
+def lines(path: Path) -> list[bytes]:
+    """The lines of a file with something in them; none, where it is not there."""
+    return (
+        [line for line in path.read_bytes().split(b"\n") if line.strip()] if path.exists() else []
+    )
 
 
 def halves(case: Case, outcome: Outcome, before: State, folder: Path) -> Iterator[str]:

@@ -24,8 +24,8 @@ from structkit.errors import UserError
 
 # what a folder can be damaged into raising, as far as it was met
 DAMAGE = (
-    *(OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError),
-    *(SafetensorError, StrictDataclassError),
+    *(OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError),
+    *(RuntimeError, AssertionError, SafetensorError, StrictDataclassError),
 )
 
 transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -70,7 +70,13 @@ def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
             f"the model {name} lacks {len(missing)} weights ({missing[0]}, …)",
             "copy the folder again",
         )
-    return model.float(), AutoTokenizer.from_pretrained(name, local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=True)
+    if not isinstance(tokenizer.model_max_length, int | float):
+        raise UserError(
+            f"model_max_length is no number: {tokenizer.model_max_length!r:.80}",
+            "copy the folder again",
+        ).at(str(name / "tokenizer_config.json"))
+    return model.float(), tokenizer
 
 
 def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:

@@ -46,7 +46,8 @@ def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
         return _sentence_facts(folder, modules, pooling)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise UserError(
-            f"modules.json of {folder} cannot be understood ({error!r})", "copy the folder again"
+            f"modules.json of {folder}, or what it names, cannot be understood ({error!r:.200})",
+            "copy the folder again",
         ) from None
 
 
@@ -75,6 +76,9 @@ def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
     limits = _json(place / "sentence_bert_config.json") or {}
     if most := limits.get("max_seq_length"):
         facts["lengths"] = {"query": most, "document": most}
+    for name in ("lengths", "prompts"):
+        if name in facts and not OF_ENCODERS[name](facts[name]):
+            raise TypeError(f"{name} {facts[name]}")
     return facts
 
 

@@ -207,3 +207,33 @@ def test_parsers_read_the_same_facts(run, copied, name):
         assert (1, 1) == (found.returncode, len(found.stderr.splitlines()))
         assert f"{folder / file}: is " in found.stderr.decode()
         (folder / file).write_bytes(content)
+
+
+OF_LIBRARIES = {
+    "dtype": ("config.json", [1, "x"]),
+    "model_max_length": ("tokenizer_config.json", ""),
+}
+
+
+@pytest.mark.parametrize("field", OF_LIBRARIES)
+def test_a_field_of_its_library_that_is_wrong(copied, field):
+    folder = copied("seal")
+    name, value = OF_LIBRARIES[field]
+    content = json.loads((folder / name).read_bytes())
+    (folder / name).write_text(json.dumps({**content, field: value}))
+    assert "copy" in refused(folder, "model")
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("sentence_bert_config.json", {"max_seq_length": "x"}),
+        ("sentence_bert_config.json", [1]),
+        ("config_sentence_transformers.json", {"prompts": {"query": 1}}),
+    ],
+)
+def test_what_sentence_transformers_would_not_write(copied, name, content):
+    folder = copied("seal")
+    (folder / "structkit.json").unlink()
+    (folder / name).write_text(json.dumps(content))
+    assert "copy" in refused(folder, "modules.json")

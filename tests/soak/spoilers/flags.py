@@ -26,6 +26,7 @@ TEXTS = (
     *("", " ", "nope", ".", "/", "..", "-", "nope/nope.jsonl", "a\nb", "\udcff", "\x1b[31m", "*"),
     *("0/0", "1/0", "2/2", "-1/2", "a/b", "0/2/4", "1e400", "nan", "{", "{nope}", "[", "a=b", "="),
     *("a:nan", "a:0.5,a:0.5", ":1", "a:2", "a:", "\u202e", "x" * 300, "x" * 5000, "./nope"),
+    "mteb",  # a format that is only written
 )
 OUTPUTS = {"output", "rejects", "save_index"}
 
@@ -101,7 +102,8 @@ def flag_cases(session: Session, *, everything: bool) -> Iterator[Case]:
             for spelling in flag.spellings:
                 yield make("given", [spelling], ANY)
                 yield make("twice", [spelling] * 2, ANY)
-                yield make("with a value", [f"{spelling}=7"], REFUSED)
+                if spelling.startswith("--"):  # of short ones, = is the next
+                    yield make("with a value", [f"{spelling}=7"], REFUSED)
             continue
         yield make("without a value", [flag.flag], REFUSED)
         yield make("twice", [flag.flag, "1", flag.flag, "2"], ANY)
@@ -149,14 +151,16 @@ def _case(
     session: Session, flag: Flag, how: str, words: list[str], statuses: frozenset[int]
 ) -> Case:
     value = words[0].partition("=")[2]
-    names = (*flag.spellings, "--", flag.flag.lstrip("-"), *(shown_as(value) if value else ()))
+    names = (*flag.spellings, *shown_as(value)) if value else flag.spellings
     return Case(session, flag.flag, how, partial(spoil, flag=flag, words=words), names, statuses)
 
 
 def shown_as(value: str) -> tuple[str, ...]:
-    """How a message may show a value: quoted, in one line, and its beginning."""
+    """How a message may show a value: quoted; a long one in one line, or its beginning."""
     written = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in value)
-    return repr(value), value.replace("\n", " "), written, value[:50]
+    plain = (value.replace("\n", " "), written, value[:50])
+    file = f"structkit: {written}"  # what the message is about
+    return (repr(value), file, *(each for each in plain if len(each) > 2))
 
 
 def spoil(scene: Scene, *, flag: Flag, words: list[str]) -> None:

@@ -28,10 +28,13 @@ def table_cases(session: Session) -> Iterator[Case]:
         for number in range(0, len(cells), 2):
             before, behind = cells[:number], cells[number + 1 :]
             changes = {f"is {cell[:9]!r}": [*before, cell, *behind] for cell in CELLS}
+            # a row of a run may come from several files, and is known by what is in it
+            quoted = {f"is {cell[:9]!r}": f'"{ascii(cell)[2:-1]}"' for cell in CELLS}
             changes["left out"] = [*before, *behind[1:]]
             changes["doubled"] = [*before, cells[number], *(behind[:1] or [b" "]), *cells[number:]]
             for how, changed in changes.items():
                 line = b"".join(changed) + b"\n"
                 spoil = partial(replace_line, file=file, line=line, skip=False)
                 place = f"{file} column {number // 2 + 1}"
-                yield Case(session, place, how, spoil, named(session, file))
+                names = (*named(session, file), *filter(None, [quoted.get(how)]))
+                yield Case(session, place, how, spoil, names)
