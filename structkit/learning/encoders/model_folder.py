@@ -25,7 +25,7 @@ from structkit.learning.training.facts import (
     read_facts,
 )
 from structkit.learning.training.settings import POOLINGS, TrainingSettings
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, cannot_read
 from structkit.records.output import write_json
 
 
@@ -179,6 +179,9 @@ def content_hash(folder: Path) -> str:
     digest = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.json")):
         digest.update(file.name.encode())
-        with file.open("rb") as handle:
-            digest.update(hashlib.file_digest(handle, "sha256").digest())
+        try:
+            with file.open("rb") as handle:
+                digest.update(hashlib.file_digest(handle, "sha256").digest())
+        except OSError as error:
+            raise cannot_read(error).at(str(file)) from None
     return digest.hexdigest()

@@ -45,4 +45,7 @@ def fill(module: nn.Module, folder: Path) -> None:
         if there != wanted:
             problem = f"the weight {name} has shape {there}, and the model needs {wanted}"
             raise UserError(problem, AGAIN).at(str(folder / WEIGHTS))
+        if not found[name].isfinite().all():
+            problem = f"the weight {name} holds numbers that are not finite"
+            raise UserError(problem, AGAIN).at(str(folder / WEIGHTS))
     module.load_state_dict(found)

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from structkit import registry
 from structkit.commands.train import train
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.model_folder import content_hash, open_model
 from structkit.learning.training.settings import RunOptions
 
 RECORD = {
@@ -95,6 +95,16 @@ def test_weights_of_another_shape(copied, name):
     weights[first] = torch.cat([weights[first].flatten(), torch.zeros(1)])
     save_file(weights, file)
     assert AGAIN in refused(file.parent, file.name)
+
+
+# fasttext's table is large, and each embedding is looked at anyway
+@pytest.mark.parametrize("name", sorted({*METHODS} - {*ENCODERS, "fasttext"}))
+def test_weights_that_are_not_finite(copied, name):
+    file = copied(name) / "model.safetensors"
+    weights = load_file(file)
+    weights[sorted(weights)[-1]].flatten()[-1] = float("inf")
+    save_file(weights, file)
+    assert "finite" in refused(file.parent, file.name)
 
 
 @pytest.mark.parametrize("name", sorted({*METHODS} - {*ENCODERS}))
@@ -237,3 +247,10 @@ def test_what_sentence_transformers_would_not_write(copied, name, content):
     (folder / "structkit.json").unlink()
     (folder / name).write_text(json.dumps(content))
     assert "copy" in refused(folder, "modules.json")
+
+
+def test_a_file_that_cannot_be_read_to_its_end(copied):
+    folder = copied("seal")
+    (folder / "more.json").symlink_to("/proc/self/mem")
+    with pytest.raises(UserError, match="more.json: cannot be read"):
+        content_hash(folder)

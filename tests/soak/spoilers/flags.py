@@ -159,8 +159,8 @@ def shown_as(value: str) -> tuple[str, ...]:
     """How a message may show a value: quoted; a long one in one line, or its beginning."""
     written = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in value)
     plain = (value.replace("\n", " "), written, value[:50])
-    file = f"structkit: {written}"  # what the message is about
-    return (repr(value), file, *(each for each in plain if len(each) > 2))
+    about = (f"structkit: {written}", f" {written};")
+    return (repr(value), *about, *(each for each in plain if len(each) > 2))
 
 
 def spoil(scene: Scene, *, flag: Flag, words: list[str]) -> None:
