@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from structkit.formats.interchange import Options, Parts
     from structkit.records.jsonl import Record
     from structkit.search.hits import Searcher, SearchOptions
+    from structkit.structure.code.outline import Outline
     from structkit.structure.code.spans import Span
     from structkit.structure.trees.tree import Tree
 
@@ -31,7 +32,8 @@ class Language(ABC):
 
     Its flags are those of `mask-entities`: types, tagger, profile. Code with a tree-sitter
     grammar extends `CodeLanguage` (structkit.structure.code.languages), which gives the rest.
-    `aliases` and `implied_by` are read without importing the file: tuples of literal strings.
+    `aliases`, `implied_by`, `extensions` and `interpreters` are read without importing the file:
+    tuples of literal strings.
     """
 
     fields: ClassVar[tuple[str, ...]] = ("code",)
@@ -42,6 +44,15 @@ class Language(ABC):
 
     implied_by: ClassVar[tuple[str, ...]] = ()
     """Fields of a record that needs no `language` to be of this one."""
+
+    extensions: ClassVar[tuple[str, ...]] = ()
+    """The extensions of its files, or their whole names: `rb`, `Rakefile`."""
+
+    interpreters: ClassVar[tuple[str, ...]] = ()
+    """The programs that the first line of such a file may name, after `#!`."""
+
+    outline: ClassVar[Outline | None] = None
+    """What its trees call functions and classes, for `collect`; without, it has no trees."""
 
     @abstractmethod
     def entities(self, text: str, record: Record) -> list[Span]:

@@ -62,6 +62,16 @@ class Plugin:
         """Fields of a record that implies it, read without importing the file."""
         return _signs(self).get("implied_by", ())
 
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """The ends of names of its files, read without importing the file."""
+        return _signs(self).get("extensions", ())
+
+    @property
+    def interpreters(self) -> tuple[str, ...]:
+        """The programs that run its files, read without importing the file."""
+        return _signs(self).get("interpreters", ())
+
     def imported(self) -> ModuleType:
         """The module, imported now; one written for another structkit raises."""
         try:
@@ -102,7 +112,7 @@ def _signs(plugin: Plugin) -> dict[str, tuple[str, ...]]:
                 for each in node.body
                 if isinstance(each, ast.Assign)
                 if isinstance(name := each.targets[0], ast.Name)
-                if name.id in ("aliases", "implied_by")
+                if name.id in ("aliases", "extensions", "implied_by", "interpreters")
             }
     return {}
 

@@ -14,7 +14,7 @@ FLOORS = (
     ("records",),
     ("training", "embeddings", "structure", "formats"),
     ("encoders", "strae", "span_parser", "scoring"),
-    ("encode", "pairs", "search"),
+    ("collect", "encode", "pairs", "search"),
     ("commands",),
     ("cli",),
 )

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import tree_sitter_c
 
+from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import Lexical, block, quoted, until_line, whole
+from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
 
 KEYWORDS = (
@@ -42,6 +44,16 @@ GRAMMAR = Grammar.load(
     never=KEYWORDS,
     lexical=LEXICAL,
 )
+OUTLINE = Outline(
+    GRAMMAR.parser,
+    functions=("function_definition",),
+    scopes=(
+        *(f"{kind}_specifier body: (_)" for kind in ("struct", "union", "enum")),
+        "type_definition",
+    ),
+    comments=DocComments(r"//|/\*"),
+    names={"function_definition": "declarator", "type_definition": "declarator"},
+)
 
 
 class Language(CodeLanguage):
@@ -52,4 +64,6 @@ class Language(CodeLanguage):
     ['f', 'x', 'end', 'end', 'g', 'x', 'y']
     """
 
+    extensions = ("c", "h")
     grammar = GRAMMAR
+    outline = OUTLINE

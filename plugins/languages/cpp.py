@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_cpp
 
+from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
+from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
 
 KEYWORDS = (
@@ -48,6 +50,17 @@ GRAMMAR = Grammar.load(
     never=KEYWORDS,  # static_cast and its like are functions in this grammar
     lexical=LEXICAL,
 )
+OUTLINE = Outline(
+    GRAMMAR.parser,
+    functions=("function_definition",),
+    scopes=(
+        *(f"{kind}_specifier body: (_)" for kind in ("class", "struct", "union", "enum")),
+        *("namespace_definition", "type_definition"),
+    ),
+    comments=DocComments(r"//|/\*"),
+    names={"function_definition": "declarator", "type_definition": "declarator"},
+    around=frozenset(("template_declaration",)),
+)
 
 
 class Language(CodeLanguage):
@@ -59,4 +72,6 @@ class Language(CodeLanguage):
     """
 
     aliases = ("c++", "cxx", "cc")
+    extensions = ("cpp", "cc", "cxx", "c++", "hpp", "hh", "hxx", "h++", "ipp", "inl")
     grammar = GRAMMAR
+    outline = OUTLINE

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_c_sharp
 
+from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
+from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
 
 # not here: words that are keywords in some places only (async, get, record, value, where …)
@@ -66,6 +68,19 @@ GRAMMAR = Grammar.load(
     lexical=LEXICAL,
     member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",
 )
+OUTLINE = Outline(
+    GRAMMAR.parser,
+    functions=(
+        *("method_declaration body: (_)", "constructor_declaration", "local_function_statement"),
+        *("property_declaration accessors: (_ (accessor_declaration body: (_)))",),
+    ),
+    scopes=tuple(
+        f"{kind}_declaration"
+        for kind in ("class", "struct", "interface", "enum", "record", "namespace")
+    ),
+    comments=DocComments("///", xml=True),
+    around=frozenset(("global_statement",)),
+)
 
 
 class Language(CodeLanguage):
@@ -77,4 +92,6 @@ class Language(CodeLanguage):
     """
 
     aliases = ("c#", "cs", "c-sharp")
+    extensions = ("cs", "csx")
     grammar = GRAMMAR
+    outline = OUTLINE

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import tree_sitter_go
 
+from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.code.official import ReleasedLanguage
+from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
 
 KEYWORDS = (
@@ -31,6 +33,13 @@ GRAMMAR = Grammar.load(
     reserved=(*KEYWORDS, "true", "false", "iota"),
     lexical=LEXICAL,
 )
+OUTLINE = Outline(
+    GRAMMAR.parser,
+    functions=("function_declaration body: (_)", "method_declaration body: (_)"),
+    scopes=("type_spec", "type_alias"),
+    comments=DocComments(r"//(?!go:|nolint|[ ]?\+build)|/\*"),
+    receiver="receiver",
+)
 
 
 class Language(ReleasedLanguage):
@@ -44,5 +53,7 @@ class Language(ReleasedLanguage):
     """
 
     aliases = ("golang",)
+    extensions = ("go",)
     grammar = GRAMMAR
+    outline = OUTLINE
     share = 0.5

@@ -28,6 +28,7 @@ class Language(plugin.Language):
 
     fields = ("html", "content")
     aliases = ("htm", "xhtml")
+    extensions = ("html", "htm", "xhtml")
     implied_by = ("html",)
 
     def entities(self, text: str, record: Record) -> list[Span]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_java
 
+from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line
 from structkit.structure.code.official import ReleasedLanguage
+from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
 
 # not here: words that are keywords in some places only (record, var, yield, sealed, module …)
@@ -42,6 +44,18 @@ GRAMMAR = Grammar.load(
     lexical=LEXICAL,
     member=r"(?!)",  # methods parse bare as well: inside a class only what does not
 )
+OUTLINE = Outline(
+    GRAMMAR.parser,
+    functions=(
+        "method_declaration body: (_)",
+        *(f"{kind}constructor_declaration" for kind in ("", "compact_")),
+    ),
+    scopes=tuple(
+        f"{kind}_declaration"
+        for kind in ("class", "interface", "enum", "record", "annotation_type")
+    ),
+    comments=DocComments(r"/\*\*"),
+)
 
 
 class Language(ReleasedLanguage):
@@ -54,5 +68,7 @@ class Language(ReleasedLanguage):
     ['f', 'Foo', 'x', 'y', 'x']
     """
 
+    extensions = ("java",)
     grammar = GRAMMAR
+    outline = OUTLINE
     share = 0.5

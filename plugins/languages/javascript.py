@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_javascript
 
+from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.official import ReleasedLanguage
+from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
 
 # not here: words that are keywords in some places only (async, get, of, static …)
@@ -56,6 +58,21 @@ GRAMMAR = Grammar.load(
     member=MEMBER,
     lexical=LEXICAL,
 )
+CLOSURE = "[(arrow_function) (function_expression) (generator_function)]"
+OUTLINE = Outline(
+    GRAMMAR.parser,
+    functions=(
+        *("function_declaration", "generator_function_declaration", "method_definition"),
+        *(f"variable_declarator value: {CLOSURE}", f"assignment_expression right: {CLOSURE}"),
+        *(f"pair value: {CLOSURE}", f"field_definition value: {CLOSURE}"),
+    ),
+    scopes=("class_declaration",),
+    comments=DocComments(r"/\*\*"),
+    names={"assignment_expression": "left", "pair": "key", "field_definition": "property"},
+    around=frozenset(
+        ("export_statement", "lexical_declaration", "variable_declaration", "expression_statement")
+    ),
+)
 
 
 class Language(ReleasedLanguage):
@@ -67,5 +84,8 @@ class Language(ReleasedLanguage):
     """
 
     aliases = ("js", "jsx", "mjs", "ecmascript")
+    extensions = ("js", "mjs", "cjs", "jsx")
+    interpreters = ("node", "nodejs", "deno", "bun")
     grammar = GRAMMAR
+    outline = OUTLINE
     share = 0.1

@@ -16,8 +16,10 @@ from collections.abc import Sequence
 
 import tree_sitter_php
 
+from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.code.official import ReleasedLanguage
+from structkit.structure.code.outline import Outline
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar, outside
 
@@ -89,6 +91,12 @@ GRAMMAR, FILE = (
 OF_ENUM = re.compile(r"\s*(?:;|=(?!=))")
 # the grammar has no node of its own for this, and other operators have constants on their right
 INSTANCEOF = re.compile(r"instanceof\s+[\w\\]+")
+OUTLINE = Outline(
+    FILE.parser,
+    functions=("function_definition", "method_declaration body: (_)"),
+    scopes=tuple(f"{kind}_declaration" for kind in ("class", "interface", "trait", "enum")),
+    comments=DocComments(r"/\*\*"),
+)
 
 
 class Language(ReleasedLanguage):
@@ -99,7 +107,10 @@ class Language(ReleasedLanguage):
     ['f', 'x', 'y', 'A', 'g', 'name', 'x', 'z']
     """
 
+    extensions = ("php", "phtml", "php5", "php7")
+    interpreters = ("php",)
     grammar = GRAMMAR
+    outline = OUTLINE
     share = 0.5
 
     def names(self, text: str) -> list[Span]:

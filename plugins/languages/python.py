@@ -7,8 +7,10 @@ import keyword
 import tree_sitter
 import tree_sitter_python
 
+from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.lexical import Form, Lexical, until_line
 from structkit.structure.code.official import ReleasedLanguage
+from structkit.structure.code.outline import Outline
 from structkit.structure.code.parsing import parse
 from structkit.structure.code.spans import Span, from_bytes
 from structkit.structure.code.treesitter import Grammar
@@ -32,6 +34,13 @@ GRAMMAR = Grammar.load(
     lexical=LEXICAL,
 )
 DEFINITIONS = ("decorated_definition", "function_definition", "class_definition")
+OUTLINE = Outline(
+    GRAMMAR.parser,
+    functions=("function_definition",),
+    scopes=("class_definition",),
+    comments=DocComments(inside=True),
+    around=frozenset(("decorated_definition",)),
+)
 
 
 class Language(ReleasedLanguage):
@@ -45,7 +54,10 @@ class Language(ReleasedLanguage):
     """
 
     aliases = ("py", "python2", "python3")
+    extensions = ("py", "pyi", "pyw")
+    interpreters = ("python", "python2", "python3", "pypy3", "uv")
     grammar = GRAMMAR
+    outline = OUTLINE
     share = 1.0
 
     def released_names(self, text: str) -> list[Span]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_ruby
 
+from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.official import ReleasedLanguage
+from structkit.structure.code.outline import Outline
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
@@ -67,6 +69,12 @@ GRAMMAR = Grammar.load(
     ),
     lexical=LEXICAL,
 )
+OUTLINE = Outline(
+    GRAMMAR.parser,
+    functions=("method", "singleton_method"),
+    scopes=("class", "module"),
+    comments=DocComments(r"#(?!!)"),
+)
 
 
 class Language(ReleasedLanguage):
@@ -78,7 +86,10 @@ class Language(ReleasedLanguage):
     """
 
     aliases = ("rb",)
+    extensions = ("rb", "rake", "gemspec", "ru", "Rakefile", "Gemfile")
+    interpreters = ("ruby", "jruby", "rake")
     grammar = GRAMMAR
+    outline = OUTLINE
     share = 0.5
 
     def names(self, text: str) -> list[Span]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import tree_sitter_rust
 
+from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
+from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
 
 KEYWORDS = (
@@ -40,6 +42,16 @@ GRAMMAR = Grammar.load(
     never=KEYWORDS,  # macros hold any word
     lexical=LEXICAL,
 )
+OUTLINE = Outline(
+    GRAMMAR.parser,
+    functions=("function_item",),
+    scopes=(
+        *(f"{kind}_item" for kind in ("struct", "enum", "union", "trait", "impl", "mod", "type")),
+        "macro_definition",
+    ),
+    comments=DocComments(r"///|/\*\*", between=frozenset(("attribute_item",))),
+    names={"impl_item": "type"},
+)
 
 
 class Language(CodeLanguage):
@@ -51,4 +63,7 @@ class Language(CodeLanguage):
     """
 
     aliases = ("rs",)
+    extensions = ("rs",)
+    interpreters = ("rust-script",)
     grammar = GRAMMAR
+    outline = OUTLINE

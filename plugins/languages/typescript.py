@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_typescript
 
+from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line, whole
+from structkit.structure.code.outline import Outline
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
@@ -62,6 +64,25 @@ GRAMMAR, TSX = (
         tree_sitter_typescript.language_tsx(),
     )
 )
+CLOSURE = "[(arrow_function) (function_expression) (generator_function)]"
+OUTLINE = Outline(
+    GRAMMAR.parser,
+    functions=(
+        *("function_declaration", "generator_function_declaration", "method_definition"),
+        *(f"variable_declarator value: {CLOSURE}", f"assignment_expression right: {CLOSURE}"),
+        *(f"pair value: {CLOSURE}", f"public_field_definition value: {CLOSURE}"),
+    ),
+    scopes=(
+        *(f"{kind}_declaration" for kind in ("class", "abstract_class", "interface", "enum")),
+        *("type_alias_declaration", "internal_module", "module"),
+    ),
+    comments=DocComments(r"/\*\*"),
+    names={"assignment_expression": "left", "pair": "key"},
+    around=frozenset(
+        ("export_statement", "lexical_declaration", "variable_declaration", "expression_statement")
+    ),
+    other=("</|/>", TSX.parser),
+)
 
 
 class Language(CodeLanguage):
@@ -73,7 +94,10 @@ class Language(CodeLanguage):
     """
 
     aliases = ("ts", "tsx")
+    extensions = ("ts", "tsx", "mts", "cts")
+    interpreters = ("ts-node", "tsx")
     grammar = GRAMMAR
+    outline = OUTLINE
 
     def names(self, text: str) -> list[Span]:
         grammar = TSX if "</" in text or "/>" in text else GRAMMAR

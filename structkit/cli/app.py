@@ -14,7 +14,7 @@ from structkit.errors import unknown
 
 # in the order of a pipeline, as `structkit --help` lists them
 COMMANDS = (
-    *("mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
+    *("collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
     *("merge-embeddings", "search", "fuse", "score", "plot", "convert", "select", "plugins"),
 )
 CONTEXT = {"help_option_names": ["-h", "--help"]}

@@ -32,6 +32,17 @@ class Dtype(StrEnum):
     auto = "auto"
 
 
+class Unit(StrEnum):
+    """What files are cut into."""
+
+    file = "file"
+    function = "function"
+    chunk = "chunk"
+    page = "page"
+    section = "section"
+    sentence = "sentence"
+
+
 class SearchMethod(StrEnum):
     """How documents are found."""
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import orjson
 
@@ -46,6 +46,8 @@ class Rejected:
 class Rejects:
     """Where rejected records go: an error, a file, or a count on stderr."""
 
+    noun, told, most = "record", "rejected", 3  # how the count is told, with so many reasons
+
     def __init__(self, on_error: str = "fail", path: str | None = None) -> None:
         self.skip = on_error == "skip"
         if path and not self.skip:
@@ -53,7 +55,7 @@ class Rejects:
         self.path = path
         self.reasons: Counter[str] = Counter()
 
-    def __enter__(self) -> Rejects:
+    def __enter__(self) -> Self:
         self._output = Output(self.path) if self.path else None
         return self
 
@@ -67,15 +69,19 @@ class Rejects:
             self._output.__exit__(kind, error, trace)
         total = self.reasons.total()
         if total and kind is None:
-            common = [f"{count:,} x {text}" for text, count in self.reasons.most_common(3)]
-            more = "; …" if len(self.reasons) > 3 else ""
-            records = "record" if total == 1 else "records"
-            say(f"{total:,} {records} rejected ({'; '.join(common)}{more})")
+            common = [f"{count:,} x {text}" for text, count in self.reasons.most_common(self.most)]
+            more = "; …" if len(self.reasons) > self.most else ""
+            plural = "" if total == 1 else "s"
+            say(f"{total:,} {self.noun}{plural} {self.told} ({'; '.join(common)}{more})")
 
     def add(self, rejected: Rejected) -> None:
         """Keep the rejected record, or stop."""
         if not self.skip:
             raise rejected.error
+        self.keep(rejected)
+
+    def keep(self, rejected: Rejected) -> None:
+        """Count the record, and write it where it is wanted."""
         # what stands in brackets differs from line to line
         self.reasons[rejected.error.problem.partition(" (")[0]] += 1
         if self._output:

@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeVar
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Block, Record, Records, Shard
@@ -20,6 +20,8 @@ from structkit.records.output import dump
 from structkit.records.rejects import Command, Rejected, accepted
 from structkit.signals import ENDINGS
 
+T = TypeVar("T")
+R = TypeVar("R")
 BLOCK = 1 << 18  # bytes that a worker gets at a time
 
 
@@ -46,38 +48,26 @@ class Done:
     tally: Any = None
 
 
-# the command, the shard, whether rejected records are skipped, and what the command counts in
-Task: TypeAlias = "tuple[Callable[..., Iterator[Record]], Shard | None, bool, type[Any] | None]"
+class Pool(Generic[T, R]):
+    """Processes that do the same work on tasks; results come in the order of the tasks."""
 
-
-class Workers:
-    """Processes that run a command over blocks of lines; results come in input order."""
-
-    def __init__(
-        self,
-        workers: int,
-        command: Callable[..., Iterator[Record]],
-        shard: Shard | None,
-        skip: bool,
-        tally: Tally | None = None,
-    ) -> None:
+    def __init__(self, workers: int, work: Callable[[T], R]) -> None:
         self.workers = workers
-        self.task: Task = (command, shard, skip, None if tally is None else type(tally))
-        self.count = 0
+        self.work = work
         self.abandoned = False
 
-    def results(self, blocks: Iterator[Block]) -> Generator[Done]:
-        """What the workers made of each block, in order; few blocks are under way at a time."""
-        waiting: deque[Future[Done]] = deque()
+    def results(self, tasks: Iterator[T]) -> Generator[R]:
+        """What the workers made of each task, in order; few tasks are under way at a time."""
+        waiting: deque[Future[R]] = deque()
         reader, self.writer = os.pipe()  # workers live as long as the parent holds the second end
         pool = ProcessPoolExecutor(
             self.workers,
             get_context("fork"),
             initializer=_start_worker,
-            initargs=(self.task, reader, self.writer),
+            initargs=(self.work, reader, self.writer),
         )
         try:
-            for future in self._futures(pool, blocks):
+            for future in self._futures(pool, tasks):
                 waiting.append(future)
                 if len(waiting) > 2 * self.workers:
                     yield self._finish(waiting.popleft())
@@ -102,16 +92,34 @@ class Workers:
             self.abandoned = True
             os.close(self.writer)
 
-    def _futures(
-        self, pool: ProcessPoolExecutor, blocks: Iterator[Block]
-    ) -> Iterator[Future[Done]]:
+    def _futures(self, pool: ProcessPoolExecutor, tasks: Iterator[T]) -> Iterator[Future[R]]:
         try:
-            for block in blocks:
-                yield pool.submit(_work, block)
+            for task in tasks:
+                yield pool.submit(_do, task)
         except UserError as error:  # comes out in its turn, behind what was read before it
-            failed: Future[Done] = Future()
+            failed: Future[R] = Future()
             failed.set_exception(error)
             yield failed
+
+    def _finish(self, future: Future[R]) -> R:
+        return future.result()
+
+
+class Workers(Pool[Block, Done]):
+    """Processes that run a command over blocks of lines; results come in input order."""
+
+    def __init__(
+        self,
+        workers: int,
+        command: Callable[..., Iterator[Record]],
+        shard: Shard | None,
+        skip: bool,
+        tally: Tally | None = None,
+    ) -> None:
+        counts = None if tally is None else type(tally)
+        work = partial(_work, command=command, shard=shard, skip=skip, counts=counts)
+        super().__init__(workers, work)
+        self.count = 0
 
     def _finish(self, future: Future[Done]) -> Done:
         done = future.result()
@@ -119,12 +127,12 @@ class Workers:
         return done
 
 
-_task: Task  # of this worker: what a command holds is inherited, not sent with each block
+_assigned: Callable[[Any], Any]  # to this worker: inherited, not sent with each task
 
 
-def _start_worker(task: Task, reader: int, writer: int) -> None:
-    global _task  # noqa: PLW0603 a process has one
-    _task = task
+def _start_worker(work: Callable[[Any], Any], reader: int, writer: int) -> None:
+    global _assigned  # noqa: PLW0603 a process has one
+    _assigned = work
     for number in ENDINGS:  # they are the parent's to handle
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which a pool ends its workers
@@ -137,8 +145,17 @@ def _start_worker(task: Task, reader: int, writer: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _work(block: Block) -> Done:
-    command, shard, skip, counts = _task
+def _do(task: Any) -> Any:
+    return _assigned(task)
+
+
+def _work(
+    block: Block,
+    command: Callable[..., Iterator[Record]],
+    shard: Shard | None,
+    skip: bool,
+    counts: type[Any] | None,
+) -> Done:
     done = Done(tally=counts() if counts else None)
     records = Records(block, shard)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -46,6 +47,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(
             "".join(lines if name == "functions.jsonl" else lines[:12]), "utf-8"
         )
+    for part in ("src", "docs"):
+        shutil.copytree(Path("fixtures/collect", part), folder / part)
+    shutil.make_archive(str(folder / "package"), "zip", folder / "docs")
     text = (folder / "sentences.jsonl").read_text().replace('"text_a"', '"text"')
     (folder / "sentences.jsonl").write_text(text)
     bm25 = (

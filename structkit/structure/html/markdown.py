@@ -8,6 +8,7 @@ from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
 
 from structkit.errors import UserError
 from structkit.structure.html.sources import escape
@@ -36,8 +37,18 @@ def from_markdown(text: str) -> str:
     >>> from_markdown("# Tea & *milk*")
     '<h1>Tea &amp; <em>milk</em></h1>\n'
     """
+    parser = _parser()
+    return str(parser.renderer.render(tokens(text), parser.options, {}))
+
+
+def tokens(text: str) -> list[Token]:
+    r"""The blocks of a text in Markdown, each with its lines.
+
+    >>> [(token.type, token.map) for token in tokens("a\n\n# b") if token.map][0]
+    ('paragraph_open', [0, 1])
+    """
     try:
-        return str(_parser().render(text))
+        return _parser().parse(text)
     except RecursionError:
         raise UserError(
             "the Markdown is nested too deeply (some 400 quotes or lists)",

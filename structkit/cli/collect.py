@@ -1,0 +1,96 @@
+"""Turn files, folders and archives into records."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from structkit.cli.options import (
+    OnError,
+    OnErrorFlag,
+    OutputFile,
+    Quiet,
+    RejectsFile,
+    Unit,
+    Workers,
+)
+
+EXAMPLES = """
+structkit collect src docs -o corpus.jsonl
+structkit collect src --unit function | structkit pair --on-error skip | structkit mask-entities
+structkit collect package.zip --unit sentence --on-error fail
+"""
+
+
+def collect(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH",
+            help="Folders, files, patterns, archives (.zip .whl .jar .tar.gz .warc …); - is a list "
+            "of paths on stdin, separated by line ends or NUL.",
+        ),
+    ],
+    unit: Annotated[
+        Unit | None,
+        typer.Option(
+            help="What each record holds; default: a chunk of code, a page of HTML or Markdown, a "
+            "sentence of other text."
+        ),
+    ] = None,
+    chunk_chars: Annotated[
+        int, typer.Option(min=1, help="Chunks: characters at most, white space not counted.")
+    ] = 1_500,
+    max_file_bytes: Annotated[int, typer.Option(min=1, help="Leave larger files out.")] = 2_000_000,
+    hidden: Annotated[
+        bool, typer.Option("--hidden", help="Files and folders with a dot in front too.")
+    ] = False,
+    no_ignore: Annotated[
+        bool, typer.Option("--no-ignore", help="What .gitignore and .ignore hide too.")
+    ] = False,
+    generated: Annotated[
+        bool, typer.Option("--generated", help="Generated and minified code too.")
+    ] = False,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="I/N", help="Keep the I-th of N parts of the files."),
+    ] = None,
+    workers: Workers = 1,
+    on_error: OnErrorFlag = OnError.skip,
+    rejects: RejectsFile = None,
+    output: OutputFile = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Turn files into records: functions, chunks, pages, sections, sentences or whole files.
+
+    Each has an `id` (path#unit), `path`, `language`, `lines` and the `hash` of its text. They come
+    sorted by path. Binary files and links are left out, and told at the end.
+    """
+    from structkit.collect.batches import Reading
+    from structkit.collect.units import Units
+    from structkit.collect.walking import Walk
+    from structkit.commands.collect import Collection, write
+    from structkit.records.jsonl import Shard
+
+    written = [path for path in (output, rejects) if path and path != "-"]
+    walk = Walk(
+        hidden=hidden,
+        ignore_files=not no_ignore,
+        max_file_bytes=max_file_bytes,
+        outputs=frozenset(map(os.path.realpath, written)),
+    )
+    reading = Reading(
+        units=Units(unit=unit, chunk_chars=chunk_chars),
+        max_file_bytes=max_file_bytes,
+        generated=generated,
+    )
+    collection = Collection(
+        paths=paths,
+        walk=walk,
+        reading=reading,
+        shard=None if shard is None else Shard.parse(shard),
+        workers=workers,
+    )
+    write(collection, output, on_error, rejects)

@@ -1,0 +1,1 @@
+"""From files to records: walking, archives, kinds of files, units. May import structure."""

@@ -1,0 +1,225 @@
+"""What is in an archive, read without unpacking it: zip, tar, and the web's WARC."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import posixpath
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from structkit.collect.ignoring import FILES, VERSIONS, Ignoring
+from structkit.collect.sources import (
+    HIDDEN,
+    IGNORED,
+    LINK,
+    NO_PAGE,
+    SPECIAL,
+    LeftOut,
+    Source,
+    too_large,
+)
+from structkit.errors import UserError
+from structkit.extras import require
+from structkit.records.lines import cannot_read
+
+ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
+TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
+WARC = (".warc", ".warc.gz")
+# what the libraries raise for what is cut, damaged, or locked
+DAMAGE = (
+    *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError),
+    *(OSError, EOFError, ValueError, NotImplementedError, RuntimeError, struct.error),
+    *(IndexError, KeyError, OverflowError),
+)
+LARGEST = 1_000_000  # bytes of an ignore file
+OUTSIDE = UserError("its name leads out of the archive", "pack the archive again")
+
+Found = Source | LeftOut
+Read = Callable[[], bytes]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One thing in an archive: its name as it stands there, its size, and how it is read."""
+
+    name: str
+    size: int
+    read: Read
+    reason: tuple[str, str] | None = None
+
+
+def is_archive(path: str) -> bool:
+    """Whether a name is one of an archive.
+
+    >>> is_archive("a.tar.gz"), is_archive("a.gz")
+    (True, False)
+    """
+    return path.lower().endswith((*ZIP, *TAR, *WARC))
+
+
+@dataclass(frozen=True)
+class Archives:
+    """What is read of what is in archives."""
+
+    hidden: bool
+    ignore_files: bool
+    max_file_bytes: int
+
+    def sources(self, shown: str, path: str) -> Iterator[Found]:
+        """All of an archive: sorted by path, but a compressed tar or WARC in its own order."""
+        name = path.lower()
+        try:
+            if name.endswith(WARC):
+                yield from self._pages(path)
+            elif name.endswith(ZIP):
+                with zipfile.ZipFile(path) as packed:
+                    yield from self._members(shown, list(_zip_members(packed)))
+            else:
+                with tarfile.open(path) as unpacked:
+                    yield from self._members(shown, _tar_members(unpacked, name))
+        except DAMAGE as error:
+            yield LeftOut.because(shown, _damaged(error))
+
+    def _members(self, shown: str, members: list[Member]) -> Iterator[Found]:
+        last: dict[str, Member] = {}  # of two with a name the later counts, as in unpacking
+        for member in members:
+            name = posixpath.normpath(member.name)
+            if member.name.startswith("/") or "\\" in name or name.split("/")[0] == "..":
+                yield LeftOut.because(f"{shown}/{member.name}", OUTSIDE)
+            else:
+                last.pop(name, None)
+                last[name] = member
+        rules = _Rules(last) if self.ignore_files else None
+        for name, member in last.items():
+            yield self._member(f"{shown}/{name}", name, member, rules)
+
+    def _member(self, path: str, name: str, member: Member, rules: _Rules | None) -> Found:
+        parts = name.split("/")
+        if not VERSIONS.isdisjoint(parts) or (
+            not self.hidden and any(part.startswith(".") for part in parts)
+        ):
+            return LeftOut(path, *HIDDEN)
+        if rules and rules.hides(parts):
+            return LeftOut(path, *IGNORED)
+        if member.reason:
+            return LeftOut(path, *member.reason)
+        if member.size > self.max_file_bytes:
+            return LeftOut.because(path, too_large(self.max_file_bytes))
+        try:
+            return Source(path, data=member.read(), size=member.size)
+        except DAMAGE as error:
+            return LeftOut.because(path, _damaged(error))
+
+    def _pages(self, path: str) -> Iterator[Found]:
+        """The answers of servers, each under its address."""
+        times: dict[str, int] = {}
+        with open(path, "rb") as handle:
+            for record in _web_records(handle):
+                address = record.rec_headers.get_header("WARC-Target-URI") or "(no address)"
+                times[address] = number = times.get(address, 0) + 1
+                yield self._page(f"{address}~{number}" if number > 1 else address, record)
+
+    def _page(self, address: str, record: Any) -> Found:
+        headers = record.http_headers or record.rec_headers
+        media = headers.get_header("Content-Type") or ""
+        status = record.http_headers.get_statuscode() if record.http_headers else "200"
+        if status != "200":
+            return LeftOut(address, *NO_PAGE)
+        data = record.content_stream().read(self.max_file_bytes + 1)
+        if len(data) > self.max_file_bytes:
+            return LeftOut.because(address, too_large(self.max_file_bytes))
+        return Source(address, data=data, size=len(data), media=media)
+
+
+class _Rules:
+    """The ignore files of an archive, all read before the rest: a compressed tar goes forward."""
+
+    def __init__(self, members: dict[str, Member]) -> None:
+        self._texts = {
+            name: member.read()
+            for name, member in members.items()
+            if posixpath.basename(name) in FILES and not member.reason and member.size < LARGEST
+        }
+        self._folders: dict[str, Ignoring] = {}
+
+    def hides(self, parts: list[str]) -> bool:
+        """Whether a file is hidden, or a folder that it is in."""
+        rules, folder = self._of("", Ignoring()), ""
+        for part in parts[:-1]:
+            folder += f"{part}/"
+            if rules.hides(folder):
+                return True
+            rules = self._of(folder, rules)
+        return rules.hides("/".join(parts))
+
+    def _of(self, folder: str, outer: Ignoring) -> Ignoring:
+        if folder not in self._folders:
+            texts = self._texts
+            self._folders[folder] = outer.within(folder, lambda name: texts.get(folder + name))
+        return self._folders[folder]
+
+
+def _web_records(handle: IO[bytes]) -> Iterator[Any]:
+    """The records of a WARC that hold pages."""
+    failed = require("warcio.exceptions", "warc").ArchiveLoadFailed
+    try:
+        for record in require("warcio.archiveiterator", "warc").ArchiveIterator(handle):
+            if record.rec_type in ("response", "resource", "conversion"):
+                yield record
+    except (failed, AttributeError, TypeError):  # of headers that are not there
+        raise ValueError("a record does not begin as one of a WARC does") from None
+
+
+def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
+    for info in sorted(
+        packed.infolist(), key=lambda info: info.filename.encode("utf-8", "replace")
+    ):
+        if not info.is_dir():
+            link = (info.external_attr >> 28) == 0o12
+            read = _reading(packed.open, info, info.file_size)
+            yield Member(info.filename, info.file_size, read, LINK if link else None)
+
+
+def _tar_members(unpacked: tarfile.TarFile, name: str) -> list[Member]:
+    infos: Iterable[tarfile.TarInfo] = unpacked.getmembers()
+    if name.endswith(".tar"):  # only a plain one can be read in any order
+        infos = sorted(infos, key=lambda info: info.name.encode("utf-8", "replace"))
+    return [
+        Member(
+            info.name,
+            info.size,
+            _reading(unpacked.extractfile, info, info.size),
+            None if info.isreg() else LINK if info.issym() or info.islnk() else SPECIAL,
+        )
+        for info in infos
+        if not info.isdir()
+    ]
+
+
+def _reading(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: int) -> Read:
+    def read() -> bytes:
+        handle = open_member(info)
+        if handle is None:
+            return b""
+        with handle:
+            data = handle.read(size + 1)  # no more than it says: it may be made to fill memory
+        if len(data) != size:
+            raise EOFError("it is not as long as it says")
+        return data
+
+    return read
+
+
+def _damaged(error: Exception) -> UserError:
+    if isinstance(error, RuntimeError) and "password" in str(error):
+        return UserError("is locked with a password", "unpack it, and collect the folder")
+    if isinstance(error, OSError) and error.strerror:
+        return cannot_read(error)
+    said = str(error) or type(error).__name__
+    return UserError(f"cannot be read: {said}", "it is cut or damaged: copy it again")

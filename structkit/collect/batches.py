@@ -1,0 +1,180 @@
+"""Files to lines of JSON, some at a time, in processes that can be stopped.
+
+A few kilobytes of strange code can keep a grammar for hours, or end its process. So the work on a
+batch is done by a child: if it comes to no end, its files are tried one by one.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from structkit.collect.decoding import decode, is_binary
+from structkit.collect.kinds import CODE, kind_of
+from structkit.collect.kinds import is_generated as made_by_program
+from structkit.collect.kinds import is_minified as pressed
+from structkit.collect.sources import (
+    BINARY,
+    EMPTY,
+    GENERATED,
+    MINIFIED,
+    LeftOut,
+    Source,
+    too_large,
+)
+from structkit.collect.units import Units
+from structkit.errors import UserError
+from structkit.records.lines import cannot_read
+from structkit.records.output import dump
+
+BATCH_FILES, BATCH_BYTES = 64, 1 << 18
+LIMIT = 5  # seconds of CPU time for a file; a megabyte takes 0.5
+HEAD = 8_192  # bytes in which a binary file is told
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read: the flags of the command."""
+
+    units: Units
+    max_file_bytes: int = 2_000_000
+    generated: bool = False
+
+
+@dataclass
+class Collected:
+    """What some files gave: records as lines, in order, and what is left out."""
+
+    files: int = 0
+    records: int = 0
+    output: bytes = b""
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+def batches(found: Iterable[Source | LeftOut]) -> Iterator[list[Source | LeftOut]]:
+    """Some files at a time: many small ones, or a large one."""
+    batch: list[Source | LeftOut] = []
+    size = 0
+    for each in found:
+        batch.append(each)
+        size += each.size if isinstance(each, Source) else 0
+        if len(batch) == BATCH_FILES or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def collected(batch: list[Source | LeftOut], reading: Reading) -> Collected:
+    """What the files of a batch give, whatever they do to the process that reads them."""
+    done = _in_child(partial(_collected, batch, reading))
+    if done is None and len(batch) == 1:
+        error = UserError(f"parsing takes longer than {LIMIT} s", "take it with --unit file")
+        return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
+    if done is None:
+        return _together(collected([each], reading) for each in batch)
+    return done
+
+
+def _together(parts: Iterable[Collected]) -> Collected:
+    whole = Collected()
+    for part in parts:
+        whole.files += part.files
+        whole.records += part.records
+        whole.output += part.output
+        whole.left_out += part.left_out
+    return whole
+
+
+def _in_child(work: Callable[[], Collected]) -> Collected | None:
+    """What work gives; nothing if its process is killed, or takes too long."""
+    if not hasattr(os, "fork"):
+        return work()
+    readable, writable = os.pipe()
+    child = os.fork()
+    if not child:
+        _work(work, readable, writable)
+    os.close(writable)
+    with open(readable, "rb") as pipe:
+        data = pipe.read()
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status):
+        return None
+    if status:
+        return work()  # what it raised is raised here again, where it can be seen
+    done: Collected = pickle.loads(data)
+    return done
+
+
+def _work(work: Callable[[], Collected], readable: int, writable: int) -> None:
+    """The life of a child; it ends without the ends of its parent's life."""
+    status = 1
+    try:
+        os.close(readable)
+        for number in (signal.SIGPROF, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, LIMIT)
+        data = pickle.dumps(work())
+        with open(writable, "wb") as pipe:
+            pipe.write(data)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _collected(batch: list[Source | LeftOut], reading: Reading) -> Collected:
+    parts: list[bytes] = []
+    done = Collected(len(batch))
+    for each in batch:
+        made = each if isinstance(each, LeftOut) else _lines(each, reading)
+        if isinstance(made, LeftOut):
+            done.left_out.append(made)
+        else:
+            parts += made
+    done.records = len(parts)
+    done.output = b"".join(parts)
+    return done
+
+
+def _lines(source: Source, reading: Reading) -> list[bytes] | LeftOut:
+    """The lines of the records of a file, or why it has none."""
+    try:
+        data = _read(source, reading.max_file_bytes)
+        if data is None:
+            return LeftOut(source.path, *BINARY)
+        text = decode(data, source.media)
+        if not text.strip():
+            return LeftOut(source.path, *EMPTY)
+        kind = kind_of(source.path, data[:200], source.media)
+        if kind.name == CODE and not reading.generated:
+            if pressed(source.path, text):
+                return LeftOut(source.path, *MINIFIED)
+            if made_by_program(source.path, text):
+                return LeftOut(source.path, *GENERATED)
+        lines = [dump(record) for record in reading.units.records(source.path, text, kind)]
+    except UserError as error:
+        return LeftOut.because(source.path, error)
+    if not lines:
+        return LeftOut(source.path, f"without {reading.units.of(kind)}s", "choose another --unit")
+    return lines
+
+
+def _read(source: Source, most: int) -> bytes | None:
+    """The bytes of a file; nothing if they are no text."""
+    if source.data is not None:
+        return None if is_binary(source.data) else source.data
+    try:
+        with open(source.file, "rb") as handle:
+            data = handle.read(HEAD)
+            if is_binary(data):
+                return None
+            data += handle.read(most + 1 - len(data)) if len(data) == HEAD else b""
+    except OSError as error:
+        raise cannot_read(error) from None
+    if len(data) > most:
+        raise too_large(most)
+    return data

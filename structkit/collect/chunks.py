@@ -1,0 +1,154 @@
+"""Pieces of programs cut along their syntax tree: split what is large, merge what is small.
+
+As cAST (arXiv 2506.15655), but in whole lines, so that each line of a file is in one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+
+import tree_sitter
+
+Rows = tuple[int, int]  # lines from 0, half-open
+
+
+class Sizes:
+    """How many characters that are not white some lines have."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        sizes = [len("".join(line.split())) for line in lines]
+        self._sums = [0, *accumulate(sizes)]
+
+    def of(self, rows: Rows) -> int:
+        """The characters of some lines."""
+        return self._sums[rows[1]] - self._sums[rows[0]]
+
+
+@dataclass
+class _Group:
+    """Lines with the nodes that begin in them."""
+
+    rows: Rows
+    nodes: list[tree_sitter.Node] = field(default_factory=list)
+
+
+@dataclass
+class _Frame:
+    """Groups that are still to be cut, and the pieces of those that are."""
+
+    groups: Iterator[_Group]
+    pieces: list[Rows] = field(default_factory=list)
+
+
+def cut(lines: Sequence[str], root: tree_sitter.Node | None, most: int) -> list[Rows]:
+    """Pieces of lines with at most so many characters, where no single line has more.
+
+    They stand in order and hold every line that is not blank once. Without a tree, lines are cut
+    where one is empty.
+    """
+    sizes = Sizes(lines)
+    whole = _Group((0, len(lines)), [] if root is None else [root])
+    if root is None:
+        parts = [piece for rows in _paragraphs(lines) for piece in _lines(rows, sizes, most)]
+        found = _merged(parts, sizes, most)
+    else:
+        found = _along_tree(whole, sizes, most)
+    trimmed = (_trimmed(lines, rows) for rows in found)
+    return [rows for rows in trimmed if rows[0] < rows[1]]
+
+
+def _along_tree(whole: _Group, sizes: Sizes, most: int) -> list[Rows]:
+    """Each node's pieces are merged among themselves before they are with what is around it."""
+    stack = [_Frame(iter([whole]))]
+    while True:
+        frame = stack[-1]
+        group = next(frame.groups, None)
+        if group is None:
+            stack.pop()
+            pieces = _merged(frame.pieces, sizes, most)
+            if not stack:
+                return pieces
+            stack[-1].pieces += pieces
+        elif sizes.of(group.rows) <= most:
+            frame.pieces.append(group.rows)
+        elif inner := _inner(group):
+            stack.append(_Frame(iter(inner)))
+        else:
+            frame.pieces += _lines(group.rows, sizes, most)
+
+
+def _inner(group: _Group) -> list[_Group]:
+    """The groups of the first nodes below that begin on lines of their own; none if none do."""
+    nodes = group.nodes
+    while nodes := [child for node in nodes for child in node.children]:
+        groups = _groups(group.rows, nodes)
+        if len(groups) > 1:
+            return groups
+        nodes = [node for node in nodes if node.start_point.row < node.end_point.row]
+    return []
+
+
+def _groups(rows: Rows, nodes: list[tree_sitter.Node]) -> list[_Group]:
+    """Nodes in a row, in groups of whole lines: what belongs together is not cut."""
+    first, end = rows
+    groups = [_Group((first, end))]
+    before: tree_sitter.Node | None = None
+    leads = False  # the one before is said about what begins on the next line
+    for node in nodes:
+        row = node.start_point.row
+        alone = before is None or last_row(before) < row  # a line of its own
+        joined = leads and before is not None and last_row(before) + 1 == row
+        if alone and not joined and groups[-1].rows[0] < row < end:
+            groups[-1].rows = (groups[-1].rows[0], row)
+            groups.append(_Group((row, end)))
+        groups[-1].nodes.append(node)
+        before = node
+        leads = alone and ("comment" in node.type or "attribute" in node.type)
+    return groups
+
+
+def last_row(node: tree_sitter.Node) -> int:
+    """The last line of a node; one that ends with the line is not on the next one."""
+    end = node.end_point
+    return end.row - (end.column == 0 and end.row > node.start_point.row)
+
+
+def _paragraphs(lines: Sequence[str]) -> Iterator[Rows]:
+    """Lines up to each that follows an empty one and begins at the margin."""
+    starts = [
+        row
+        for row, (before, line) in enumerate(pairwise(lines), 1)
+        if not before.strip() and line[:1].strip()
+    ]
+    yield from pairwise((0, *starts, len(lines)))
+
+
+def _lines(rows: Rows, sizes: Sizes, most: int) -> list[Rows]:
+    """As many lines as there is room for, at a time."""
+    if sizes.of(rows) <= most:
+        return [rows]
+    return _merged([(row, row + 1) for row in range(*rows)], sizes, most)
+
+
+def _merged(pieces: list[Rows], sizes: Sizes, most: int) -> list[Rows]:
+    """Neighbors together while there is room for them."""
+    found: list[Rows] = []
+    for piece in pieces:
+        together = (found[-1][0], piece[1]) if found else piece
+        if found and sizes.of(together) <= most:
+            found[-1] = together
+        else:
+            found.append(piece)
+    return found
+
+
+def _trimmed(lines: Sequence[str], rows: Rows) -> Rows:
+    """The lines without blank ones at both ends."""
+    first, end = rows
+    while first < end and not lines[first].strip():
+        first += 1
+    while first < end and not lines[end - 1].strip():
+        end -= 1
+    return first, end

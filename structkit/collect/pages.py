@@ -1,0 +1,186 @@
+"""HTML to pages, sections under headings, and sentences, each with its place."""
+
+from __future__ import annotations
+
+import html as entities
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from structkit.collect.sentences import sentences
+from structkit.records.jsonl import Record
+from structkit.structure.html.html import Reader
+from structkit.structure.html.markup import Tag, content, tags
+from structkit.structure.html.xpaths import Part, parts
+
+HEADING = re.compile(r"h[1-6]")
+ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.I)
+SLUG = re.compile(r"[^\w\- ]")
+PERMALINK = " ¶#🔗\uf0c1"  # the sign at the end of a heading that leads to it
+TOP = "top"  # the section before the first heading
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading: how deep it is, what it says, its first character, what addresses it."""
+
+    level: int
+    text: str
+    start: int
+    anchor: str
+
+
+def paths_to(headings: list[Heading]) -> list[list[str]]:
+    """For each heading, the texts of those over it, and its own.
+
+    >>> paths_to([Heading(1, "Tea", 0, ""), Heading(2, "a", 1, ""), Heading(2, "b", 2, "")])
+    [['Tea'], ['Tea', 'a'], ['Tea', 'b']]
+    """
+    found: list[list[str]] = []
+    over: list[Heading] = []
+    for heading in headings:
+        while over and over[-1].level >= heading.level:
+            over.pop()
+        over.append(heading)
+        found.append([each.text for each in over])
+    return found
+
+
+def slug(text: str) -> str:
+    """A heading as an anchor, as GitHub makes it.
+
+    >>> slug("What's new?")
+    'whats-new'
+    """
+    return SLUG.sub("", text.lower()).strip().replace(" ", "-")
+
+
+class Page:
+    """An HTML document."""
+
+    def __init__(self, text: str) -> None:
+        self.html = text
+        self._reader = Reader()
+
+    def page(self) -> Record:
+        """The whole document; its title is that of its head, or its first heading."""
+        record: Record = {"title": self.title, "headings": [each.text for each in self.headings]}
+        return {
+            "lines": [1, self._line(len(self.html.rstrip()))],
+            **record,
+            **self._texts(self.html),
+        }
+
+    def sections(self) -> Iterator[tuple[str, Record]]:
+        """What stands before the first heading, and from each heading to the next."""
+        starts = [heading.start for heading in self.headings]
+        ends = [*starts, len(self.html)]
+        top = self._record(self._body, ends[0], [])
+        if top["text"]:
+            yield TOP, top
+        paths = paths_to(self.headings)
+        for heading, path, end in zip(self.headings, paths, ends[1:], strict=True):
+            record = self._record(heading.start, end, path)
+            if heading.anchor:
+                record["anchor"] = heading.anchor
+            yield heading.anchor or slug(heading.text), record
+
+    def sentences(self) -> Iterator[Record]:
+        """The sentences of each paragraph, list item, cell …"""
+        for part in self._parts:
+            text = self._text(self.html[part.start : part.end])
+            lines = self._lines(part.start, part.end)
+            for start, end in sentences(text):
+                yield {"lines": lines, "xpath": part.xpath, "text": text[start:end]}
+
+    @cached_property
+    def title(self) -> str:
+        """The title of the document; nothing if it has none."""
+        span = content(self.html, "title")
+        title = self._text(self.html[span[0] : span[1]]) if span else ""
+        return title or next((each.text for each in self.headings), "")
+
+    @cached_property
+    def headings(self) -> list[Heading]:
+        """The headings with a text, in order."""
+        numbers = [n for n, tag in enumerate(self._tags) if HEADING.fullmatch(tag.name)]
+        found = [self._heading(self._tags, number) for number in numbers]
+        return [heading for heading in found if heading.text]
+
+    def _heading(self, all_tags: list[Tag], number: int) -> Heading:
+        tag = all_tags[number]
+        end = len(self.html)
+        inside = ""
+        for other in islice(all_tags, number + 1, None):
+            if HEADING.fullmatch(other.name.lstrip("/")):
+                end = other.start
+                break
+            inside = inside or self._anchor(other)
+        text = self._text(self.html[tag.start : end]).rstrip(PERMALINK)
+        anchor = self._anchor(tag) or inside or self._anchor_before(all_tags, number)
+        return Heading(int(tag.name[1]), text, tag.start, anchor)
+
+    def _anchor_before(self, all_tags: list[Tag], number: int) -> str:
+        """The anchor of a section, or an empty element, that the heading begins."""
+        at = all_tags[number].start
+        for tag in reversed(all_tags[max(0, number - 4) : number]):
+            if self.html[tag.end : at].strip():
+                return ""
+            if anchor := self._anchor(tag):
+                return anchor
+            at = tag.start
+        return ""
+
+    def _anchor(self, tag: Tag) -> str:
+        if not tag.name or tag.name.startswith("/"):
+            return ""
+        for match in ANCHOR.finditer(self.html, tag.start, tag.end):
+            if match[1].lower() == "id" or tag.name == "a":
+                return entities.unescape(match[2] or match[3] or match[4] or "")
+        return ""
+
+    @cached_property
+    def _body(self) -> int:
+        """Where what is shown begins."""
+        return next((tag.end for tag in self._tags if tag.name == "body"), 0)
+
+    @cached_property
+    def _tags(self) -> list[Tag]:
+        return list(tags(self.html))
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [part.start for part in self._parts]
+
+    @cached_property
+    def _parts(self) -> list[Part]:
+        return parts(self.html)
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        return [at for at, sign in enumerate(self.html) if sign == "\n"]
+
+    def _line(self, at: int) -> int:
+        return bisect_right(self._line_ends, at - 1) + 1
+
+    def _lines(self, start: int, end: int) -> list[int]:
+        piece = self.html[start:end]
+        start += len(piece) - len(piece.lstrip())
+        return [self._line(start), self._line(start + len(piece.strip()))]
+
+    def _record(self, start: int, end: int, path: list[str]) -> Record:
+        record: Record = {"lines": self._lines(start, end), "title": self.title, "headings": path}
+        start += len(self.html[start:end]) - len(self.html[start:end].lstrip())
+        at = bisect_right(self._starts, start) - 1
+        if self._parts:
+            record["xpath"] = self._parts[max(at, 0)].xpath
+        return {**record, **self._texts(self.html[start:end])}
+
+    def _texts(self, piece: str) -> Record:
+        return {"html": piece, "text": self._text(piece)}
+
+    def _text(self, piece: str) -> str:
+        return self._reader.read(piece).text

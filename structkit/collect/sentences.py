@@ -1,0 +1,78 @@
+"""Plain text to sentences, by rules: where one ends, and where a sign only looks like an end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”’]*")
+WORD = re.compile(r"\S*$")
+OPENING = "\"'“‘«([{"
+# a line that begins a paragraph of its own
+ITEM = re.compile(r"[ \t]*(?:[-*+•·]|\d{1,3}[.)])[ \t]+\S")
+ABBREVIATIONS = frozenset(
+    "adj adv al approx apr art assn aug ave bros ca capt cf ch chap co col corp dec dept diff dr "
+    "ed eds e.g eg eq eqn esp est et etc ex feb fig figs fri gen gov hon i.e ie inc jan jr jul jun "
+    "lt ltd mar max min misc mon mr mrs ms mt n.b nb no nos nov oct op p para pp pres prof pt "
+    "pub ref refs resp rev sat sec sect sen sep sept sgt sr st sun tab tel thu tue univ u.k u.s "
+    "v vol vols vs wed".split()
+)
+LONGEST = 15  # characters of an abbreviation
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    r"""Where the sentences of a text are: those of each paragraph or list item.
+
+    >>> text = "Dr. No met J. Smith.  He said: why? e.g. so.\n\n- one\n- two"
+    >>> [text[start:end] for start, end in sentences(text)]
+    ['Dr. No met J. Smith.', 'He said: why?', 'e.g. so.', '- one', '- two']
+    """
+    for first, last in _paragraphs(text):
+        start = first
+        for match in END.finditer(text, first, last):
+            if match.start() > start and _is_end(text, start, match.start(), match.end(), last):
+                yield from _with_words(text, start, match.end())
+                start = match.end()
+        yield from _with_words(text, start, last)
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    start = at = 0
+    for line in text.split("\n"):
+        end = at + len(line)
+        if not line.strip():
+            yield start, at
+            start = end
+        elif ITEM.match(line):
+            yield start, at
+            start = at
+        at = end + 1
+    yield start, len(text)
+
+
+def _with_words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A stretch without white space around it, if it says anything."""
+    piece = text[start:end]
+    start += len(piece) - len(piece.lstrip())
+    piece = piece.strip()
+    if any(map(str.isalnum, piece)):
+        yield start, start + len(piece)
+
+
+def _is_end(text: str, start: int, at: int, after: int, last: int) -> bool:
+    """Whether signs at a place end a sentence."""
+    rest = text[after : min(after + 80, last)].lstrip()
+    if not rest or text[at] in "。！？":
+        return True
+    first = rest.lstrip(OPENING)[:1]
+    if first.islower():
+        return False
+    if text[at:after] != ".":
+        return True
+    word = text[max(start, at - LONGEST) : at]
+    word = word[max(word.rfind(sign) for sign in " \t\n") + 1 :].lstrip(OPENING)
+    if word.lower() in ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
+        return word.lower() == "etc" and first.isupper()
+    if word.isdecimal() and not text[start : at - len(word)].strip():
+        return False  # the number of an item
+    return True

@@ -1,0 +1,172 @@
+"""Which files there are: folders, single files, patterns and archives, sorted by path."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from structkit.collect.archives import Archives, is_archive
+from structkit.collect.ignoring import VERSIONS, Ignoring, above, read_in
+from structkit.collect.sources import HIDDEN, IGNORED, LINK, OUTPUT, SPECIAL, LeftOut, Source
+from structkit.errors import UserError
+from structkit.records.lines import cannot_read
+
+Found = Source | LeftOut
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What is read of what is found: the flags of the command."""
+
+    hidden: bool = False
+    ignore_files: bool = True
+    max_file_bytes: int = 2_000_000
+    outputs: frozenset[str] = field(default_factory=frozenset)  # what is written, as real paths
+
+    def sources(self, paths: Sequence[str]) -> Iterator[Found]:
+        """Every file of some paths, sorted by path, each once; `-` is a list of paths on stdin."""
+        roots = {readable(os.path.normpath(path)): path for path in _named(paths)}
+        seen: set[str] | None = set() if len(roots) > 1 else None
+        for root in sorted(roots, key=lambda root: _sorted_as(root, os.path.isdir(roots[root]))):
+            for found in self._root(root, roots[root]):
+                if seen is None or found.path not in seen:
+                    yield found
+                if seen is not None:
+                    seen.add(found.path)
+
+    def _root(self, shown: str, path: str) -> Iterator[Found]:
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            yield LeftOut.because(shown, cannot_read(error))
+            return
+        if os.path.isdir(path):
+            yield from self._folder(shown, path)
+        elif is_archive(path):
+            archives = Archives(self.hidden, self.ignore_files, self.max_file_bytes)
+            yield from archives.sources(shown, path)
+        else:
+            yield Source(shown, path, size=status.st_size)
+
+    def _folder(self, shown: str, path: str) -> Iterator[Found]:
+        """All of a folder, depth first; links are not followed, so that each file comes once."""
+        real = os.path.realpath(path)
+        rules = above(Path(real)) if self.ignore_files else Ignoring()
+        prefix = "" if shown == "." else shown.rstrip("/") + "/"
+        # folders that are open: what is left of each, its rules, and its two names
+        stack = [self._open(prefix, real.rstrip("/") + "/", rules)]
+        while stack:
+            entry = next(stack[-1].entries, None)
+            if entry is None:
+                stack.pop()
+                continue
+            here = stack[-1]
+            found = self._entry(entry, here)
+            if isinstance(found, _Folder):
+                stack.append(found)
+            else:
+                yield found
+
+    def _open(self, shown: str, real: str, rules: Ignoring) -> _Folder:
+        inside = rules.within(real, read_in(real)) if self.ignore_files else rules
+        try:
+            with os.scandir(real) as entries:
+                found = sorted(entries, key=lambda entry: _sorted_as(entry.name, _is_folder(entry)))
+        except OSError as error:
+            return _Folder(shown, real, inside, iter([error]))
+        return _Folder(shown, real, inside, iter(found))
+
+    def _entry(self, entry: os.DirEntry[str] | OSError, here: _Folder) -> Found | _Folder:
+        if isinstance(entry, OSError):
+            return LeftOut.because(readable(here.shown) or ".", cannot_read(entry))
+        path, real = readable(here.shown + entry.name), here.real + entry.name
+        folder = _is_folder(entry)
+        if entry.name in VERSIONS or (entry.name.startswith(".") and not self.hidden):
+            return LeftOut(path, *HIDDEN)
+        if here.rules.hides(real + "/" * folder):
+            return LeftOut(path, *IGNORED)
+        if entry.is_symlink():
+            return LeftOut(path, *LINK)
+        if folder:
+            return self._open(f"{here.shown}{entry.name}/", real + "/", here.rules)
+        if not entry.is_file():
+            return LeftOut(path, *SPECIAL)
+        if self._is_output(real):
+            return LeftOut(path, *OUTPUT)
+        try:
+            return Source(path, real, size=entry.stat().st_size)
+        except OSError as error:
+            return LeftOut.because(path, cannot_read(error))
+
+    def _is_output(self, real: str) -> bool:
+        if real in self.outputs:
+            return True
+        folder, name = os.path.split(real)
+        # what is being written stands under another name until it is whole
+        return name.endswith(".partial") and any(
+            os.path.dirname(output) == folder and name.startswith(f".{os.path.basename(output)}.")
+            for output in self.outputs
+        )
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """A folder that is being walked."""
+
+    shown: str
+    real: str
+    rules: Ignoring
+    entries: Iterator[os.DirEntry[str] | OSError]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False)
+
+
+def _sorted_as(name: str, folder: bool) -> bytes:
+    """What sorts paths as wholes: `a.py` before what is in the folder `a`."""
+    return os.fsencode(name.rstrip("/") + "/" if folder else name)
+
+
+def readable(path: str) -> str:
+    """A path as text: bytes that are no UTF-8 are replaced."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _named(paths: Sequence[str]) -> Iterator[str]:
+    """The paths that are meant; a wrong name is told before any work is done."""
+    for path in paths:
+        if path == "-":
+            yield from _listed(sys.stdin.buffer.read())
+        elif os.path.lexists(path):
+            yield path
+        elif glob.has_magic(path):
+            yield from _matches(path)
+        else:
+            raise UserError("does not exist", "check the name").at(path or "PATH")
+
+
+def _matches(pattern: str) -> list[str]:
+    """The paths that a pattern means; `**` goes through no link, so that it ends."""
+    parts = Path(pattern).parts
+    fixed = next(number for number, part in enumerate(parts) if glob.has_magic(part))
+    base, wanted = Path(*parts[:fixed]), parts[fixed:]
+    dots = any(part.startswith(".") for part in wanted)
+    matches = [
+        str(match)
+        for match in base.glob(str(Path(*wanted)))
+        if dots or not any(part.startswith(".") for part in match.parts[fixed:])
+    ]
+    if not matches:
+        raise UserError(f"no path matches {pattern}", "check the pattern", status=2)
+    return matches
+
+
+def _listed(data: bytes) -> Iterable[str]:
+    """Paths of a list, with NUL or a line end behind each."""
+    names = data.split(b"\0") if b"\0" in data else data.split(b"\n")
+    return [os.fsdecode(name) for name in names if name]

@@ -1,0 +1,98 @@
+"""Files, folders and archives to records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+
+import orjson
+
+from structkit.collect.batches import Collected, Reading, batches, collected
+from structkit.collect.sources import LeftOut
+from structkit.collect.walking import Walk
+from structkit.paths import keep_apart, lines_name
+from structkit.progress import Position, progress, say
+from structkit.records.jsonl import Record, Shard
+from structkit.records.output import Output
+from structkit.records.rejects import Rejected, Rejects
+from structkit.records.workers import Pool
+from structkit.seeds import key
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What is collected: the flags of the command, checked before any work is done."""
+
+    paths: Sequence[str]
+    walk: Walk
+    reading: Reading
+    shard: Shard | None = None
+    workers: int = 1
+
+
+def collect(collection: Collection) -> Iterator[Record]:
+    """The records of files, sorted by path; what is left out is left out silently.
+
+    A file that cannot be read raises.
+    """
+    for done in parts(collection):
+        for left in done.left_out:
+            if left.fault:
+                raise left.error
+        yield from map(orjson.loads, done.output.splitlines())
+
+
+def parts(collection: Collection) -> Generator[Collected]:
+    """The records of some files at a time, as lines, with what is left out of these."""
+    found = collection.walk.sources(collection.paths)
+    if shard := collection.shard:  # by path, so that files that come and go move no other
+        found = (each for each in found if key(0, each.path) % shard.count == shard.index)
+    work = partial(collected, reading=collection.reading)
+    if collection.workers == 1:
+        yield from map(work, batches(found))
+    else:
+        yield from Pool(collection.workers, work).results(batches(found))
+
+
+def write(collection: Collection, output: str, on_error: str, rejects: str | None) -> None:
+    """Collect into a file; a count of what is left out goes to stderr."""
+    _check(collection, output, rejects)
+    count = files = 0
+    results = parts(collection)
+    with (
+        LeftOuts(on_error, rejects) as left_outs,
+        Output(output) as out,
+        closing(results),
+        progress("collect", lambda: Position(count, note=f"{files:,} files")),
+    ):
+        for done in results:
+            for left in done.left_out:
+                left_outs.leave(left)
+            out.write(done.output)
+            count += done.records
+            files += done.files
+    if not count and not collection.shard:
+        say("no records; the output is empty")
+
+
+def _check(collection: Collection, output: str, rejects: str | None) -> None:
+    read = [path for path in collection.paths if not os.path.isdir(path)]
+    keep_apart([("--rejects", rejects), ("-o", output)], read)
+    lines_name(output)
+
+
+class LeftOuts(Rejects):
+    """Files that are left out: counted by reason; one that is an error may end the command."""
+
+    noun, told, most = "path", "left out", 8
+
+    def leave(self, left: LeftOut) -> None:
+        """Count one, or stop."""
+        rejected = Rejected(left.error, orjson.dumps({"path": left.path}))
+        if left.fault:
+            self.add(rejected)
+        else:
+            self.keep(rejected)

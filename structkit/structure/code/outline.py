@@ -1,0 +1,205 @@
+"""The definitions of a program: its functions, and the classes and modules that hold them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+
+import tree_sitter
+
+from structkit.structure.code.doc_comments import DocComments
+
+# what a scope is called: the first word of its kind that is one of these
+WORDS = {
+    **{word: word for word in "class interface struct trait enum impl module namespace".split()},
+    **{word: word for word in "record union type annotation macro".split()},
+    "mod": "module",
+}
+RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
+DEEPEST = 16  # scopes that are named: what is generated may have thousands
+LONGEST = 200  # characters of a name
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function, or what holds functions: where it is, what it is called, what it stands in.
+
+    `whole` is the node with what belongs to it: decorators, `export`; `start` is the first byte, of
+    an attribute too. Rows count from 0, `end_row` is the last one. `owner` is the type of a method
+    that stands outside of it.
+    """
+
+    node: tree_sitter.Node
+    whole: tree_sitter.Node
+    start: int
+    row: int
+    end_row: int
+    kind: str
+    name: str
+    owner: str
+    parent: Definition | None
+
+    @property
+    def outer(self) -> list[Definition]:
+        """What it stands in, the outermost first."""
+        return list(islice(self._parents(), DEEPEST))[::-1]
+
+    def _parents(self) -> Iterator[Definition]:
+        parent = self.parent
+        while parent:
+            yield parent
+            parent = parent.parent
+
+    @property
+    def scope(self) -> str:
+        """What it stands in, in words: `class A, function f`."""
+        words = [each.label for each in self.outer]
+        return ", ".join([*words, self.owner] if self.owner else words)
+
+    @property
+    def label(self) -> str:
+        """Its kind and name, as others that stand in it are told to."""
+        return f"{self.kind} {self.owner}.{self.name}" if self.owner else f"{self.kind} {self.name}"
+
+    @property
+    def path(self) -> str:
+        """Its name behind those of all that it stands in: `A.f`."""
+        names = [part for each in (*self.outer, self) for part in (each.owner, each.name) if part]
+        return ".".join(names)
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a language's trees call its definitions; its file declares one.
+
+    `functions` and `scopes` are nodes as in a query of tree-sitter, without their parentheses.
+    """
+
+    parser: tree_sitter.Parser
+    functions: tuple[str, ...]
+    scopes: tuple[str, ...]
+    comments: DocComments
+    # the field with the name, where it is not `name`
+    names: Mapping[str, str] = field(default_factory=dict)
+    # what stands around a definition and belongs to it: decorators, `export`
+    around: frozenset[str] = frozenset()
+    receiver: str = ""  # the field with the type of a method that stands outside of it
+    other: tuple[str, tree_sitter.Parser] | None = None  # for texts in which a pattern occurs
+
+    def parse(self, text: str, data: bytes) -> Program:
+        """The program in a text, which is given as its bytes too."""
+        second = self.other is not None and re.search(self.other[0], text) is not None
+        parser = self.other[1] if self.other and second else self.parser
+        return Program(self, data, parser.parse(data), self._queries[second])
+
+    @cached_property
+    def _queries(self) -> list[tree_sitter.Query]:
+        parsers = [self.parser, *([self.other[1]] if self.other else [])]
+        patterns = [f"({node}) @function" for node in self.functions]
+        patterns += [f"({node}) @scope" for node in self.scopes]
+        source = "\n".join(patterns)
+        return [tree_sitter.Query(_language(parser), source) for parser in parsers]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A text that is parsed."""
+
+    outline: Outline
+    data: bytes
+    tree: tree_sitter.Tree
+    query: tree_sitter.Query
+
+    @cached_property
+    def definitions(self) -> list[Definition]:
+        """Every definition with a name, in the order in which they start."""
+        found: list[Definition] = []
+        open_: list[Definition] = []
+        for node, is_function in self._nodes():
+            while open_ and open_[-1].node.end_byte <= node.start_byte:
+                open_.pop()
+            if name := self._name(node):
+                parent = open_[-1] if open_ else None
+                found.append(self._definition(node, name, parent, is_function))
+                open_.append(found[-1])
+        return found
+
+    def doc_comment(self, definition: Definition) -> str:
+        """What the program says about a function; nothing if it says nothing."""
+        comments = self.outline.comments
+        return comments.of(definition.node if comments.inside else definition.whole, self.data)
+
+    def _nodes(self) -> list[tuple[tree_sitter.Node, bool]]:
+        captured = tree_sitter.QueryCursor(self.query).captures(self.tree.root_node)
+        nodes = [
+            (node, name == "function")
+            for name in ("scope", "function")
+            for node in captured.get(name, ())
+        ]
+        return sorted(nodes, key=lambda pair: (pair[0].start_byte, -pair[0].end_byte))
+
+    def _name(self, node: tree_sitter.Node) -> str:
+        named = node.child_by_field_name(self.outline.names.get(node.type, "name"))
+        while named is not None and named.type.endswith("_declarator"):
+            inner = named.child_by_field_name("declarator")
+            named = inner or (named.named_children[0] if named.named_children else None)
+        return self._text(named).strip("\"'`") if named else ""
+
+    def _text(self, node: tree_sitter.Node) -> str:
+        text = self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        return " ".join(text.split())[:LONGEST]
+
+    def _definition(
+        self, node: tree_sitter.Node, name: str, parent: Definition | None, is_function: bool
+    ) -> Definition:
+        outline, owner = self.outline, ""
+        whole = node
+        while whole.parent and whole.parent.type in outline.around and _ends(whole):
+            whole = whole.parent
+        first = whole
+        while (before := first.prev_named_sibling) and before.type in outline.comments.between:
+            first = before
+        if is_function:
+            owner, name = owner_and_name(name)
+            receiver = node.child_by_field_name(outline.receiver) if outline.receiver else None
+            if receiver and (match := RECEIVER.search(self._text(receiver))):
+                owner = match[1]
+        kinds = ["function"] if is_function else [WORDS.get(w, "") for w in node.type.split("_")]
+        end = whole.end_point
+        return Definition(
+            node=node,
+            whole=whole,
+            start=first.start_byte,
+            row=first.start_point.row,
+            end_row=end.row - (end.column == 0 and end.row > first.start_point.row),
+            kind=next(filter(None, kinds), "scope"),
+            name=name,
+            owner=owner,
+            parent=parent,
+        )
+
+
+def _ends(node: tree_sitter.Node) -> bool:
+    """Whether nothing but signs follows a node in its parent."""
+    return node.next_named_sibling is None
+
+
+def owner_and_name(text: str) -> tuple[str, str]:
+    """The type in front of a method's name, and the name.
+
+    >>> owner_and_name("Foo::bar"), owner_and_name("Foo.prototype.bar"), owner_and_name("bar")
+    (('Foo', 'bar'), ('Foo', 'bar'), ('', 'bar'))
+    """
+    for sign in ("::", "."):
+        owner, found, name = text.rpartition(sign)
+        if found and name:
+            return owner.removesuffix(".prototype"), name
+    return "", text
+
+
+def _language(parser: tree_sitter.Parser) -> tree_sitter.Language:
+    assert parser.language is not None
+    return parser.language

@@ -1,0 +1,144 @@
+"""Units: goldens of each for every language, and what holds for any text."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.collect.chunks import cut
+from structkit.collect.kinds import OTHERS, kind_of
+from structkit.collect.sentences import sentences
+from structkit.collect.units import NAMES, Units
+from structkit.registry import load, plugins
+
+FOLDER = Path("fixtures/collect")
+FILES = sorted(path for part in ("src", "docs") for path in (FOLDER / part).iterdir())
+CODE = [path for path in FILES if path.parent.name == "src"]
+
+
+def records(path, **flags):
+    text = path.read_text("utf-8")
+    kind = kind_of(path.name, text.encode()[:200])
+    return list(Units(**flags).records(path.name, text, kind))
+
+
+@pytest.mark.parametrize("unit", NAMES)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_golden(path, unit, golden):
+    found = records(path, unit=unit, chunk_chars=150)
+    if not found:
+        return
+    lines = b"".join(orjson.dumps(record) + b"\n" for record in found).decode()
+    golden(FOLDER / unit / f"{path.name}.jsonl", lines)
+
+
+def test_every_language_with_trees_has_a_golden():
+    of_code = [plugin for plugin in plugins() if plugin.kind == "language"]
+    outlined = {plugin.name for plugin in of_code if plugin.load().outline}
+    shown = {record["language"] for path in CODE for record in records(path, unit="function")}
+    assert outlined == shown
+    assert len(outlined) == 11
+
+
+@pytest.mark.parametrize("most", [1, 20, 60, 150, 10**6])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_chunks_cover_every_line_that_is_not_blank_once(path, most):
+    lines = path.read_text("utf-8").split("\n")
+    covered = []
+    for chunk in records(path, unit="chunk", chunk_chars=most):
+        first, last = chunk["lines"]
+        field = next(name for name in ("code", "html", "text") if name in chunk)
+        assert "\n".join(lines[first - 1 : last]) == chunk[field]
+        size = len("".join(chunk[field].split()))
+        assert size <= most or first == last
+        covered += range(first, last + 1)
+    assert covered == sorted(set(covered))
+    assert {row for row, line in enumerate(lines, 1) if line.strip()} <= set(covered)
+
+
+@given(st.text(st.sampled_from("ab(){};:'\"#/*\n \t<é"), max_size=300), st.integers(1, 40))
+def test_chunks_of_anything_cover_it(text, most):
+    lines = text.split("\n")
+    for language in ("python", "javascript", None):
+        outline = load("language", language).outline if language else None
+        root = outline.parse(text, text.encode()).tree.root_node if outline else None
+        pieces = cut(lines, root, most)
+        rows = [row for first, end in pieces for row in range(first, end)]
+        assert rows == sorted(set(rows))
+        assert {row for row, line in enumerate(lines) if line.strip()} <= set(rows)
+
+
+@given(st.text(st.sampled_from("ab .!?\n-1\"'A"), max_size=200))
+def test_sentences_stand_in_order_and_lose_no_word(text):
+    spans = list(sentences(text))
+    assert spans == sorted(spans)
+    left = [
+        text[a:b]
+        for a, b in zip(
+            [0, *(end for _, end in spans)], [*(s for s, _ in spans), len(text)], strict=True
+        )
+    ]
+    assert not any(sign.isalnum() for piece in left for sign in piece)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three? Four… Five", ["One.", "Two!", "Three?", "Four…", "Five"]),
+        (
+            "See e.g. Smith et al. (2020). It is 2.5 m.",
+            ["See e.g. Smith et al. (2020).", "It is 2.5 m."],
+        ),
+        ('He said "Go." Then he went.', ['He said "Go."', "Then he went."]),
+        ("这是。那是！", ["这是。", "那是！"]),
+        ("a\nb\n\nc", ["a\nb", "c"]),
+        ("* * *", []),
+    ],
+)
+def test_where_sentences_end(text, expected):
+    assert expected == [text[start:end] for start, end in sentences(text)]
+
+
+def test_ids_are_unique_and_say_where():
+    for path in FILES:
+        for unit in NAMES:
+            ids = [record["id"] for record in records(path, unit=unit, chunk_chars=150)]
+            assert len(ids) == len(set(ids))
+            assert all(id == path.name or id.startswith(f"{path.name}#") for id in ids)
+
+
+def test_a_function_keeps_its_id_when_others_move():
+    text = (FOLDER / "src/shapes.py").read_text()
+    kind = kind_of("shapes.py", b"")
+    units = Units(unit="function")
+    before = {each["id"]: each["hash"] for each in units.records("a.py", text, kind)}
+    moved = text.replace("\n@cache", "\n\ndef other():\n    pass\n\n\n@cache")
+    after = {each["id"]: each["hash"] for each in units.records("a.py", moved, kind)}
+    assert before.items() < after.items()
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "language"),
+    [
+        ("a/b.PY", b"", "python"),
+        ("Makefile", b"", "make"),
+        ("Rakefile", b"", "ruby"),
+        ("run", b"#!/usr/bin/env -S node --x", "javascript"),
+        ("run", b"#!/usr/bin/python3.11 -u", "python"),
+        ("run", b"#! /bin/sh", "bash"),
+        ("README", b"words", "text"),
+        ("a.tsx", b"", "typescript"),
+    ],
+)
+def test_languages_by_extension_name_and_first_line(path, head, language):
+    assert language == kind_of(path, head).language
+
+
+def test_no_extension_names_two_languages():
+    endings = [ending for names in OTHERS.values() for ending in names.split()]
+    for plugin in plugins():
+        if plugin.kind == "language":
+            endings += plugin.extensions
+    assert len(endings) == len(set(endings))
