@@ -12,9 +12,10 @@ from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.parquet import ParquetFile
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
-from structkit.progress import Position, progress, say
-from structkit.records.jsonl import Record, Records
-from structkit.records.rejects import Rejects, accepted
+from structkit.learning.encode.reading import ReadRecord
+from structkit.progress import say
+from structkit.records.jsonl import Record
+from structkit.records.rejects import accepted
 from structkit.records.stream import Stream
 
 
@@ -38,21 +39,14 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
     if not stream.output.endswith((".npy", ".parquet")):
         stream.run(encoding.texts, encoding.embeddings, label="encode")
     else:
-        records = Records.read(stream.files, stream.shard)
-        lines = records.lines
-
-        def look() -> Position:
-            return Position(records.count, lines.bytes, lines.total)
-
-        with Rejects(stream.on_error, stream.rejects) as rejects:
-            with progress("encode", look):
-                texts = accepted(encoding.texts, records, rejects.add)
-                encode_to_file(texts, stream.output, encoding, resume=resume)
+        with stream.reading("encode") as (records, reject):
+            texts = accepted(encoding.texts, records, reject)
+            encode_to_file(texts, stream.output, encoding, resume=resume)
     encoding.report()
 
 
 def encode_to_file(
-    texts: Iterable[Record], path: str, encoding: Encoding, *, resume: bool = False
+    texts: Iterable[ReadRecord], path: str, encoding: Encoding, *, resume: bool = False
 ) -> Record:
     """Write NAME.npy and what stands beside it, or NAME.parquet; returns the meta data.
 
@@ -95,7 +89,7 @@ def opened(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parq
     return VectorFiles(path, chunks=parts, fields=fields, run=encoding.run(), resume=resume)
 
 
-def already_whole(files: VectorFiles, texts: Iterable[Record]) -> Record:
+def already_whole(files: VectorFiles, texts: Iterable[ReadRecord]) -> Record:
     """The meta data of files that a run of the same records has finished."""
     meta, digest = files.finish({}), Digest()
     for _ in digest.counted(texts):
@@ -116,7 +110,7 @@ def resumable(files: VectorFiles | ParquetFile) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, SystemExit):
         if isinstance(files, VectorFiles) and files.resume and files.state:
-            say(f"stopped behind {files.state['records']:,} records; --resume goes on")
+            say(f"stopped after {files.state['records']:,} records; --resume goes on")
         raise
 
 
@@ -126,12 +120,12 @@ class Digest:
     def __init__(self) -> None:
         self.records, self._hash = 0, hashlib.sha256()
 
-    def counted(self, texts: Iterable[Record]) -> Iterator[Record]:
+    def counted(self, texts: Iterable[ReadRecord]) -> Iterator[ReadRecord]:
         """The same texts."""
         for record in texts:
             self.records += 1
-            for part in (record["id"], *record["texts"]):
-                self._hash.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
+            for text in (record.id, *record.texts):
+                self._hash.update(f"{len(text)} {text}".encode("utf-8", "surrogatepass"))
             yield record
 
     def hex(self) -> str:
@@ -139,8 +133,8 @@ class Digest:
 
 
 def taken_up(
-    files: VectorFiles, texts: Iterable[Record], encoding: Encoding
-) -> tuple[Iterator[Record], Digest]:
+    files: VectorFiles, texts: Iterable[ReadRecord], encoding: Encoding
+) -> tuple[Iterator[ReadRecord], Digest]:
     """The texts that are not in the files yet, and the digest of those that are."""
     texts, digest, state = iter(texts), Digest(), files.state
     if state:
@@ -153,7 +147,7 @@ def taken_up(
             ).at(files.path)
         encoding.precision = state["precision"]
         encoding.truncation.load(state["truncation"])
-        say(f"going on behind {state['records']:,} records")
+        say(f"going on after {state['records']:,} records")
     return texts, digest
 
 

@@ -9,6 +9,7 @@ import orjson
 
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.reading import read_embeddings
+from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import blocks
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
@@ -17,7 +18,7 @@ OWN = ("count", "dim", "dtype", "run")  # what a file's meta data say of itself 
 
 
 def merge_embeddings(files: Sequence[str], output: str) -> Record:
-    """Write NAME.npy files one behind the other, with all that stands beside them.
+    """Write NAME.npy files one after the other, with all that stands beside them.
 
     The result is `{file, embeddings}`. Errors: `UserError` where an id stands in two files, where
     models, dimensions or settings differ, or where the output is one of the files.
@@ -43,12 +44,12 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
     with VectorFiles(output, chunks=chunks, fields=fields) as target:
         for start, block in blocks(corpus.vectors):
             numbers = range(start, start + len(block))
-            rows: list[Record] = [
-                {
-                    "id": corpus.ids[place],
-                    "doc_id": corpus.doc_ids[place],
-                    "fields": corpus.fields[place] if fields else {},
-                }
+            rows = [
+                EmbeddingRow(
+                    corpus.ids[place],
+                    corpus.doc_ids[place],
+                    corpus.fields[place] if fields else {},
+                )
                 for place in numbers
             ]
             target.add(rows, block)

@@ -17,6 +17,7 @@ from structkit.embeddings.reading import (
     same_model,
     vector,
 )
+from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import Vectors, blocks
 from structkit.errors import UserError, unknown
 from structkit.progress import say
@@ -83,9 +84,9 @@ Ranked = tuple[str, list[Hit]]
 class QueryEncoding(Protocol):
     """What `--model` makes of texts: `commands.encode.Encoding` with side `query`."""
 
-    def texts(self, records: Iterable[Record]) -> Iterator[Record]: ...
-
-    def windows(self, texts: Iterable[Record]) -> Iterator[tuple[list[Record], Vectors]]: ...
+    def embedded(
+        self, records: Iterable[Record]
+    ) -> Iterator[tuple[Sequence[EmbeddingRow], Vectors]]: ...
 
     def meta(self) -> Record: ...
 
@@ -139,11 +140,11 @@ def _encoded(searcher: Searcher, queries: Records, encoding: QueryEncoding) -> I
     same_model(encoding.meta()["model_sha256"], searcher.model, "the model", "the corpus")
     seen: set[str] = set()
     try:
-        for window, vectors in encoding.windows(encoding.texts(queries)):
+        for rows, vectors in encoding.embedded(queries):
             _same_dimensions(vectors.shape[1], searcher, "the model")
-            for record in window:
-                add_new(record["id"], seen)
-            yield [record["id"] for record in window], vectors
+            for row in rows:
+                add_new(row.id, seen)
+            yield [row.id for row in rows], vectors
     except UserError as error:
         raise queries.place(error) from None
 

@@ -17,9 +17,9 @@ from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Trainer
 from structkit.paths import keep_apart
-from structkit.progress import Position, hushed, progress, say, waiting
-from structkit.records.jsonl import Record, Records
-from structkit.records.rejects import Rejects
+from structkit.progress import hushed, say, waiting
+from structkit.records.jsonl import Record
+from structkit.records.stream import Stream
 
 
 def train(
@@ -43,10 +43,10 @@ def _train(name: str, method: Any, files: Sequence[str], options: RunOptions) ->
     keep_apart(writes, [*(files or ["-"]), method.model], folders=["-o"])
     folder = RunFolder(output, overwrite=options.overwrite, resume=options.resume)
     check_processes(name, method, options)
-    rejects = Rejects(options.on_error, options.rejects)
+    stream = Stream(files, on_error=options.on_error, rejects=options.rejects)
     if method.model:
         model_folder(method.model, offline=options.offline)
-    spool = read(method, files, rejects)
+    spool = read(method, stream)
     run = {"method": name, **method.values(), "data": spool.hash}
     if folder.complete:
         return folder.finished(run)
@@ -127,14 +127,8 @@ def fit_quietly(*arguments: Any, device: str | None) -> Record:
         return fit(*arguments, device=device)
 
 
-def read(method: Any, files: Sequence[str], rejects: Rejects) -> Spool:
+def read(method: Any, stream: Stream) -> Spool:
     """All records of files or stdin, checked, on disk."""
-    records = Records.read(files)
-    lines = records.lines
     needs, optional = type(method).needs, type(method).optional
-
-    def look() -> Position:
-        return Position(records.count, lines.bytes, lines.total)
-
-    with rejects, progress("read", look):
-        return Spool(records, needs, optional, rejects.add, getattr(method, "prepare", None))
+    with stream.reading("read") as (records, reject):
+        return Spool(records, needs, optional, reject, getattr(method, "prepare", None))

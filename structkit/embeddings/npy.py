@@ -13,11 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-import numpy
+import numpy as np
 import orjson
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
 from structkit.paths import BESIDE
 from structkit.records.jsonl import Record
@@ -32,7 +33,7 @@ BUFFER = 1 << 20
 class VectorFiles:
     """Files that appear together when all vectors are there; memory does not grow.
 
-    A row is `{id, embedding}`, with `chunks` also `doc_id`, with `fields` also `fields`. `run`
+    With `chunks` the ids of documents are written too, with `fields` the fields of rows. `run`
     tells which run it is: what an unfinished run of the same kind left is taken up where `resume`
     is set, and then `state` is what its last `checkpoint` was given. Errors: `UserError` where a
     file cannot be written, an id holds a line break, or the unfinished files are another run's.
@@ -142,22 +143,22 @@ class VectorFiles:
     def __enter__(self) -> VectorFiles:
         return self
 
-    def add(self, rows: Sequence[Record], embeddings: NDArray[numpy.float32]) -> None:
+    def add(self, rows: Sequence[EmbeddingRow], embeddings: NDArray[np.float32]) -> None:
         """Append rows and their embeddings (rows, dim)."""
         for row in rows:
-            for name in (row["id"], row.get("doc_id", "")):
+            for name in (row.id, row.document):
                 if len(name.splitlines()) > 1 or name != name.strip("\r\n"):
                     raise UserError(
                         f"id {name!r} holds a line break", "write JSONL, or change the id"
                     )
         self.dim = embeddings.shape[1]
         self.count += len(rows)
-        self._handles[0].write(numpy.ascontiguousarray(embeddings, "<f4").tobytes())
-        names = ["id", *(["doc_id"] * self.chunks)]
-        for handle, name in zip(self._handles[1:], names, strict=False):
-            handle.write("".join(f"{row[name]}\n" for row in rows).encode())
+        self._handles[0].write(np.ascontiguousarray(embeddings, "<f4").tobytes())
+        self._handles[1].write("".join(f"{row.id}\n" for row in rows).encode())
+        if self.chunks:
+            self._handles[2].write("".join(f"{row.document}\n" for row in rows).encode())
         if self.fields:
-            lines = (orjson.dumps(row["fields"], option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+            lines = (orjson.dumps(row.fields, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
             self._handles[-1].write(b"".join(lines))
 
     def checkpoint(self, state: Record) -> None:

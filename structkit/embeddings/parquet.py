@@ -8,10 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy
+import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record
@@ -42,21 +43,22 @@ class ParquetFile:
     def __enter__(self) -> ParquetFile:
         return self
 
-    def add(self, rows: Sequence[Record], embeddings: NDArray[numpy.float32]) -> None:
-        """Append rows `{id, doc_id, fields}` and their embeddings (rows, dim)."""
+    def add(self, rows: Sequence[EmbeddingRow], embeddings: NDArray[np.float32]) -> None:
+        """Append rows and their embeddings (rows, dim)."""
         arrow = self.arrow
         self.dim = embeddings.shape[1]
         self.count += len(rows)
-        numbers = arrow.array(numpy.ascontiguousarray(embeddings).ravel())
+        numbers = arrow.array(np.ascontiguousarray(embeddings).ravel())
         columns = {
-            "id": arrow.array([row["id"] for row in rows], arrow.string()),
+            "id": arrow.array([row.id for row in rows], arrow.string()),
             "embedding": arrow.FixedSizeListArray.from_arrays(numbers, self.dim),
         }
-        if "doc_id" in rows[0]:
-            columns["doc_id"] = arrow.array([row["doc_id"] for row in rows], arrow.string())
-        for name in rows[0].get("fields", ()):
-            values = [row["fields"][name] for row in rows]
-            own = "doc_id" in rows[0] and NUMBERS.get(name)
+        parts = rows[0].doc_id is not None
+        if parts:
+            columns["doc_id"] = arrow.array([row.doc_id for row in rows], arrow.string())
+        for name in rows[0].fields:
+            values = [row.fields[name] for row in rows]
+            own = parts and NUMBERS.get(name)
             columns[name] = (
                 arrow.array(values, arrow.list_(arrow.int64()) if own == 2 else arrow.int64())
                 if own

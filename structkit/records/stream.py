@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from structkit.errors import UserError
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Block, Lines, Record, Records, Shard, shown
 from structkit.records.output import Output
-from structkit.records.rejects import Command, Rejects, accepted
+from structkit.records.rejects import Command, Rejected, Rejects, accepted
 from structkit.records.workers import BLOCK, Done, Tally, Workers, counting
 
 
@@ -40,11 +41,24 @@ class Stream:
         lines_name(self.output, *self.others)
         if [*files, *self.beside].count("-") > 1:
             raise UserError("stdin is named twice", "it is read once: give a file", status=2)
+        Rejects(self.on_error, self.rejects)  # raises where the two do not go together
+
+    @contextmanager
+    def reading(self, label: str) -> Iterator[tuple[Records, Callable[[Rejected], None]]]:
+        """The records, while progress is shown, and where those that are left out go.
+
+        A command takes both: `accepted(command, records, reject)`.
+        """
+        lines = Lines(self.files)
+        records = Records(lines, self.shard, numbered=self.numbered)
+        with Rejects(self.on_error, self.rejects) as rejects:
+            with progress(label, lambda: _position(lines, records.count)):
+                yield records, rejects.add
 
     def run(
         self,
-        command: Callable[..., Iterator[Record]],
-        then: Command | None = None,
+        command: Callable[..., Iterator[Any]],
+        then: Callable[[Iterable[Any]], Iterator[Record]] | None = None,
         *,
         tally: Tally | None = None,
         label: str = "",
@@ -55,27 +69,37 @@ class Stream:
         given to the command to count in; what several workers counted is merged into it.
         """
         assert self.numbered or self.workers == 1
+        if self.workers > 1:
+            count = self._run_in_workers(command, then, tally, label)
+        else:
+            with self.reading(label) as (records, reject), Output(self.output) as output:
+                made = accepted(counting(command, tally), records, reject)
+                output.write_records(then(made) if then else made)
+            count = records.count
+        if not count and not self.shard:
+            files = self.files or ["-"]
+            names = ", ".join(map(shown, files[:3])) + ", …" * (len(files) > 3)
+            say(f"no records in {names}; the output is empty")
+
+    def _run_in_workers(
+        self,
+        command: Callable[..., Iterator[Record]],
+        then: Command | None,
+        tally: Tally | None,
+        label: str,
+    ) -> int:
+        """The same in processes; returns how many records there were."""
         lines = Lines(self.files)
         with Rejects(self.on_error, self.rejects) as rejects, Output(self.output) as output:
-            if self.workers == 1:
-                records = Records(lines, self.shard, numbered=self.numbered)
-                found = accepted(counting(command, tally), records, rejects.add)
-                with progress(label, lambda: _position(lines, records.count)):
-                    output.write_records(then(found) if then else found)
-                empty = records.count == 0
-            else:
-                pool = Workers(self.workers, command, self.shard, rejects.skip, tally)
-                results = pool.results(lines.blocks(BLOCK))
-                with progress(label, lambda: _position(lines, pool.count)), closing(results):
-                    try:
-                        _write(_outputs(results, tally, rejects), then, output)
-                    except (KeyboardInterrupt, SystemExit):
-                        pool.abandon()
-                        raise
-                empty = pool.count == 0
-        if empty and not self.shard:
-            names = ", ".join(map(shown, lines.files[:3])) + ", …" * (len(lines.files) > 3)
-            say(f"no records in {names}; the output is empty")
+            pool = Workers(self.workers, command, self.shard, rejects.skip, tally)
+            results = pool.results(lines.blocks(BLOCK))
+            with progress(label, lambda: _position(lines, pool.count)), closing(results):
+                try:
+                    _write(_outputs(results, tally, rejects), then, output)
+                except (KeyboardInterrupt, SystemExit):
+                    pool.abandon()
+                    raise
+        return pool.count
 
 
 def _position(lines: Lines, count: int) -> Position:

@@ -7,6 +7,7 @@ import pytest
 
 from structkit.commands.merge_embeddings import merge_embeddings
 from structkit.embeddings.npy import VectorFiles
+from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
 
 
@@ -14,7 +15,7 @@ def written(tmp_path, name, ids, *, fields=False, dim=2, **meta):
     path = str(tmp_path / name)
     vectors = numpy.arange(len(ids) * dim, dtype="float32").reshape(-1, dim) + len(name)
     with VectorFiles(path, fields=fields) as files:
-        rows = [{"id": each, "fields": {"place": each}} for each in ids]
+        rows = [EmbeddingRow(each, fields={"place": each}) for each in ids]
         files.add(rows, vectors)
         files.finish({"model_sha256": "x", **meta})
     return path

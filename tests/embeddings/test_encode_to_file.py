@@ -95,7 +95,7 @@ def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):  #
         write(model, path, lines[1:], keep=["n"], resume=True)
     write(model, path, keep=["n"], resume=True)
     assert expected == files(tmp_path / "b")
-    assert "going on behind 49 records" in capsys.readouterr().err
+    assert "going on after 49 records" in capsys.readouterr().err
 
 
 def test_resume_of_a_finished_run_does_nothing(model, tmp_path, capsys):  # noqa: F811
@@ -117,9 +117,9 @@ def test_a_stopped_run_names_resume(model, tmp_path, monkeypatch, capsys):  # no
     monkeypatch.setattr(windowed, "WINDOW", 7)
     with pytest.raises(SystemExit):
         write(model, tmp_path / "v.npy", stopped_after(records(n=1), 20), resume=True)
-    assert "structkit: stopped behind 14 records; --resume goes on\n" == capsys.readouterr().err
+    assert "structkit: stopped after 14 records; --resume goes on\n" == capsys.readouterr().err
     write(model, tmp_path / "v.npy", resume=True)
-    assert "going on behind 14 records" in capsys.readouterr().err
+    assert "going on after 14 records" in capsys.readouterr().err
 
 
 def test_nothing_of_another_kind_is_left(model, tmp_path):  # noqa: F811

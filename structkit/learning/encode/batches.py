@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Sized
 from typing import Any, Protocol
 
-import numpy
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from structkit.errors import UserError
+from structkit.learning.encode.reading import ReadRecord
 
-Embeddings = NDArray[numpy.float32]
+Embeddings = NDArray[np.float32]
 
 
 class Counted(Protocol):
@@ -79,53 +80,54 @@ class Embedder:
         computed again, so that memory does not grow with the corpus.
         """
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        found = self.embed_inputs(self.model.inputs(list(places), self.side))
-        return found[[places[text] for text in texts]]  # (texts, dim)
+        embeddings = self.embed_inputs(self.model.inputs(list(places), self.side))
+        return embeddings[[places[text] for text in texts]]  # (texts, dim)
 
     def embed_inputs(self, inputs: Sequence[Any]) -> Embeddings:
         """The embeddings of inputs in their order, (inputs, dim)."""
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]), reverse=True)
-        found: Embeddings | None = None
+        embeddings: Embeddings | None = None
         for batch in budgeted([len(inputs[place]) for place in order], self.batch_tokens):
             chosen = [order[rank] for rank in batch]
-            part = self._embed([inputs[place] for place in chosen])  # (batch, dim)
-            if found is None:
-                found = numpy.empty((len(inputs), part.shape[1]), numpy.float32)
-            found[chosen] = part
-        assert found is not None
-        return found
+            some = self._embed([inputs[place] for place in chosen])  # (batch, dim)
+            if embeddings is None:
+                embeddings = np.empty((len(inputs), some.shape[1]), np.float32)
+            embeddings[chosen] = some
+        assert embeddings is not None
+        return embeddings
 
     def _embed(self, inputs: list[Any]) -> Embeddings:
         model = self.model
         bf16 = torch.autocast(model.device.type, torch.bfloat16, enabled=self.bf16)
         with torch.inference_mode(), bf16:
-            found = self.finished(model.embed(model.batch(inputs)).float())
-            result: Embeddings = found.cpu().numpy()
-        return result
+            finished = self.finished(model.embed(model.batch(inputs)).float())
+            embeddings: Embeddings = finished.cpu().numpy()
+        return embeddings
 
-    def finished(self, found: Tensor) -> Tensor:
+    def finished(self, embeddings: Tensor) -> Tensor:
         """What is left of a model's embeddings (inputs, dim)."""
-        if self.dimensions and found.shape[1] < self.dimensions:
+        if self.dimensions and embeddings.shape[1] < self.dimensions:
             raise UserError(
                 f"--dimensions {self.dimensions} is more than the model gives",
-                f"it gives {found.shape[1]}",
+                f"it gives {embeddings.shape[1]}",
                 status=2,
             )
-        found = found[:, : self.dimensions]
-        return torch.nn.functional.normalize(found, dim=-1) if self.normalize else found
+        embeddings = embeddings[:, : self.dimensions]
+        return torch.nn.functional.normalize(embeddings, dim=-1) if self.normalize else embeddings
 
 
-def check_finite(window: Sequence[Any], rows: Sequence[Any], embeddings: Embeddings) -> None:
-    """Raise where an embedding (rows, dim) is not finite, with the place of its record.
+def check_finite(
+    records: Sequence[ReadRecord], owners: Sequence[str], embeddings: Embeddings
+) -> None:
+    """Raise where an embedding (owners, dim) is not finite, with the place of its record.
 
-    `window` are the records, `here` their places; a part's `doc_id` is the id of its record.
+    `owners` are the ids of the records that the embeddings are of.
     """
-    finite = numpy.isfinite(embeddings).all(axis=-1)
+    finite = np.isfinite(embeddings).all(axis=-1)
     if finite.all():
         return
-    row = rows[int(numpy.argmin(finite))]
-    owner = row.get("doc_id", row["id"])
-    here = next(record["here"] for record in window if record["id"] == owner)
+    owner = owners[int(np.argmin(finite))]
+    here = next(record.here for record in records if record.id == owner)
     where = "" if all(here) else f'the record "{owner}": '
     raise UserError(
         f"{where}the model's embedding of the text holds NaN or infinity",

@@ -6,30 +6,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import numpy
+import numpy as np
 import torch
-from numpy import float32
 from numpy.typing import NDArray
 
+from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError, unknown
 from structkit.learning.encode.batches import Embedder, check_finite
-from structkit.learning.encode.parts import (
-    FIELDS,
-    Elements,
-    check_readable,
-    chosen_part,
-    lines_of,
-    part_row,
-)
+from structkit.learning.encode.parts import FIELDS, Elements, chosen_part, lines_of, part_row
+from structkit.learning.encode.reading import ReadRecord, TextReader
 from structkit.learning.encoders.model_folder import content_hash, open_model
 from structkit.learning.strae.nodes import nodes_of
-from structkit.learning.strae.settings import text_or_tree
 from structkit.learning.training.devices import chosen_device
 from structkit.learning.training.precision import fastest_matmul, has_bf16
-from structkit.learning.training.spool import MAKERS
 from structkit.progress import say
-from structkit.records.jsonl import Record, Records, text_field
-from structkit.records.texts import HTML, text_name
+from structkit.records.jsonl import Record
 
 WINDOW = 2048  # records, or elements, held at a time …
 TREES = 256  # … or trees: each has many nodes …
@@ -40,7 +31,7 @@ DTYPES = ("fp32", "bf16", "auto")
 BATCH_TOKENS = {"cpu": 1024}
 GPU_BATCH_TOKENS = 32768
 
-Rows = tuple[list[Record], NDArray[float32]]
+Embedded = tuple[list[EmbeddingRow], NDArray[np.float32]]  # (rows, dim)
 
 
 class Encoding:
@@ -73,13 +64,7 @@ class Encoding:
         device: str | None = None,
         offline: bool = False,
     ) -> None:
-        if side not in SIDES:
-            raise UserError(f"--as {side} is not query or document", "name one of them", status=2)
-        if dtype not in DTYPES:
-            raise unknown("precision of --dtype", dtype, DTYPES)
-        for flag, number in (("batch-tokens", batch_tokens), ("chunk", chunk)):
-            if number is not None and number < 1:
-                raise UserError(f"--{flag} must be at least 1", "name another number", status=2)
+        check_flags(side, dtype, batch_tokens, chunk)
         self.fields = [field] if isinstance(field, str) else list(field or ())
         self.parts = {"chunk": chunk, "elements": elements, "nodes": nodes and str(nodes)}
         self.part = chosen_part(self.parts, self.fields, keep)
@@ -90,14 +75,17 @@ class Encoding:
         self.model, self.side, self.keep, self.chunk = model, side, tuple(keep), chunk
         changes = {"pooling": pooling, "mcls_every": mcls_every, "normalize": normalize}
         encoder, self.facts = open_model(model, offline=offline, **changes)
-        if chunk and not hasattr(encoder, "chunks"):
-            raise UserError("--chunk is for models that read tokens", "leave it out", status=2)
-        if nodes and not hasattr(encoder, "both_ways"):
-            remedy = "train strae, self-strae, iornn or tree-lstm"
-            raise UserError("--nodes needs a model with trees", remedy, status=2)
-        # what a model was trained on is what it reads of an element
-        known = self.facts[f"{side}_fields"][0]
-        self.elements = Elements(tagged=known == "tagged") if elements else None
+        check_able(encoder, self.part)
+        known = self.facts[f"{side}_fields"]
+        settings = getattr(encoder, "settings", None)
+        self.reader = TextReader(
+            self.fields,
+            known,
+            self.keep,
+            # what a model was trained on is what it reads of an element
+            Elements(tagged=known[0] == "tagged") if elements else None,
+            settings if hasattr(settings, "read") else None,
+        )
         self.encoder = encoder.to(chosen_device(device))
         bf16 = dtype == "bf16" or dtype == "auto" and has_bf16(encoder.device)
         self.dtype, self.dimensions = "bf16" if bf16 else "fp32", dimensions
@@ -112,44 +100,18 @@ class Encoding:
             normalize=bool(normalize or dimensions and self.facts["normalize"]),
         )
         self.truncation = encoder.truncation
-        self._read_field(self.fields[0] if self.fields and not elements else known)
+        self._read_field(self.fields[0] if self.fields and not elements else known[0])
 
-    def texts(self, records: Iterable[Record]) -> Iterator[Record]:
-        """`{id, texts, kept}` of every record: the part that may fail, and be skipped.
-
-        With `elements` the texts are those of elements, and `places` says where they are.
-        """
-        for record in records:
-            for name in self.keep:
-                if name not in record:
-                    others = f"the record has: {', '.join(record)}"
-                    raise UserError(f'field "{name}" of --keep is missing', others)
-            kept = {name: record[name] for name in self.keep}
-            found = {"id": record["id"], "texts": self.texts_of(record), "kept": kept}
-            found["here"] = records.here if isinstance(records, Records) else ("", 0)
-            check_readable(self.encoder, found["texts"], self.fields)
-            if self.elements:
-                found["texts"], found["places"] = self.elements.of(found["texts"][0])
-            yield found
-
-    def texts_of(self, record: Record) -> list[str]:
-        """The record's texts: of the fields asked for, or of the first one the model knows."""
-        hint = "name the text's field with --field"
-        names = HTML if self.elements else self.facts[f"{self.side}_fields"]
-        read = text_or_tree if "text" in names else text_field
-        if len(names) == 1 and names[0] in MAKERS:
-            missing = f"{MAKERS[names[0]]}; or {hint}"
-        else:
-            missing = hint
-        fields = self.fields or [text_name(record, names, missing)]
-        return [read(record, name, hint) for name in fields]
+    def texts(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
+        """What is read of every record: the part that may fail, and be skipped."""
+        return self.reader.read(records)
 
     def _read_field(self, name: str) -> None:
         """Say whether the texts of a field may have tags."""
         if tokenizing := getattr(self.encoder, "tokenizing", None):
             tokenizing.read_field(name)
 
-    def embeddings(self, texts: Iterable[Record]) -> Iterator[Record]:
+    def embeddings(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
         """`{id, embedding, …kept}` for every record of `texts`, in the same order.
 
         A part has `doc_id` and its place; of several fields `FIELD_embedding` is each one's.
@@ -159,85 +121,103 @@ class Encoding:
             return
         for rows, embeddings in self.windows(texts):
             for row, embedding in zip(rows, embeddings.tolist(), strict=True):
-                fields = row.pop("fields")
-                yield {**row, "embedding": embedding, **fields}
+                of_part = {} if row.doc_id is None else {"doc_id": row.doc_id}
+                yield {"id": row.id, **of_part, "embedding": embedding, **row.fields}
 
-    def _of_several_fields(self, texts: Iterable[Record]) -> Iterator[Record]:
+    def _of_several_fields(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
         names = [f"{name}_embedding" for name in self.fields]
         for window in windows(texts):
             inputs: dict[str, Any] = {}  # a text that several fields have is encoded once
             for place, field in enumerate(self.fields):
-                different = list(dict.fromkeys(record["texts"][place] for record in window))
+                different = list(dict.fromkeys(record.texts[place] for record in window))
                 self.truncation.field = field  # … and counted in each
                 self._read_field(field)
                 inputs.update(
                     zip(different, self.encoder.inputs(different, self.side), strict=True)
                 )
-            rows = {text: row for row, text in enumerate(inputs)}
-            found = self.computed(partial(self.embedder.embed_inputs, list(inputs.values())))
+            numbers = {text: number for number, text in enumerate(inputs)}
+            of_texts = self.computed(partial(self.embedder.embed_inputs, list(inputs.values())))
             for record in window:
-                embeddings = found[[rows[text] for text in record["texts"]]]
-                check_finite([record], [record] * len(names), embeddings)
+                embeddings = of_texts[[numbers[text] for text in record.texts]]
+                check_finite([record], [record.id] * len(names), embeddings)
                 named = dict(zip(names, embeddings.tolist(), strict=True))
-                yield {"id": record["id"], **named, **record["kept"]}
+                yield {"id": record.id, **named, **record.kept}
 
-    def windows(self, texts: Iterable[Record]) -> Iterator[Rows]:
-        """The rows `{id, fields}` of a window of `texts`, and their embeddings (rows, dim)."""
+    def embedded(self, records: Iterable[Record]) -> Iterator[Embedded]:
+        """The embeddings of records, some at a time."""
+        return self.windows(self.texts(records))
+
+    def windows(self, texts: Iterable[ReadRecord]) -> Iterator[Embedded]:
+        """The rows of a window of `texts`, and their embeddings (rows, dim)."""
+        embed = {
+            "": self._whole,
+            "chunk": self._chunks,
+            "elements": self._elements,
+            "nodes": self._nodes,
+        }[self.part]
         for window in windows(texts, TREES if self.part == "nodes" else WINDOW):
-            rows, embeddings = self.rows(window)
-            check_finite(window, rows, embeddings)
+            rows, embeddings = embed(window)
+            check_finite(window, [row.document for row in rows], embeddings)
             if rows:  # a tree of one word has no phrases
                 yield rows, embeddings
 
-    def rows(self, window: Sequence[Record]) -> Rows:
-        """The rows of some records: one each, or one a part, then also with `doc_id`."""
-        if self.part == "chunk":
-            return self._chunks(window)
-        if self.part == "nodes":
-            return self._nodes(window)
-        texts = [text for record in window for text in record["texts"]]
-        if self.part == "elements":
-            places = [(record, *each) for record in window for each in enumerate(record["places"])]
-            return [part_row(*each) for each in places], self.embed(texts)
-        found = [{"id": record["id"], "fields": record["kept"]} for record in window]
-        return found, self.embed(texts)
+    def _whole(self, window: Sequence[ReadRecord]) -> Embedded:
+        rows = [EmbeddingRow(record.id, fields=record.kept) for record in window]
+        return rows, self.embed([record.texts[0] for record in window])
 
-    def _chunks(self, window: Sequence[Record]) -> Rows:
+    def _elements(self, window: Sequence[ReadRecord]) -> Embedded:
+        rows = [
+            part_row(record.id, number, place, record.kept)
+            for record in window
+            for number, place in enumerate(record.places)
+        ]
+        return rows, self.embed([text for record in window for text in record.texts])
+
+    def _chunks(self, window: Sequence[ReadRecord]) -> Embedded:
         inputs: list[Any] = []
-        places: list[Record] = []
-        pieces: dict[str, range] = {}  # an equal text is encoded once
-        for text in dict.fromkeys(record["texts"][0] for record in window):
+        places: list[Record] = []  # of each input
+        chunks_of: dict[str, range] = {}  # the inputs of a text: an equal one is encoded once
+        for text in dict.fromkeys(record.texts[0] for record in window):
             chunks, lines = self.encoder.chunks(text, self.side, self.chunk), lines_of(text)
-            pieces[text] = range(len(inputs), len(inputs) + len(chunks))
+            chunks_of[text] = range(len(inputs), len(inputs) + len(chunks))
             inputs += chunks
             for chunk in chunks:
                 span = chunk.start, chunk.end
                 places.append(dict(zip(FIELDS["chunk"], (*span, lines(*span)), strict=True)))
-        found = [(each, *pair) for each in window for pair in enumerate(pieces[each["texts"][0]])]
-        rows = [part_row(record, number, places[place]) for record, number, place in found]
-        numbers = [place for _, _, place in found]
-        return rows, self.computed(lambda: self.embedder.embed_inputs(inputs))[numbers]
+        rows: list[EmbeddingRow] = []
+        chosen: list[int] = []  # the input of each row
+        for record in window:
+            for number, chunk in enumerate(chunks_of[record.texts[0]]):
+                rows.append(part_row(record.id, number, places[chunk], record.kept))
+                chosen.append(chunk)
+        return rows, self.computed(lambda: self.embedder.embed_inputs(inputs))[chosen]
 
-    def _nodes(self, window: Sequence[Record]) -> Rows:
-        rows, vectors = [], []
-        texts = [record["texts"][0] for record in window]
-        options: Any = {"downward": self.downward, "finish": self.embedder.finished}
-        found = nodes_of(self.encoder, texts, self.nodes, self.batch_tokens, **options)
-        for record, nodes in zip(window, found, strict=True):
+    def _nodes(self, window: Sequence[ReadRecord]) -> Embedded:
+        nodes_of_records = nodes_of(
+            self.encoder,
+            [record.prepared[0] for record in window],
+            self.nodes,
+            self.batch_tokens,
+            downward=self.downward,
+            finish=self.embedder.finished,
+        )
+        rows, vectors, downward = [], [], []
+        for record, nodes in zip(window, nodes_of_records, strict=True):
             for node in nodes:
                 vectors.append(node.pop("embedding"))
                 if self.downward:
+                    downward.append(node["downward"])
                     node["downward"] = node["downward"].tolist()
-                rows.append(part_row(record, node["node"], node))
-        if self.downward:
-            check_finite(window, rows, numpy.array([row["fields"]["downward"] for row in rows]))
-        return rows, numpy.array(vectors, float32)
+                rows.append(part_row(record.id, node["node"], node, record.kept))
+        if downward:
+            check_finite(window, [row.document for row in rows], np.array(downward))
+        return rows, np.array(vectors, np.float32)
 
-    def embed(self, texts: Sequence[str]) -> NDArray[float32]:
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The embeddings of texts, (texts, dim)."""
         return self.computed(partial(self.embedder.embed, texts))
 
-    def computed(self, compute: Any) -> NDArray[float32]:
+    def computed(self, compute: Any) -> NDArray[np.float32]:
         """What `compute()` gives at the precision that is fastest here, measured once."""
         if self.precision is None:
             on_cpu = self.encoder.device.type == "cpu"
@@ -245,10 +225,10 @@ class Encoding:
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision(self.precision)
         try:
-            found: NDArray[float32] = compute()
+            embeddings: NDArray[np.float32] = compute()
         finally:
             torch.set_float32_matmul_precision(before)
-        return found
+        return embeddings
 
     def report(self) -> None:
         """Say how many texts were cut."""
@@ -281,14 +261,34 @@ class Encoding:
         }
 
 
-def windows(texts: Iterable[Record], most: int | None = None) -> Iterator[list[Record]]:
+def check_flags(side: str, dtype: str, batch_tokens: int | None, chunk: int | None) -> None:
+    """Raise for values that no model takes."""
+    if side not in SIDES:
+        raise UserError(f"--as {side} is not query or document", "name one of them", status=2)
+    if dtype not in DTYPES:
+        raise unknown("precision of --dtype", dtype, DTYPES)
+    for flag, number in (("batch-tokens", batch_tokens), ("chunk", chunk)):
+        if number is not None and number < 1:
+            raise UserError(f"--{flag} must be at least 1", "name another number", status=2)
+
+
+def check_able(model: Any, part: str) -> None:
+    """Raise for parts of texts that the model has no embeddings of."""
+    if part == "chunk" and not hasattr(model, "chunks"):
+        raise UserError("--chunk is for models that read tokens", "leave it out", status=2)
+    if part == "nodes" and not hasattr(model, "both_ways"):
+        remedy = "train strae, self-strae, iornn or tree-lstm"
+        raise UserError("--nodes needs a model with trees", remedy, status=2)
+
+
+def windows(texts: Iterable[ReadRecord], most: int | None = None) -> Iterator[list[ReadRecord]]:
     """Records of `Encoding.texts`, as many at a time as are held in memory."""
     most = most or WINDOW
-    window, rows, characters = list[Record](), 0, 0
+    window, rows, characters = list[ReadRecord](), 0, 0
     for record in texts:
         window.append(record)
-        rows += len(record.get("places", "1"))
-        characters += sum(map(len, record["texts"]))
+        rows += len(record)
+        characters += sum(map(len, record.texts))
         if rows >= most or characters >= CHARACTERS:
             yield window
             window, rows, characters = [], 0, 0

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.structure.html.html import Reader
@@ -18,6 +19,11 @@ FIELDS = {
     "elements": ("xpath", "start", "end", "text"),
     "nodes": ("node", "span", "text"),
 }
+
+
+def part_row(doc_id: str, number: int, place: Record, kept: Record) -> EmbeddingRow:
+    """The row of a document's part, with its place and what was kept of the document."""
+    return EmbeddingRow(f"{doc_id}#{number}", doc_id, {**kept, **place})
 
 
 def chosen_part(flags: Mapping[str, Any], fields: Sequence[str], keep: Sequence[str]) -> str:
@@ -40,25 +46,6 @@ def chosen_part(flags: Mapping[str, Any], fields: Sequence[str], keep: Sequence[
                     f"--keep {name}: --{part} writes a field of that name", "rename it", status=2
                 )
     return "".join(given)
-
-
-def check_readable(model: Any, texts: Sequence[str], fields: Sequence[str]) -> None:
-    """Raise where a model of trees or words cannot read a text: while its place is still known."""
-    settings: Any = getattr(model, "settings", None)
-    if not hasattr(settings, "read"):
-        return
-    for field, text in zip(fields or ("",), texts, strict=False):
-        try:
-            settings.prepare({"id": "", **settings.read(text)})
-        except UserError as error:
-            where = f'field "{field}": ' if field else ""
-            raise UserError(where + error.problem, error.remedy, status=error.status) from None
-
-
-def part_row(record: Record, number: int, place: Record) -> Record:
-    """The row of a record's part: `id`, `doc_id`, and as `fields` what was kept and its place."""
-    fields = {**record["kept"], **place}
-    return {"id": f"{record['id']}#{number}", "doc_id": record["id"], "fields": fields}
 
 
 class Elements:
@@ -97,7 +84,7 @@ def excerpt(text: str) -> str:
 def lines_of(text: str) -> Callable[[int, int], list[int]]:
     r"""A function from characters, `start` and `end`, to the first and last line, from 1.
 
-    Blanks at either end do not count.
+    White space at either end does not count.
 
     >>> lines = lines_of("def f():\n    return 1\n\nf()\n")
     >>> lines(0, 8), lines(8, 22), lines(0, 27), lines(23, 24)

@@ -109,7 +109,7 @@ class TreeEncoder(nn.Module):
         found = []
         for text in texts:
             record = self.settings.prepare({"id": "", **self.settings.read(text)})
-            found.append(self.settings.numbers(self.vocabulary, record))
+            found.append(self.settings.numbers(self.vocabulary.ids(record["words"]), record))
         return list(Sentences(found))
 
     def batch(self, inputs: Sequence[Sentence]) -> Sequence[Sentence]:
@@ -122,7 +122,7 @@ class TreeEncoder(nn.Module):
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """The trees that the model induces over words, or over their pieces."""
-        numbers = [self.settings.numbers(self.vocabulary, {"words": words}) for words in sentences]
+        numbers = [self.settings.numbers(self.vocabulary.ids(words), {}) for words in sentences]
         inputs = Sentences(numbers)
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
         found: dict[int, Tree] = {}

@@ -19,7 +19,7 @@ NODES = ("words", "phrases", "all")
 
 
 @dataclass(frozen=True)
-class Text:
+class Leaves:
     """The words of a text, and how many leaves each of them has: one, or its pieces."""
 
     words: list[str]
@@ -37,8 +37,8 @@ class Text:
         A node over a part of a word, which the trees of subwords have, is no word and no phrase:
         its span is that of the words that it touches, its text that of its pieces.
 
-        >>> text = Text(["The", "cats"], [1, 2], ["the", "cat", "s"])
-        >>> text.node(0, 3), text.node(1, 3), text.node(2, 3)
+        >>> leaves = Leaves(["The", "cats"], [1, 2], ["the", "cat", "s"])
+        >>> leaves.node(0, 3), leaves.node(1, 3), leaves.node(2, 3)
         ((0, 2, 'The cats', 'phrases'), (1, 2, 'cats', 'words'), (1, 2, 's', 'pieces'))
         """
         ends = self.ends
@@ -52,7 +52,7 @@ class Text:
 
 def nodes_of(
     model: Any,
-    texts: Sequence[str],
+    records: Sequence[Record],
     which: str,
     batch_tokens: int,
     *,
@@ -61,12 +61,13 @@ def nodes_of(
 ) -> Iterator[list[Record]]:
     """The nodes of each text, in its order: `node`, `span`, `text`, `embedding`.
 
+    `records` are what the model's settings prepare of texts.
     Nodes are numbered breadth first from the root, 0; spans are half-open, in words; `embedding`
     is the upward one, and with `downward` there is the other beside it. `which` is words, phrases
     (of two words or more, the whole text among them) or all. `finish` is what is
     done to embeddings (nodes, E) at the end.
     """
-    read, sentences = _read(model, texts)
+    read, sentences = _read(model, records)
     first = 0
     for part in passes(list(sentences), batch_tokens):
         with torch.inference_mode():
@@ -82,16 +83,15 @@ def nodes_of(
         first += len(part)
 
 
-def _read(model: Any, texts: Sequence[str]) -> tuple[list[Text], Sentences]:
-    settings, vocabulary = model.settings, model.vocabulary
-    found, numbers = [], []
-    for text in texts:
-        record = settings.prepare({"id": "", **settings.read(text)})
+def _read(model: Any, records: Sequence[Record]) -> tuple[list[Leaves], Sentences]:
+    vocabulary = model.vocabulary
+    leaves, numbers = [], []
+    for record in records:
         ids = vocabulary.ids(record["words"])
         pieces = [vocabulary.text(number) for word in ids for number in word]
-        found.append(Text(list(record["words"]), [len(word) for word in ids], pieces))
-        numbers.append(settings.numbers(vocabulary, record))
-    return found, Sentences(numbers)
+        leaves.append(Leaves(list(record["words"]), [len(word) for word in ids], pieces))
+        numbers.append(model.settings.numbers(ids, record))
+    return leaves, Sentences(numbers)
 
 
 def _rows(owners: NDArray[numpy.int64], sentences: int) -> list[NDArray[numpy.int64]]:
@@ -101,11 +101,11 @@ def _rows(owners: NDArray[numpy.int64], sentences: int) -> list[NDArray[numpy.in
 
 
 def _records(
-    text: Text, spans: Sequence[tuple[int, int]], vectors: list[NDArray[numpy.float32]]
+    leaves: Leaves, spans: Sequence[tuple[int, int]], vectors: list[NDArray[numpy.float32]]
 ) -> Iterator[tuple[Record, str]]:
     names = ("embedding", "downward")
     for number, (start, end) in enumerate(spans):
-        first, last, words, kind = text.node(int(start), int(end))
+        first, last, words, kind = leaves.node(int(start), int(end))
         record: Record = {"node": number, "span": [first, last], "text": words}
         for name, rows in zip(names, vectors, strict=False):
             record[name] = rows[number]

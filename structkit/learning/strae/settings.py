@@ -106,11 +106,16 @@ class VocabularySettings(TrainingSettings):
             minimum_count=self.minimum_count,
             lowercase=self.lowercase,
         )
-        return vocabulary, Sentences(self.numbers(vocabulary, spool[place]) for place in places)
+        return vocabulary, Sentences(
+            self.numbers(vocabulary.ids(record["words"]), record)
+            for record in map(spool.__getitem__, places)
+        )
 
-    def numbers(self, vocabulary: Vocabulary, record: Record) -> tuple[list[int], Sequence[int]]:
-        """A prepared record as the ids of its leaves and their depths (here none)."""
-        return [number for ids in vocabulary.ids(record["words"]) for number in ids], ()
+    def numbers(
+        self, ids: Sequence[Sequence[int]], record: Record
+    ) -> tuple[list[int], Sequence[int]]:
+        """The leaves of a prepared record, `ids` of each word, and their depths (here none)."""
+        return [number for word in ids for number in word], ()
 
 
 @dataclass(frozen=True)
@@ -187,9 +192,11 @@ class TreeSettings(VocabularySettings):
         """A text of `encode` as a record."""
         return {"tree": text}
 
-    def numbers(self, vocabulary: Vocabulary, record: Record) -> tuple[list[int], Sequence[int]]:
-        """A prepared record as the ids of its leaves and their depths."""
-        return grown(vocabulary.ids(record["words"]), record["depths"], self.subword_tree)
+    def numbers(
+        self, ids: Sequence[Sequence[int]], record: Record
+    ) -> tuple[list[int], Sequence[int]]:
+        """The leaves of a prepared record, `ids` of each word, and their depths."""
+        return grown(ids, record["depths"], self.subword_tree)
 
 
 def leaves_of(text: str) -> tuple[str, ...] | None:

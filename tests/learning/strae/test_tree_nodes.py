@@ -27,9 +27,14 @@ def encoder(name, vocabulary):
     return TreeEncoder(chosen, chosen.untrained(len(vocabulary)), vocabulary).eval()
 
 
+def prepared(model, texts):
+    settings = model.settings
+    return [settings.prepare({"id": "", **settings.read(text)}) for text in texts]
+
+
 def test_nodes_are_numbered_from_the_root_and_have_both_embeddings():
     model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
-    found = list(nodes_of(model, TREES, "all", 3, downward=True))
+    found = list(nodes_of(model, prepared(model, TREES), "all", 3, downward=True))
     expected = [
         "The black cat sleeps",
         "The black cat",
@@ -61,7 +66,8 @@ def test_nodes_are_numbered_from_the_root_and_have_both_embeddings():
 
 def test_words_and_phrases():
     model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
-    words, phrases = (list(nodes_of(model, TREES, which, 100)) for which in ("words", "phrases"))
+    records = prepared(model, TREES)
+    words, phrases = (list(nodes_of(model, records, which, 100)) for which in ("words", "phrases"))
     assert ["sleeps", "The", "black", "cat"] == [record["text"] for record in words[0]]
     assert ["The black cat sleeps", "The black cat", "black cat"] == [r["text"] for r in phrases[0]]
     assert [["cat"], []] == [[r["text"] for r in each[1]] for each in (words, phrases)]
@@ -73,12 +79,13 @@ def test_pieces_of_words_are_neither_words_nor_phrases(name):
     vocabulary = Vocabulary.of([WORDS * 20, ["sleepy"]], subwords=True, size=24, lowercase=True)
     model = encoder(name, vocabulary)
     text = TREES[0] if name == "strae" else "The black cat sleeps"
-    (found,) = nodes_of(model, [text], "all", 100)
+    records = prepared(model, [text])
+    (found,) = nodes_of(model, records, "all", 100)
     leaves = sum(map(len, vocabulary.ids(WORDS)))
     assert leaves > 4  # some words have pieces
     assert 2 * leaves - 1 == len(found)
     assert ([0, 4], "The black cat sleeps") == (found[0]["span"], found[0]["text"])
-    (words,), (phrases,) = (nodes_of(model, [text], each, 100) for each in ("words", "phrases"))
+    (words,), (phrases,) = (nodes_of(model, records, each, 100) for each in ("words", "phrases"))
     assert {record["text"] for record in words} <= {"The", "black", "cat", "sleeps"}
     if name == "strae":  # the pieces of a word are one subtree
         assert 4 == len(words)
@@ -112,6 +119,20 @@ def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys
     assert ["t0#0", "t0#1", "t0#4", "t2#0"] == [record["id"] for record in found]
     names = ["id", "doc_id", "embedding", "set", "node", "span", "text", "downward"]
     assert names == list(found[0])
+
+
+def test_each_word_is_read_and_counted_once(trained, tmp_path, monkeypatch, capsys):
+    text = tmp_path / "text.jsonl"
+    text.write_bytes(b'{"id": "t", "tree": "(X (X The) (X (X blue) (X dog)))"}\n')
+    encoding = Encoding(trained[1], "document", nodes="all")
+    kind, prepared = type(encoding.encoder.settings), []
+    once = kind.prepare
+    monkeypatch.setattr(kind, "prepare", lambda *given: prepared.append(given) or once(*given))
+    capsys.readouterr()
+    write(encoding, Stream([str(text)], str(tmp_path / "nodes.jsonl")))
+    assert 1 == len(prepared)
+    expected = "2 of 3 words (66.7%) are not in the vocabulary and share one embedding"
+    assert f"structkit: {expected}\n" == capsys.readouterr().err
 
 
 def test_a_text_without_a_tree_is_told_where_trees_come_from(trained, tmp_path):

@@ -1,0 +1,21 @@
+"""What is known of an embedding besides its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from structkit.records.jsonl import Record
+
+
+@dataclass(frozen=True)
+class EmbeddingRow:
+    """The id of an embedding, of a part's also that of its document, and what goes along."""
+
+    id: str
+    doc_id: str | None = None
+    fields: Record = field(default_factory=dict)
+
+    @property
+    def document(self) -> str:
+        """The id of the document: its own, or that of the document that it is a part of."""
+        return self.id if self.doc_id is None else self.doc_id

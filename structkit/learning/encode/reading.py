@@ -1,0 +1,85 @@
+"""What `encode` reads of records: their texts, what goes along, and what a model makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from structkit.errors import UserError
+from structkit.learning.encode.parts import Elements
+from structkit.learning.strae.settings import text_or_tree
+from structkit.learning.training.spool import MAKERS
+from structkit.records.jsonl import Record, Records, text_field
+from structkit.records.texts import HTML, text_name
+
+
+@dataclass(frozen=True)
+class ReadRecord:
+    """The texts of a record, one a field or one an element, and what goes along with them."""
+
+    id: str
+    texts: list[str]
+    kept: Record
+    here: tuple[str, int]  # file and line
+    places: list[Record] = field(default_factory=list)  # where each element stands
+    prepared: list[Record] = field(default_factory=list)  # for models of words or trees: each text
+
+    def __len__(self) -> int:
+        """How many elements it has, or one: what holds it in memory."""
+        return len(self.places) or 1
+
+
+@dataclass(frozen=True)
+class TextReader:
+    """Records to what is read of them; what it cannot use raises, while its place is known.
+
+    `asked` are the fields that the user names, `known` those of the model, the first one counts.
+    `settings` are those of a model that prepares records itself: of words or of trees.
+    """
+
+    asked: Sequence[str]
+    known: Sequence[str]
+    keep: Sequence[str] = ()
+    elements: Elements | None = None
+    settings: Any = None
+
+    def read(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
+        """What is read of every record; of elements, the texts are theirs."""
+        for record in records:
+            kept = self._kept(record)
+            texts = self.texts(record)
+            here = records.here if isinstance(records, Records) else ("", 0)
+            prepared = self._prepared(texts) if self.settings else []
+            places: list[Record] = []
+            if self.elements:
+                texts, places = self.elements.of(texts[0])
+            yield ReadRecord(record["id"], texts, kept, here, places, prepared)
+
+    def _kept(self, record: Record) -> Record:
+        for name in self.keep:
+            if name not in record:
+                others = f"the record has: {', '.join(record)}"
+                raise UserError(f'field "{name}" of --keep is missing', others)
+        return {name: record[name] for name in self.keep}
+
+    def texts(self, record: Record) -> list[str]:
+        """The record's texts: of the fields asked for, or of the first one the model knows."""
+        hint = "name the text's field with --field"
+        known = HTML if self.elements else self.known
+        read = text_or_tree if "text" in known else text_field
+        if self.asked:
+            return [read(record, name, hint) for name in self.asked]
+        maker = MAKERS.get(known[0]) if len(known) == 1 else None
+        name = text_name(record, known, f"{maker}; or {hint}" if maker else hint)
+        return [read(record, name, hint)]
+
+    def _prepared(self, texts: Sequence[str]) -> list[Record]:
+        prepared = []
+        for name, text in zip(self.asked or ("",), texts, strict=True):
+            try:
+                prepared.append(self.settings.prepare({"id": "", **self.settings.read(text)}))
+            except UserError as error:
+                where = f'field "{name}": ' if name else ""
+                raise UserError(where + error.problem, error.remedy, status=error.status) from None
+        return prepared
