@@ -92,13 +92,13 @@ def test_elements_in_parquet(model, tmp_path):  # noqa: F811
 
 def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypatch):  # noqa: F811
     encoding = Encoding(model, "document", elements=True)
-    assert "Press slowly" == encoding.elements.of(PAGES[1])[0][-1]
+    assert "Press slowly" == encoding.reader.elements.of(PAGES[1])[0][-1]
     monkeypatch.setattr(
         "structkit.learning.encode.encoding.open_model",
         lambda name, **_: (encoding.encoder, encoding.facts | {"document_fields": ["tagged"]}),
     )
     tagged = Encoding(model, "document", elements=True)
-    texts, places = tagged.elements.of(PAGES[1])
+    texts, places = tagged.reader.elements.of(PAGES[1])
     assert ("<li>Press<p>slowly</p></li>", "Press slowly") == (texts[-1], places[-1]["text"])
 
 
