@@ -28,7 +28,6 @@ from structkit.search.hits import (
     read_corpus,
     row_record,
 )
-from structkit.search.index import best, numbered, places
 from structkit.search.index_parameters import parse_parameters
 
 from ._faiss_warnings import warnings_told
@@ -47,8 +46,7 @@ class Approximate:
     def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
         self.index, self.corpus, self.options = index, corpus, options
         self.dimensions, self.model = corpus.dimensions, corpus.model
-        self.doc_ids, self.document = numbered(corpus.doc_ids)
-        self.place = places(self.doc_ids)
+        self.documents = len(set(corpus.doc_ids))
         if options.parameters:
             set_parameters(index, options.parameters)
         self.exact = Exact(corpus, options) if options.recall_sample else None
@@ -60,7 +58,7 @@ class Approximate:
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         if self.options.cosine:
             queries = unit(queries)
-        documents, every = len(self.doc_ids), len(self.document)
+        documents, every = self.documents, len(self.corpus.doc_ids)
         k = min(k, documents)
         # as many rows as k documents have on average, and more as long as that is too few
         rows = k * math.ceil(every / documents)
@@ -90,13 +88,13 @@ class Approximate:
         ]
 
     def _ranked(self, scores: Vectors, rows: Numbers, k: int) -> list[Hit]:
-        """The k best documents of some rows, best first."""
-        document = self.document[rows]
-        _, first = np.unique(document, return_index=True)  # the best row of each document
-        first.sort()
-        kept = first[best(scores[first], self.place[document[first]], k)]
-        pairs = zip(scores[kept].tolist(), rows[kept].tolist(), strict=True)
-        return [self._hit(score, row) for score, row in pairs]
+        """The k best documents of some rows, best first; equal scores by descending id."""
+        doc_ids = self.corpus.doc_ids
+        best: dict[str, tuple[float, int]] = {}  # score and row of each document
+        for score, row in zip(scores.tolist(), rows.tolist(), strict=True):
+            best.setdefault(doc_ids[row], (score, row))
+        ranked = sorted(best, key=lambda doc_id: (best[doc_id][0], doc_id), reverse=True)
+        return [self._hit(*best[doc_id]) for doc_id in ranked[:k]]
 
     def _hit(self, score: float, row: int) -> Hit:
         found = row_record(self.corpus, row) if self.options.explain else None

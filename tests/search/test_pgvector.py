@@ -156,8 +156,11 @@ def test_a_filter_that_nothing_passes_is_refused_as_with_files(
     with pytest.raises(UserError) as expected:
         in_files(corpus, queries, filters=filters)
     with pytest.raises(UserError) as refused:
-        in_table(corpus, queries, url, "refused", filters=filters)
+        in_table(corpus, queries, url, "refused", filters=filters, index="hnsw")
     assert str(expected.value).replace(corpus, "refused") == str(refused.value)
+    with psycopg.connect(url) as connection:  # and no time went into an index
+        built = connection.execute("SELECT to_regclass('refused_hnsw') IS NOT NULL").fetchone()
+    assert (False,) == built
 
 
 def test_a_corpus_is_loaded_once_and_its_table_is_a_corpus(

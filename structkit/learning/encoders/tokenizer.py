@@ -22,8 +22,8 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerFast
 
 from structkit.errors import UserError
+from structkit.structure.code.sentinels import SENTINELS
 
-SENTINELS = [f"<extra_id_{number}>" for number in range(100)]
 # ids 0, 1, 2 as in T5; none is a tag of HTML, as T5's own </s> would be
 PAD, EOS, UNKNOWN = "<|pad|>", "<|eos|>", "<|unk|>"
 CLS, MASK = "<|cls|>", "<|mask|>"
