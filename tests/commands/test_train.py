@@ -12,13 +12,14 @@ from structkit.commands.encode import encode
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
-from structkit.learning.encoders.tokenizer import SENTINELS, train_tokenizer
+from structkit.learning.encoders.tokenizer import train_tokenizer
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Tokenizing
 from structkit.records.jsonl import Records
 from structkit.registry import load
+from structkit.structure.code.sentinels import SENTINELS
 
 Method = load("method", "contrastive")
 COLORS = "red green blue black white yellow brown pink gray orange".split()

@@ -24,13 +24,9 @@ class Kept:
     """A kind of tag that is kept."""
 
     name: str = ""
+    end: str = ""  # its end tag
     block: bool = False
     closes: frozenset[str] = frozenset()  # what cannot hold it: its start tag ends such an element
-
-    @property
-    def end(self) -> str:
-        """Its end tag."""
-        return f"</{self.name}>"
 
 
 # what a tag does: start or end a kept element, separate words, break a line, start or end an
@@ -57,7 +53,7 @@ class Events:
         starts["br"] = BREAK, Kept(), " "
         starts["svg"], ends["svg"] = (DRAW, Kept(), " "), (DRAWN, Kept(), " ")
         for name, closes in closed_by(keep).items():
-            kept = Kept(name, name in SEPARATORS, closes)
+            kept = Kept(name, f"</{name}>", name in SEPARATORS, closes)
             starts[name], ends[name] = (OPEN, kept, f"<{name}>"), (CLOSE, kept, kept.end)
         self._events: list[Any] = []
         target = _Target(self._events, starts, ends, attributes)

@@ -1,0 +1,225 @@
+"""A document out of a parser's events: its kept tags and its texts, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from structkit.structure.html.elements import BLOCKS, Element
+from structkit.structure.html.events import (
+    BREAK,
+    CLOSE,
+    DRAW,
+    DRAWN,
+    HIDE,
+    OPEN,
+    SHOW,
+    Event,
+    Kept,
+)
+from structkit.structure.html.sources import escape
+
+SPECIAL = ("pre", "title")
+
+
+class Builder:
+    """Takes the events of one document.
+
+    `tokens` are its tags and texts, `elements` where its elements with text of their own stand
+    among them, `texts` the pieces of its plain text, each after a space.
+    """
+
+    def __init__(self) -> None:
+        self.tokens: list[str] = []
+        self.elements: list[Element] = []
+        self.texts: list[str] = []
+        # start tags that are written when text follows: elements without any leave nothing
+        self.pending: list[Event] = []
+        # elements whose start tag is written: what they are, where, do they have text of their own
+        self.stack: list[list[Any]] = [[None, 0, False]]
+        self.space = ""  # what separates the next text from the last one
+        self.fresh = True  # whether a block's tag that is written does
+        self.pre = self.drawings = 0  # depth of <pre> and <svg>
+
+    def build(self, events: list[Any]) -> None:
+        """Take all events of the document."""
+        add = self.pending.append
+        stream = iter(events)
+        for event in stream:
+            if event.__class__ is str:
+                if self.pre:
+                    self._preformatted(event)
+                else:
+                    self._text(event)
+                continue
+            code, kept, separator = event
+            if code is OPEN:
+                add(event)
+                if kept.name in SPECIAL:
+                    self._special(stream, kept)
+            elif code is CLOSE:
+                self._end(kept)
+            else:
+                self._other(stream, code, separator)
+        while len(self.stack) > 1:
+            self._close()
+
+    def _text(self, text: str) -> None:
+        """Take a text in which any white space is one space."""
+        words = text.split()
+        if not words:
+            self.space = " "
+            return
+        line = " ".join(words)
+        after = ""
+        if len(line) != len(text):
+            if line[0] != text[0]:
+                self.space = " "
+            after = "" if line[-1] == text[-1] else " "
+        self._write(line, line, after)
+
+    def _preformatted(self, text: str) -> None:
+        """Take a text whose spaces and line ends count."""
+        if not self.pending and not self.space and self.tokens and self.tokens[-1] == "</p>":
+            text = text.removeprefix(" ")  # which is none of the document's
+        text = text.replace("\r", "\n")
+        line = text.strip()
+        if not line:
+            self.space += text
+            return
+        start = text.index(line)
+        self.space += text[:start]
+        self._write(line, " ".join(line.split()), text[start + len(line) :])
+
+    def _write(self, line: str, words: str, after: str) -> None:
+        """Write a text after what is pending; `after` separates the next text from it."""
+        if self.pending:
+            self._write_tags()
+        elif self.space:
+            self._write_space()
+        if self.space or self.fresh:
+            self.texts.append(" ")
+        self.texts.append(words)
+        if "&" in line or "<" in line or ">" in line:
+            line = escape(line)
+        self.tokens.append(line)
+        self.stack[-1][2] = True
+        self.space, self.fresh = after, False
+
+    def _write_space(self) -> None:
+        """Write what separates a text from the last one, where no block's tag does."""
+        if self.pre:
+            self.tokens.append(self.space)
+        elif not self.fresh:
+            self.tokens.append(" ")
+
+    def _write_tags(self) -> None:
+        """Write the tags that are pending; a block among them separates the text from the last."""
+        block = self._close_outer()
+        if self.space and not block:
+            self._write_space()
+        # a line end at the start of <pre> is none of its text
+        inside = self.space.lstrip("\n") if self.pre else ""
+        depth = sum(kept.name == "pre" for _, kept, _ in self.pending) if inside else 0
+        tokens, stack = self.tokens, self.stack
+        for _, kept, tag in self.pending:
+            stack.append([kept, len(tokens), False])
+            tokens.append(tag)
+            if depth and kept.name == "pre":
+                depth -= 1
+                if not depth:  # the innermost one
+                    tokens.append(inside)
+        self.pending.clear()
+        if block:
+            self.space = " "
+
+    def _close_outer(self) -> bool:
+        """Close what the pending tags end; whether one of these is a block's.
+
+        They end such elements as nothing that is kept stands between any more.
+        """
+        block = False
+        outer = self.stack[-1][0]
+        for _, kept, _ in self.pending:
+            if outer is not None and outer.name in kept.closes:
+                return self._close_ended()
+            block = block or kept.block
+            outer = kept
+        return block
+
+    def _close_ended(self) -> bool:
+        """Close the elements and drop the pending tags that others end."""
+        closed_block = False
+        pending: list[Event] = []
+        for event in self.pending:
+            closes = event[1].closes
+            while pending and pending[-1][1].name in closes:
+                closed_block |= pending.pop()[1].block
+            while not pending and (top := self.stack[-1][0]) and top.name in closes:
+                closed_block |= top.block
+                self._close()
+            pending.append(event)
+        self.pending[:] = pending
+        if self.pre:
+            kept = [top for top, _, _ in self.stack[1:]] + [held for _, held, _ in pending]
+            self.pre = sum(each.name == "pre" for each in kept)
+        if closed_block:
+            self.space = self.space or " "
+            self.fresh = self.fresh or self.tokens[-1] in BLOCKS
+        return any(kept.block for _, kept, _ in pending)
+
+    def _end(self, kept: Kept) -> None:
+        """Take the end tag of a kept element."""
+        if self.pending:
+            self.pending.pop()
+            if kept.block:
+                self.space = " "
+        elif self.stack[-1][0] is kept:
+            self._close()
+            if kept.block:
+                self.space, self.fresh = "", True
+        else:  # it was ended by another one
+            if kept.block:
+                self.space = " "
+            return
+        self.pre -= kept.name == "pre"
+
+    def _close(self) -> None:
+        """Write the end tag of the innermost element."""
+        kept, start, direct = self.stack.pop()
+        if direct:
+            self.elements.append((start, len(self.tokens)))
+        self.tokens.append(kept.end)
+
+    def _special(self, stream: Iterator[Any], kept: Kept) -> None:
+        """Take the start of <pre> or <title>."""
+        if kept.name == "pre":
+            self.pre += 1
+            self.space = ""
+        elif self.drawings:  # the title of a drawing is not seen
+            self.pending.pop()
+            _skip(stream, (OPEN, CLOSE), kept)
+
+    def _other(self, stream: Iterator[Any], code: int, separator: str) -> None:
+        """Take a tag that is not kept."""
+        if code is BREAK and self.pre:
+            self.space += "\n"
+            return
+        if code is HIDE:
+            _skip(stream, (HIDE, SHOW))
+        elif code is DRAW:
+            self.drawings += 1
+        elif code is DRAWN:
+            self.drawings -= 1
+        if not self.space:
+            self.space = separator
+
+
+def _skip(stream: Iterator[Any], codes: tuple[int, int], kept: Kept | None = None) -> None:
+    """Take the events of an element that is open, up to its end."""
+    depth = 1
+    for event in stream:
+        if event.__class__ is not str and (kept is None or event[1] is kept):
+            depth += (event[0] == codes[0]) - (event[0] == codes[1])
+            if not depth:
+                return
