@@ -91,7 +91,7 @@ class Parser(ABC):
 
     @abstractmethod
     def trees(self, texts: Iterable[Unparsed]) -> Iterator[Tree | UserError]:
-        """A tree for each text in order, or the error that rejects it in its stead.
+        """A tree for each text in order, or the error that rejects the text.
 
         It is called for some hundred texts at a time: what is costly to load is kept.
         """

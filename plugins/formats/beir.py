@@ -33,7 +33,7 @@ class Format(plugin.Format):
 
 
 def read_document(row: Row) -> Record:
-    """A document; an empty title is none."""
+    """A document; an empty title is dropped."""
     title = take(row, "title", default="")
     text = take(row, "text")
     named = {"title": title} if title else {}

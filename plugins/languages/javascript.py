@@ -34,7 +34,7 @@ MEMBER = (
     r"\s*(?!(?:if|for|while|switch|catch|with|function|return|async\s+function)\b)"
     r"(?:(?:static|async|get|set)\s+|\*\s*)*[#\w$]+\s*\("
 )
-# a regular expression ends on its line; the sign behind a name or a bracket divides
+# a regular expression ends on its line; after a name or a bracket the sign divides
 PART = r"(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])"
 LEXICAL = Lexical(
     (

@@ -22,7 +22,7 @@ KEYWORDS = (
     "extends false finally for function if import in instanceof let new null return super switch "
     "this throw true try typeof undefined var void while with yield"
 ).split()
-# a regular expression ends on its line; the sign behind a name or a bracket divides
+# a regular expression ends on its line; after a name or a bracket the sign divides
 PART = r"(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])"
 LEXICAL = Lexical(
     (

@@ -133,7 +133,7 @@ def _tree(sentence: Mapping[str, Any] | None, line: str) -> Tree | UserError:
 def _originals(tokens: Any) -> tuple[str, ...]:
     """The tokens as the text has them, brackets plain; none where the answer is without."""
     try:
-        # a token may hold a blank, a leaf may not
+        # a token may hold a space, a leaf may not
         found = [unescaped("".join(str(each["originalText"]).split())) for each in tokens]
     except (TypeError, KeyError):
         return ()

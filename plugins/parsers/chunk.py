@@ -27,7 +27,7 @@ SUFFIXES = (
 TAGGED = [(re.compile(pattern), tag) for pattern, tag in SUFFIXES]
 MARKS = {",": ",", ";": ":", ":": ":", "--": ":", "(": "-LRB-", ")": "-RRB-"}
 
-# from small phrases to large ones; from VP on, each rule takes what stands behind its head
+# from small phrases to large ones; from VP on, each rule takes what follows its head
 RULES = r"""
 NP: {<PRP|EX>}
     {<DT|PRP\$|CD>*<RB>?<JJ|VBN|CD>*<NN.*|CD|VBG>+}

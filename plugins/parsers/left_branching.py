@@ -1,4 +1,4 @@
-"""Left-branching trees: each node holds a word and all in front of it."""
+"""Left-branching trees: each node holds a word and all words before it."""
 
 from __future__ import annotations
 

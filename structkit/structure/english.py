@@ -52,4 +52,4 @@ TAGS = {word: tag for tag, words in _CLASSES.items() for word in words.split()}
 STOPWORDS = frozenset(
     word for word, tag in TAGS.items() if tag not in ("NN", "JJ", "CD", "VB", "VBN")
 )
-"""Words that are found in every text and tell nothing about one."""
+"""Words that occur in every text and tell nothing about one."""

@@ -18,8 +18,9 @@ from structkit.structure.trees.tree import Numbers, Tree, from_spans
 def code_tree(grammar: Grammar, text: str) -> Tree:
     """The tree of a text; what does not parse is under `ERROR`. Errors: no words, too slow.
 
-    Words are the grammar's tokens, strings and comments cut at their blanks: joined, they are the
-    text without its blanks (and with plain brackets, where it has the Treebank's escapes).
+    Words are the grammar's tokens, strings and comments cut at their white space: joined, they
+    are the text without its white space (and with plain brackets, where it has the Treebank's
+    escapes).
     """
     data = text.encode("utf-8")
     shift = 0
@@ -59,7 +60,7 @@ def _nodes(tree: tree_sitter.Tree, low: int, high: int) -> tuple[Numbers, list[s
 
 
 def _words(data: bytes, cuts: Numbers) -> tuple[list[str], Numbers]:
-    """The words between blanks and cuts, and how many stand in front of each cut."""
+    """The words between white space and cuts, and how many are before each cut."""
     words: list[str] = []
     known: dict[str, str] = {}  # each word once, however often it occurs
     before = np.empty(len(cuts), np.int32)

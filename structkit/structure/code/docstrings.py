@@ -25,7 +25,7 @@ def without_docstring(code: str, record: Record) -> str:
 
 
 def cut(text: str, span: Span) -> str:
-    r"""The text without a statement: its whole lines, or itself and the semicolon behind it.
+    r"""The text without a statement: its whole lines, or itself and the semicolon after it.
 
     >>> cut("def f():\n    'doc'\n    return 1", (13, 18))
     'def f():\n    return 1'

@@ -136,7 +136,7 @@ class Lexical:
 
     @staticmethod
     def _brace(sign: str, around: list[_Open]) -> _Open | None:
-        """The string that goes on behind a brace, if that one closes its code."""
+        """The string that goes on after a brace, if that one closes its code."""
         if sign == "}" and not around[-1].braces:
             return around.pop()
         around[-1].braces += 1 if sign == "{" else -1

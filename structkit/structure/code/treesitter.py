@@ -50,7 +50,7 @@ class Grammar:
         member: str | None = None,
         lexical: Lexical | None = None,
     ) -> Grammar:
-        """The grammar behind the `language()` of a grammar package.
+        """The grammar that the `language()` of a grammar package gives.
 
         `take` and `skip` are kinds of nodes, named or literal; one that the grammar lacks is a
         bug. Only with types, `type_names` are taken too; only without, `types` are skipped: a

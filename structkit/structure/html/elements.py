@@ -15,7 +15,7 @@ BLOCKS = frozenset(f"<{slash}{name}>" for name in SEPARATORS for slash in ("", "
 BLANKS = " \t\n\r\f"
 
 
-# where the two tags of an element with non-blank text of its own stand among the tokens
+# where the two tags of an element with text of its own stand among the tokens
 Element = tuple[int, int]
 
 
@@ -36,7 +36,7 @@ def tokens_of(tagged: str) -> list[str]:
 
 
 def elements_of(tokens: Sequence[str]) -> list[Element]:
-    """The elements with direct text that is not blank, in the order of their end tags.
+    """The elements with direct text, in the order of their end tags.
 
     >>> elements_of(tokens_of("<div><p>a</p> <p><b>c</b></p></div>"))
     [(1, 3), (6, 8)]
@@ -59,7 +59,7 @@ def elements_of(tokens: Sequence[str]) -> list[Element]:
 
 
 def untag(tagged: str) -> str:
-    """The text of a tagged text: a block tag becomes a blank, an inline tag nothing.
+    """The text of a tagged text: a block tag becomes a space, an inline tag nothing.
 
     >>> untag("<h1>A &amp; B</h1><p>w<b>or</b>d</p>")
     'A & B word'
@@ -116,7 +116,7 @@ def mask(
 ) -> str:
     """The tokens joined, without the two tags of a share of the elements, or without all of them.
 
-    A block tag leaves a blank where words would be glued else. Source: SEAL, section 3.3.
+    A block tag leaves a space where words would be glued otherwise. Source: SEAL, section 3.3.
     """
     drawn = rng.sample(elements, count(len(elements), ratio))
     if content:
@@ -145,7 +145,7 @@ def _without(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
 
 
 def _separates(token: str, side: int) -> bool:
-    """Whether a token needs no blank at its first (0) or last (-1) character."""
+    """Whether a token needs no space at its first (0) or last (-1) character."""
     return is_block(token) if token[0] == "<" else token[side] in BLANKS
 
 

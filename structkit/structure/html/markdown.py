@@ -18,7 +18,8 @@ from structkit.structure.html.sources import escape
 def _parser() -> MarkdownIt:
     """CommonMark with GitHub's tables and struck-out text.
 
-    Blocks may be nested without limit, as text behind a limit would be dropped; inline it is not.
+    Blocks may be nested without limit, as text beyond a limit would be dropped; inline elements
+    have one.
     """
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     inline_limit = parser.options["maxNesting"]

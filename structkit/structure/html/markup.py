@@ -106,24 +106,24 @@ def _tag(text: str, at: int) -> Tag | None:
         return Tag(text[at + 1 : end].lower(), at, _end(text, end))
     if text.startswith("<!--", at):
         # `<!-->` and `<!--->` are comments too
-        return Tag("", at, _behind(text, "-->", at + 2))
+        return Tag("", at, _after(text, "-->", at + 2))
     if first in ("!", "?") or (slash and first):
-        return Tag("", at, _behind(text, ">", at + 1))
+        return Tag("", at, _after(text, ">", at + 1))
     return None
 
 
-def _behind(text: str, end: str, at: int) -> int:
+def _after(text: str, end: str, at: int) -> int:
     found = text.find(end, at)
     return len(text) if found < 0 else found + len(end)
 
 
 def _end(text: str, at: int) -> int:
     """Where a tag ends: at a `>` that is not in a quoted value."""
-    end = _behind(text, ">", at)
+    end = _after(text, ">", at)
     inside = text[at:end]
     if '"' not in inside and "'" not in inside:
         return end
-    named = False  # a value follows the `=` behind a name
+    named = False  # a value follows the `=` after a name
     while at < len(text):
         sign = text[at]
         at += 1
@@ -132,7 +132,7 @@ def _end(text: str, at: int) -> int:
         if sign == "=" and named:
             while at < len(text) and text[at] in BLANKS:
                 at += 1
-            at, named = _behind_value(text, at), False
+            at, named = _after_value(text, at), False
         elif sign == "/":
             named = False
         elif sign not in BLANKS:
@@ -140,9 +140,9 @@ def _end(text: str, at: int) -> int:
     return at
 
 
-def _behind_value(text: str, at: int) -> int:
+def _after_value(text: str, at: int) -> int:
     if text[at : at + 1] in ('"', "'"):
-        return _behind(text, text[at], at + 1)
+        return _after(text, text[at], at + 1)
     while at < len(text) and text[at] not in BLANKS + ">":
         at += 1
     return at
@@ -151,8 +151,8 @@ def _behind_value(text: str, at: int) -> int:
 def _closing(text: str, name: str, at: int) -> int:
     """Where the end tag of an element with plain content starts; the end of the text if nowhere."""
     while (at := text.find("</", at)) >= 0:
-        behind = at + 2 + len(name)
-        if text[at + 2 : behind].lower() == name and text[behind : behind + 1] in (
+        after = at + 2 + len(name)
+        if text[at + 2 : after].lower() == name and text[after : after + 1] in (
             *BLANKS,
             "/",
             ">",

@@ -115,7 +115,7 @@ class _Walk:
             self.blocks[self.outer[-1]].text = True
 
     def _move(self, own: bool) -> int:
-        """Where the parser is: at the tag's start, or behind it where it has done its work."""
+        """Where the parser is: at the tag's start, or after it where it has done its work."""
         at = self.tag.start if self.fresh and not own else self.tag.end
         self.at = max(self.at, at)
         return self.at
@@ -143,7 +143,7 @@ class _Walk:
 
     def end(self, name: str) -> None:
         if name in RAW and self.tag.name == name and self.html[self.tag.end - 2] != "/":
-            # behind its content, which is a tag without name, stands its end tag, or nothing
+            # after its content, which is a tag without a name, comes its end tag, or nothing
             self._see(self.number + 1 + (not self.tags[self.number + 1].name))
         own = self.tag.name == f"/{name}"
         at = self._move(own)
@@ -181,7 +181,7 @@ class _Walk:
             else:
                 steps.append(f"/{name}[{place}]" if counts[name] > 1 else f"/{name}")
             element = self.parents[element]
-        # text behind </html> may be in no element
+        # text after </html> may be in no element
         return "".join(reversed(steps)) or "/html"
 
 

@@ -56,54 +56,63 @@ def read_all(text: str) -> Iterator[Tree]:
 
     Errors: `UserError` for brackets that do not match, words outside, and nodes without words.
     """
-    children: list[list[int]] = []
-    labels: list[str] = []
-    words: list[str | None] = []
-    stack: list[int] = []
-    fresh = False  # behind an opening bracket, where the label stands
-
-    def add(label: str, word: str | None = None) -> None:
-        if stack:
-            children[stack[-1]].append(len(labels))
-        children.append([])
-        labels.append(label)
-        words.append(word)
-
-    def expand(node: int) -> tuple[str, str | None, list[int]]:
-        below = children[node]
-        if len(below) == 1 and not labels[below[0]] and words[below[0]] is not None:
-            return labels[node], words[below[0]], []  # (NN cat) is a leaf with its tag
-        return labels[node], words[node], below
-
+    nodes = _Nodes()
+    open_nodes: list[int] = []
+    labeled = True  # a word right after an opening bracket is its node's label
     for match in TOKEN.finditer(text):
         token = match[0]
         if token == "(":
-            add("")
-            stack.append(len(labels) - 1)
-            fresh = True
+            open_nodes.append(nodes.add("", None, open_nodes))
+            labeled = False
             continue
-        if not stack:
+        if not open_nodes:
             what = "a closing bracket too many" if token == ")" else f"{token!r} outside of a tree"
             raise UserError(f"there is {what} (character {match.start() + 1})", "mend the brackets")
-        if token != ")":
-            if fresh:
-                labels[stack[-1]] = unescaped(token)
-            else:
-                add("", unescaped(token))
-        else:
-            node = stack.pop()
-            if not children[node]:
+        if token == ")":
+            node = open_nodes.pop()
+            if not nodes.children[node]:
                 raise UserError(
-                    f"the node ({labels[node]}) holds no word (character {match.start() + 1})",
+                    f"the node ({nodes.labels[node]}) holds no word "
+                    f"(character {match.start() + 1})",
                     "give it a word, or leave it out",
                 )
-            if not stack:
-                yield grown(node, expand)
-                children, labels, words = [], [], []
-        fresh = False
-    if stack:
-        which = "bracket is" if len(stack) == 1 else "brackets are"
-        raise UserError(f"{len(stack)} {which} not closed", "mend the brackets")
+            if not open_nodes:
+                yield grown(node, nodes.expand)
+                nodes = _Nodes()
+        elif labeled:
+            nodes.add("", unescaped(token), open_nodes)
+        else:
+            nodes.labels[open_nodes[-1]] = unescaped(token)
+        labeled = True
+    if open_nodes:
+        which = "bracket is" if len(open_nodes) == 1 else "brackets are"
+        raise UserError(f"{len(open_nodes)} {which} not closed", "mend the brackets")
+
+
+class _Nodes:
+    """The nodes of a tree that is being read, in the order in which they begin."""
+
+    def __init__(self) -> None:
+        self.children: list[list[int]] = []
+        self.labels: list[str] = []
+        self.words: list[str | None] = []
+
+    def add(self, label: str, word: str | None, parents: list[int]) -> int:
+        """Add a node under the last one of its parents; its number."""
+        number = len(self.labels)
+        if parents:
+            self.children[parents[-1]].append(number)
+        self.children.append([])
+        self.labels.append(label)
+        self.words.append(word)
+        return number
+
+    def expand(self, node: int) -> tuple[str, str | None, list[int]]:
+        """Label, word and children of a node; `(NN cat)` is a leaf with its tag."""
+        below = self.children[node]
+        if len(below) == 1 and not self.labels[below[0]] and self.words[below[0]] is not None:
+            return self.labels[node], self.words[below[0]], []
+        return self.labels[node], self.words[node], below
 
 
 def unescaped(word: str) -> str:
@@ -119,7 +128,7 @@ def unescaped(word: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """A word or a label in brackets; the other way of `unescaped`. Errors: it holds a blank.
+    """A word or a label in brackets; the other way of `unescaped`. Errors: it holds a space.
 
     >>> escaped("f(x)")
     'f-LRB-x-RRB-'
@@ -127,14 +136,14 @@ def escaped(text: str) -> str:
     found = text.translate(SIGNS)
     if not TOKEN.fullmatch(found):
         raise UserError(
-            f"the word {text!r} is empty or holds a blank, which brackets cannot",
+            f"the word {text!r} is empty or holds a space, which brackets cannot",
             "cut it into words",
         )
     return found
 
 
 def write(tree: Tree) -> str:
-    """A tree in brackets on one line; a node without a label is an X, blanks in labels are a `_`.
+    """A tree in brackets on one line; a node without a label is an X, spaces in labels are a `_`.
 
     >>> write(from_merges(["f(x)", "is", "one"], [(1, 2), (0, 3)]))
     '(X (X f-LRB-x-RRB-) (X (X is) (X one)))'

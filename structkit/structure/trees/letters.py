@@ -12,7 +12,7 @@ QUOTES = {'"': "''", "“": "''", "”": "''", "’": "'", "‘": "'", "`": "'"}
 
 
 def same(words: Sequence[str], text: str) -> bool:
-    r"""Whether words are those of a text: letter by letter, whatever its blanks and quotes are.
+    r"""Whether words are those of a text, letter by letter: white space and quotes may differ.
 
     >>> same(["``", "f(x)", "''", "'"], '"f (x)"\''), same(["a"], "a b")
     (True, False)

@@ -23,7 +23,7 @@ def right_branching(words: Sequence[str]) -> Tree:
 
 
 def left_branching(words: Sequence[str]) -> Tree:
-    """Each node holds a word and all in front of it.
+    """Each node holds a word and all words before it.
 
     >>> left_branching(["a", "b", "c"]).spans().tolist()
     [[0, 3], [0, 2], [2, 3], [0, 1], [1, 2]]

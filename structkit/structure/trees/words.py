@@ -12,8 +12,8 @@ _TOKENIZER = NLTKWordTokenizer()
 def words_of(text: str, *, tokenized: bool = False) -> list[str]:
     """The words of a text, punctuation included; needs no data of nltk's.
 
-    A text that is `tokenized` has blanks between all its words. Brackets are plain also where the
-    text has the Treebank's escapes; quotes are the Treebank's, `` and ''.
+    A text that is `tokenized` has white space between all its words. Brackets are plain also where
+    the text has the Treebank's escapes; quotes are the Treebank's, `` and ''.
 
     >>> words_of("It isn't so.")
     ['It', 'is', "n't", 'so', '.']

@@ -208,7 +208,7 @@ def test_faults_of_brackets(text, problem):
 
 def test_a_word_without_letters_cannot_be_written():
     for word in ("", "a b"):
-        with pytest.raises(UserError, match="is empty or holds a blank"):
+        with pytest.raises(UserError, match="is empty or holds a space"):
             write(from_merges([word, "x"], [(0, 1)]))
 
 
