@@ -10,7 +10,7 @@ import numpy as np
 
 from structkit.embeddings.matrices import read_fields, read_ids, read_meta, unique
 from structkit.embeddings.reading import Embeddings
-from structkit.embeddings.vectors import Rows
+from structkit.embeddings.vectors import Matrix
 from structkit.errors import UserError
 from structkit.records.jsonl import cannot_read
 
@@ -45,7 +45,7 @@ def _rows(folder: Path, rows: int, dimensions: int, similarity: str) -> Embeddin
     doc_ids = read_ids(str(folder / "docid"), rows)
     nothing = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (rows, dimensions), (0, 0))
     if not (folder / "meta.json").exists():
-        return Embeddings(doc_ids, Rows([nothing]), 0.0)
+        return Embeddings(doc_ids, Matrix([nothing]), 0.0)
     path = str(folder / "meta.json")
     meta = read_meta(path, rows, dimensions)
     if meta.get("similarity") not in ("dot", "cosine"):
@@ -58,7 +58,7 @@ def _rows(folder: Path, rows: int, dimensions: int, similarity: str) -> Embeddin
     kept = folder / "fields.jsonl"  # empty, where nothing was kept
     nothing_kept = kept.exists() and not kept.stat().st_size
     fields = [] if nothing_kept else read_fields(str(kept), rows)
-    return Embeddings(doc_ids, Rows([nothing]), 0.0, ids, fields, meta.get("model_sha256"))
+    return Embeddings(doc_ids, Matrix([nothing]), 0.0, ids, fields, meta.get("model_sha256"))
 
 
 def said(error: Exception) -> str:

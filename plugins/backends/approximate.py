@@ -15,7 +15,7 @@ import orjson
 
 from structkit import plugin
 from structkit.embeddings.reading import Embeddings
-from structkit.embeddings.vectors import Numbers, Rows, Vectors, blocks, unit
+from structkit.embeddings.vectors import Matrix, Numbers, Vectors, blocks, unit
 from structkit.errors import UserError
 from structkit.progress import Position, progress
 from structkit.records.output import cannot_write
@@ -118,7 +118,7 @@ class Backend(plugin.Backend):
         return Approximate(index, embeddings, options)
 
 
-def built(vectors: Rows, name: str) -> Any:
+def built(vectors: Matrix, name: str) -> Any:
     """A trained and filled faiss index for inner products.
 
     `hnsw` is HNSW32. `ivf` has about 2 √n clusters; of many rows it looks at codes of 4 bits for
@@ -162,7 +162,7 @@ def built(vectors: Rows, name: str) -> Any:
     return index
 
 
-def sample(vectors: Rows, most: int) -> Vectors:
+def sample(vectors: Matrix, most: int) -> Vectors:
     """At most so many rows, spread evenly."""
     numbers = np.linspace(0, len(vectors) - 1, min(most, len(vectors))).astype(np.int64)
     return np.ascontiguousarray(vectors[numbers])

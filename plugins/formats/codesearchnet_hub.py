@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import HUB, Options, Part, Parts, Row, move, take
+from structkit.formats.codesearchnet import HUB, function_row, read_function
+from structkit.formats.interchange import Options, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 
@@ -15,14 +16,6 @@ class Format(plugin.Format):
         return {"corpus": Part(files, read_function, write_function)}
 
 
-def read_function(row: Row) -> Record:
-    """A function."""
-    found = {HUB.get(name, name): value for name, value in row.items()}
-    return {"code": take(found, "code")} | found
-
-
 def write_function(record: Record) -> Row:
     """A row with the hub's names, those that there are."""
-    row = {"func_code_string": take(record, "code")}
-    row |= move(record, {ours: theirs for theirs, ours in HUB.items()})
-    return {name: row[name] for name in HUB if name in row}
+    return function_row(record, HUB)

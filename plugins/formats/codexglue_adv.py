@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from structkit import plugin
 from structkit.errors import MEND, UserError
+from structkit.formats.codesearchnet import FILES, function_row
 from structkit.formats.interchange import (
-    CODESEARCHNET,
     Options,
     Part,
     Parts,
     Row,
-    move,
     take,
     take_id,
     take_whole,
@@ -45,9 +44,7 @@ def read_function(row: Row) -> Record:
 def write_function(record: Record) -> Row:
     """A row of training or development data: its id becomes `idx` and is a whole number."""
     idx = take_whole(record, "id")
-    found = {"code": take(record, "code")}
-    found |= move(record, {name: name for name in CODESEARCHNET})
-    return {"idx": idx, **{name: found[name] for name in CODESEARCHNET if name in found}}
+    return {"idx": idx, **function_row(record, FILES)}
 
 
 def read_query(row: Row) -> Record:

@@ -117,7 +117,7 @@ def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
         scores = np.array(list(documents.values()), np.float64)
         best = 0.0
         if len(scores):
-            with np.errstate(over="ignore"):  # far behind the best is a probability of 0
+            with np.errstate(over="ignore"):  # far below the best is a probability of 0
                 exponentials = np.exp((scores - scores.max()) / temperature)
             share = dict(zip(documents, exponentials / exponentials.sum(), strict=True))
             best = max(

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import NamedTuple
 
 from structkit.records.jsonl import Record
-from structkit.records.output import Output, write_records
+from structkit.records.table import Column, aligned, padded, write_drawn
 
 SMALLEST = 0.001  # a smaller p is told as such
 
 
-class Column(NamedTuple):
-    """A name with the cells under it."""
-
-    cells: list[str]
-    to_right: bool = False
-
-    @property
-    def width(self) -> int:
-        return max(map(len, self.cells))
-
-
 def write(records: Iterator[Record], path: str = "-", *, markdown: bool = False) -> None:
-    """Write score records: a table for people (on a terminal, or Markdown), else JSONL."""
-    person = path == "-" and os.isatty(1)
-    if markdown or person:
-        width = shutil.get_terminal_size().columns if person else None
-        with Output(path) as output:
-            output.write((table(list(records), markdown, width) + "\n").encode())
-    else:
-        write_records(records, path)
+    """Write score records: a table for people (on a terminal, or Markdown), or else JSONL."""
+    write_drawn(records, path, lambda shown, width: table(shown, markdown, width), always=markdown)
 
 
 def table(records: Sequence[Record], markdown: bool = False, width: int | None = None) -> str:
@@ -88,13 +68,9 @@ def _width(columns: list[Column], markdown: bool) -> int:
 
 
 def _drawn(columns: list[Column], markdown: bool) -> str:
-    padded = [
-        [cell.rjust(each.width) if each.to_right else cell.ljust(each.width) for cell in each.cells]
-        for each in columns
-    ]
-    lines = list(zip(*padded, strict=True))
     if not markdown:
-        return "\n".join("  ".join(line).rstrip() for line in lines)
+        return "\n".join(aligned(columns))
+    lines = padded(columns)
     rule = ["-" * (each.width - each.to_right) + ":" * each.to_right for each in columns]
     return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
 

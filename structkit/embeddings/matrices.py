@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from structkit.embeddings.vectors import Floats, Numbers, Rows, largest_norm
+from structkit.embeddings.vectors import Floats, Matrix, Numbers, largest_norm
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record, cannot_read, json_kind
@@ -28,7 +28,7 @@ class Embeddings:
     """
 
     doc_ids: list[str]
-    vectors: Rows  # (rows, dimensions)
+    vectors: Matrix  # (rows, dimensions)
     largest_norm: float
     ids: list[str] = field(default_factory=list)
     fields: list[Record] = field(default_factory=list)
@@ -88,7 +88,7 @@ def read_matrix(path: str, *, fields: bool = False) -> Embeddings:
 
 
 def _of_rows(path: str, doc_ids: list[str], vectors: Floats, *rest: Any) -> Embeddings:
-    rows = Rows([vectors])
+    rows = Matrix([vectors])
     try:
         return Embeddings(doc_ids, rows, largest_norm(rows), *rest)
     except UserError as error:

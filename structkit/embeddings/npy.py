@@ -1,7 +1,7 @@
 """Embeddings on disk: NAME.npy with ids and meta beside it, written as they come.
 
 Beside NAME.npy stand NAME.ids.txt, NAME.meta.json, for chunks NAME.doc_ids.txt, and where there is
-any, NAME.fields.jsonl with what else is known of a row.
+any, NAME.fields.jsonl with whatever else is known of a row.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class EmbeddingPairs:
 
 
 def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
-    """The pairs of JSONL files: two fields that end in `_embedding`, and what else a record has.
+    """The pairs of JSONL files: two fields that end in `_embedding`, and the others.
 
     Errors: a record with fewer or more such fields (beside `text_a_embedding` and
     `text_b_embedding`), vectors of different dimensions, and files without records.

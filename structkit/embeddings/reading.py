@@ -13,7 +13,7 @@ from structkit.embeddings.matrices import Embeddings as Embeddings
 from structkit.embeddings.vectors import (
     NOT_FINITE,
     TOO_LARGE,
-    Rows,
+    Matrix,
     Vectors,
     largest_norm,
 )
@@ -32,7 +32,7 @@ def read_embeddings(
     A record is `{id, embedding}`, and `doc_id` where it is a chunk of a document. Beside
     `NAME.npy` (rows, dimensions) stand `NAME.ids.txt`, one id a line, for chunks
     `NAME.doc_ids.txt`, and what was kept in `NAME.fields.jsonl`. `normalize` scales every row to
-    length 1, `fields` reads what else the rows have. Repeated ids, differing dimensions or models,
+    length 1, `fields` reads the other fields of rows. Repeated ids, differing dimensions or models,
     NaN and an empty corpus raise.
     """
     for name in files:
@@ -66,7 +66,9 @@ def together(found: list[Embeddings], files: Sequence[str], normalize: bool) -> 
                     add_new(identifier, seen)
             except UserError as error:
                 raise error.at(name) from None
-    vectors = Rows([matrix for part in found for matrix in part.vectors.parts], normalize=normalize)
+    vectors = Matrix(
+        [matrix for part in found for matrix in part.vectors.parts], normalize=normalize
+    )
     return Embeddings(
         [doc_id for part in found for doc_id in part.doc_ids],
         vectors,
@@ -106,7 +108,7 @@ def read_records(records: Records, *, normalize: bool = False, fields: bool = Fa
             records.lines.file
         )
     matrix = np.frombuffer(values, np.float32).reshape(len(doc_ids), dimensions)
-    vectors = Rows([matrix], normalize=normalize)
+    vectors = Matrix([matrix], normalize=normalize)
     return Embeddings(doc_ids, vectors, largest_norm(vectors), ids, kept)
 
 

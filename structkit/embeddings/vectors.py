@@ -1,4 +1,4 @@
-"""Rows of float vectors: in memory, mapped, several files one behind the other, normalized."""
+"""Rows of float vectors: in memory, mapped, several files one after the other, normalized."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ TOO_LARGE = "normalize the embeddings"
 NOT_FINITE = "encode it again, with a model whose weights are finite"
 
 
-class Rows:
-    """The rows of some matrices one behind the other, read as float32 when they are asked for.
+class Matrix:
+    """The rows of some matrices one after the other, read as float32 when they are asked for.
 
     `rows[slice]` and `rows[numbers]` are (n, dimensions). With `normalize` every row has length 1
     (a row of zeros stays). Matrices may be memory-mapped: only what is asked for is read.
@@ -62,11 +62,11 @@ class Rows:
             found[here] = part[rows[here] - self.starts[number]]
         return found
 
-    def taken(self, rows: Numbers) -> Rows:
+    def taken(self, rows: Numbers) -> Matrix:
         """Some rows as rows of their own, in memory; nothing is copied where all are taken."""
         if len(rows) == len(self) and (np.diff(rows) == 1).all():
             return self
-        return Rows([self._numbers(rows)], normalize=self.normalize)
+        return Matrix([self._numbers(rows)], normalize=self.normalize)
 
 
 def unit(vectors: Any) -> Vectors:
@@ -81,13 +81,13 @@ def unit(vectors: Any) -> Vectors:
     return result
 
 
-def blocks(rows: Rows, size: int = BLOCK) -> Iterator[tuple[int, Vectors]]:
+def blocks(rows: Matrix, size: int = BLOCK) -> Iterator[tuple[int, Vectors]]:
     """The rows `size` at a time, each block with the number of its first row."""
     for first in range(0, len(rows), size):
         yield first, rows[first : first + size]
 
 
-def largest_norm(rows: Rows) -> float:
+def largest_norm(rows: Matrix) -> float:
     """The largest Euclidean norm of a row; a row with NaN, infinity or an overflow raises."""
     largest = 0.0
     for first, block in blocks(rows):

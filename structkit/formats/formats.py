@@ -19,7 +19,7 @@ from structkit.records.texts import DOCUMENT
 
 OURS = "structkit"
 KINDS = "corpus queries qrels run examples pairs embeddings trees sentences scores".split()
-# what records of a kind have; a query that stands alone is a query, all else a document
+# what records of a kind have; a query that stands alone is a query, everything else a document
 SIGNS = {
     "embeddings": ("embedding",),
     "qrels": ("query_id", "doc_id", "relevance"),

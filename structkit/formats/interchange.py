@@ -27,22 +27,6 @@ from structkit.formats.rows import Row as Row
 from structkit.records.jsonl import Record, json_kind
 
 REQUIRED: Any = object()
-# a function's fields: the names of CodeSearchNet's files, which are ours, and those on the hub
-CODESEARCHNET = {
-    "repo": "repository_name",
-    "path": "func_path_in_repository",
-    "func_name": "func_name",
-    "original_string": "whole_func_string",
-    "language": "language",
-    "code": "func_code_string",
-    "code_tokens": "func_code_tokens",
-    "docstring": "func_documentation_string",
-    "docstring_tokens": "func_documentation_tokens",
-    "sha": "",
-    "url": "func_code_url",
-    "partition": "split_name",
-}
-HUB = {theirs: ours for ours, theirs in CODESEARCHNET.items() if theirs}
 
 
 @dataclass(frozen=True)
@@ -222,7 +206,7 @@ def take_text(record: Record, name: str) -> str:
 
 
 def move(record: Record, names: Mapping[str, str]) -> Record:
-    """Move fields that are there to other names, in that order; the others stay behind.
+    """Move fields that are there to other names, in that order; the others stay.
 
     >>> record = {"b": 1, "c": 2}
     >>> move(record, {"a": "x", "b": "y"}), record

@@ -53,14 +53,14 @@ def json_output(path: str) -> RowOutput:
 
 
 def column_output(path: str, names: Sequence[str]) -> RowOutput:
-    """Columns with blanks between them; a cell that holds one raises."""
+    """Columns with spaces between them; a cell that holds white space raises."""
 
     def encode(row: Row) -> bytes:
         cells = [str(row[name]) for name in names]
         for name, cell in zip(names, cells, strict=True):
             if len(cell.split()) != 1:
                 raise UserError(
-                    f'{name} "{cell}" holds a blank or nothing, which columns cannot',
+                    f'{name} "{cell}" holds a space or nothing, which columns cannot',
                     "write JSONL, or another id",
                 )
         return (" ".join(cells) + "\n").encode()

@@ -20,7 +20,7 @@ csv.field_size_limit(1 << 30)  # the description of a product may be long
 
 
 class Rows(Protocol):
-    """Rows one at a time; iterating again after an error goes on behind the row that it is of."""
+    """Rows one at a time; iterating again after an error goes on after the row that it is of."""
 
     count: int
 
@@ -95,7 +95,7 @@ def _text(raw: bytes) -> str:
 
 
 class ColumnRows(_LineRows):
-    """Columns with blanks between them, as TREC has them."""
+    """Columns with spaces between them, as TREC has them."""
 
     def __init__(self, files: Sequence[str], names: Sequence[str]) -> None:
         self.names = names

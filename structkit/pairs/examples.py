@@ -75,7 +75,7 @@ class Fields:
 
 
 def text(record: Record, field: str, seed: int, flag: str) -> str:
-    """The text in a field; of a list one item that is not blank, drawn by `(seed, id)`."""
+    """The text in a field; of a list one item that is not empty, drawn by `(seed, id)`."""
     value: Any = record.get(field)
     if isinstance(value, str) and field in LISTS:
         value = value.splitlines()
@@ -101,7 +101,7 @@ def _drawn(items: list[Any], field: str, rng: Any, flag: str) -> str:
 
 @cache
 def parsed(template: str) -> tuple[tuple[str, str | None], ...]:
-    """The pieces of a template: text, and the field behind it.
+    """The pieces of a template: text, and the field after it.
 
     >>> parsed("title : {title}")
     (('title : ', 'title'),)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from structkit.errors import UserError
-from structkit.pairs.judged import Corpus, Text
+from structkit.pairs.judged import Corpus, TextOf
 from structkit.records.jsonl import Record
 from structkit.scoring.qrels import read_qrels
 from structkit.scoring.runs import ranking, read_run
@@ -19,14 +19,14 @@ class HardNegatives:
     """A run over a corpus; called with examples, it gives each of them hard negatives.
 
     Drawn by `(seed, id)` from the first `depth` documents of the run, in rank order. Left out are
-    the example's own document (`doc_id`, else its id), documents judged above 0 for its query, and
-    those with the positive's text or an empty one. With a `margin`, only documents count whose
+    the example's own document (`doc_id`, or else its id), documents judged above 0 for its query,
+    and those with the positive's text or an empty one. With a `margin`, only documents count whose
     score is below the positive's by more than it. Source: SANTA, section 4 (one of the top 100).
     """
 
     run_path: str
     corpus_path: str
-    document_text: Text
+    document_text: TextOf
     qrels_path: str | None = None
     depth: int = 100
     per_query: int = 1

@@ -11,7 +11,7 @@ from structkit.records.jsonl import Record, Records
 from structkit.scoring.qrels import read_qrels
 from structkit.seeds import random_for
 
-Text = Callable[[Record], str]
+TextOf = Callable[[Record], str]
 
 
 class Corpus:
@@ -20,7 +20,7 @@ class Corpus:
     A document whose text cannot be used raises when it is asked for, with its place in the file.
     """
 
-    def __init__(self, path: str, wanted: Collection[str], text: Text) -> None:
+    def __init__(self, path: str, wanted: Collection[str], text: TextOf) -> None:
         self.path = path
         self.texts: dict[str, str | UserError] = {}
         records = Records.read([path])
@@ -31,7 +31,7 @@ class Corpus:
         except UserError as error:
             raise records.place(error) from None
 
-    def _add(self, record: Record, records: Records, text: Text) -> None:
+    def _add(self, record: Record, records: Records, text: TextOf) -> None:
         if record["id"] in self.texts:
             raise UserError(f'document "{record["id"]}" is there twice', "keep one")
         try:
@@ -66,8 +66,8 @@ class Judged:
 
     qrels_path: str
     corpus_path: str
-    query_text: Text
-    document_text: Text
+    query_text: TextOf
+    document_text: TextOf
     per_query: int | None = None
     seed: int = 0
     seen: set[str] = field(default_factory=set)

@@ -12,8 +12,13 @@ from structkit.seeds import key
 
 
 def digest(text: str) -> bytes:
-    """What two texts share that differ in blanks only."""
+    """What two texts share that differ in white space only."""
     return hashlib.blake2b(" ".join(text.split()).encode("utf-8"), digest_size=8).digest()
+
+
+def digests(record: Record) -> tuple[bytes, bytes]:
+    """The digests of a query and of its document: equal texts on two sides are two."""
+    return digest("q" + record["query"]), digest("d" + record["positive"])
 
 
 def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
@@ -24,11 +29,11 @@ def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
     seen: set[bytes] = set()
     dropped = 0
     for record in records:
-        texts = {digest("q" + record["query"]), digest("d" + record["positive"])}
-        if texts & seen:
+        texts = digests(record)
+        if not seen.isdisjoint(texts):
             dropped += 1
             continue
-        seen |= texts
+        seen.update(texts)
         yield record
     if dropped:
         say(f"{dropped:,} records dropped: their query or document was there before")
@@ -72,12 +77,12 @@ def split(
     homes: dict[bytes, str] = {}
     dropped = 0
     for record in records:
-        texts = digest("q" + record["query"]), digest("d" + record["positive"])
-        found = {homes[text] for text in texts if text in homes}
-        if len(found) == 2:
+        texts = digests(record)
+        known = {homes[text] for text in texts if text in homes}
+        if len(known) == 2:
             dropped += 1
             continue
-        name = found.pop() if found else _drawn(splits, key(seed, record["id"], "split") / 2**64)
+        name = known.pop() if known else _drawn(splits, key(seed, record["id"], "split") / 2**64)
         homes.update(dict.fromkeys(texts, name))
         yield {**record, "split": name}
     if dropped:

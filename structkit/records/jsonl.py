@@ -80,7 +80,7 @@ class Records:
 
         Each of its steps over several records costs less than the steps of one record after the
         other: code and tables stay in the processor's cache. An error that the function returns
-        in a record's stead is raised in its turn; iterating again goes on behind it.
+        in a record's stead is raised in its turn; iterating again goes on after it.
         """
         while True:
             while self._made:

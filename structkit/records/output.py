@@ -73,7 +73,7 @@ class Output:
             raise UserError("is a folder", "name a file with -o").at(self.path)
         if os.path.exists(self.path) and not os.path.isfile(self.path):
             return open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
-        # a link stays a link, and /dev/stdout stays what it is: the file behind it is replaced
+        # a link stays a link, and /dev/stdout stays what it is: the file that it names is replaced
         self._target = os.path.realpath(self.path)
         self._partial = partial_of(self._target)
         handle = open(self._partial, "wb", buffering=BUFFER)

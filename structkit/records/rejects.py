@@ -1,4 +1,4 @@
-"""Records that are left out: where they go, and how a command goes on behind them."""
+"""Records that are left out: where they go, and how a command goes on after them."""
 
 from __future__ import annotations
 

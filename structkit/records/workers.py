@@ -96,7 +96,7 @@ class Pool(Generic[T, R]):
         try:
             for task in tasks:
                 yield pool.submit(_do, task)
-        except UserError as error:  # comes out in its turn, behind what was read before it
+        except UserError as error:  # comes out in its turn, after what was read before it
             failed: Future[R] = Future()
             failed.set_exception(error)
             yield failed

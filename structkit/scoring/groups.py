@@ -65,11 +65,20 @@ def buckets(found: Sequence[object]) -> list[str]:
     ends = np.unique(np.quantile(numbers, np.arange(1, BUCKETS) / BUCKETS, method="lower"))
     place = np.searchsorted(ends, numbers)
     names = {
-        bucket: f"{numbers[place == bucket].min():g}-{numbers[place == bucket].max():g}"
+        bucket: f"{plain(numbers[place == bucket].min())}-{plain(numbers[place == bucket].max())}"
         for bucket in set(place.tolist())
     }
     named = iter([names[bucket] for bucket in place.tolist()])
     return [NONE if value is None else next(named) for value in found]
+
+
+def plain(number: float) -> str:
+    """A number as people write it: never with an exponent.
+
+    >>> plain(3.0), plain(0.25), plain(123456789.0)
+    ('3', '0.25', '123456789')
+    """
+    return np.format_float_positional(number, trim="-")
 
 
 def order(groups: Sequence[str]) -> list[str]:

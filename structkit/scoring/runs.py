@@ -192,7 +192,7 @@ def trec_line(record: Record) -> bytes:
     for identifier in (query_id, doc_id):
         if len(identifier.split()) != 1:
             raise UserError(
-                f'id "{identifier}" holds a blank or nothing, which TREC columns cannot',
+                f'id "{identifier}" holds a space or nothing, which TREC columns cannot',
                 "use --format jsonl",
             )
     return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()

@@ -20,9 +20,9 @@ def suite(files: Mapping[str, str], *, seed: int = 0, seeds: int = 5) -> Iterato
 
     Each file holds pairs of all tasks: their field `task` names the task. Where `split` is `train`
     for some of its pairs, it is worth the accuracy x 100 of classifiers that learn from these to
-    tell the `label` (or `score`) of the others; else Spearman x 100 of cosines and `score`. Names
-    that differ only behind an `@`, such as `strae@0` and `strae@1`, are one model, trained with
-    several seeds: it gets means, and the deviation over the seeds in `TASK_deviation`.
+    tell the `label` (or `score`) of the others; otherwise Spearman x 100 of cosines and `score`.
+    Names that differ only after an `@`, such as `strae@0` and `strae@1`, are one model, trained
+    with several seeds: it gets means, and the deviation over the seeds in `TASK_deviation`.
     Source: StrAE, table 3.
     """
     models: dict[str, list[Record]] = {}

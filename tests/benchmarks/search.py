@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from structkit.embeddings.reading import Embeddings
-from structkit.embeddings.vectors import Rows, largest_norm
+from structkit.embeddings.vectors import Matrix, largest_norm
 from structkit.search import index as index_module
 from structkit.search.index import Index
 
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
     corpus = unit_vectors(args.documents, args.dimensions, 0)
     queries = unit_vectors(args.queries, args.dimensions, 1)
     ids = [f"{number:09}" for number in range(args.documents)]
-    index = Index(Embeddings(ids, Rows([corpus]), largest_norm(Rows([corpus]))))
+    index = Index(Embeddings(ids, Matrix([corpus]), largest_norm(Matrix([corpus]))))
     few = max(1, args.queries // 16)  # the naive loop is slow
     ways = {
         "bound": (args.queries, lambda: product(corpus, queries)),

@@ -216,7 +216,7 @@ def test_bad_rows_have_a_place(tmp_path, name, file, text, message):
 
 @pytest.mark.parametrize(("name", "record", "message"), [
     ("trec", {"query_id": "a b", "doc_id": "c", "score": 1.0, "rank": 1},
-     'query_id "a b" holds a blank or nothing, which columns cannot; write JSONL, or another id'),
+     'query_id "a b" holds a space or nothing, which columns cannot; write JSONL, or another id'),
     ("beir", {"query_id": "a", "doc_id": "c", "relevance": 0.5},
      'field "relevance" is 0.5, not a whole number; mend the record, or leave it out'),
     ("esci", {"query_id": "1", "doc_id": "c", "relevance": 1},

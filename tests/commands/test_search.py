@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from structkit.commands.search import search
 from structkit.embeddings.reading import Embeddings, read_embeddings
-from structkit.embeddings.vectors import Rows, largest_norm
+from structkit.embeddings.vectors import Matrix, largest_norm
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import read_run, write_run
@@ -36,7 +36,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def embeddings(ids: list[str], vectors: np.ndarray) -> Embeddings:
-    return Embeddings(ids, Rows([vectors]), largest_norm(Rows([vectors])))
+    return Embeddings(ids, Matrix([vectors]), largest_norm(Matrix([vectors])))
 
 
 def brute_force(corpus: Embeddings, query: np.ndarray, k: int) -> list[tuple[str, float]]:
@@ -291,6 +291,6 @@ def test_a_written_run_is_read_back_with_the_same_scores(tmp_path: Path, name: s
 
 def test_trec_refuses_ids_with_blanks(tmp_path: Path) -> None:
     record = {"query_id": "q 1", "doc_id": "d", "score": 1.0, "rank": 1}
-    with pytest.raises(UserError, match='id "q 1" holds a blank'):
+    with pytest.raises(UserError, match='id "q 1" holds a space'):
         write_run([record], str(tmp_path / "r"), "trec")
     assert [] == list(tmp_path.iterdir())

@@ -16,16 +16,6 @@ from structkit.learning.encode.reading import ReadRecord
 Embeddings = NDArray[np.float32]
 
 
-class Counted(Protocol):
-    """What a model counts of its texts: how many were cut, how many words are unknown."""
-
-    def messages(self) -> list[str]: ...
-
-    def state(self) -> Any: ...
-
-    def load(self, state: Any) -> None: ...
-
-
 class Model(Protocol):
     """What `encode` needs of a method's model, be it of tokens, words or trees.
 

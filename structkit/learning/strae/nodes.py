@@ -15,8 +15,6 @@ from torch import Tensor
 from structkit.learning.strae.batches import Sentences, passes
 from structkit.records.jsonl import Record
 
-NODES = ("words", "phrases", "all")
-
 
 @dataclass(frozen=True)
 class Leaves:

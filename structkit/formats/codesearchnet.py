@@ -1,0 +1,39 @@
+"""CodeSearchNet's functions: their fields by the names of its files, and by those on the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from structkit.formats.interchange import Row, move, take
+from structkit.records.jsonl import Record
+
+# the names on the Hugging Face hub, by those of the files, which are ours
+ON_HUB = {
+    "repo": "repository_name",
+    "path": "func_path_in_repository",
+    "func_name": "func_name",
+    "original_string": "whole_func_string",
+    "language": "language",
+    "code": "func_code_string",
+    "code_tokens": "func_code_tokens",
+    "docstring": "func_documentation_string",
+    "docstring_tokens": "func_documentation_tokens",
+    "sha": "",
+    "url": "func_code_url",
+    "partition": "split_name",
+}
+HUB = {ours: theirs for ours, theirs in ON_HUB.items() if theirs}
+FILES = {name: name for name in ON_HUB}
+
+
+def read_function(row: Row) -> Record:
+    """A function, by whichever names its row has."""
+    ours = {theirs: name for name, theirs in HUB.items()}
+    record = {ours.get(name, name): value for name, value in row.items()}
+    return {"code": take(record, "code")} | record
+
+
+def function_row(record: Record, names: Mapping[str, str]) -> Row:
+    """A row of a function with these names, in their order, of the fields that there are."""
+    row = {names["code"]: take(record, "code")} | move(record, names)
+    return {name: row[name] for name in names.values() if name in row}
