@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Sequence
 from itertools import cycle
 from pathlib import Path
@@ -132,14 +133,7 @@ def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None
 
     `measure` is by default the first that the records have.
     """
-    records = _records(files)
-    name = measure or _measure(records[0])
-    for record in records:
-        if not isinstance(record.get(name), int | float):
-            raise UserError(
-                f"a record has no number in the field {name}", f"it has: {', '.join(record)}"
-            ).at(shown(files[0]))
-    group = next((key for key in list(records[0])[1:2] if key not in ("queries", "n")), None)
+    name, group, records = _scores(files, measure)
     labels = list(dict.fromkeys(str(record[group]) if group else "" for record in records))
     series = list(dict.fromkeys(str(record["run"]) for record in records))
     width = 0.8 / len(series)
@@ -170,6 +164,32 @@ def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None
     _save(draw, path, (max(5.0, 1.2 * len(labels) * max(1, len(series) / 3)), 4))
 
 
+def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None, list[Record]]:
+    """The measure, the field by which it is grouped, and the records, which hold all of it."""
+    records = Records.read(files)
+    name, group, found = measure or "", None, []
+    for record in records:
+        if not found:
+            name = name or _measure(record)
+            group = next((key for key in list(record)[1:2] if key not in ("queries", "n")), None)
+        if missing := [field for field in ("run", group or "run", name) if field not in record]:
+            raise records.place(
+                UserError(
+                    f'field "{missing[0]}" is missing', f"the record has: {', '.join(record)}"
+                )
+            )
+        for field in (name, f"{name}_low", f"{name}_high"):
+            value = record.get(field, 0)
+            if type(value) not in (int, float) or not math.isfinite(value):
+                raise records.place(
+                    UserError(f'field "{field}" holds no number', "compute the score again")
+                )
+        found.append(record)
+    if not found:
+        raise _nothing(files)
+    return name, group, found
+
+
 def losses(files: Sequence[str], path: str) -> None:
     """Draw the loss over the steps, from what `train --log-format json` wrote on stderr."""
     found: dict[str, tuple[list[float], list[float]]] = {}
@@ -197,10 +217,13 @@ def losses(files: Sequence[str], path: str) -> None:
 def _records(files: Sequence[str]) -> list[Record]:
     records = list(Records.read(files))
     if not records:
-        raise UserError("holds no records", "name a file that has some").at(
-            shown((files or ["-"])[0])
-        )
+        raise _nothing(files)
     return records
+
+
+def _nothing(files: Sequence[str]) -> UserError:
+    file = shown((files or ["-"])[0])
+    return UserError("holds no records", "name a file that has some").at(file)
 
 
 def _measure(record: Record) -> str:

@@ -103,6 +103,9 @@ def test_what_cannot_be_drawn_is_one_clear_line(
 ) -> None:
     few = write("few.jsonl", {"id": "1", "embedding": [1.0] * 5})
     narrow = write("narrow.jsonl", {"id": "1", "embedding": [1.0]})
+    row = {"run": "a", "RR": 0.5, "RR_low": 0.1}
+    grouped = write("grouped.jsonl", {"run": "a", "language": "go", **row}, row)
+    words = write("words.jsonl", row, {**row, "RR_low": "x"})
     target = tmp_path / "x.svg"
     for call, problem in (
         (lambda: plot.embeddings([few], str(target)), "1 embeddings are too few"),
@@ -111,7 +114,12 @@ def test_what_cannot_be_drawn_is_one_clear_line(
             "of different dimensions",
         ),
         (lambda: plot.runs([few], str(target)), "the records are no scores of runs"),
-        (lambda: plot.runs([few], str(target), measure="RR"), "no number in the field RR"),
+        (
+            lambda: plot.runs([few], str(target), measure="RR"),
+            'few.jsonl:1: field "run" is missing',
+        ),
+        (lambda: plot.runs([grouped], str(target)), 'grouped.jsonl:2: field "language" is miss'),
+        (lambda: plot.runs([words], str(target)), 'words.jsonl:2: field "RR_low" holds no number'),
         (lambda: plot.losses([few], str(target)), "no line holds a step and a loss"),
         (lambda: plot.embeddings(files, str(tmp_path / "x.gif")), "let it end in .svg"),
     ):
