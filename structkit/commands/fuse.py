@@ -36,7 +36,7 @@ def fuse(
     shares = [1.0] * len(runs) if weights is None else list(weights)
     if len(shares) != len(runs) or not all(map(math.isfinite, shares)):
         raise UserError(
-            f"{len(shares)} weights for {len(runs)} runs",
+            f"--weight gives {len(shares)} weights for {len(runs)} runs",
             "give one finite number for each run",
             status=2,
         )

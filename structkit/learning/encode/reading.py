@@ -66,6 +66,8 @@ class TextReader:
     def texts(self, record: Record) -> list[str]:
         """The record's texts: of the fields asked for, or of the first one the model knows."""
         hint = "name the text's field with --field"
+        if self.elements:
+            hint = "--elements takes HTML: name its field with --field"
         known = HTML if self.elements else self.known
         read = text_or_tree if "text" in known else text_field
         if self.asked:

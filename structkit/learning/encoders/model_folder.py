@@ -15,7 +15,7 @@ from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import MCLS_EVERY, Encoder
 from structkit.learning.encoders.hub import model_folder
-from structkit.learning.encoders.pretrained import load_pretrained
+from structkit.learning.encoders.pretrained import DAMAGE, explained, load_pretrained
 from structkit.learning.encoders.tokenizer import end_with_eos
 from structkit.learning.training.facts import (
     FACTS,
@@ -106,7 +106,7 @@ def write_facts(
 def load_encoder(folder: Path, facts: Record) -> Encoder:
     """The encoder that `save_encoder` wrote, with the poolings and lengths of its facts."""
     decoder = facts["pooling"] == "first-decoder-token"
-    return _encoder(*load_pretrained(folder, decoder=decoder), facts)
+    return _encoder(folder, *load_pretrained(folder, decoder=decoder), facts)
 
 
 def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any, Record]:
@@ -138,12 +138,13 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
         facts = plain_facts(fitting_pooling(model, tokenizer)) | own | changes
         if facts["pooling"] == "last-token" and "pooling" not in own:
             end_with_eos(tokenizer)
-        model = _encoder(model, tokenizer, facts)
+        model = _encoder(folder, model, tokenizer, facts)
     return model.eval(), facts | {"folder": folder}
 
 
-def _encoder(model: Any, tokenizer: Any, facts: Record) -> Encoder:
-    return Encoder(
+def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder:
+    """The encoder, after a first text: what its files say that cannot be computed is told here."""
+    encoder = Encoder(
         model,
         tokenizer,
         facts["pooling"],
@@ -152,6 +153,12 @@ def _encoder(model: Any, tokenizer: Any, facts: Record) -> Encoder:
         prompts=facts.get("prompts"),
         mcls_every=facts.get("mcls_every", MCLS_EVERY),
     )
+    try:
+        with torch.inference_mode():
+            encoder.embed(encoder.tokens(["a"], "query"))
+    except DAMAGE as error:
+        raise explained(folder, error) from None
+    return encoder
 
 
 def fitting_pooling(model: Any, tokenizer: Any) -> str:

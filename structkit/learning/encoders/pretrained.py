@@ -52,7 +52,7 @@ def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) 
         # tokenizers raises no class of its own, but Exception itself
         if not isinstance(error, DAMAGE) and type(error) is not Exception:
             raise
-        raise _explained(folder, error) from None
+        raise explained(folder, error) from None
 
 
 def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
@@ -92,7 +92,8 @@ def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
         weights[tokenizer.convert_tokens_to_ids(name)] = weights[ids].mean(0)
 
 
-def _explained(folder: Path, error: Exception) -> UserError:
+def explained(folder: Path, error: Exception) -> UserError:
+    """What an error of transformers on this folder means."""
     weights = [file.name for file in folder.glob("*") if file.suffix in (".safetensors", ".bin")]
     if not weights:
         return UserError(f"the folder {folder} holds no model.safetensors", "copy the folder again")

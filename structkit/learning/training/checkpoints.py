@@ -37,6 +37,12 @@ class RunFolder:
             raise UserError(f"-o {output} is no folder of its own", "name a new one", status=2)
         self.partial = self.final.with_name(self.final.name + ".partial")
         self.resume = resume
+        try:
+            os.lstat(self.partial)
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # it is made, or refused, when the run opens
+        except OSError as error:  # a name that is too long
+            raise cannot_write(error, "made").at(output) from None
         if overwrite:
             self._may_be_replaced()
             shutil.rmtree(self.partial, ignore_errors=True)

@@ -115,6 +115,11 @@ class Trainer:
         parts = self.module.backward(self.module.batch(records, step))
         add_gradients(self.module)
         if not math.isfinite(parts["loss"]):
+            if step.number == 0 and (model := getattr(settings, "model", None)):
+                raise UserError(
+                    f"the loss is {parts['loss']} before the first step from the model {model}",
+                    "copy its folder again, or train from another one",
+                )
             raise UserError(
                 f"the loss is {parts['loss']} at step {step.number + 1:,}",
                 "lower --learning-rate, or raise --warmup"

@@ -11,6 +11,7 @@ from structkit import registry
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import content_hash, open_model
+from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.settings import RunOptions
 
 RECORD = {
@@ -221,13 +222,14 @@ def test_parsers_read_the_same_facts(run, copied, name):
 
 OF_LIBRARIES = {
     "dtype": ("config.json", [1, "x"]),
+    "decoder_start_token_id": ("config.json", None),
     "model_max_length": ("tokenizer_config.json", ""),
 }
 
 
 @pytest.mark.parametrize("field", OF_LIBRARIES)
 def test_a_field_of_its_library_that_is_wrong(copied, field):
-    folder = copied("seal")
+    folder = copied("santa")
     name, value = OF_LIBRARIES[field]
     content = json.loads((folder / name).read_bytes())
     (folder / name).write_text(json.dumps({**content, field: value}))
@@ -254,3 +256,21 @@ def test_a_file_that_cannot_be_read_to_its_end(copied):
     (folder / "more.json").symlink_to("/proc/self/mem")
     with pytest.raises(UserError, match="more.json: cannot be read"):
         content_hash(folder)
+
+
+def test_a_training_from_weights_that_are_no_numbers(copied, tmp_path):
+    folder = copied("contrastive")
+    file = folder / "model.safetensors"
+    save_file(
+        {name: w * float("nan") for name, w in load_file(file).items()}, file, {"format": "pt"}
+    )
+    data = tmp_path / "train.jsonl"
+    data.write_text("".join(json.dumps({"id": str(n), **RECORD}) + "\n" for n in range(2)))
+    settings = registry.load("method", "contrastive")(model=str(folder), max_steps=1)
+    with pytest.raises(UserError, match=f"from the model {folder}; copy its folder again"):
+        train("contrastive", settings, [str(data)], RunOptions(output=str(tmp_path / "out")))
+
+
+def test_a_run_folder_with_a_name_that_is_too_long_is_refused():
+    with pytest.raises(UserError, match="cannot be made: File name too long; name a shorter one"):
+        RunFolder("x" * 5000, overwrite=False, resume=False)

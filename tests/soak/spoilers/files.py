@@ -65,7 +65,8 @@ def file_cases(session: Session) -> Iterator[Case]:
         for how, change in CONTENTS.items():
             yield Case(session, file, how, partial(rewrite, file=file, change=change), names)
         for how, change_file in KINDS.items():
-            yield Case(session, file, how, partial(change_file, file=file), names)
+            if (file, how) != (session.stdin, "a folder"):  # Python itself does not start
+                yield Case(session, file, how, partial(change_file, file=file), names)
         if file.endswith(".json"):
             yield from json_cases(session, file)
     for name in session.inputs:

@@ -150,8 +150,8 @@ def output_cases(session: Session, flag: Flag) -> Iterator[Case]:
 def _case(
     session: Session, flag: Flag, how: str, words: list[str], statuses: frozenset[int]
 ) -> Case:
-    value = words[0].partition("=")[2]
-    names = (*flag.spellings, *shown_as(value)) if value else flag.spellings
+    given = [words[0].partition("=")[2], *words[1::2]]
+    names = (*flag.spellings, *(each for value in given if value for each in shown_as(value)))
     return Case(session, flag.flag, how, partial(spoil, flag=flag, words=words), names, statuses)
 
 
@@ -159,7 +159,7 @@ def shown_as(value: str) -> tuple[str, ...]:
     """How a message may show a value: quoted; a long one in one line, or its beginning."""
     written = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in value)
     plain = (value.replace("\n", " "), written, value[:50])
-    about = (f"structkit: {written}", f" {written};")
+    about = (f"structkit: {written}", f" {written};", f" {written} ")
     return (repr(value), *about, *(each for each in plain if len(each) > 2))
 
 
