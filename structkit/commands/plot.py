@@ -167,7 +167,8 @@ def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None
 def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None, list[Record]]:
     """The measure, the field by which it is grouped, and the records, which hold all of it."""
     records = Records.read(files)
-    name, group, found = measure or "", None, []
+    name, group = measure or "", None
+    found: list[Record] = []
     for record in records:
         if not found:
             name = name or _measure(record)
