@@ -133,9 +133,10 @@ def built(vectors: Matrix, name: str) -> Any:
     factory = presets.get(name, name)
     try:
         index: Any = faiss.index_factory(dimensions, factory, faiss.METRIC_INNER_PRODUCT)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:  # the second of what is not Unicode
+        reason = said(error).partition("\n")[0]
         raise UserError(
-            f"--index {name} is no index that faiss knows ({said(error)})",
+            f"--index {name} is no index that faiss knows ({reason})",
             "flat, hnsw, ivf, or a factory string such as IVF1024,PQ32",
             status=2,
         ) from None

@@ -298,3 +298,11 @@ def test_few_rows_are_told_in_a_line_of_our_own(
     lines = capfd.readouterr().err.splitlines()
     assert 1 == len(lines)
     assert lines[0].startswith("structkit: few rows to train IVF50,PQ4x4 on; ")
+
+
+@pytest.mark.parametrize("name", ["nope", "\udcff"])
+def test_an_index_that_faiss_does_not_know(corpus: str, queries: str, name: str) -> None:
+    with pytest.raises(UserError, match="is no index that faiss knows") as caught:
+        found(corpus, queries, index=name)
+    assert 2 == caught.value.status
+    assert "\n" not in str(caught.value)
