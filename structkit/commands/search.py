@@ -59,18 +59,18 @@ def search(
     depth = k + exclude_self
     options = options or SearchOptions()
     if method == "dense":
-        found = _dense(opened(corpus, backend, options), queries, depth, encoding)
+        rankings = _dense(opened(corpus, backend, options), queries, depth, encoding)
     elif method == "bm25":
         if options != SearchOptions() or backend or encoding:
             raise UserError(
                 "--method bm25 takes no flags of embeddings", "leave them out", status=2
             )
         index = _bm25(corpus, document_field, k1=k1, b=b, stopwords=stopwords)
-        found = _lexical(index, queries, query_field, depth)
+        rankings = _lexical(index, queries, query_field, depth)
     else:
         raise unknown("search method", method, ("bm25", "dense"))
     query_id = None
-    for query_id, ranked in found:
+    for query_id, ranked in rankings:
         if exclude_self:
             ranked = [hit for hit in ranked if hit.doc_id != query_id][:k]
         yield from run_records(query_id, ranked)
@@ -128,11 +128,11 @@ def _embedded(searcher: Searcher, queries: Records, size: int) -> Iterator[Batch
 
 def _mapped(searcher: Searcher, files: Sequence[str]) -> Iterator[Batch]:
     """Queries in files of matrices."""
-    found = read_embeddings(files)
-    same_model(found.model, searcher.model, files[0], "the corpus")
-    _same_dimensions(found.dimensions, searcher, files[0])
-    for first, block in blocks(found.vectors):
-        yield found.ids[first : first + len(block)], block
+    embeddings = read_embeddings(files)
+    same_model(embeddings.model, searcher.model, files[0], "the corpus")
+    _same_dimensions(embeddings.dimensions, searcher, files[0])
+    for first, block in blocks(embeddings.vectors):
+        yield embeddings.ids[first : first + len(block)], block
 
 
 def _encoded(searcher: Searcher, queries: Records, encoding: QueryEncoding) -> Iterator[Batch]:
@@ -149,17 +149,17 @@ def _encoded(searcher: Searcher, queries: Records, encoding: QueryEncoding) -> I
         raise queries.place(error) from None
 
 
-def _same_dimensions(found: int, searcher: Searcher, file: str) -> None:
-    if found != searcher.dimensions:
+def _same_dimensions(dimensions: int, searcher: Searcher, file: str) -> None:
+    if dimensions != searcher.dimensions:
         raise UserError(
-            f"gives {found} dimensions, and the corpus has {searcher.dimensions}",
+            f"gives {dimensions} dimensions, and the corpus has {searcher.dimensions}",
             "encode queries and documents with one model",
         ).at(file)
 
 
 def _lexical(index: BM25, queries: Records, field: str | None, k: int) -> Iterator[Ranked]:
     for query_id, text in identified(queries, lambda record: _query(record, field)):
-        yield query_id, [Hit(*found) for found in index.search(text, k)]
+        yield query_id, [Hit(*hit) for hit in index.search(text, k)]
 
 
 def _bm25(

@@ -43,38 +43,38 @@ def read_embeddings(
         return read_records(Records.read(files), normalize=normalize, fields=fields)
     if len(matrices) < len(files):
         raise UserError("a corpus is JSONL or files of matrices, not both", "name one kind")
-    found = [
+    parts = [
         (read_matrix if name.endswith(".npy") else read_parquet)(name, fields=fields)
         for name in files
     ]
-    return together(found, files, normalize)
+    return together(parts, files, normalize)
 
 
-def together(found: list[Embeddings], files: Sequence[str], normalize: bool) -> Embeddings:
+def together(parts: list[Embeddings], files: Sequence[str], normalize: bool) -> Embeddings:
     """Several matrices as one corpus; each id stands in one of them only."""
-    first, seen = found[0], set[str]()
-    for name, part in zip(files, found, strict=True):
+    first, seen = parts[0], set[str]()
+    for name, part in zip(files, parts, strict=True):
         if part.dimensions != first.dimensions:
             raise UserError(
                 f"has {part.dimensions} dimensions, and {files[0]} has {first.dimensions}",
                 "encode all files with one model",
             ).at(name)
         same_model(part.model, first.model, name, files[0])
-        if len(found) > 1:
+        if len(parts) > 1:
             try:
                 for identifier in part.ids:
                     add_new(identifier, seen)
             except UserError as error:
                 raise error.at(name) from None
     vectors = Matrix(
-        [matrix for part in found for matrix in part.vectors.parts], normalize=normalize
+        [matrix for part in parts for matrix in part.vectors.parts], normalize=normalize
     )
     return Embeddings(
-        [doc_id for part in found for doc_id in part.doc_ids],
+        [doc_id for part in parts for doc_id in part.doc_ids],
         vectors,
-        largest_norm(vectors) if normalize else max(part.largest_norm for part in found),
-        [identifier for part in found for identifier in part.ids],
-        [record for part in found for record in part.fields],
+        largest_norm(vectors) if normalize else max(part.largest_norm for part in parts),
+        [identifier for part in parts for identifier in part.ids],
+        [record for part in parts for record in part.fields],
         first.model,
     )
 
@@ -163,10 +163,10 @@ def vector(record: Record, dimensions: int = 0) -> array[float]:
 
 
 def _document(record: Record) -> str:
-    found = record.get("doc_id", record["id"])
-    if isinstance(found, bool) or not isinstance(found, str | int):
-        raise UserError(f'field "doc_id" is {json_kind(found)}', "an id is a string")
-    return str(found)
+    doc_id = record.get("doc_id", record["id"])
+    if isinstance(doc_id, bool) or not isinstance(doc_id, str | int):
+        raise UserError(f'field "doc_id" is {json_kind(doc_id)}', "an id is a string")
+    return str(doc_id)
 
 
 def matrix(rows: Iterable[array[float]]) -> Vectors:

@@ -30,9 +30,9 @@ def places(doc_ids: Sequence[str]) -> Numbers:
     [1, 2, 0]
     """
     order = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
-    found = np.empty(len(order), np.int64)
-    found[order] = np.arange(len(order))
-    return found
+    place_of = np.empty(len(order), np.int64)
+    place_of[order] = np.arange(len(order))
+    return place_of
 
 
 def best(scores: Vectors, place: Numbers, k: int) -> Numbers:
@@ -77,26 +77,26 @@ class Index:
         `queries` is (queries, dimensions); both results are (queries, min(k, documents)).
         """
         k, size = min(k, len(self.doc_ids)), self.batch(k)
-        found = [
+        batches = [
             self._search(queries[first : first + size], k) for first in range(0, len(queries), size)
         ]
-        scores = np.concatenate([scores for scores, _ in found])
-        return scores, np.concatenate([documents for _, documents in found])
+        scores = np.concatenate([scores for scores, _ in batches])
+        return scores, np.concatenate([documents for _, documents in batches])
 
     def best_rows(self, queries: Vectors, documents: Numbers) -> Numbers:
         """The row of the corpus by which each document (queries, k) was found, (queries, k).
 
         Of equally good rows it is the first.
         """
-        found = np.empty(documents.shape, np.int64)
+        rows = np.empty(documents.shape, np.int64)
         for query, row in zip(queries.astype(np.float64), range(len(documents)), strict=True):
             for rank, document in enumerate(documents[row]):
                 first, last = self.starts[document], self.starts[document + 1]
                 best = 0
                 if last - first > 1:
                     best = int(np.argmax(self.vectors[first:last].astype(np.float64) @ query))
-                found[row, rank] = self.rows[first + best]
-        return found
+                rows[row, rank] = self.rows[first + best]
+        return rows
 
     def batch(self, k: int) -> int:
         """How many queries should be searched together for k documents each."""
@@ -106,7 +106,7 @@ class Index:
         norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))  # (queries,)
         # how far a float32 product of this many dimensions can be from the true one, twice over
         slack = norms * self.largest_norm * (queries.shape[1] + 4) * 2.0**-23 + 1e-37
-        found = Found(self, queries.astype(np.float64), k)
+        candidates = Found(self, queries.astype(np.float64), k)
         for first, last in self._blocks():
             rows = slice(self.starts[first], self.starts[last])
             block = self.vectors[rows]
@@ -114,9 +114,9 @@ class Index:
             if rows.stop - rows.start != last - first:  # the best chunk of each document
                 chunks = self.starts[first:last] - rows.start
                 scores = np.maximum.reduceat(scores, chunks, axis=1)  # (queries, documents)
-            query, document = _passing(scores, found.bar, slack, k)
-            found.add(query, document + first)
-        return found.ranked()
+            query, document = _passing(scores, candidates.bar, slack, k)
+            candidates.add(query, document + first)
+        return candidates.ranked()
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
         """First and last document of each block of about BLOCK rows; no document is cut."""
@@ -174,7 +174,7 @@ class Found:
 
     def _scores(self, query: Numbers, document: Numbers) -> Vectors:
         """The true scores of pairs, rounded once: the same for equal vectors at any place."""
-        found = [np.empty(0, np.float32)]
+        maxima = [np.empty(0, np.float32)]
         starts, vectors = self.index.starts, self.index.vectors
         for first in range(0, len(query), PAIRS):
             documents = document[first : first + PAIRS]
@@ -183,8 +183,8 @@ class Found:
             rows = np.arange(ends[-1]) + np.repeat(starts[documents] - ends + lengths, lengths)
             queries = self.queries[np.repeat(query[first : first + PAIRS], lengths)]
             products = np.einsum("rd,rd->r", queries, vectors[rows].astype(np.float64))
-            found.append(np.maximum.reduceat(products, ends - lengths).astype(np.float32))
-        return np.concatenate(found)
+            maxima.append(np.maximum.reduceat(products, ends - lengths).astype(np.float32))
+        return np.concatenate(maxima)
 
     def ranked(self) -> tuple[Vectors, Numbers]:
         """Scores and documents (queries, k), best first."""
