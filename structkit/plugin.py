@@ -10,15 +10,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from structkit.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
     from random import Random
 
     from structkit.formats.interchange import Options, Parts
+    from structkit.learning.training.module import TrainingModule
+    from structkit.learning.training.plan import Plan
+    from structkit.learning.training.spool import Spool
     from structkit.records.jsonl import Record
     from structkit.search.hits import Searcher, SearchOptions
     from structkit.structure.code.outline import Outline
@@ -139,6 +143,64 @@ def configured(
             remedy = each.metadata.get("remedy", "name it")
             raise UserError(f"{plugin} needs {flag_of(flag)}", remedy, status=status)
     return kind(**flags)
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A file of methods/: how records become a model, and how the model is read again.
+
+    Its fields, made by `setting`, are the flags of `train METHOD`. What trains by steps of a
+    gradient extends `GradientSettings` (structkit.learning.training.settings), and a Hugging Face
+    encoder `EncoderSettings` (structkit.learning.encoders.settings), which give most of the rest.
+    """
+
+    example: ClassVar[str] = ""
+    """A command line for the end of `train METHOD --help`."""
+
+    query_fields: ClassVar[tuple[str, ...]]
+    """Where `encode` finds a query in a record: the first field that it has."""
+
+    document_fields: ClassVar[tuple[str, ...]]
+    """Where `encode` finds a document."""
+
+    shared: ClassVar[bool] = False
+    """Whether several processes can share a batch."""
+
+    @property
+    def start(self) -> str | None:
+        """The model that the training starts from: a folder, or a name of the hub."""
+        return None
+
+    @abstractmethod
+    def prepare(self, record: Record) -> Record:
+        """What is kept of a training record, with its `id`; one that does not do is refused."""
+
+    @abstractmethod
+    def plan(self, records: int) -> Plan:
+        """The steps of a training on so many records."""
+
+    @abstractmethod
+    def build(self, spool: Spool, *, offline: bool = False) -> TrainingModule:
+        """The training of a new model on prepared records."""
+
+    @abstractmethod
+    def values(self) -> dict[str, Any]:
+        """All settings, as they are written to `structkit.json`."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, values: dict[str, Any]) -> Self:
+        """The settings that a model folder tells; one that does not do is refused."""
+
+    @classmethod
+    def check_facts(cls, facts: Record) -> None:
+        """Raise where `structkit.json` lacks what `load` reads beside the settings."""
+        return None
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path, facts: Record) -> Any:
+        """The trained model in a folder, for `encode` or for `parse-trees`."""
 
 
 def setting(

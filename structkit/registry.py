@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from structkit import plugin as contract
 from structkit.errors import UserError, unknown
@@ -26,7 +26,7 @@ KINDS = {
 BASES: dict[str, type] = {
     "language": contract.Language,
     "parser": contract.Parser,
-    "method": object,
+    "method": contract.Method,
     "backend": contract.Backend,
     "format": contract.Format,
 }
@@ -204,7 +204,7 @@ def load(kind: Literal["format"], name: str, *, status: int = 2) -> type[contrac
 
 
 @overload
-def load(kind: Literal["method"], name: str, *, status: int = 2) -> Any: ...
+def load(kind: Literal["method"], name: str, *, status: int = 2) -> type[contract.Method]: ...
 
 
 def load(kind: str, name: str, *, status: int = 2) -> type:

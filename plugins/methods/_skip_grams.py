@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy
+import numpy as np
 import orjson
 from floret.floret import floret as library
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class Rows:
 
     words: list[str]
     buckets: list[int]
-    table: NDArray[numpy.float32]  # (words + buckets, dim)
+    table: NDArray[np.float32]  # (words + buckets, dim)
 
 
 def learned(arguments: dict[str, Any], ngrams: NGrams) -> Rows:
@@ -91,7 +91,7 @@ def learned(arguments: dict[str, Any], ngrams: NGrams) -> Rows:
             if "NaN" in found["error"]:
                 remedy = "lower --learning-rate"
             raise UserError(f"fastText cannot learn from this: {found['error']}", remedy)
-        return Rows(found["words"], found["buckets"], numpy.load(target.with_suffix(".npy")))
+        return Rows(found["words"], found["buckets"], np.load(target.with_suffix(".npy")))
 
 
 def _learn(arguments: dict[str, Any], ngrams: NGrams, target: Path) -> None:
@@ -99,7 +99,7 @@ def _learn(arguments: dict[str, Any], ngrams: NGrams, target: Path) -> None:
     found: dict[str, Any]
     try:
         rows = reached(trained(arguments), ngrams)
-        numpy.save(target.with_suffix(".npy"), rows.table)
+        np.save(target.with_suffix(".npy"), rows.table)
         found = {"words": rows.words, "buckets": rows.buckets}
     except (ValueError, RuntimeError) as error:
         found = {"error": str(error).strip().partition("\n")[0]}
@@ -130,6 +130,6 @@ def reached(model: Any, ngrams: NGrams) -> Rows:
     """The rows of the library's model that a word of its vocabulary takes part in."""
     words = model.getVocab("ignore")[0]
     buckets = sorted({number for word in words for number in ngrams.numbers(word)})
-    table = numpy.asarray(model.getInputMatrix())  # (words + all buckets, dim)
+    table = np.asarray(model.getInputMatrix())  # (words + all buckets, dim)
     kept = table[[*range(len(words)), *(len(words) + each for each in buckets)]]
     return Rows(words, buckets, kept)

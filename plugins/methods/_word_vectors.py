@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.errors import UserError
 from structkit.learning.strae.vocabulary import Found, Vocabulary
-from structkit.learning.training.weights import AGAIN, WEIGHTS, read_weights, write_weights
+from structkit.learning.training.damage import damaged
+from structkit.learning.training.weights import WEIGHTS, read_weights, write_weights
 
 from ._skip_grams import NGrams
 
@@ -131,6 +131,6 @@ class WordVectors(nn.Module):
             or len(table) != len(vocabulary.words) + len(buckets)
         ):
             problem = "its rows are not those of the vocabulary and the buckets"
-            raise UserError(problem, AGAIN).at(str(folder / WEIGHTS))
+            raise damaged(problem, folder / WEIGHTS)
         words, numbers = vocabulary.words, buckets.tolist()
         return cls(words, table.float(), numbers, ngrams, lowercase=vocabulary.lowercase)

@@ -7,21 +7,20 @@ Source: Opper et al. 2023, StrAE, section 5 and appendix A.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-import torch
-
+from structkit.learning.strae.settings import PAPER
 from structkit.learning.strae.text_models import BiLSTM
 from structkit.learning.strae.text_training import TextSettings
-from structkit.seeds import key
+from structkit.learning.training.module import seed_parameters
+from structkit.plugin import setting
 
 
 @dataclass(frozen=True)
 class Method(TextSettings):
     """Settings of the Bi-LSTM; dropout is on the embeddings and on the output layer."""
 
-    unused: ClassVar[tuple[str, ...]] = (*TextSettings.unused, "temperature")
+    init_range: float = setting(0.1, "embeddings start between -r and r", PAPER, low=0.0, high=1e3)
 
     def untrained(self, words: int) -> BiLSTM:
-        torch.manual_seed(key(self.seed, "parameters") >> 1)
+        seed_parameters(self.seed)
         return BiLSTM(words, self.embedding_size, self.init_range)

@@ -7,14 +7,12 @@ field), optional `negatives`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from structkit.errors import UserError
 from structkit.learning.encoders.dual_encoder import DualEncoder, check_contrast, negatives_of
-from structkit.learning.encoders.encoder import Encoder, build_encoder
-from structkit.learning.encoders.model_folder import load_encoder
-from structkit.learning.training.settings import TrainingSettings, check_decoder
+from structkit.learning.encoders.encoder import build_encoder
+from structkit.learning.encoders.settings import EncoderSettings, check_decoder
 from structkit.learning.training.spool import MAKERS, Spool, checked
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -23,7 +21,7 @@ VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them of negat
 
 
 @dataclass(frozen=True)
-class Method(TrainingSettings):
+class Method(EncoderSettings):
     """Settings of plain contrastive training; defaults as in sentence-transformers' examples."""
 
     shared: ClassVar[bool] = True
@@ -53,7 +51,3 @@ class Method(TrainingSettings):
         if self.document_field != "positive":
             module.document_fields = (self.document_field,)
         return module
-
-    @classmethod
-    def load(cls, folder: Path, facts: Record) -> Encoder:
-        return load_encoder(folder, facts)

@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 import torch
 
 from structkit.errors import UserError
-from structkit.learning.strae.settings import PAPER, VocabularySettings, words_in
+from structkit.learning.strae.settings import PAPER, WordSettings, words_in
 from structkit.learning.training.module import TrainingModule
+from structkit.learning.training.plan import Plan
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -52,14 +53,8 @@ class Trained(TrainingModule):
 
 
 @dataclass(frozen=True)
-class Method(VocabularySettings):
+class Method(WordSettings):
     """Settings of fastText as StrAE's authors used it."""
-
-    unused: ClassVar[tuple[str, ...]] = (
-        *VocabularySettings.unused,
-        *("vocabulary_size", "subwords", "batch_size", "batch_tokens", "embedding_dropout"),
-        *("init_range", "temperature", "schedule", "warmup", "max_grad_norm", "max_steps"),
-    )
 
     made_of: ClassVar[tuple[str, ...]] = ("shortest_ngram", "longest_ngram", "buckets")
 
@@ -79,7 +74,6 @@ class Method(VocabularySettings):
         1e-4, "threshold over which frequent words are left out", DEFAULT, low=1e-6, high=1.0
     )
     threads: int = setting(1, "more are faster, but no two runs are equal", low=1, high=1024)
-    max_steps: int | None = setting(0, "the library's training has no steps of the trainer's")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,6 +90,10 @@ class Method(VocabularySettings):
                 "--longest-ngram 0 learns words alone",
                 status=2,
             )
+
+    def plan(self, records: int) -> Plan:
+        """No steps: the library has trained the model when it is built."""
+        return Plan(records, records, self.epochs, warmup=0.0, seed=self.seed, max_steps=0)
 
     def build(self, spool: Spool, *, offline: bool = False) -> Trained:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as text:

@@ -8,20 +8,20 @@ Parsing" (https://aclanthology.org/D14-1081); Opper et al. 2023, StrAE, section 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from structkit.learning.strae.baselines import IORNN, new_model
-from structkit.learning.strae.methods import StraeSettings
-from structkit.plugin import setting
+from structkit.learning.strae.baselines import IORNN
+from structkit.learning.strae.methods import NodeMethod
+from structkit.learning.strae.settings import TreeSettings
+from structkit.learning.training.module import seed_parameters
 
 
 @dataclass(frozen=True)
-class Method(StraeSettings):
+class Method(NodeMethod, TreeSettings):
     """Settings of IORNN, StrAE's own (appendix A); without channels."""
 
-    unused: ClassVar[tuple[str, ...]] = (*StraeSettings.unused, "channels", "composition_init")
-    channels: int = setting(1, "")
+    made_of: ClassVar[tuple[str, ...]] = (*NodeMethod.made_of, "subword_tree")
 
-    def untrained(self, words: int) -> Any:
-        """A model with random parameters: the seed's."""
-        return new_model(IORNN, self, words)
+    def untrained(self, words: int) -> IORNN:
+        seed_parameters(self.seed)
+        return IORNN(words, self.embedding_size, self.init_range, untied=self.untied)

@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-
 from structkit.errors import UserError
 from structkit.learning.strae.settings import PAPER
 from structkit.learning.strae.text_models import RoBERTa
 from structkit.learning.strae.text_training import TextSettings
+from structkit.learning.training.module import seed_parameters
 from structkit.plugin import setting
-from structkit.seeds import key
 
 SECTION = "StrAE, section 5"
 
@@ -25,8 +23,6 @@ SECTION = "StrAE, section 5"
 @dataclass(frozen=True)
 class Method(TextSettings):
     """Settings of RoBERTa as StrAE's authors trained it, over subwords."""
-
-    unused: ClassVar[tuple[str, ...]] = (*TextSettings.unused, "temperature", "init_range")
 
     made_of: ClassVar[tuple[str, ...]] = ("embedding_size", "heads", "layers", "inner_size")
 
@@ -54,5 +50,5 @@ class Method(TextSettings):
             )
 
     def untrained(self, words: int) -> RoBERTa:
-        torch.manual_seed(key(self.seed, "parameters") >> 1)
+        seed_parameters(self.seed)
         return RoBERTa(words, self.embedding_size, self.inner_size, self.heads, self.layers)

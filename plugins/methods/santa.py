@@ -8,7 +8,6 @@ Structured Data" (https://aclanthology.org/2023.findings-acl.734), released code
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -24,11 +23,11 @@ from structkit.learning.encoders.dual_encoder import (
 )
 from structkit.learning.encoders.encoder import Encoder, build_encoder, token_states
 from structkit.learning.encoders.grad_cache import Texts
-from structkit.learning.encoders.model_folder import load_encoder
-from structkit.learning.encoders.poolings import decoder_states
+from structkit.learning.encoders.poolings import POOLINGS, decoder_states
+from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.training.distributed import share, total
 from structkit.learning.training.plan import Step
-from structkit.learning.training.settings import LENGTH, POOLINGS, TrainingSettings
+from structkit.learning.training.settings import LENGTH
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Tokens
 from structkit.plugin import setting
@@ -204,7 +203,7 @@ class EncoderSanta(Santa):
 
 
 @dataclass(frozen=True)
-class Method(TrainingSettings):
+class Method(EncoderSettings):
     """Settings of SANTA's pretraining; its fine-tuning is `--entity-weight 0` and other numbers."""
 
     shared: ClassVar[bool] = True
@@ -269,10 +268,6 @@ class Method(TrainingSettings):
         encoder = build_encoder(settings, spool, offline=offline)
         head = token_head(encoder.model, self.model, offline=offline)
         return EncoderSanta(settings, encoder, negatives, head)
-
-    @classmethod
-    def load(cls, folder: Path, facts: Record) -> Encoder:
-        return load_encoder(folder, facts)
 
 
 def check_sentinels(tokenizer: Any) -> None:

@@ -8,7 +8,6 @@ Document Retrieval" (EMNLP 2025).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -21,11 +20,11 @@ from structkit.learning.encoders.dual_encoder import (
     check_contrast,
     negatives_of,
 )
-from structkit.learning.encoders.encoder import Encoder, build_encoder
+from structkit.learning.encoders.encoder import build_encoder
 from structkit.learning.encoders.grad_cache import Texts
-from structkit.learning.encoders.model_folder import load_encoder
+from structkit.learning.encoders.poolings import POOLINGS
+from structkit.learning.encoders.settings import EncoderSettings, check_decoder
 from structkit.learning.training.plan import Step
-from structkit.learning.training.settings import POOLINGS, TrainingSettings, check_decoder
 from structkit.learning.training.spool import Spool, checked
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -98,7 +97,7 @@ class Seal(DualEncoder):
 
 
 @dataclass(frozen=True)
-class Method(TrainingSettings):
+class Method(EncoderSettings):
     """Settings of SEAL. Embeddings of documents are those of `tagged`, as they are searched."""
 
     shared: ClassVar[bool] = True
@@ -138,7 +137,7 @@ class Method(TrainingSettings):
         check_decoder(self)
 
     @property
-    def passes(self) -> tuple[str, ...]:
+    def stage_names(self) -> tuple[str, ...]:
         return tuple(self.stages.split(","))
 
     def prepare(self, record: Record) -> Record:
@@ -168,7 +167,3 @@ class Method(TrainingSettings):
         check_contrast(spool, self, negatives)
         encoder = build_encoder(self, spool, offline=offline, tags=True)
         return Seal(self, encoder, negatives)
-
-    @classmethod
-    def load(cls, folder: Path, facts: Record) -> Encoder:
-        return load_encoder(folder, facts)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from structkit.learning.strae.methods import StraeSettings
-from structkit.learning.strae.settings import VocabularySettings
 
 
 @dataclass(frozen=True)
@@ -19,12 +18,3 @@ class Method(StraeSettings):
     """Settings of Self-StrAE; on WikiText-103 the paper has 5e-5, temperature 0.6, range 1e-4."""
 
     induce: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = VocabularySettings.needs
-    query_fields: ClassVar[tuple[str, ...]] = VocabularySettings.query_fields
-    document_fields: ClassVar[tuple[str, ...]] = VocabularySettings.document_fields
-    # pieces are merged like words: there is no tree over those of one word
-    unused: ClassVar[tuple[str, ...]] = (*VocabularySettings.unused, "subword_tree")
-
-    prepare = VocabularySettings.prepare
-    read = VocabularySettings.read
-    numbers = VocabularySettings.numbers

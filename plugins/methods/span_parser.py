@@ -10,35 +10,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import torch
-
 from structkit.learning.span_parser.features import Features
 from structkit.learning.span_parser.scorer import Sizes, SpanParser, SpanScorer
 from structkit.learning.span_parser.training import SpanTraining
-from structkit.learning.training.settings import OF_ENCODERS, TrainingSettings
+from structkit.learning.training.module import seed_parameters
+from structkit.learning.training.settings import GradientSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
-from structkit.seeds import key
 from structkit.structure.trees import brackets as trees
 
 SIZE = 100_000  # numbers in any vector
 
 
 @dataclass(frozen=True)
-class Method(TrainingSettings):
+class Method(GradientSettings):
     """Settings of the span parser; with the defaults it has about 1.7 million parameters."""
 
     needs: ClassVar[tuple[str, ...]] = ("tree",)
     optional: ClassVar[tuple[str, ...]] = ()
     query_fields: ClassVar[tuple[str, ...]] = ("text",)
     document_fields: ClassVar[tuple[str, ...]] = ("text",)
-    unused: ClassVar[tuple[str, ...]] = (*OF_ENCODERS, "temperature")
     made_of: ClassVar[tuple[str, ...]] = (
         *("word_size", "suffix_size", "shape_size", "hidden_size", "layers", "span_size"),
     )
 
-    vocabulary_size: int = setting(11_000, "most words with an embedding of their own")
+    weight_decay: float = setting(0.0, "weight decay of AdamW", low=0.0, high=1.0)
+    vocabulary_size: int = setting(
+        11_000, "most words with an embedding of their own", low=400, high=1_000_000
+    )
     minimum_count: int = setting(
         2, "rarer words are unknown, as are rarer suffixes and shapes", low=1, high=10**9
     )
@@ -93,10 +93,11 @@ class Method(TrainingSettings):
     def build(self, spool: Spool, *, offline: bool = False) -> SpanTraining:
         words = (spool[place]["words"] for place in range(len(spool)))
         features = Features.of(words, self.vocabulary_size, self.minimum_count)
-        torch.manual_seed(key(self.seed, "parameters") >> 1)
+        seed_parameters(self.seed)
         scorer = SpanScorer(features.sizes(), self.sizes, self.dropout)
         parser = SpanParser(scorer, features)
-        return SpanTraining(self, parser, self.word_dropout, self.negative_share)
+        shares = self.word_dropout, self.negative_share
+        return SpanTraining(self, parser, *shares, weight_decay=self.weight_decay)
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> SpanParser:

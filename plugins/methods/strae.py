@@ -8,10 +8,14 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from structkit.learning.strae.methods import StraeSettings
+from structkit.learning.strae.settings import TreeSettings
 
 
 @dataclass(frozen=True)
-class Method(StraeSettings):
+class Method(StraeSettings, TreeSettings):
     """Settings of StrAE, as in the paper's appendix A."""
+
+    made_of: ClassVar[tuple[str, ...]] = (*StraeSettings.made_of, "subword_tree")

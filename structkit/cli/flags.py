@@ -30,12 +30,12 @@ def command(
     parameters = [_parameter(name, annotation) for name, annotation in others.items()]
     for group in settings:
         hints = get_type_hints(group)
-        for field in _used(group):
+        for field in fields(group):
             parameters.append(_parameter(field.name, _flag(field, hints[field.name]), field))
 
     def body(**values: Any) -> None:
         made = [
-            group(**{field.name: _plain(values.pop(field.name)) for field in _used(group)})
+            group(**{field.name: _plain(values.pop(field.name)) for field in fields(group)})
             for group in settings
         ]
         call(*made, **values)
@@ -46,11 +46,6 @@ def command(
     context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
     app.command(name, help=summary, context_settings=context)(body)
     return typer.main.get_command(app)
-
-
-def _used(group: type) -> list[Field[Any]]:
-    """The fields that become flags: all but those that the class names in `unused`."""
-    return [field for field in fields(group) if field.name not in getattr(group, "unused", ())]
 
 
 def _parameter(name: str, annotation: Any, field: Field[Any] | None = None) -> inspect.Parameter:

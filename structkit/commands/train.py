@@ -12,18 +12,18 @@ from structkit.learning.encoders.model_folder import write_facts
 from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.devices import chosen_device, enough_memory
 from structkit.learning.training.distributed import check_ranks, launch, rank, useful
-from structkit.learning.training.plan import Plan
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Trainer
 from structkit.paths import keep_apart
+from structkit.plugin import Method
 from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.stream import Stream
 
 
 def train(
-    name: str, method: Any, files: Sequence[str] = (), options: RunOptions | None = None
+    name: str, method: Method, files: Sequence[str] = (), options: RunOptions | None = None
 ) -> Record:
     """Train `method` (an instance of a plugin's `Method`) on the records of files or stdin.
 
@@ -36,16 +36,16 @@ def train(
         return _train(name, method, files, options)
 
 
-def _train(name: str, method: Any, files: Sequence[str], options: RunOptions) -> Record:
+def _train(name: str, method: Method, files: Sequence[str], options: RunOptions) -> Record:
     started = time.monotonic()
     output = f"models/{name}" if options.output is None else options.output
     writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
-    keep_apart(writes, [*(files or ["-"]), method.model], folders=["-o"])
+    keep_apart(writes, [*(files or ["-"]), method.start], folders=["-o"])
     folder = RunFolder(output, overwrite=options.overwrite, resume=options.resume)
     check_processes(name, method, options)
     stream = Stream(files, on_error=options.on_error, rejects=options.rejects)
-    if method.model:
-        model_folder(method.model, offline=options.offline)
+    if method.start:
+        model_folder(method.start, offline=options.offline)
     spool = read(method, stream)
     run = {"method": name, **method.values(), "data": spool.hash}
     if folder.complete:
@@ -54,7 +54,7 @@ def _train(name: str, method: Any, files: Sequence[str], options: RunOptions) ->
     arguments = (name, method, spool, options, folder, data)
     try:
         folder.open(run)
-        count = useful(options.nproc, min(method.batch_size, len(spool)))
+        count = useful(options.nproc, min(method.plan(len(spool)).batch_size, len(spool)))
         if count == 1:
             summary = fit(*arguments, device=options.device)
         else:
@@ -71,7 +71,7 @@ def _train(name: str, method: Any, files: Sequence[str], options: RunOptions) ->
     }
 
 
-def check_processes(name: str, method: Any, options: RunOptions) -> None:
+def check_processes(name: str, method: Method, options: RunOptions) -> None:
     """Raise where the devices are not there, or the method cannot be shared."""
     if options.nproc == 1:
         chosen_device(options.device)
@@ -83,7 +83,7 @@ def check_processes(name: str, method: Any, options: RunOptions) -> None:
 
 def fit(
     name: str,
-    method: Any,
+    method: Method,
     spool: Spool,
     options: RunOptions,
     folder: RunFolder,
@@ -99,7 +99,7 @@ def fit(
     with enough_memory():
         with waiting("making the model"):
             module = method.build(spool, offline=True).to(chosen)  # the hub's is here by now
-        trainer = Trainer(module, spool, Plan.of(method, len(spool)), options, folder)
+        trainer = Trainer(module, spool, method.plan(len(spool)), options, folder)
         trainer.run()
     truncation = trainer.truncation()
     if rank() == 0:
@@ -127,8 +127,7 @@ def fit_quietly(*arguments: Any, device: str | None) -> Record:
         return fit(*arguments, device=device)
 
 
-def read(method: Any, stream: Stream) -> Spool:
+def read(method: Method, stream: Stream) -> Spool:
     """All records of files or stdin, checked, on disk."""
-    needs, optional = type(method).needs, type(method).optional
     with stream.reading("read") as (records, reject):
-        return Spool(records, needs, optional, reject, getattr(method, "prepare", None))
+        return Spool(records, method.prepare, reject)

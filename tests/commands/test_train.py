@@ -121,7 +121,7 @@ def test_a_bert_from_a_folder_is_fine_tuned(tmp_path, data, bert):
 def test_negatives_are_drawn_anew_in_each_epoch(tmp_path):
     texts = [f"negative {number}" for number in range(30)]
     file = written(tmp_path / "n.jsonl", pairs(4, negatives=texts))
-    spool = Spool(Records.read([file]), Method.needs, Method.optional)
+    spool = Spool(Records.read([file]), Method().prepare)
     module = method(batch_size=4).build(spool)
     assert 1 == module.negatives
     plan = Plan(4, 4, 2, 0.0, 0)

@@ -14,10 +14,10 @@ from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.grad_cache import Texts, backward, plain_loss
 from structkit.learning.encoders.losses import duplicates, info_nce
 from structkit.learning.encoders.model_folder import save_encoder
+from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.training.distributed import share
-from structkit.learning.training.module import TrainingModule
+from structkit.learning.training.module import TrainingModule, adamw
 from structkit.learning.training.plan import Step
-from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
@@ -38,12 +38,14 @@ class DualEncoder(TrainingModule):
     themselves overrides `embedded` and `weights`.
     """
 
-    def __init__(self, settings: TrainingSettings, encoder: Encoder, negatives: int) -> None:
+    settings: EncoderSettings
+
+    def __init__(self, settings: EncoderSettings, encoder: Encoder, negatives: int) -> None:
         super().__init__(settings)
         self.encoder = encoder
         self.negatives = negatives
         self.truncation = encoder.tokenizing.truncation
-        self.document_fields = type(settings).document_fields
+        self.document_fields = settings.document_fields
         self.width = int(encoder.model.config.hidden_size)
         if settings.gradient_checkpointing:
             checkpoint_gradients(encoder.model)
@@ -118,6 +120,9 @@ class DualEncoder(TrainingModule):
     def backward(self, inputs: Any) -> dict[str, float]:
         return backward(self, inputs)
 
+    def optimizer(self) -> torch.optim.Optimizer:
+        return adamw(self, self.settings.learning_rate, self.settings.weight_decay)
+
     def save(self, folder: Path) -> None:
         save_encoder(self.encoder, folder)
 
@@ -138,7 +143,7 @@ def checkpoint_gradients(model: Any) -> None:
         ) from None
 
 
-def negatives_of(settings: TrainingSettings, spool: Spool, usual: int = 1) -> int:
+def negatives_of(settings: EncoderSettings, spool: Spool, usual: int = 1) -> int:
     """How many negatives each query gets: the setting, or the usual number where records have any.
 
     Errors: a record that has fewer is a `UserError`.
@@ -155,7 +160,7 @@ def negatives_of(settings: TrainingSettings, spool: Spool, usual: int = 1) -> in
     return wanted
 
 
-def check_contrast(spool: Spool, settings: TrainingSettings, negatives: int) -> None:
+def check_contrast(spool: Spool, settings: EncoderSettings, negatives: int) -> None:
     """Raise where no query can have a negative: the loss would be 0 throughout."""
     if not negatives and min(len(spool), settings.batch_size) < 2 and settings.max_steps != 0:
         raise UserError(

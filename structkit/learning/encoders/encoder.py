@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -13,18 +13,20 @@ from torch.nn import functional
 from structkit.errors import UserError
 from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.packing import Packed, packed
-from structkit.learning.encoders.poolings import POOLINGS, pool_mcls
+from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
 from structkit.learning.encoders.pretrained import add_tokens, load_pretrained
 from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
 from structkit.learning.training.facts import own_facts
-from structkit.learning.training.settings import TrainingSettings
+from structkit.learning.training.module import seed_parameters
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Chunk, Tokenizing, Tokens
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.seeds import key
 from structkit.structure.html.tags import TAG_TOKENS
+
+if TYPE_CHECKING:
+    from structkit.learning.encoders.settings import EncoderSettings
 
 PIECE = 16  # texts a CPU takes at a time
 MCLS_EVERY = 256
@@ -141,7 +143,7 @@ class Encoder(nn.Module):
         if self.pooling == "mcls":
             found = pool_mcls(states, mask, self.mcls_every, len(self.tokenizing.closing))
         else:
-            found = POOLINGS[self.pooling](self.model, states, mask)
+            found = OF_TOKENS[self.pooling](self.model, states, mask)
         return self.finished(found)
 
     def finished(self, embeddings: Tensor) -> Tensor:
@@ -163,7 +165,7 @@ class Encoder(nn.Module):
 
 
 def build_encoder(
-    settings: TrainingSettings,
+    settings: EncoderSettings,
     spool: Spool,
     *,
     offline: bool = False,
@@ -177,7 +179,7 @@ def build_encoder(
     a tokenizer from scratch keeps the tags of a structure as one token each, unless told otherwise.
     """
     own: Record = {}
-    torch.manual_seed(key(settings.seed, "parameters") >> 1)
+    seed_parameters(settings.seed)
     if settings.model:
         folder = model_folder(settings.model, offline=offline)
         own = own_facts(folder, pooling=settings.pooling)
@@ -219,9 +221,9 @@ def build_encoder(
 
 
 def _from_scratch(
-    settings: TrainingSettings, spool: Spool, pooling: str, head: bool, tags: bool
+    settings: EncoderSettings, spool: Spool, pooling: str, head: bool, tags: bool
 ) -> tuple[Any, Any]:
-    fields = [*type(settings).needs, *type(settings).optional]
+    fields = [*settings.needs, *settings.optional]
     tokenizer = train_tokenizer(
         spool.texts(fields),
         settings.vocabulary_size,

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.training.distributed import total, whole
-from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.tokens import Tokens
 
 
@@ -44,7 +44,7 @@ class Texts:
 class Embedding(Protocol):
     """What is asked of a module whose gradients are computed here."""
 
-    settings: TrainingSettings
+    settings: EncoderSettings
     width: int  # of an embedding
 
     def texts(self, inputs: Any) -> dict[str, Texts]:

@@ -15,6 +15,7 @@ from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import MCLS_EVERY, Encoder
 from structkit.learning.encoders.hub import model_folder
+from structkit.learning.encoders.poolings import POOLINGS
 from structkit.learning.encoders.pretrained import DAMAGE, explained, load_pretrained
 from structkit.learning.encoders.tokenizer import end_with_eos
 from structkit.learning.training.facts import (
@@ -24,9 +25,10 @@ from structkit.learning.training.facts import (
     own_facts,
     read_facts,
 )
-from structkit.learning.training.settings import POOLINGS, TrainingSettings
+from structkit.plugin import Method
 from structkit.records.jsonl import Record, cannot_read
 from structkit.records.output import write_json
+from structkit.records.texts import DOCUMENT, QUERY
 
 
 def save_encoder(encoder: Encoder, folder: Path) -> None:
@@ -78,19 +80,16 @@ def _save_sentence_transformers(encoder: Encoder, folder: Path) -> None:
     )
 
 
-def write_facts(
-    folder: Path, method: str, settings: TrainingSettings, data: Record, facts: Record
-) -> None:
+def write_facts(folder: Path, method: str, settings: Method, data: Record, facts: Record) -> None:
     """Write `structkit.json`: all that is needed to load the model and to train it again."""
-    kind = type(settings)
     content = {
         "format": FORMAT,
         "method": method,
         "settings": settings.values(),
-        "pooling": settings.pooling,
-        "normalize": settings.normalize,
-        "query_fields": kind.query_fields,
-        "document_fields": kind.document_fields,
+        "pooling": None,
+        "normalize": None,
+        "query_fields": settings.query_fields,
+        "document_fields": settings.document_fields,
         **facts,
         "data": data,
         "versions": {
@@ -176,8 +175,8 @@ def plain_facts(pooling: str) -> Record:
         "normalize": True,
         "prompts": {},
         "lengths": {"query": 512, "document": 512},
-        "query_fields": TrainingSettings.query_fields,
-        "document_fields": TrainingSettings.document_fields,
+        "query_fields": QUERY,
+        "document_fields": DOCUMENT,
     }
 
 

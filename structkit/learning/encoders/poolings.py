@@ -67,9 +67,10 @@ def pool_mcls(states: Tensor, mask: Tensor, every: int, closing: int) -> Tensor:
 
 
 Pooling = Callable[[Any, Tensor, Tensor], Tensor]
-POOLINGS: dict[str, Pooling] = {
+OF_TOKENS: dict[str, Pooling] = {
     "cls": pool_cls,
     "mean": pool_mean,
     "last-token": pool_last_token,
     "first-decoder-token": pool_first_decoder_token,
 }
+POOLINGS = (*OF_TOKENS, "mcls")

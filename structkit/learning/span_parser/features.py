@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from structkit.errors import UserError
+from structkit.learning.training.damage import damaged
 
 FILE = "vocabulary.json"
 KINDS = ("word", "suffix_2", "suffix_3", "shape")
@@ -130,7 +130,5 @@ class Features:
             found = orjson.loads((folder / FILE).read_bytes())
             tables = {kind: [*SPECIAL, *found[kind]] for kind in KINDS}
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
-                str(folder / FILE)
-            ) from None
+            raise damaged(f"cannot be read: {error}", folder / FILE) from None
         return cls(tables, {})

@@ -13,9 +13,9 @@ from torch.nn import functional
 
 from structkit.learning.span_parser.decoding import pieces
 from structkit.learning.span_parser.scorer import SpanParser, hidden_words
-from structkit.learning.training.module import TrainingModule
+from structkit.learning.training.module import TrainingModule, adamw
 from structkit.learning.training.plan import Step
-from structkit.learning.training.settings import TrainingSettings
+from structkit.learning.training.settings import GradientSettings
 from structkit.records.jsonl import Record
 
 Inputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
@@ -27,13 +27,15 @@ class SpanTraining(TrainingModule):
 
     def __init__(
         self,
-        settings: TrainingSettings,
+        settings: GradientSettings,
         parser: SpanParser,
         word_dropout: float,
         negative_share: float = 1.0,
+        weight_decay: float = 0.0,
     ) -> None:
         super().__init__(settings)
         self.parser, self.negative_share = parser, negative_share
+        self.weight_decay = weight_decay
         rarity = torch.from_numpy(parser.features.rarity(word_dropout))
         self.register_buffer("rarity", rarity, persistent=False)
 
@@ -95,6 +97,9 @@ class SpanTraining(TrainingModule):
         )
         total = functional.binary_cross_entropy_with_logits(logits, gold, weight, reduction="sum")
         return total / (lengths - 2).sum(), {}
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        return adamw(self, self.settings.learning_rate, self.weight_decay)
 
     def save(self, folder: Path) -> None:
         self.parser.save(folder)

@@ -14,11 +14,10 @@ from torch.nn import functional
 
 from structkit.learning.strae.batches import Sentence, TreeBatch
 from structkit.learning.strae.levels import downward, upward
-from structkit.learning.strae.settings import TreeSettings
-from structkit.seeds import key
+from structkit.learning.strae.model import NodeModel
 
 
-class TreeBaseline(nn.Module):
+class TreeBaseline(NodeModel):
     """A table of embeddings, and states that go up and down; a subclass knows how."""
 
     def __init__(self, words: int, size: int, init_range: float, *, untied: bool = False) -> None:
@@ -34,15 +33,16 @@ class TreeBaseline(nn.Module):
         *,
         induce: bool = False,
     ) -> tuple[TreeBatch, Tensor, Tensor]:
-        """The trees of sentences, and all upward and downward embeddings, (nodes, E) each."""
         assert not induce, "only StrAE makes trees of its own"
         batch = TreeBatch.of(sentences, self.embedding.device)
         leaves = functional.embedding(batch.ids, self.embedding)  # (leaves, E)
         leaves = functional.dropout(leaves, embedding_dropout, self.training)
         dropout = composition_dropout if self.training else 0.0
-        return batch, *self.passes(batch, leaves, dropout)
+        return batch, *self.up_and_down(batch, leaves, dropout)
 
-    def passes(self, batch: TreeBatch, leaves: Tensor, dropout: float) -> tuple[Tensor, Tensor]:
+    def up_and_down(
+        self, batch: TreeBatch, leaves: Tensor, dropout: float
+    ) -> tuple[Tensor, Tensor]:
         """Upward and downward embeddings of all nodes, from those of `batch.leaves`."""
         raise NotImplementedError
 
@@ -64,7 +64,9 @@ class IORNN(TreeBaseline):
         self.biases = nn.Parameter(torch.empty(2, size).uniform_(-bound, bound))
         self.root = nn.Parameter(torch.empty(size).uniform_(-init_range, init_range))
 
-    def passes(self, batch: TreeBatch, leaves: Tensor, dropout: float) -> tuple[Tensor, Tensor]:
+    def up_and_down(
+        self, batch: TreeBatch, leaves: Tensor, dropout: float
+    ) -> tuple[Tensor, Tensor]:
         def inside(children: Tensor) -> Tensor:
             made = self.compose(children.flatten(1)).tanh()  # (n, E)
             return functional.dropout(made, dropout)
@@ -92,7 +94,7 @@ class TreeLSTM(TreeBaseline):
 
     That makes 210,600 without the embeddings. Published are 260,600 (table 5): twice 130,300, the
     bottom-up cell counted for both ways. A cell that goes down has no word to read (3E² = 30,000
-    fewer) and the one cell of a parent, not two, behind its forget gates (2E² = 20,000 fewer).
+    fewer) and the one cell of a parent, not two, after its forget gates (2E² = 20,000 fewer).
     """
 
     def __init__(self, words: int, size: int, init_range: float, *, untied: bool = False) -> None:
@@ -105,7 +107,9 @@ class TreeLSTM(TreeBaseline):
         self.keep = nn.Linear(size, 2 * size, bias=False)
         self.down_bias = nn.Parameter(torch.zeros(3 * size))
 
-    def passes(self, batch: TreeBatch, leaves: Tensor, dropout: float) -> tuple[Tensor, Tensor]:
+    def up_and_down(
+        self, batch: TreeBatch, leaves: Tensor, dropout: float
+    ) -> tuple[Tensor, Tensor]:
         size = leaves.shape[1]
         start = lstm_state(self.read(leaves) + self.bias)  # (leaves, 2E): hidden and cell
 
@@ -147,10 +151,3 @@ def dropped(states: Tensor, dropout: float) -> Tensor:
         return states
     hidden, cells = states.chunk(2, dim=-1)
     return torch.cat([functional.dropout(hidden, dropout), cells], dim=-1)
-
-
-def new_model(kind: type[TreeBaseline], settings: TreeSettings, words: int) -> TreeBaseline:
-    """A model with random parameters, those of the settings' seed."""
-    torch.manual_seed(key(settings.seed, "parameters") >> 1)
-    untied = settings.head == "untied" and settings.objective != "contrastive"
-    return kind(words, settings.embedding_size, settings.init_range, untied=untied)

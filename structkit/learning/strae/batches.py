@@ -25,11 +25,12 @@ sentence; `text_vectors[batch.places]` is in the order of `batch.leaves`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
-import numpy
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -37,7 +38,8 @@ from torch import Tensor
 from structkit.errors import UserError
 from structkit.structure.trees.tree import Tree, from_merges
 
-Ints = NDArray[numpy.int32]
+Ints = NDArray[np.int32]
+Measured = TypeVar("Measured", bound=Sized)
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,11 @@ class _Growing:
     def add(self, values: Sequence[int]) -> None:
         self._waiting += values
         if len(self._waiting) > 1 << 16:
-            self._parts.append(numpy.array(self._waiting, numpy.int32))
+            self._parts.append(np.array(self._waiting, np.int32))
             self._waiting.clear()
 
     def whole(self) -> Ints:
-        return numpy.concatenate([*self._parts, numpy.array(self._waiting, numpy.int32)])
+        return np.concatenate([*self._parts, np.array(self._waiting, np.int32)])
 
 
 def leaf_depths(tree: Tree) -> list[int]:
@@ -109,13 +111,13 @@ def leaf_depths(tree: Tree) -> list[int]:
 def _remedy(tree: Tree) -> str:
     """What helps a tree that is not binary: a bare word beside nodes may be half of a label."""
     remedy = "structkit parse-trees --parser brackets binarizes it"
-    for node in numpy.flatnonzero(tree.count > 1).tolist():
+    for node in np.flatnonzero(tree.count > 1).tolist():
         first, *others = tree.children(node)
         if tree.word[first] >= 0 and not tree.labels[first] and any(tree.labels[n] for n in others):
             word, label = tree.words[tree.word[first]], tree.labels[node]
             return (
                 f"if {word!r} is part of the label {label!r}, parse the text again: a label holds "
-                f"no blank; if it is a word, {remedy}"
+                f"no space; if it is a word, {remedy}"
             )
     return remedy
 
@@ -146,33 +148,33 @@ class TreeBatch:
     leaves: Tensor  # (leaves,) their nodes
     inner: Tensor  # (inner,) all other nodes
     levels: tuple[tuple[int, int], ...]  # (first, last) in `inner`: those of one depth
-    start: NDArray[numpy.int64]  # (nodes,) first leaf below, counted over the batch
-    width: NDArray[numpy.int64]  # (nodes,) number of leaves below
-    lengths: NDArray[numpy.int64]  # (sentences,) their leaves
+    start: NDArray[np.int64]  # (nodes,) first leaf below, counted over the batch
+    width: NDArray[np.int64]  # (nodes,) number of leaves below
+    lengths: NDArray[np.int64]  # (sentences,) their leaves
     text: Ints  # (leaves,) the ids in the order of the text
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence], device: torch.device | str = "cpu") -> TreeBatch:
         """The batch of sentences that all have trees."""
-        ids = numpy.concatenate([sentence.ids for sentence in sentences])
-        depths = numpy.concatenate([sentence.depths for sentence in sentences])
+        ids = np.concatenate([sentence.ids for sentence in sentences])
+        depths = np.concatenate([sentence.depths for sentence in sentences])
         assert len(ids) == len(depths), "a sentence without a tree"
         levels = list(_levels(depths))[::-1]  # from the roots down
-        start = numpy.concatenate([level[0] for level in levels])
-        width = numpy.concatenate([level[1] for level in levels])
+        start = np.concatenate([level[0] for level in levels])
+        width = np.concatenate([level[1] for level in levels])
         leaf = width == 1
-        leaves = numpy.flatnonzero(leaf)
-        counts = [int(numpy.count_nonzero(level[1] > 1)) for level in levels]
-        ends = numpy.cumsum(counts).tolist()
+        leaves = np.flatnonzero(leaf)
+        counts = [int(np.count_nonzero(level[1] > 1)) for level in levels]
+        ends = np.cumsum(counts).tolist()
         return cls(
             len(sentences),
-            torch.from_numpy(ids[start[leaves]].astype(numpy.int64)).to(device),
+            torch.from_numpy(ids[start[leaves]].astype(np.int64)).to(device),
             torch.from_numpy(leaves).to(device),
-            torch.from_numpy(numpy.flatnonzero(~leaf)).to(device),
+            torch.from_numpy(np.flatnonzero(~leaf)).to(device),
             tuple((end - count, end) for count, end in zip(counts, ends, strict=True) if count),
             start,
             width,
-            numpy.array([len(sentence) for sentence in sentences]),
+            np.array([len(sentence) for sentence in sentences]),
             ids,
         )
 
@@ -189,7 +191,7 @@ class TreeBatch:
     @cached_property
     def sentence(self) -> Tensor:
         """The sentence of every node, (nodes,)."""
-        owner = numpy.repeat(numpy.arange(self.sentences), self.lengths)  # (leaves,)
+        owner = np.repeat(np.arange(self.sentences), self.lengths)  # (leaves,)
         return torch.from_numpy(owner[self.start]).to(self.device)
 
     @cached_property
@@ -202,9 +204,9 @@ class TreeBatch:
         """The nodes of sentences that have more than a word, or none where that is all nodes."""
         if self.lengths.min() > 1:
             return None
-        alone = numpy.zeros(self.nodes, bool)
+        alone = np.zeros(self.nodes, bool)
         alone[: self.sentences] = self.lengths == 1
-        return torch.from_numpy(numpy.flatnonzero(~alone)).to(self.device)
+        return torch.from_numpy(np.flatnonzero(~alone)).to(self.device)
 
     @cached_property
     def right(self) -> Tensor:
@@ -216,58 +218,58 @@ class TreeBatch:
         """A number for every node, equal for nodes over the same ids, (nodes,)."""
         # prefix sums of random powers: a span's value does not depend on where it stands
         values = _mixed(self.text)
-        powers = numpy.full(len(values) + 1, _ODD, numpy.uint64)
+        powers = np.full(len(values) + 1, _ODD, np.uint64)
         powers[0] = 1
-        powers = numpy.multiply.accumulate(powers)
-        inverse = numpy.full(len(values) + 1, pow(int(_ODD), -1, 1 << 64), numpy.uint64)
+        powers = np.multiply.accumulate(powers)
+        inverse = np.full(len(values) + 1, pow(int(_ODD), -1, 1 << 64), np.uint64)
         inverse[0] = 1
-        inverse = numpy.multiply.accumulate(inverse)
-        sums = numpy.zeros(len(values) + 1, numpy.uint64)
-        numpy.cumsum(values * powers[:-1], out=sums[1:])
+        inverse = np.multiply.accumulate(inverse)
+        sums = np.zeros(len(values) + 1, np.uint64)
+        np.cumsum(values * powers[:-1], out=sums[1:])
         found = (sums[self.start + self.width] - sums[self.start]) * inverse[self.start]
-        return torch.from_numpy(_mixed(found).view(numpy.int64)).to(self.device)
+        return torch.from_numpy(_mixed(found).view(np.int64)).to(self.device)
 
 
-_ODD = numpy.uint64(0x9E3779B97F4A7C15)
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def _mixed(values: NDArray[numpy.generic]) -> NDArray[numpy.uint64]:
+def _mixed(values: NDArray[np.generic]) -> NDArray[np.uint64]:
     """Every bit of a number spread over 64 (the finalizer of splitmix64)."""
-    mixed = values.astype(numpy.uint64) + _ODD
-    mixed = (mixed ^ (mixed >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> numpy.uint64(31))
+    mixed = values.astype(np.uint64) + _ODD
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
-def _levels(depths: Ints) -> Iterator[tuple[NDArray[numpy.int64], NDArray[numpy.int64]]]:
+def _levels(depths: Ints) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """First leaf and width of all nodes of a depth, for every depth from the deepest to 0.
 
     Of nodes in text order, those of the greatest depth are pairs of siblings: each pair becomes
     its parent, one level higher, and so on until only roots are left.
     """
     depths = depths.copy()
-    start = numpy.arange(len(depths), dtype=numpy.int64)
-    width = numpy.ones(len(depths), numpy.int64)
+    start = np.arange(len(depths), dtype=np.int64)
+    width = np.ones(len(depths), np.int64)
     for depth in range(int(depths.max()), -1, -1):
-        here = numpy.flatnonzero(depths == depth)
+        here = np.flatnonzero(depths == depth)
         yield start[here], width[here]
         if depth:
             left, right = here[::2], here[1::2]
             depths[left] = depth - 1
             width[left] += width[right]
-            kept = numpy.ones(len(depths), bool)
+            kept = np.ones(len(depths), bool)
             kept[right] = False
             depths, start, width = depths[kept], start[kept], width[kept]
 
 
-def passes(sentences: Sequence[Sentence], most: int) -> list[list[Sentence]]:
-    """A batch cut, in order, into parts of at most `most` leaves, at least a sentence each.
+def portions(sentences: Sequence[Measured], most: int) -> list[list[Measured]]:
+    """A batch cut, in order, into portions of at most `most` leaves, at least a sentence each.
 
-    >>> one = Sentence(numpy.zeros(3, numpy.int32), numpy.array([1, 2, 2], numpy.int32))
-    >>> [len(part) for part in passes([one, one, one], 6)]
+    >>> one = Sentence(np.zeros(3, np.int32), np.array([1, 2, 2], np.int32))
+    >>> [len(part) for part in portions([one, one, one], 6)]
     [2, 1]
     """
-    parts: list[list[Sentence]] = [[]]
+    parts: list[list[Measured]] = [[]]
     leaves = 0
     for sentence in sentences:
         leaves += len(sentence)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -30,17 +30,17 @@ def induced(
     `composition` is weight (2E, E) and bias (E,); `noise` (leaves, E) multiplies the composition
     whose right child begins at that leaf.
     """
-    lengths = numpy.array([len(sentence) for sentence in sentences])
+    lengths = np.array([len(sentence) for sentence in sentences])
     # longest first: the sentences that still merge are the first ones
-    order = numpy.argsort(-lengths, kind="stable")
-    starts = (numpy.cumsum(lengths) - lengths)[order]
+    order = np.argsort(-lengths, kind="stable")
+    starts = (np.cumsum(lengths) - lengths)[order]
     with torch.no_grad():
         frontier = _Frontier(lengths[order], starts, leaves, noise)
         merges = [frontier.merge(composition) for _ in range(int(lengths.max()) - 1)]
     depths = _depths(lengths[order], merges)
     return [
         Sentence(sentences[place].ids, depths[rank, : lengths[place]])
-        for place, rank in enumerate(numpy.argsort(order))
+        for place, rank in enumerate(np.argsort(order))
     ]
 
 
@@ -53,16 +53,16 @@ class _Frontier:
 
     def __init__(
         self,
-        lengths: NDArray[numpy.int64],
-        starts: NDArray[numpy.int64],
+        lengths: NDArray[np.int64],
+        starts: NDArray[np.int64],
         leaves: Tensor,
         noise: Tensor | None,
     ) -> None:
         device, self.width, self.noise = leaves.device, int(lengths[0]) + 2, noise
-        column = numpy.arange(self.width)
+        column = np.arange(self.width)
         real = (column >= 1) & (column <= lengths[:, None])  # (sentences, width)
-        leaf = numpy.where(real, starts[:, None] + column - 1, 0).ravel()
-        wall = numpy.where(real, 0.0, -numpy.inf).ravel()
+        leaf = np.where(real, starts[:, None] + column - 1, 0).ravel()
+        wall = np.where(real, 0.0, -np.inf).ravel()
         self.leaf = torch.from_numpy(leaf).to(device)  # (slots,)
         self.wall = torch.from_numpy(wall).to(leaves)  # (slots,) added to a similarity
         self.vectors = leaves[self.leaf]  # (slots, E)
@@ -73,7 +73,7 @@ class _Frontier:
         # of a slot with its right neighbor
         self.similar = self.wall.clone()
         self.similar[:-1] += (self.units[:-1] * self.units[1:]).sum(1) + self.wall[1:]
-        steps = numpy.arange(self.width - 3)
+        steps = np.arange(self.width - 3)
         self.active = (lengths[:, None] - 1 > steps).sum(0).tolist()
         self.step = 0
 
@@ -102,15 +102,15 @@ class _Frontier:
         return place, right - row
 
 
-def _depths(lengths: NDArray[numpy.int64], merges: Sequence[tuple[Tensor, Tensor]]) -> Ints:
+def _depths(lengths: NDArray[np.int64], merges: Sequence[tuple[Tensor, Tensor]]) -> Ints:
     """The depth of every leaf, (sentences, longest), from the merges in their order."""
-    depths = numpy.zeros((len(lengths), int(lengths[0])), numpy.int32)
+    depths = np.zeros((len(lengths), int(lengths[0])), np.int32)
     if not merges:
         return depths
-    ends = numpy.cumsum([len(left) for left, _ in merges])[:-1]
+    ends = np.cumsum([len(left) for left, _ in merges])[:-1]
     both = torch.cat([torch.stack(pair) for pair in merges], 1).cpu().numpy() - 1  # without wall
-    for left, right in reversed(numpy.split(both, ends, 1)):
-        sentence = numpy.arange(len(left))
+    for left, right in reversed(np.split(both, ends, 1)):
+        sentence = np.arange(len(left))
         # the node in the left slot becomes two, a level deeper
         depths[sentence, left] += 1
         depths[sentence, right] = depths[sentence, left]

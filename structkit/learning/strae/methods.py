@@ -1,4 +1,4 @@
-"""What the methods strae and self-strae have in common: settings, training, encoding."""
+"""What the methods over the nodes of trees have in common: training, and encoding."""
 
 from __future__ import annotations
 
@@ -15,28 +15,54 @@ from structkit.learning.strae.batches import (
     Sentence,
     Sentences,
     TreeBatch,
-    passes,
+    portions,
     tree_of,
 )
-from structkit.learning.strae.model import StrAE
-from structkit.learning.strae.settings import TreeSettings
+from structkit.learning.strae.model import NodeModel, StrAE
+from structkit.learning.strae.settings import NodeSettings
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.module import seed_parameters
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.weights import fill
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
-from structkit.seeds import key
 from structkit.structure.trees.tree import Tree
 
 
 @dataclass(frozen=True)
-class StraeSettings(TreeSettings):
+class NodeMethod(NodeSettings):
+    """How such a method is trained, and its model read again; a subclass knows the model."""
+
+    made_of: ClassVar[tuple[str, ...]] = ("embedding_size", "objective", "head")
+
+    @property
+    def untied(self) -> bool:
+        """Whether words are scored with a table of their own."""
+        return self.head == "untied" and self.objective != "contrastive"
+
+    def untrained(self, words: int) -> NodeModel:
+        """A model with random parameters: the seed's."""
+        raise NotImplementedError
+
+    def build(self, spool: Spool, *, offline: bool = False) -> StraeTraining:
+        vocabulary, sentences = self.corpus(spool)
+        return StraeTraining(self, self.untrained(len(vocabulary)), vocabulary, sentences)
+
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> TreeEncoder:
+        vocabulary = Vocabulary.load(folder)
+        settings = cls.of(facts["settings"])
+        model = settings.untrained(len(vocabulary))
+        fill(model, folder)
+        return TreeEncoder(settings, model, vocabulary)
+
+
+@dataclass(frozen=True)
+class StraeSettings(NodeMethod):
     """Settings of StrAE; a square embedding has as many channels as columns."""
 
-    made_of: ClassVar[tuple[str, ...]] = (
-        *("embedding_size", "channels", "objective", "head", "subword_tree"),
-    )
+    made_of: ClassVar[tuple[str, ...]] = (*NodeMethod.made_of, "channels")
 
     channels: int = setting(
         10, "rows of an embedding; composition sees one", "StrAE, section 2", low=1, high=100_000
@@ -59,31 +85,15 @@ class StraeSettings(TreeSettings):
             )
 
     def untrained(self, words: int) -> StrAE:
-        """A model with random parameters: the seed's."""
-        torch.manual_seed(key(self.seed, "parameters") >> 1)
-        untied = self.head == "untied" and self.objective != "contrastive"
+        seed_parameters(self.seed)
         return StrAE(
             words,
             self.embedding_size,
             self.channels,
             self.init_range,
-            untied=untied,
+            untied=self.untied,
             summing=self.composition_init == "sum",
         )
-
-    def build(self, spool: Spool, *, offline: bool = False) -> StraeTraining:
-        """The training of a new model on prepared records."""
-        vocabulary, sentences = self.corpus(spool)
-        return StraeTraining(self, self.untrained(len(vocabulary)), vocabulary, sentences)
-
-    @classmethod
-    def load(cls, folder: Path, facts: Record) -> TreeEncoder:
-        """The trained model in a folder."""
-        vocabulary = Vocabulary.load(folder)
-        settings = cls.of(facts["settings"])
-        model = settings.untrained(len(vocabulary))
-        fill(model, folder)
-        return TreeEncoder(settings, model, vocabulary)
 
 
 class TreeEncoder(nn.Module):
@@ -92,7 +102,7 @@ class TreeEncoder(nn.Module):
     Texts are trees in brackets; where the model induces trees, plain texts too.
     """
 
-    def __init__(self, settings: StraeSettings, model: StrAE, vocabulary: Vocabulary) -> None:
+    def __init__(self, settings: NodeMethod, model: NodeModel, vocabulary: Vocabulary) -> None:
         super().__init__()
         # a long text is no error here
         self.settings = replace(settings, max_length=None)
@@ -106,11 +116,13 @@ class TreeEncoder(nn.Module):
 
     def inputs(self, texts: Sequence[str], side: str = "document") -> list[Sentence]:
         """Texts as numbers; `len()` of one is its number of leaves."""
-        found = []
-        for text in texts:
-            record = self.settings.prepare({"id": "", **self.settings.read(text)})
-            found.append(self.settings.numbers(self.vocabulary.ids(record["words"]), record))
-        return list(Sentences(found))
+        settings = self.settings
+        records = (settings.prepare({"id": "", **settings.read(text)}) for text in texts)
+        return list(
+            Sentences(
+                settings.numbers(self.vocabulary.ids(record["words"]), record) for record in records
+            )
+        )
 
     def batch(self, inputs: Sequence[Sentence]) -> Sequence[Sentence]:
         """Some inputs, as `embed` takes them: trees are laid out there."""
@@ -125,13 +137,13 @@ class TreeEncoder(nn.Module):
         numbers = [self.settings.numbers(self.vocabulary.ids(words), {}) for words in sentences]
         inputs = Sentences(numbers)
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
-        found: dict[int, Tree] = {}
-        for some in passes([inputs[place] for place in order], self.settings.batch_tokens):
+        trees: dict[int, Tree] = {}
+        for some in portions([inputs[place] for place in order], self.settings.batch_tokens):
             for sentence in self.model.induced(some):
-                place = order[len(found)]
+                place = order[len(trees)]
                 leaves = self.vocabulary.surfaces(sentences[place])
-                found[place] = tree_of(leaves, sentence.depths.tolist())
-        return [found[place] for place in range(len(inputs))]
+                trees[place] = tree_of(leaves, sentence.depths.tolist())
+        return [trees[place] for place in range(len(inputs))]
 
     def both_ways(self, sentences: Sequence[Sentence]) -> tuple[TreeBatch, Tensor, Tensor]:
         """The trees, and the upward and downward embeddings of all nodes, (nodes, E) each."""

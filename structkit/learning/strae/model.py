@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import prod, sqrt
 from typing import Any
 
-import numpy
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
@@ -21,7 +21,32 @@ from structkit.learning.strae.batches import Sentence, TreeBatch
 from structkit.learning.strae.greedy_merge import induced
 
 
-class StrAE(nn.Module):
+class NodeModel(nn.Module):
+    """A model whose nodes have an upward and a downward embedding."""
+
+    embedding: nn.Parameter  # (words, E)
+    head: nn.Linear | None  # scores words, where their embeddings do not
+
+    def both_ways(
+        self,
+        sentences: Sequence[Sentence],
+        embedding_dropout: float = 0.0,
+        composition_dropout: float = 0.0,
+        *,
+        induce: bool = False,
+    ) -> tuple[TreeBatch, Tensor, Tensor]:
+        """The trees of sentences, and all upward and downward embeddings, (nodes, E) each.
+
+        With `induce` the trees are those that the model makes itself. Dropout is for training only.
+        """
+        raise NotImplementedError
+
+    def induced(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """The sentences with the trees that the model makes itself."""
+        raise NotImplementedError
+
+
+class StrAE(NodeModel):
     """The four functions of StrAE: embed, compose, decompose, and the head of the vocabulary.
 
     Composition takes 2N² + N parameters, decomposition 2N² + 2N, for rows of N columns. Both start
@@ -62,11 +87,7 @@ class StrAE(nn.Module):
         *,
         induce: bool = False,
     ) -> tuple[TreeBatch, Tensor, Tensor]:
-        """The trees of sentences, and all upward and downward embeddings, (nodes, E) each.
-
-        With `induce` the trees are those of greedy merging. A root's downward embedding is its
-        upward one. Dropout is for training only.
-        """
+        """As above: the trees are those of greedy merging; a root's embeddings are the same."""
         size = self.embedding.shape[1]
         dropout = composition_dropout if self.training else 0.0
         leaves = self.embed_text(sentences, embedding_dropout)
@@ -85,7 +106,7 @@ class StrAE(nn.Module):
 
     def embed_text(self, sentences: Sequence[Sentence], dropout: float = 0.0) -> Tensor:
         """The embeddings of all leaves in the order of the text, (leaves, E)."""
-        text = numpy.concatenate([sentence.ids for sentence in sentences])
+        text = np.concatenate([sentence.ids for sentence in sentences])
         return self.embed(torch.from_numpy(text).to(self.embedding.device), dropout)
 
     def embed(self, ids: Tensor, dropout: float = 0.0) -> Tensor:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from structkit.learning.strae.batches import Sentences, passes
+from structkit.learning.strae.batches import Sentences, portions
 from structkit.records.jsonl import Record
 
 
@@ -25,9 +25,9 @@ class Leaves:
     pieces: list[str]
 
     @cached_property
-    def ends(self) -> NDArray[numpy.int64]:
+    def ends(self) -> NDArray[np.int64]:
         """Where words begin and end, in leaves, (words + 1,)."""
-        return numpy.cumsum([0, *self.leaves])
+        return np.cumsum([0, *self.leaves])
 
     def node(self, start: int, end: int) -> tuple[int, int, str, str]:
         """What stands above leaves `start` to `end`: span in words, text, and its kind.
@@ -40,8 +40,8 @@ class Leaves:
         ((0, 2, 'The cats', 'phrases'), (1, 2, 'cats', 'words'), (1, 2, 's', 'pieces'))
         """
         ends = self.ends
-        first = int(numpy.searchsorted(ends, start, side="right")) - 1
-        last = int(numpy.searchsorted(ends, end))
+        first = int(np.searchsorted(ends, start, side="right")) - 1
+        last = int(np.searchsorted(ends, end))
         if ends[first] != start or ends[last] != end:
             return first, last, "".join(self.pieces[start:end]), "pieces"
         kind = "words" if last - first == 1 else "phrases"
@@ -67,11 +67,11 @@ def nodes_of(
     """
     read, sentences = _read(model, records)
     first = 0
-    for part in passes(list(sentences), batch_tokens):
+    for part in portions(list(sentences), batch_tokens):
         with torch.inference_mode():
             batch, up, down = model.both_ways(part)
         vectors = [finish(each.float()).cpu().numpy() for each in (up, down)[: 1 + downward]]
-        starts = batch.start - numpy.cumsum([0, *batch.lengths[:-1]])[batch.sentence.cpu().numpy()]
+        starts = batch.start - np.cumsum([0, *batch.lengths[:-1]])[batch.sentence.cpu().numpy()]
         for number, rows in enumerate(_rows(batch.sentence.cpu().numpy(), len(part))):
             spans = [(starts[row], starts[row] + batch.width[row]) for row in rows]
             found = _records(read[first + number], spans, [each[rows] for each in vectors])
@@ -92,14 +92,14 @@ def _read(model: Any, records: Sequence[Record]) -> tuple[list[Leaves], Sentence
     return leaves, Sentences(numbers)
 
 
-def _rows(owners: NDArray[numpy.int64], sentences: int) -> list[NDArray[numpy.int64]]:
+def _rows(owners: NDArray[np.int64], sentences: int) -> list[NDArray[np.int64]]:
     """The rows of each sentence in a batch, in their order: breadth first."""
-    order = numpy.argsort(owners, kind="stable")
-    return numpy.split(order, numpy.searchsorted(owners[order], numpy.arange(1, sentences)))
+    order = np.argsort(owners, kind="stable")
+    return np.split(order, np.searchsorted(owners[order], np.arange(1, sentences)))
 
 
 def _records(
-    leaves: Leaves, spans: Sequence[tuple[int, int]], vectors: list[NDArray[numpy.float32]]
+    leaves: Leaves, spans: Sequence[tuple[int, int]], vectors: list[NDArray[np.float32]]
 ) -> Iterator[tuple[Record, str]]:
     names = ("embedding", "downward")
     for number, (start, end) in enumerate(spans):

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import exp
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from structkit.errors import UserError
 from structkit.learning.strae.batches import Sentences, leaf_depths
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.settings import OF_ENCODERS, TrainingSettings
+from structkit.learning.training.settings import GradientSettings, TrainingSettings
 from structkit.learning.training.spool import MAKERS, Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
@@ -25,21 +25,15 @@ PAPER = "StrAE, appendix A"
 
 
 @dataclass(frozen=True)
-class VocabularySettings(TrainingSettings):
-    """What all of them share: a vocabulary of words or subwords and a table of embeddings.
-
-    Records are texts: `text`, or the leaves of `tree`.
-    """
+class WordSettings(TrainingSettings):
+    """What all of them share: records are texts, `text` or the leaves of `tree`."""
 
     needs: ClassVar[tuple[str, ...]] = ("text",)
     optional: ClassVar[tuple[str, ...]] = ()
     query_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
     document_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
-    unused: ClassVar[tuple[str, ...]] = (
-        *OF_ENCODERS,
-        *("weight_decay", "chunk_size", "gradient_checkpointing"),
-    )
 
+    epochs: int = setting(15, "passes over the records", PAPER)
     embedding_size: int = setting(
         100, "numbers in an embedding", "StrAE, section 3", low=1, high=100_000
     )
@@ -51,27 +45,9 @@ class VocabularySettings(TrainingSettings):
         low=1,
         high=10**9,
     )
-    subwords: bool = setting(False, "byte-pair pieces in place of words")
-    vocabulary_size: int = setting(25_000, "pieces of --subwords")
     max_length: int | None = setting(
         None, "a record with more words is an error", low=1, high=10**9
     )
-    embedding_dropout: float = setting(0.2, "dropout on embeddings", PAPER, low=0.0, high=0.99)
-    init_range: float = setting(0.1, "embeddings start between -r and r", PAPER, low=0.0, high=1e3)
-    epochs: int = setting(15, "passes over the records", PAPER)
-    batch_size: int = setting(128, "records in one step", PAPER)
-    batch_tokens: int = setting(
-        16_384,
-        "most leaves in one pass: a larger batch is split, its gradients added up",
-        low=1,
-        high=10**9,
-    )
-    learning_rate: float = setting(1e-3, "highest learning rate of Adam", PAPER)
-    schedule: str = setting(
-        "constant", "the learning rate after the warm-up", choices=("linear", "constant")
-    )
-    warmup: float = setting(0.0, "share of the steps in which the learning rate grows")
-    max_grad_norm: float = setting(0.0, "longer gradients are scaled down to it; 0: never")
 
     def prepare(self, record: Record) -> Record:
         """The words of a record."""
@@ -96,6 +72,28 @@ class VocabularySettings(TrainingSettings):
             )
         return words
 
+
+@dataclass(frozen=True)
+class VocabularySettings(WordSettings, GradientSettings):
+    """A table of embeddings for a vocabulary of words or subwords, trained in steps."""
+
+    vocabulary_size: int = setting(25_000, "pieces of --subwords", low=400, high=1_000_000)
+    subwords: bool = setting(False, "byte-pair pieces in place of words")
+    embedding_dropout: float = setting(0.2, "dropout on embeddings", PAPER, low=0.0, high=0.99)
+    batch_size: int = setting(128, "records in one step", PAPER)
+    batch_tokens: int = setting(
+        16_384,
+        "most leaves in one pass: a larger batch is split, its gradients added up",
+        low=1,
+        high=10**9,
+    )
+    learning_rate: float = setting(1e-3, "highest learning rate of Adam", PAPER)
+    schedule: str = setting(
+        "constant", "the learning rate after the warm-up", choices=("linear", "constant")
+    )
+    warmup: float = setting(0.0, "share of the steps in which the learning rate grows")
+    max_grad_norm: float = setting(0.0, "longer gradients are scaled down to it; 0: never")
+
     def corpus(self, spool: Spool) -> tuple[Vocabulary, Sentences]:
         """The vocabulary of the records, and all of them as numbers."""
         places = range(len(spool))
@@ -119,15 +117,10 @@ class VocabularySettings(TrainingSettings):
 
 
 @dataclass(frozen=True)
-class TreeSettings(VocabularySettings):
-    """Settings of StrAE and of the methods that are trained like it.
+class NodeSettings(VocabularySettings):
+    """StrAE's objectives over nodes, each of which has an upward and a downward embedding."""
 
-    Records are binary trees: `tree`.
-    """
-
-    needs: ClassVar[tuple[str, ...]] = ("tree",)
-    query_fields: ClassVar[tuple[str, ...]] = ("tree",)
-    document_fields: ClassVar[tuple[str, ...]] = ("tree",)
+    calmer: ClassVar[str] = f"{VocabularySettings.calmer} or --temperature"
     induce: ClassVar[bool] = False  # the model makes its own trees
 
     objective: str = setting(
@@ -140,7 +133,9 @@ class TreeSettings(VocabularySettings):
     learning_rate: float = setting(
         None, "learning rate of Adam; default 1e-4, for ce and both 1e-3", PAPER
     )
-    temperature: float = setting(0.2, "temperature of the contrastive loss", PAPER)
+    temperature: float = setting(
+        0.2, "temperature of the contrastive loss", PAPER, low=1e-6, high=1e6
+    )
     temperature_form: str = setting(
         "divide",
         "cosine / temperature, or cosine · exp(temperature)",
@@ -165,20 +160,31 @@ class TreeSettings(VocabularySettings):
     composition_dropout: float = setting(
         0.1, "dropout on what is composed and decomposed", PAPER, low=0.0, high=0.99
     )
-    subword_tree: str = setting(
-        "balanced", "tree over the pieces of one word", "", ("balanced", "left")
-    )
+    init_range: float = setting(0.1, "embeddings start between -r and r", PAPER, low=0.0, high=1e3)
 
     def __post_init__(self) -> None:
         if self.learning_rate is None:
-            found = 1e-4 if self.objective == "contrastive" else 1e-3
-            object.__setattr__(self, "learning_rate", found)
+            rate = 1e-4 if self.objective == "contrastive" else 1e-3
+            object.__setattr__(self, "learning_rate", rate)
         super().__post_init__()
 
     @property
     def scale(self) -> float:
         """What multiplies a cosine in the contrastive loss."""
         return exp(self.temperature) if self.temperature_form == "exp" else 1 / self.temperature
+
+
+@dataclass(frozen=True)
+class TreeSettings(NodeSettings):
+    """Settings of models over given trees. Records are binary trees: `tree`."""
+
+    needs: ClassVar[tuple[str, ...]] = ("tree",)
+    query_fields: ClassVar[tuple[str, ...]] = ("tree",)
+    document_fields: ClassVar[tuple[str, ...]] = ("tree",)
+
+    subword_tree: str = setting(
+        "balanced", "tree over the pieces of one word", "", ("balanced", "left")
+    )
 
     def prepare(self, record: Record) -> Record:
         """The words and the tree of a record. Errors: no binary tree, or not one of its `text`."""
@@ -267,13 +273,13 @@ def subtree(pieces: int, shape: str) -> tuple[int, ...]:
     if shape == "left":
         return tuple(min(pieces - 1, pieces - place) for place in range(pieces))
     depths = [0]
-    found: list[Any] = [pieces]
-    while any(part > 1 for part in found):
-        halves = [((part + 1) // 2, part // 2) if part > 1 else (part,) for part in found]
+    parts: list[int] = [pieces]
+    while any(part > 1 for part in parts):
+        halves = [((part + 1) // 2, part // 2) if part > 1 else (part,) for part in parts]
         depths = [
             depth + (len(half) > 1)
             for half, depth in zip(halves, depths, strict=True)
             for _ in half
         ]
-        found = [part for half in halves for part in half]
+        parts = [part for half in halves for part in half]
     return tuple(depths)

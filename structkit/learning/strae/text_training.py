@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structkit.learning.strae.batches import Ints, Sentence, Sentences, passes
+from structkit.learning.strae.batches import Ints, Sentences, portions
 from structkit.learning.strae.losses import vocabulary_loss
 from structkit.learning.strae.settings import VocabularySettings, words_in
 from structkit.learning.strae.text_models import TextBatch, TextModel
@@ -34,13 +34,13 @@ class Text:
         return len(self.ids)
 
 
-def padded(texts: Sequence[Text | Sentence], device: torch.device) -> TextBatch:
+def padded(texts: Sequence[Text], device: torch.device) -> TextBatch:
     """Texts as one batch, as wide as its longest."""
-    lengths = numpy.array([len(text) for text in texts])
-    ids = numpy.zeros((len(texts), lengths.max()), numpy.int64)
+    lengths = np.array([len(text) for text in texts])
+    ids = np.zeros((len(texts), lengths.max()), np.int64)
     for row, text in enumerate(texts):
         ids[row, : len(text)] = text.ids
-    word = torch.tensor([getattr(text, "word", False) for text in texts])
+    word = torch.tensor([text.word for text in texts])
     return TextBatch(
         torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device), word.to(device)
     )
@@ -63,36 +63,33 @@ class TextTraining(TrainingModule):
         self.truncation = vocabulary.found
 
     def batch(self, records: list[Record], step: Step) -> list[TextBatch]:
-        # by length, so that a pass holds little padding
-        chosen = sorted((self.sentences[index] for index in step.indices), key=len)
+        # by length, so that a portion holds little padding
+        chosen = sorted((Text(self.sentences[index].ids) for index in step.indices), key=len)
         device = next(self.parameters()).device
-        return [padded(part, device) for part in passes(chosen, self.settings.batch_tokens)]
+        return [padded(portion, device) for portion in portions(chosen, self.settings.batch_tokens)]
 
     def sums(self, inputs: TextBatch) -> tuple[Tensor, int]:
-        """The summed cross-entropy of one pass, and how many tokens it is of."""
+        """The summed cross-entropy of one portion, and how many tokens it is of."""
         vectors, ids, bias = self.model.learned(inputs, self.settings.embedding_dropout)
         table = self.model.embedding[: len(self.vocabulary)]
         one = torch.ones_like(ids, dtype=vectors.dtype)
         return vocabulary_loss(vectors, table, bias, ids, one), len(ids)
 
-    def loss(self, inputs: TextBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        total, tokens = self.sums(inputs)
-        return total / tokens, {}
+    def loss(self, inputs: list[TextBatch]) -> tuple[Tensor, dict[str, Tensor]]:
+        sums = [self.sums(portion) for portion in inputs]
+        return torch.stack([total for total, _ in sums]).sum() / sum(count for _, count in sums), {}
 
     def backward(self, inputs: list[TextBatch]) -> dict[str, float]:
-        """Gradients pass by pass, of the mean over all tokens."""
+        """Gradients portion by portion, of the mean over all tokens."""
         total, tokens = 0.0, 0
-        for part in inputs:
-            summed, count = self.sums(part)
+        for portion in inputs:
+            summed, count = self.sums(portion)
             summed.backward()  # type: ignore[no-untyped-call]
             total, tokens = total + summed.item(), tokens + count
         for weight in self.parameters():
             if weight.grad is not None:
                 weight.grad /= tokens
         return {"loss": total / tokens}
-
-    def optimizer(self) -> torch.optim.Optimizer:
-        return torch.optim.Adam(self.parameters(), lr=self.settings.learning_rate, fused=True)
 
     def save(self, folder: Path) -> None:
         write_weights(folder, self.model.state_dict())
@@ -113,13 +110,11 @@ class TextSettings(VocabularySettings):
         raise NotImplementedError
 
     def build(self, spool: Spool, *, offline: bool = False) -> TextTraining:
-        """The training of a new model on prepared records."""
         vocabulary, sentences = self.corpus(spool)
         return TextTraining(self, self.untrained(len(vocabulary)), vocabulary, sentences)
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> TextEncoder:
-        """The trained model in a folder."""
         vocabulary = Vocabulary.load(folder)
         model = cls.of(facts["settings"]).untrained(len(vocabulary))
         fill(model, folder)
@@ -141,12 +136,12 @@ class TextEncoder(nn.Module):
 
     def inputs(self, texts: Sequence[str], side: str = "document") -> list[Text]:
         """Texts, or the leaves of trees, as numbers; a text without words is one unknown word."""
-        found = []
+        numbered = []
         for text in texts:
             words = self.vocabulary.ids(words_in(text)) or [[0]]
-            ids = numpy.array([number for word in words for number in word], numpy.int32)
-            found.append(Text(ids, word=len(words) == 1))
-        return found
+            ids = np.array([number for word in words for number in word], np.int32)
+            numbered.append(Text(ids, word=len(words) == 1))
+        return numbered
 
     def batch(self, inputs: Sequence[Text]) -> TextBatch:
         """Some inputs, padded."""

@@ -18,6 +18,7 @@ import orjson
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from structkit.errors import UserError
+from structkit.learning.training.damage import damaged
 from structkit.learning.training.tokens import Truncation
 
 UNKNOWN = "<unk>"
@@ -160,9 +161,7 @@ class Vocabulary:
                 return cls(content["words"], lowercase=lowercase)
             bpe: Any = Tokenizer.from_str((folder / PIECES).read_text("utf-8"))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
-                str(folder / WORDS)
-            ) from None
+            raise damaged(f"cannot be read: {error}", folder / WORDS) from None
         words = [word for word, _ in sorted(bpe.get_vocab().items(), key=lambda item: item[1])]
         return cls(words, lowercase=lowercase, bpe=bpe)
 

@@ -168,16 +168,16 @@ class RunFolder:
         shutil.rmtree(self.partial)
 
     def abandon(self) -> None:
-        """Leave nothing behind where there is no checkpoint."""
+        """Leave nothing where there is no checkpoint."""
         if self.latest() is None:
             shutil.rmtree(self.partial, ignore_errors=True)
 
 
 def differences(before: Record, run: Record) -> list[str]:
-    """What two runs do not have in common, for people."""
+    """What a run has other than one before, for people; a setting that is gone meant nothing."""
     run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
     return [
         f"{name} (was {before.get(name)}, is {run.get(name)})"
-        for name in sorted(before | run)
+        for name in sorted(run)
         if before.get(name) != run.get(name)
     ]

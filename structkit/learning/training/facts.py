@@ -10,7 +10,7 @@ import orjson
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.training.settings import AGAIN, POOLINGS
+from structkit.learning.training.damage import AGAIN, damaged
 from structkit.records.jsonl import Record
 
 FORMAT = 1
@@ -47,7 +47,7 @@ def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise UserError(
             f"modules.json of {folder}, or what it names, cannot be understood ({error!r:.200})",
-            "copy the folder again",
+            AGAIN,
         ) from None
 
 
@@ -76,8 +76,8 @@ def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
     limits = _json(place / "sentence_bert_config.json") or {}
     if most := limits.get("max_seq_length"):
         facts["lengths"] = {"query": most, "document": most}
-    for name in ("lengths", "prompts"):
-        if name in facts and not OF_ENCODERS[name](facts[name]):
+    for name, fits in (("lengths", are_lengths), ("prompts", are_prompts)):
+        if name in facts and not fits(facts[name]):
             raise TypeError(f"{name} {facts[name]}")
     return facts
 
@@ -102,9 +102,7 @@ def _json(file: Path) -> Any:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise UserError(f"cannot be read: {error}", "copy the model folder again").at(
-            str(file)
-        ) from None
+        raise damaged(f"cannot be read: {error}", file) from None
 
 
 def read_facts(folder: Path) -> Record:
@@ -117,9 +115,9 @@ def read_facts(folder: Path) -> Record:
         facts = orjson.loads(file.read_bytes())
         _check(facts)
     except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", AGAIN).at(str(file)) from None
+        raise damaged(f"cannot be read: {error.strerror}", file) from None
     except ValueError as error:
-        raise UserError(f"is no JSON, or cut short: {error}", AGAIN).at(str(file)) from None
+        raise damaged(f"is no JSON, or cut short: {error}", file) from None
     except UserError as error:
         # what helps with a flag does not help with a folder
         remedy = AGAIN if error.status == 2 else error.remedy
@@ -131,31 +129,30 @@ def read_facts(folder: Path) -> Record:
 def _check(facts: Any) -> None:
     """Raise where a field is missing or is not what `write_facts` writes."""
     if not isinstance(facts, dict):
-        raise UserError("is no JSON object", AGAIN)
-    _fields(facts, {"format": _count, "method": _text})
+        raise damaged("is no JSON object")
+    check_fields(facts, {"format": is_count, "method": _text})
     if facts["format"] > FORMAT:
         raise UserError(
             f"has format {facts['format']}, and this structkit reads up to {FORMAT}",
             "upgrade structkit",
         )
     method = registry.load("method", facts["method"], status=1)
-    _fields(facts, OF_MODELS)
-    if "pooling" not in method.unused:
-        _fields(facts, OF_ENCODERS)
+    check_fields(facts, OF_MODELS)
+    method.check_facts(facts)
     method.of(facts["settings"])
 
 
-def _fields(facts: Record, shapes: dict[str, Callable[[Any], bool]]) -> None:
+def check_fields(facts: Record, shapes: dict[str, Callable[[Any], bool]]) -> None:
+    """Raise where a field is missing, but for one that may be nothing, or is of another shape."""
     for name, shape in shapes.items():
         if name not in facts and not shape(None):
-            raise UserError(f'field "{name}" is missing', AGAIN)
+            raise damaged(f'field "{name}" is missing')
         if not shape(facts.get(name)):
-            raise UserError(
-                f'field "{name}" is not what structkit writes: {facts[name]!r:.80}', AGAIN
-            )
+            raise damaged(f'field "{name}" is not what structkit writes: {facts[name]!r:.80}')
 
 
-def _count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number from 0 on."""
     return type(value) is int and value >= 0
 
 
@@ -167,20 +164,22 @@ def _names(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_text, value))
 
 
-def _lengths(value: Any) -> bool:
+def are_lengths(value: Any) -> bool:
+    """Whether a value tells the most tokens of queries and of documents."""
     return (
         isinstance(value, dict)
         and {"query", "document"} <= value.keys()
-        and all(_count(length) and length for length in value.values())
+        and all(is_count(length) and length for length in value.values())
     )
 
 
-def _prompts(value: Any) -> bool:
+def are_prompts(value: Any) -> bool:
+    """Whether a value tells what goes before texts."""
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
 def _data(value: Any) -> bool:
-    return isinstance(value, dict) and _count(value.get("records")) and _text(value.get("sha256"))
+    return isinstance(value, dict) and is_count(value.get("records")) and _text(value.get("sha256"))
 
 
 # what each field of structkit.json must be; one that may be missing may be nothing
@@ -189,13 +188,6 @@ OF_MODELS: dict[str, Callable[[Any], bool]] = {
     "query_fields": _names,
     "document_fields": _names,
     "data": _data,
-    "steps": _count,
+    "steps": is_count,
     "losses": lambda value: isinstance(value, dict),
-}
-OF_ENCODERS: dict[str, Callable[[Any], bool]] = {
-    "pooling": lambda value: isinstance(value, str) and value in POOLINGS,
-    "normalize": lambda value: isinstance(value, bool),
-    "lengths": _lengths,
-    "prompts": lambda value: value is None or _prompts(value),
-    "mcls_every": lambda value: value is None or _count(value) and value > 0,
 }

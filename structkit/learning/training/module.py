@@ -12,6 +12,7 @@ from structkit.learning.training.plan import Step
 from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.tokens import Truncation
 from structkit.records.jsonl import Record
+from structkit.seeds import key
 
 
 class TrainingModule(nn.Module):
@@ -45,22 +46,30 @@ class TrainingModule(nn.Module):
 
     def backward(self, inputs: Any) -> dict[str, float]:
         """Add the gradients of a batch; the loss and its parts as numbers."""
-        device = next(self.parameters()).device.type
-        with torch.autocast(device, torch.bfloat16, enabled=self.settings.bf16):
-            loss, parts = self.loss(inputs)
+        loss, parts = self.loss(inputs)
         loss.backward()  # type: ignore[no-untyped-call]
         return {name: part.item() for name, part in {"loss": loss.detach(), **parts}.items()}
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """AdamW; biases and norms are not decayed."""
-        weights = [weight for weight in self.parameters() if weight.requires_grad]
-        groups: list[dict[str, Any]] = [
-            {"params": [weight for weight in weights if weight.ndim > 1]},
-            {"params": [weight for weight in weights if weight.ndim <= 1], "weight_decay": 0.0},
-        ]
-        return torch.optim.AdamW(
-            [group for group in groups if group["params"]],
-            lr=self.settings.learning_rate,
-            weight_decay=self.settings.weight_decay,
-            fused=True,
-        )
+        """Adam, in one kernel."""
+        return torch.optim.Adam(self.parameters(), lr=self.settings.learning_rate, fused=True)
+
+
+def adamw(module: nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
+    """AdamW for a module; biases and norms are not decayed."""
+    weights = [weight for weight in module.parameters() if weight.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": [weight for weight in weights if weight.ndim > 1]},
+        {"params": [weight for weight in weights if weight.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=learning_rate,
+        weight_decay=weight_decay,
+        fused=True,
+    )
+
+
+def seed_parameters(seed: int) -> None:
+    """Make the random parameters of the next model depend on the settings' seed alone."""
+    torch.manual_seed(key(seed, "parameters") >> 1)

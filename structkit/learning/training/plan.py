@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy
+import numpy as np
 from numpy.typing import NDArray
 
-from structkit.learning.training.settings import TrainingSettings
 from structkit.seeds import key
 
 
@@ -39,19 +38,7 @@ class Plan:
     max_steps: int | None = None
     stages: tuple[str, ...] = ("train",)
     constant: bool = False
-
-    @classmethod
-    def of(cls, settings: TrainingSettings, records: int) -> Plan:
-        return cls(
-            records,
-            settings.batch_size,
-            settings.epochs,
-            settings.warmup,
-            settings.seed,
-            settings.max_steps,
-            settings.passes,
-            settings.schedule == "constant",
-        )
+    max_grad_norm: float = 0.0  # 0: gradients may be of any length
 
     @property
     def epoch_steps(self) -> int:
@@ -76,7 +63,7 @@ class Plan:
     def learning_rate(self, number: int) -> float:
         """The share of the highest learning rate: linear up, then linear down to the stage's end.
 
-        A constant one stays at the top behind the warm-up.
+        A constant one stays at the top after the warm-up.
 
         >>> plan = Plan(records=5, batch_size=1, epochs=1, warmup=0.2, seed=0)
         >>> [plan.learning_rate(number) for number in range(5)]
@@ -90,5 +77,5 @@ class Plan:
 
 
 @lru_cache(maxsize=2)
-def _order(records: int, seed: int, epoch: int) -> NDArray[numpy.int64]:
-    return numpy.random.default_rng(key(seed, "order", epoch)).permutation(records)
+def _order(records: int, seed: int, epoch: int) -> NDArray[np.int64]:
+    return np.random.default_rng(key(seed, "order", epoch)).permutation(records)

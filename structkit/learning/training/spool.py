@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from multiprocessing.reduction import DupFd
 from typing import Any
@@ -26,20 +26,12 @@ MAKERS = {
 }
 
 
-def validated(
-    records: Iterable[Record], needs: Sequence[str], optional: Sequence[str]
-) -> Iterator[Record]:
-    """Each record cut down to its id and the fields a method uses.
+def checked(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Record:
+    """A record cut down to its id and the fields that a method uses.
 
-    Errors: `UserError` when a needed field is missing, not a string or blank, or when an optional
+    Errors: `UserError` where a needed field is missing, not a string or empty, or where an optional
     one is not a list of strings.
     """
-    for record in records:
-        yield checked(record, needs, optional)
-
-
-def checked(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Record:
-    """One record cut down to its id and the fields a method uses. Errors: as above."""
     kept: Record = {"id": record["id"]}
     for name in needs:
         kept[name] = text_field(record, name, MAKERS.get(name, "structkit pair makes it"))
@@ -62,16 +54,14 @@ class Spool:
 
     `spool[i]` is the i-th record, `hash` names the content, `fewest_negatives` is the smallest
     number of negatives and the id of a record that has no more. `prepare` makes of a record what is
-    kept of it, with its id, or raises `UserError`; by default that is `needs` and `optional`.
+    kept of it, with its id, or raises `UserError`.
     """
 
     def __init__(
         self,
         records: Records,
-        needs: Sequence[str],
-        optional: Sequence[str] = (),
+        prepare: Callable[[Record], Record],
         reject: Callable[[Rejected], None] | None = None,
-        prepare: Callable[[Record], Record] | None = None,
     ) -> None:
         prefix = "structkit-spool-"
         self._file: Any = tempfile.TemporaryFile("w+b", buffering=1 << 20, prefix=prefix)
@@ -79,12 +69,9 @@ class Spool:
         self.most_negatives = 0
         self.fewest_negatives: tuple[float, str] = (float("inf"), "")
         digest = hashlib.sha256()
-        check = partial(validated, needs=needs, optional=optional)
-        if prepare:
-            check = partial(map, prepare)
-        found = accepted(check, records, reject or _fail)
+        prepared = accepted(partial(map, prepare), records, reject or _fail)
         try:
-            for record in found:
+            for record in prepared:
                 line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
                 self._file.write(line)
                 self._offsets.append(self._offsets[-1] + len(line))

@@ -122,11 +122,10 @@ class Trainer:
                 )
             raise UserError(
                 f"the loss is {parts['loss']} at step {step.number + 1:,}",
-                "lower --learning-rate, or raise --warmup"
-                + (" or --temperature" if "temperature" not in settings.unused else ""),
+                settings.calmer,
             )
-        if settings.max_grad_norm:
-            torch.nn.utils.clip_grad_norm_(self.module.parameters(), settings.max_grad_norm)
+        if longest := self.plan.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
         self.optimizer.step()
         self.records += len(records)
         # what a stage has of parts, another may lack
@@ -146,9 +145,10 @@ class Trainer:
     def truncation(self) -> Truncation:
         """How many texts were cut, in all processes."""
         own = self.module.truncation
-        found = copy(own)  # what a method counts beside it is kept
-        found.texts, found.truncated = merged(own.texts), merged(own.truncated)
-        return found
+        all_processes = copy(own)  # what a method counts beside it is kept
+        all_processes.texts = merged(own.texts)
+        all_processes.truncated = merged(own.truncated)
+        return all_processes
 
     def _state(self) -> dict[str, Any]:
         return {

@@ -9,10 +9,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from structkit.errors import UserError
+from structkit.learning.training.damage import damaged
 
 WEIGHTS = "model.safetensors"
-AGAIN = "copy the model folder again"
 
 
 def write_weights(folder: Path, weights: Mapping[str, Tensor]) -> None:
@@ -27,10 +26,10 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         weights: dict[str, Tensor] = load_file(file)
     except OSError as error:
         reason = error.strerror or "there is no such file"
-        raise UserError(f"cannot be read: {reason}", AGAIN).at(str(file)) from None
+        raise damaged(f"cannot be read: {reason}", file) from None
     except (SafetensorError, ValueError) as error:
         problem = f"is damaged or cut short (safetensors: {error})"
-        raise UserError(problem, AGAIN).at(str(file)) from None
+        raise damaged(problem, file) from None
     return weights
 
 
@@ -40,12 +39,12 @@ def fill(module: nn.Module, folder: Path) -> None:
     for name in sorted(found | own):
         if name not in found or name not in own:
             what = "is missing" if name in own else "is of another model"
-            raise UserError(f"the weight {name} {what}", AGAIN).at(str(folder / WEIGHTS))
+            raise damaged(f"the weight {name} {what}", folder / WEIGHTS)
         there, wanted = tuple(found[name].shape), tuple(own[name].shape)
         if there != wanted:
             problem = f"the weight {name} has shape {there}, and the model needs {wanted}"
-            raise UserError(problem, AGAIN).at(str(folder / WEIGHTS))
+            raise damaged(problem, folder / WEIGHTS)
         if not found[name].isfinite().all():
             problem = f"the weight {name} holds numbers that are not finite"
-            raise UserError(problem, AGAIN).at(str(folder / WEIGHTS))
+            raise damaged(problem, folder / WEIGHTS)
     module.load_state_dict(found)

@@ -47,7 +47,7 @@ def models(tmp_path_factory):
     def model(name):
         if not (folder / name).exists():
             method = registry.load("method", name)
-            used = {key for key in SMALL if key in method.__dataclass_fields__} - {*method.unused}
+            used = {key for key in SMALL if key in method.__dataclass_fields__}
             settings = method(**{key: SMALL[key] for key in used})
             train(name, settings, [str(data)], RunOptions(output=str(folder / name), quiet=True))
         return folder / name

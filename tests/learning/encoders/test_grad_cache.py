@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from structkit.errors import UserError
-from structkit.learning.training.plan import Plan
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
@@ -44,15 +43,9 @@ def module_of(tmp_path):
         file.write_text("".join(json.dumps(record) + "\n" for record in records(count)))
         values = {"size": "tiny", "vocabulary_size": 450, "batch_size": count, "epochs": 1}
         settings = load("method", name)(**(values | changes))
-        spool = Spool(
-            Records.read([str(file)]),
-            settings.needs,
-            settings.optional,
-            None,
-            getattr(settings, "prepare", None),
-        )
+        spool = Spool(Records.read([str(file)]), settings.prepare)
         module = settings.build(spool)
-        step = Plan.of(settings, count).step(0)
+        step = settings.plan(count).step(0)
         return module, module.batch([spool[place] for place in range(count)], step)
 
     return build

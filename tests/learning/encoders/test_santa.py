@@ -27,7 +27,7 @@ def spool(lines=LINES):
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         file.write(lines)
         file.flush()
-        return Spool(Records.read([file.name]), Method.needs, Method.optional)
+        return Spool(Records.read([file.name]), Method().prepare)
 
 
 def built(**changes):

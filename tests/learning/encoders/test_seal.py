@@ -12,7 +12,7 @@ from structkit.commands.html_variants import html_variants
 from structkit.errors import UserError
 from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
-from structkit.learning.training.plan import Plan, Step
+from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
@@ -40,7 +40,7 @@ def records(count=6, negatives=2):
 def spool_of(tmp_path, method, found):
     file = tmp_path / "records.jsonl"
     file.write_text("".join(json.dumps(record) + "\n" for record in found))
-    return Spool(Records.read([str(file)]), method.needs, method.optional, None, method.prepare)
+    return Spool(Records.read([str(file)]), method.prepare)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_the_losses_of_the_stages(built, negatives):
     ],
 )
 def test_stages_are_passes_of_two_epochs(stages, expected):
-    plan = Plan.of(Method(stages=stages), 16)
+    plan = Method(stages=stages).plan(16)
     assert expected == [plan.step(number).stage for number in range(plan.steps)]
     with pytest.raises(UserError, match="--stages element,joint is not element,structure or"):
         Method(stages="element,joint")

@@ -66,7 +66,7 @@ def test_embeddings_losses_and_gradients_equal_the_plain_version(name, trees):
             if objective == "contrastive"
             else cross_entropy(roots, dict(model.named_parameters()))
         )
-        ours = training.loss(inputs)[0]
+        ours = training.loss([inputs])[0]
         assert torch.allclose(theirs, ours, atol=1e-10)
         expected = torch.autograd.grad(theirs, weights, retain_graph=True, allow_unused=True)
         found = torch.autograd.grad(ours, weights, allow_unused=True)

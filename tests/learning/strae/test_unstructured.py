@@ -45,7 +45,7 @@ def spool(tmp_path):
     file.write_bytes(b"".join(orjson.dumps({"text": text}) + b"\n" for text in ANIMALS))
 
     def made(chosen):
-        return Spool(Records.read([str(file)]), (), (), None, chosen.prepare)
+        return Spool(Records.read([str(file)]), chosen.prepare)
 
     return made
 
@@ -176,7 +176,7 @@ def test_the_loss_and_gradients_of_bi_lstm_equal_the_plain_versions(texts):
     chosen = method("bi-lstm")(embedding_size=6, embedding_dropout=0.0)
     vocabulary = Vocabulary([str(number) for number in range(9)], lowercase=True)
     training = TextTraining(chosen, model, vocabulary, Sentences([])).eval()
-    # two passes count as one batch
+    # two portions count as one batch
     parts = [batch_of(part, [False] * len(part)) for part in (texts[:1], texts[1:]) if part]
     found = training.backward(parts)
     assert expected.item() == pytest.approx(found["loss"], abs=1e-10)

@@ -27,8 +27,6 @@ def numeric(kind):
     """The numeric settings of a class that are flags."""
     hints = get_type_hints(kind)
     for field in fields(kind):
-        if field.name in getattr(kind, "unused", ()):
-            continue
         if hints[field.name] in (int, float, int | None, float | None):
             yield field.name, hints[field.name] in (float, float | None)
 

@@ -1,0 +1,117 @@
+"""What every method that trains a Hugging Face encoder lets the user choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from structkit.errors import UserError
+from structkit.learning.encoders.encoder import Encoder
+from structkit.learning.encoders.model_folder import load_encoder
+from structkit.learning.encoders.poolings import POOLINGS
+from structkit.learning.training.facts import are_lengths, are_prompts, check_fields, is_count
+from structkit.learning.training.settings import LENGTH, GradientSettings
+from structkit.plugin import setting
+from structkit.records.jsonl import Record
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What an encoder is, what it reads of a text, and how embeddings are compared."""
+
+    model: str | None = setting(
+        None,
+        "start from this model: a local folder, a hub name, or minilm (an extra); without it, "
+        "from scratch",
+    )
+    architecture: str = setting("t5", "kind of a model from scratch", choices=("t5", "bert"))
+    size: str = setting(
+        "mini", "size of a model from scratch", choices=("tiny", "mini", "wide", "small")
+    )
+    vocabulary_size: int = setting(
+        8000, "tokens of a tokenizer trained on the records", low=400, high=1_000_000
+    )
+    split_identifiers: bool = setting(
+        True, "a trained tokenizer lowercases, and splits fooBar and foo_bar"
+    )
+    tag_tokens: bool | None = setting(
+        None, "each tag of a document's structure is one token; default: in seal from scratch"
+    )
+    pooling: str | None = setting(
+        None, "how states become one embedding; default: the model's own, else mean", "", POOLINGS
+    )
+    mcls_every: int = setting(
+        256, "mcls: a CLS token goes before so many tokens", "SEAL, MCLS", low=1, high=LENGTH
+    )
+    normalize: bool | None = setting(
+        None, "scale embeddings to length 1; default: as the model does, else yes"
+    )
+    query_prompt: str | None = setting(
+        None, "goes before each query; default: the model's own, else none"
+    )
+    document_prompt: str | None = setting(
+        None, "goes before each document; default: the model's own, else none"
+    )
+    query_length: int = setting(64, "most tokens of a query", low=2, high=LENGTH)
+    document_length: int = setting(256, "most tokens of a document", low=2, high=LENGTH)
+    temperature: float = setting(
+        0.05, "divides the scores of the contrastive loss", low=1e-6, high=1e6
+    )
+    symmetric: bool = setting(False, "add the loss from documents to queries")
+    negatives_per_query: int | None = setting(
+        None,
+        "negatives drawn anew in each epoch; default 1 where records have negatives",
+        low=0,
+        high=10_000,
+    )
+
+
+@dataclass(frozen=True)
+class EncoderSettings(GradientSettings, ModelSettings):
+    """The settings that all encoders have; the help shows what the model is before its training."""
+
+    calmer: ClassVar[str] = f"{GradientSettings.calmer} or --temperature"
+
+    weight_decay: float = setting(0.0, "weight decay of AdamW", low=0.0, high=1.0)
+    bf16: bool = setting(False, "compute in bfloat16 where that is safe")
+    chunk_size: int = setting(
+        0,
+        "texts in memory at a time: a batch may be of any size, and is computed twice; 0: all",
+        "gradient caching, arXiv 2101.06983",
+        low=0,
+        high=1_000_000,
+    )
+    gradient_checkpointing: bool = setting(
+        False, "less memory: what happens inside a layer is computed again for the gradients"
+    )
+
+    @property
+    def start(self) -> str | None:
+        return self.model
+
+    @classmethod
+    def check_facts(cls, facts: Record) -> None:
+        check_fields(facts, FACTS)
+
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> Encoder:
+        return load_encoder(folder, facts)
+
+
+def check_decoder(settings: EncoderSettings) -> None:
+    """Raise where the pooling needs the decoder that a model from scratch does not have."""
+    decoder = settings.pooling == "first-decoder-token"
+    if settings.architecture == "bert" and decoder and settings.model is None:
+        raise UserError("a bert has no decoder", "use --architecture t5", status=2)
+
+
+# what each field of structkit.json must be that an encoder is loaded by
+FACTS: dict[str, Callable[[Any], bool]] = {
+    "pooling": lambda value: isinstance(value, str) and value in POOLINGS,
+    "normalize": lambda value: isinstance(value, bool),
+    "lengths": are_lengths,
+    "prompts": lambda value: value is None or are_prompts(value),
+    "mcls_every": lambda value: value is None or is_count(value) and value > 0,
+}

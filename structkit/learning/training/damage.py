@@ -1,0 +1,15 @@
+"""The error for a model folder of ours that is damaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from structkit.errors import UserError
+
+AGAIN = "copy the model folder again"
+
+
+def damaged(problem: str, file: Path | None = None) -> UserError:
+    """The error that names the file, where it is known, and the remedy."""
+    error = UserError(problem, AGAIN)
+    return error if file is None else error.at(str(file))
