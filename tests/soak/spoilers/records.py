@@ -81,7 +81,7 @@ def record_cases(session: Session) -> Iterator[Case]:
                 spoil = partial(replace_line, file=file, line=line, skip=skip)
                 shown = "stdin" if file == session.stdin else file
                 # an id that columns cannot hold is seen where the run is written
-                names = (shown, 'id "') if place == "field id" else (shown,)
+                names = (shown, 'id "', "id '") if place == "field id" else (shown,)
                 names = () if skip else names  # it is left out, and may be missed elsewhere
                 yield Case(session, f"{file} {place}", how, spoil, names, skip=skip)
 
