@@ -154,9 +154,6 @@ class Method(ABC):
     encoder `EncoderSettings` (structkit.learning.encoders.settings), which give most of the rest.
     """
 
-    example: ClassVar[str] = ""
-    """A command line for the end of `train METHOD --help`."""
-
     query_fields: ClassVar[tuple[str, ...]]
     """Where `encode` finds a query in a record: the first field that it has."""
 

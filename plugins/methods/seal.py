@@ -55,8 +55,7 @@ class Seal(DualEncoder):
             documents = self.variants(records, step, name)
             texts[name] = self.part(documents, count, "document", name)
         # masked anew, equal documents differ: they are compared as they are with all tags
-        whole = documents if name == "tagged" else self.variants(records, step, "tagged")
-        return Pairs(texts, self.excluded(records, whole))
+        return Pairs(texts, self.excluded(records, self.variants(records, step, "tagged")))
 
     def variants(self, records: list[Record], step: Step, name: str) -> list[str]:
         """One variant of each record's document and of its drawn negatives."""

@@ -51,7 +51,7 @@ class Packed:
         own = self.model.embeddings
         if type(self.model).__name__ == "BertModel":
             places = torch.arange(real.shape[1]).expand(real.shape)
-        else:  # their positions are counted from behind the padding's, without padding tokens
+        else:  # their positions are counted from after the padding's, without padding tokens
             padding = self.model.config.pad_token_id
             counted = tokens.ids.ne(padding) & real
             places = counted.cumsum(1) * counted + padding
@@ -71,7 +71,7 @@ class Packed:
     def _layer(
         self, layer: Any, states: Tensor, runs: list[tuple[int, int]], firsts: Tensor | None = None
     ) -> Tensor:
-        """The states behind a layer, (tokens, dim), or only those at `firsts`, (texts, dim)."""
+        """The states after a layer, (tokens, dim), or only those at `firsts`, (texts, dim)."""
         chosen = states if firsts is None else states[firsts]
         seen = self._attended(layer.attention.self, chosen, states, runs)
         chosen = joined(layer.attention.output, seen, chosen)

@@ -40,7 +40,7 @@ def train_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """A byte-level BPE tokenizer of at most `size` tokens: no text is unknown to it.
 
-    Runs of whitespace become one blank, as in T5's own tokenizer. `split_identifiers` lowercases
+    Runs of whitespace become one space, as in T5's own tokenizer. `split_identifiers` lowercases
     and cuts `fooBar`, `HTTPServer` and `foo_bar` into words. Sentinels are never touched, and the
     strings of `whole` (structure tags) are one token each. `cls` starts every text with a CLS
     token. A special token's name in a text is text like any other.
@@ -60,7 +60,7 @@ def train_tokenizer(
     tokenizer.train_from_iterator(_without(kept, texts), trainer)
     tokenizer.add_tokens(
         # no special tokens: those are text where a text has them, and these never are.
-        # The blank before a sentinel belongs to it, or each would cost a token of its own
+        # The space before a sentinel belongs to it, or each would cost a token of its own
         [AddedToken(name, special=False, normalized=False, lstrip=True) for name in kept]
     )
     first = f"{CLS} " if cls else ""

@@ -55,9 +55,9 @@ def _chosen(positive: NDArray[np.bool_], cut: NDArray[np.int32]) -> list[tuple[i
 
 
 def pieces(words: Sequence[str], longest: int = LONGEST) -> list[tuple[int, int]]:
-    """Where a text is cut that has too many words: behind the last full stop of a stretch.
+    """Where a text is cut that has too many words: after the last full stop of a stretch.
 
-    Without one, behind a semicolon, then a comma, in the second half of the stretch; then anywhere.
+    Without one, after a semicolon, then a comma, in the second half of the stretch; then anywhere.
 
     >>> pieces(["a", "b", ".", "c", "d", "e", "f"], longest=4)
     [(0, 3), (3, 7)]

@@ -191,7 +191,7 @@ class SpanParser(nn.Module):
 def turned(states: Tensor, lengths: Tensor | None) -> Tensor:
     """The states (texts, words, columns) of each text from its last word to its first.
 
-    Padding behind a text stays where it is.
+    Padding after a text stays where it is.
     """
     if lengths is None:
         return states.flip(1)

@@ -48,7 +48,7 @@ class _Frontier:
     """What is still to be merged: for each sentence a row of slots, linked to their neighbors.
 
     A merge puts the new node into the slot of its left child; that of the right child is dead. The
-    first slot of a row and the one behind the sentence are walls, similar to nothing.
+    first slot of a row and the one after the sentence are walls, similar to nothing.
     """
 
     def __init__(

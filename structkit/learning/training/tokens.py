@@ -233,7 +233,7 @@ def beginning(text: str, tokens: int) -> str:
 
 
 def specials(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """The special tokens that a tokenizer puts before a text and behind it."""
+    """The special tokens that a tokenizer puts before a text and after it."""
     encoded = tokenizer("a", return_special_tokens_mask=True)
     ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
     first = special.index(0) if 0 in special else len(ids)
