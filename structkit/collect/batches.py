@@ -31,7 +31,7 @@ from structkit.errors import UserError
 from structkit.records.lines import cannot_read
 from structkit.records.output import dump
 
-BATCH_FILES, BATCH_BYTES = 64, 1 << 18
+BATCH_FILES, BATCH_BYTES = 256, 1 << 20
 LIMIT = 5  # seconds of CPU time for a file; a megabyte takes 0.5
 HEAD = 8_192  # bytes in which a binary file is told
 

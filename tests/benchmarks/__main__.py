@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 
 from tests.benchmarks import (
+    collect,
     database,
     encode,
     html,
@@ -33,6 +34,7 @@ def data(part: str = "") -> list[str]:
 
 
 records.main()
+collect.main([])
 html.main(data("structdoc"))
 strae.main(["--dgl", args.dgl] if args.dgl else [])
 training.main([])
