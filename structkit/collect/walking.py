@@ -167,6 +167,6 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _listed(data: bytes) -> Iterable[str]:
-    """Paths of a list, with NUL or a line end behind each."""
+    """Paths of a list, with NUL or a line end after each."""
     names = data.split(b"\0") if b"\0" in data else data.split(b"\n")
     return [os.fsdecode(name) for name in names if name]

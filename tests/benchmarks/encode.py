@@ -25,7 +25,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-import numpy
+import numpy as np
 import orjson
 import torch
 from sentence_transformers import SentenceTransformer
@@ -139,7 +139,7 @@ def compare(data: Path | None, count: int, rounds: int) -> None:
     for name, _, target, least in chosen_ways:
         ratios = sorted(a / b for a, b in zip(times["theirs"], times[name], strict=True))
         middle = statistics.median(ratios)
-        cosine = float(numpy.einsum("nd,nd->n", found["theirs"], found[name]).min())
+        cosine = float(np.einsum("nd,nd->n", found["theirs"], found[name]).min())
         print(
             f"encode, {name}, times as fast as sentence-transformers {middle:5.2f}x  "
             f"({ratios[0]:.2f} … {ratios[-1]:.2f})  target {target}x  "

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy
+import numpy as np
 import torch
 
 from structkit.learning.strae import training as tree_training
@@ -48,17 +48,17 @@ TARGETS = {
 
 def corpus(batch: int, seed: int = 0) -> Sentences:
     """Random trees of random sentences: lengths as in text, words by Zipf's law."""
-    draw = numpy.random.default_rng(seed)
-    lengths = numpy.clip(draw.gamma(6, 4, batch).round(), 4, 60).astype(int)
+    draw = np.random.default_rng(seed)
+    lengths = np.clip(draw.gamma(6, 4, batch).round(), 4, 60).astype(int)
 
     def sentence(length: int) -> tuple[list[int], list[int]]:
-        ids = numpy.minimum(draw.zipf(1.3, length), WORDS - 1).tolist()
+        ids = np.minimum(draw.zipf(1.3, length), WORDS - 1).tolist()
         return ids, depths(length, draw)
 
     return Sentences(sentence(length) for length in lengths)
 
 
-def depths(length: int, draw: numpy.random.Generator) -> list[int]:
+def depths(length: int, draw: np.random.Generator) -> list[int]:
     """The leaves' depths in a random tree that leans to the right, as parses do."""
     found, waiting = [], [(length, 0)]
     while waiting:

@@ -2,7 +2,7 @@
 
 import json
 
-import numpy
+import numpy as np
 import pytest
 import torch
 
@@ -39,7 +39,7 @@ def records(texts=TEXTS, **extra):
 
 
 def vectors(found):
-    return numpy.array([record["embedding"] for record in found])
+    return np.array([record["embedding"] for record in found])
 
 
 def test_order_and_values_do_not_depend_on_batches(model, monkeypatch):
@@ -49,11 +49,11 @@ def test_order_and_values_do_not_depend_on_batches(model, monkeypatch):
     ]
     found = list(encode(records(), model=model, side="document"))
     assert [f"d{place}" for place in range(60)] == [record["id"] for record in found]
-    numpy.testing.assert_allclose(vectors(found)[:12], one_by_one, atol=1e-6)
+    np.testing.assert_allclose(vectors(found)[:12], one_by_one, atol=1e-6)
     monkeypatch.setattr(windowed, "WINDOW", 7)
     windows = list(encode(records(), model=model, side="document", batch_tokens=100))
-    numpy.testing.assert_allclose(vectors(windows), vectors(found), atol=1e-6)
-    numpy.testing.assert_allclose(numpy.linalg.norm(vectors(found), axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(vectors(windows), vectors(found), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(vectors(found), axis=1), 1, atol=1e-6)
 
 
 def test_it_streams(model, monkeypatch):
@@ -133,17 +133,17 @@ def test_cut_texts_are_counted_by_field(model, capsys):
 
 
 def test_an_empty_text_has_an_embedding(model):
-    assert numpy.isfinite(vectors(encode(records(["", " "]), model=model, side="query"))).all()
+    assert np.isfinite(vectors(encode(records(["", " "]), model=model, side="query"))).all()
 
 
 def test_numpy_files(model, tmp_path):
     encoding = Encoding(model, "document")
     meta = encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
     assert ["v.ids.txt", "v.meta.json", "v.npy"] == sorted(file.name for file in tmp_path.iterdir())
-    found = numpy.load(tmp_path / "v.npy", mmap_mode="r")
+    found = np.load(tmp_path / "v.npy", mmap_mode="r")
     assert ("float32", (60, 64)) == (found.dtype, found.shape)
     expected = vectors(encode(records(), model=model, side="document"))
-    numpy.testing.assert_array_equal(expected.astype("float32"), found)
+    np.testing.assert_array_equal(expected.astype("float32"), found)
     assert [f"d{place}" for place in range(60)] == (tmp_path / "v.ids.txt").read_text().split("\n")[
         :-1
     ]
@@ -182,7 +182,7 @@ def test_several_fields(model):
     assert ["id", "a_embedding", "b_embedding", "n"] == list(found[0])
     assert found[0]["b_embedding"] == found[1]["a_embedding"] != found[1]["b_embedding"]
     alone = list(encode(lines, model=model, side="document", field="a"))
-    numpy.testing.assert_allclose(alone[0]["embedding"], found[0]["a_embedding"], atol=1e-6)
+    np.testing.assert_allclose(alone[0]["embedding"], found[0]["a_embedding"], atol=1e-6)
 
 
 def test_dimensions_and_normalization(model):
@@ -195,13 +195,11 @@ def test_dimensions_and_normalization(model):
             {"dimensions": 8, "normalize": False},
         )
     )
-    norms = numpy.linalg.norm(plain, axis=1, keepdims=True)
+    norms = np.linalg.norm(plain, axis=1, keepdims=True)
     assert abs(norms - 1).min() > 0.01
-    numpy.testing.assert_allclose(plain / norms, whole, atol=1e-6)
-    numpy.testing.assert_allclose(plain[:, :8], raw, atol=1e-6)
-    numpy.testing.assert_allclose(
-        raw / numpy.linalg.norm(raw, axis=1, keepdims=True), few, atol=1e-6
-    )
+    np.testing.assert_allclose(plain / norms, whole, atol=1e-6)
+    np.testing.assert_allclose(plain[:, :8], raw, atol=1e-6)
+    np.testing.assert_allclose(raw / np.linalg.norm(raw, axis=1, keepdims=True), few, atol=1e-6)
     with pytest.raises(UserError, match="65 is more than the model gives; it gives 64"):
         list(encode(records(), model=model, side="document", dimensions=65))
 
@@ -233,7 +231,7 @@ def test_chunks(model):
     # what is no longer than a chunk has the embedding of the whole text
     whole = next(encode([{"id": "1", "text": "short"}], model=model, side="document"))
     short = next(row for row in found if row["doc_id"] == "d1")
-    numpy.testing.assert_allclose(whole["embedding"], short["embedding"], atol=1e-6)
+    np.testing.assert_allclose(whole["embedding"], short["embedding"], atol=1e-6)
     assert [("d2#0", 0, 0, 1)] == [
         (row["id"], row["start"], row["end"], row["n"]) for row in found if row["doc_id"] == "d2"
     ]

@@ -2,7 +2,7 @@
 
 import json
 
-import numpy
+import numpy as np
 import pytest
 
 from structkit.commands.merge_embeddings import merge_embeddings
@@ -13,7 +13,7 @@ from structkit.errors import UserError
 
 def written(tmp_path, name, ids, *, fields=False, dim=2, **meta):
     path = str(tmp_path / name)
-    vectors = numpy.arange(len(ids) * dim, dtype="float32").reshape(-1, dim) + len(name)
+    vectors = np.arange(len(ids) * dim, dtype="float32").reshape(-1, dim) + len(name)
     with VectorFiles(path, fields=fields) as files:
         rows = [EmbeddingRow(each, fields={"place": each}) for each in ids]
         files.add(rows, vectors)
@@ -30,8 +30,8 @@ def test_files_one_behind_the_other(run, tmp_path, fields):
     done = run("merge-embeddings", *paths, "-o", "all.npy")
     assert {"file": "all.npy", "embeddings": 3} == json.loads(done.stdout), done.stderr
     assert "1\n2\n3\n" == (tmp_path / "all.ids.txt").read_text()
-    expected = numpy.concatenate([numpy.load(path) for path in paths])
-    numpy.testing.assert_array_equal(expected, numpy.load(tmp_path / "all.npy"))
+    expected = np.concatenate([np.load(path) for path in paths])
+    np.testing.assert_array_equal(expected, np.load(tmp_path / "all.npy"))
     meta = json.loads((tmp_path / "all.meta.json").read_text())
     assert ("x", 3, 2) == (meta["model_sha256"], meta["count"], meta["dim"])
     assert fields == (tmp_path / "all.fields.jsonl").exists()

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-import numpy
+import numpy as np
 import pytest
 from pyarrow import parquet
 
@@ -49,9 +49,9 @@ def test_parquet(model, tmp_path):  # noqa: F811
     table = parquet.read_table(tmp_path / "v.parquet")
     assert "fixed_size_list<element: float>[64]" == str(table.schema.field("embedding").type)
     assert meta == json.loads(parquet.read_metadata(tmp_path / "v.parquet").metadata[b"structkit"])
-    expected = numpy.load(tmp_path / "v.npy")
-    found = numpy.stack(table["embedding"].to_numpy(zero_copy_only=False))
-    numpy.testing.assert_array_equal(expected, found)
+    expected = np.load(tmp_path / "v.npy")
+    found = np.stack(table["embedding"].to_numpy(zero_copy_only=False))
+    np.testing.assert_array_equal(expected, found)
     first = table.slice(0, 1).to_pylist()[0]
     assert ("d0#0", "d0", "1", 0) == tuple(first[name] for name in ("id", "doc_id", "n", "start"))
 
@@ -68,7 +68,7 @@ def test_shards_and_the_whole(model, tmp_path):  # noqa: F811
     expected = read_embeddings([str(tmp_path / "v.npy")])
     assert set(expected.ids) == set(whole) and [{"n": 1}] * 60 == found.fields
     for name, vector in zip(expected.ids, expected.vectors[0:60], strict=True):
-        numpy.testing.assert_allclose(vector, whole[name], atol=1e-6)
+        np.testing.assert_allclose(vector, whole[name], atol=1e-6)
 
 
 def stopped_after(lines, count):
@@ -223,7 +223,7 @@ def test_the_command_line(run, model, tmp_path):  # noqa: F811
     assert 0 == done.returncode, done.stderr
     (tmp_path / "w").mkdir()
     write(model, tmp_path / "w" / "v.npy", chunk=5, keep=["n"], dimensions=16, batch_tokens=300)
-    found = numpy.load(tmp_path / "v.npy")
-    numpy.testing.assert_allclose(numpy.load(tmp_path / "w" / "v.npy"), found, atol=1e-6)
+    found = np.load(tmp_path / "v.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "w" / "v.npy"), found, atol=1e-6)
     for name in ("v.ids.txt", "v.fields.jsonl"):
         assert (tmp_path / "w" / name).read_bytes() == (tmp_path / name).read_bytes()

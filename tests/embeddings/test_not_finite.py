@@ -3,7 +3,7 @@
 import json
 import shutil
 
-import numpy
+import numpy as np
 import pytest
 from pyarrow import parquet
 from safetensors.torch import load_file, save_file
@@ -52,9 +52,9 @@ def test_weights_that_are_not_finite_write_nothing(run, broken, tmp_path):  # no
 
 
 def test_matrices_that_are_not_finite_are_refused_by_every_reader(run, tmp_path):
-    vectors = numpy.ones((3, 4), "f4")
+    vectors = np.ones((3, 4), "f4")
     vectors[1, 2] = float("inf")
-    numpy.save(tmp_path / "v.npy", vectors)
+    np.save(tmp_path / "v.npy", vectors)
     (tmp_path / "v.ids.txt").write_text("a\nb\nc\n")
     lines = [{"id": "a", "embedding": [1.0, None, 1.0, 1.0]}]
     written(tmp_path / "v.jsonl", lines)
@@ -101,7 +101,7 @@ def test_parquet_is_read_as_it_is_written_and_was_written(model, run, tmp_path, 
     assert (expected.ids, expected.doc_ids) == (found.ids, found.doc_ids)
     assert expected.model == found.model is not None
     assert [{**each, "n": "3"} for each in expected.fields] == found.fields
-    numpy.testing.assert_array_equal(expected.vectors[:99], found.vectors[:99])
+    np.testing.assert_array_equal(expected.vectors[:99], found.vectors[:99])
     runs = [run("search", each, "--queries", "v.npy", "-k", "3") for each in ("v.npy", "v.parquet")]
     assert runs[0].stdout == runs[1].stdout != b""
 
@@ -134,9 +134,9 @@ def test_older_parquet_of_pyserini_and_ours_alike(tmp_path):
 
 
 def test_npz_and_what_only_looks_like_a_matrix(run, tmp_path):
-    numpy.savez(tmp_path / "v.npz", a=numpy.ones((2, 2)))
+    np.savez(tmp_path / "v.npz", a=np.ones((2, 2)))
     shutil.copy(tmp_path / "v.npz", tmp_path / "z.npy")
-    numpy.save(tmp_path / "o.npy", numpy.array([["x", {}]], object), allow_pickle=True)
+    np.save(tmp_path / "o.npy", np.array([["x", {}]], object), allow_pickle=True)
     (tmp_path / "t.npy").write_bytes(b"\x93NUMPY\x01\x00")
     for name, told in (
         ("v.npz", b"v.npz: is an archive of arrays; give the array in it alone"),

@@ -2,7 +2,7 @@
 
 import json
 
-import numpy
+import numpy as np
 import orjson
 import pytest
 from pyarrow import parquet
@@ -86,8 +86,8 @@ def test_elements_in_parquet(model, tmp_path):  # noqa: F811
     )
     assert "<li>Press <p>slowly</p>" == PAGES[1][last["start"] : last["end"]]
     written(source, tmp_path / "v.npy", model, elements=True)
-    vectors = numpy.stack(table["embedding"].to_numpy(zero_copy_only=False))
-    numpy.testing.assert_array_equal(numpy.load(tmp_path / "v.npy"), vectors)
+    vectors = np.stack(table["embedding"].to_numpy(zero_copy_only=False))
+    np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), vectors)
 
 
 def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypatch):  # noqa: F811
@@ -163,10 +163,10 @@ def test_nodes_are_cut_and_scaled_as_asked_for(strae):
     for one, two in zip(whole, few, strict=True):
         for name in ("embedding", "downward"):
             assert 8 == len(two[name])
-            part = numpy.array(one[name][:8])
+            part = np.array(one[name][:8])
             # a model whose embeddings have length 1 keeps that
-            ratio = numpy.array(two[name]) / part
-            numpy.testing.assert_allclose(ratio, ratio[0], rtol=1e-4)
+            ratio = np.array(two[name]) / part
+            np.testing.assert_allclose(ratio, ratio[0], rtol=1e-4)
 
 
 @pytest.mark.parametrize(

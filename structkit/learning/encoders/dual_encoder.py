@@ -154,8 +154,8 @@ def negatives_of(settings: EncoderSettings, spool: Spool, usual: int = 1) -> int
     fewest, record_id = spool.fewest_negatives
     if fewest < wanted:
         raise UserError(
-            f"record {record_id} has {fewest:g} negatives, and each query needs {wanted}",
-            f"give all records as many, or set --negatives-per-query {fewest:g}",
+            f"record {record_id} has {fewest:,.0f} negatives, and each query needs {wanted}",
+            f"give all records as many, or set --negatives-per-query {fewest:.0f}",
         )
     return wanted
 

@@ -66,8 +66,8 @@ def pieces(words: Sequence[str], longest: int = LONGEST) -> list[tuple[int, int]
     while len(words) - start > longest:
         end = start + longest
         half = start + longest // 2
-        behind = (at for marks in ENDS for at in range(end, half, -1) if words[at - 1] in marks)
-        end = next(behind, end)
+        ends = (at for marks in ENDS for at in range(end, half, -1) if words[at - 1] in marks)
+        end = next(ends, end)
         found.append((start, end))
         start = end
     return [*found, (start, len(words))]

@@ -70,7 +70,7 @@ class SpanScorer(nn.Module):
         return torch.cat(found, dim=-1)
 
     def states(self, numbers: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The states (texts, words + 2, hidden) behind each word, read forward and backward."""
+        """The states (texts, words + 2, hidden) after each word, read forward and backward."""
         states = self.embedded(numbers)
         for ahead, back in zip(self.forwards, self.backwards, strict=True):
             states = self.dropout(states)
@@ -202,7 +202,7 @@ def turned(states: Tensor, lengths: Tensor | None) -> Tensor:
 
 
 def hidden_words(numbers: Tensor, rarity: Tensor) -> Tensor:
-    """The rows (texts, 4, words) with rare words hidden at random behind the unknown one."""
+    """The rows (texts, 4, words) with rare words hidden at random: they become the unknown one."""
     words = numbers[:, 0]
     hide = torch.rand(words.shape, device=words.device) < rarity[words]
     return torch.cat([words.masked_fill(hide, UNKNOWN)[:, None], numbers[:, 1:]], dim=1)

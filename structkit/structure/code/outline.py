@@ -66,7 +66,7 @@ class Definition:
 
     @property
     def path(self) -> str:
-        """Its name behind those of all that it stands in: `A.f`."""
+        """Its name after those of all that it stands in: `A.f`."""
         names = [part for each in (*self.outer, self) for part in (each.owner, each.name) if part]
         return ".".join(names)
 

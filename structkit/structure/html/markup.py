@@ -23,7 +23,7 @@ class Tag(NamedTuple):
 
 
 def visible(text: str) -> str:
-    """The text with every character of its markup made blank: all else stays where it is.
+    """The text with every character of its markup made a space: all the rest stays where it is.
 
     Blank are tags, comments, the content of scripts and styles, and character references; a
     reference to a letter becomes underscores, so that its word is not taken for a shorter one.

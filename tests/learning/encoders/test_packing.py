@@ -1,6 +1,6 @@
 """Packed batches: the states of the model itself, of BERT and its like, and of no other."""
 
-import numpy
+import numpy as np
 import pytest
 import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLMRobertaConfig
@@ -20,7 +20,7 @@ def a_model(config, kind, **changes):
 
 
 def a_batch(lengths, padding):
-    draw = numpy.random.default_rng(len(lengths))
+    draw = np.random.default_rng(len(lengths))
     ids = torch.tensor(draw.integers(2, 40, (len(lengths), max(lengths))))
     mask = (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]).long()
     return Tokens(torch.where(mask.bool(), ids, padding), mask)

@@ -4,7 +4,7 @@ import json
 import random
 import sys
 
-import numpy
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -49,8 +49,8 @@ def sample(seed, lengths, shapes=("random",)):
     trees = [grown(draw, 0, length, draw.choice(shapes)) for length in lengths]
     sentences = [
         Sentence(
-            numpy.array([draw.randrange(WORDS) for _ in range(length)], numpy.int32),
-            numpy.array(depths(tree), numpy.int32),
+            np.array([draw.randrange(WORDS) for _ in range(length)], np.int32),
+            np.array(depths(tree), np.int32),
         )
         for tree, length in zip(trees, lengths, strict=True)
     ]
@@ -96,7 +96,7 @@ def in_batch_order(batch, roots):
 def test_composition_may_start_as_a_sum():
     method = registry.load("method", "strae")
     words = method(embedding_size=6, channels=2, composition_init="sum").untrained(WORDS).eval()
-    tree = Sentence(numpy.array([3, 1, 2], numpy.int32), numpy.array([1, 2, 2], numpy.int32))
+    tree = Sentence(np.array([3, 1, 2], np.int32), np.array([1, 2, 2], np.int32))
     batch, up, down = words.both_ways([tree])
     first, second, third = words.embedding[[3, 1, 2]]
     half = (second + third) / 2**0.5
@@ -227,7 +227,7 @@ def test_extreme_scores_stay_finite(shape):
     targets = torch.zeros(tokens, dtype=torch.int64)
     loss = vocabulary_loss(vectors, table, None, targets, torch.ones(tokens) / tokens)
     loss.backward()
-    expected = 720_000 + numpy.log(words - 1) if words > 1 else 0
+    expected = 720_000 + np.log(words - 1) if words > 1 else 0
     assert loss.item() == pytest.approx(expected, rel=1e-6)
     assert vectors.grad.isfinite().all() and table.grad.isfinite().all()
 
@@ -257,10 +257,8 @@ def test_a_loss_worked_by_hand():
     up = torch.tensor([[2.0, 0.0], [0.0, 3.0]])
     down = torch.tensor([[1.0, 0.0], [5.0, 5.0]])
     a, b, c, d = 1.0, 0.5**0.5, 0.0, 0.5**0.5
-    rows = -a + numpy.log(numpy.exp(a) + numpy.exp(b)) - d + numpy.log(numpy.exp(c) + numpy.exp(d))
-    columns = (
-        -a + numpy.log(numpy.exp(a) + numpy.exp(c)) - d + numpy.log(numpy.exp(b) + numpy.exp(d))
-    )
+    rows = -a + np.log(np.exp(a) + np.exp(b)) - d + np.log(np.exp(c) + np.exp(d))
+    columns = -a + np.log(np.exp(a) + np.exp(c)) - d + np.log(np.exp(b) + np.exp(d))
     assert (rows + columns) / 4 == pytest.approx(contrastive_loss(up, down, 1.0).item(), abs=1e-6)
 
 
@@ -409,7 +407,7 @@ def test_settings_that_do_not_fit():
         Method(objective="ce").learning_rate,
         Method(learning_rate=5e-5).learning_rate,
     )
-    assert (5.0, numpy.exp(0.2)) == (Method().scale, Method(temperature_form="exp").scale)
+    assert (5.0, np.exp(0.2)) == (Method().scale, Method(temperature_form="exp").scale)
 
 
 @pytest.mark.parametrize("objective", ["contrastive", "ce", "both"])
@@ -428,7 +426,7 @@ def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
     names = ("contrastive", "ce") if objective == "both" else (objective,)
     # inner nodes, or all nodes of sentences with two words
     nodes = [4 + 8, 3 + 6, 11] if objective == "both" else [9 + 17, 7 + 13, 23]
-    shares = {"contrastive": numpy.array(nodes) / sum(nodes), "ce": numpy.array([3, 2, 1]) / 6}
+    shares = {"contrastive": np.array(nodes) / sum(nodes), "ce": np.array([3, 2, 1]) / 6}
     expected = {
         name: sum(
             shares[name][place] * training.losses(part)[name] for place, part in enumerate(parts)
