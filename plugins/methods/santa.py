@@ -1,5 +1,13 @@
 """SANTA: alignment of queries with documents, and prediction of masked entities, by one T5.
 
+    loss      = alignment_weight * alignment + entity_weight * entity                      (eq. 4)
+    alignment = - log( exp(q . d+ / t) / sum over d in D of exp(q . d / t) ), mean over q  (eq. 5)
+    entity    = - sum over j of log P(target_j | masked, target_<j), mean a token          (eq. 6-7)
+
+q and d are embeddings of queries and documents: the decoder's state at its start token (eq. 1). D
+are the documents of the batch, t is the temperature. With labels that state is the same, so one
+pass over the masked document gives its embedding and its entity loss.
+
 Records: `query`, `positive`, `masked` and `target` (from mask-entities), optional `negatives`.
 Source: Li et al. 2023, "Structure-Aware Language Model Pretraining Improves Dense Retrieval on
 Structured Data" (https://aclanthology.org/2023.findings-acl.734), released code for the settings.
@@ -12,7 +20,6 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from structkit.errors import UserError
 from structkit.learning.encoders.dual_encoder import (
@@ -23,9 +30,8 @@ from structkit.learning.encoders.dual_encoder import (
 )
 from structkit.learning.encoders.encoder import Encoder, build_encoder, token_states
 from structkit.learning.encoders.grad_cache import Texts
-from structkit.learning.encoders.poolings import POOLINGS, decoder_states
+from structkit.learning.encoders.poolings import POOLINGS
 from structkit.learning.encoders.settings import EncoderSettings
-from structkit.learning.training.distributed import share, total
 from structkit.learning.training.plan import Step
 from structkit.learning.training.settings import LENGTH
 from structkit.learning.training.spool import Spool
@@ -34,13 +40,8 @@ from structkit.plugin import setting
 from structkit.progress import say
 from structkit.records.jsonl import Record
 
-from ._masked_tokens import (
-    IGNORED,
-    MaskedTokens,
-    TokenHead,
-    has_decoder,
-    token_head,
-)
+from ._entity_prediction import Masked, Predictor, TokensInPlace, WrittenEntities
+from ._masked_tokens import has_decoder, token_head
 
 CODE = "SANTA's released code"
 
@@ -50,13 +51,20 @@ class Inputs:
     """A batch; what a loss does not need is absent."""
 
     queries: Texts | None  # (batch, query length)
-    masked: Texts | None  # (batch, document length)
-    targets: Texts | None  # (batch, target length)
+    masked: Masked | None  # (batch, document length)
     originals: Texts | None  # (batch, document length)
     negatives: Texts | None  # (batch * n, document length)
     exclude: Tensor | None  # (batch, batch * (1 + n))
-    target_tokens: float = 0  # of the whole batch
-    labels: Tensor | None = None  # (batch, document length), for a model without decoder
+
+    def texts(self) -> dict[str, Texts]:
+        """What is embedded, by name."""
+        parts = {
+            "masked": self.masked.texts if self.masked else None,
+            "originals": self.originals,
+            "negatives": self.negatives,
+            "queries": self.queries,
+        }
+        return {name: texts for name, texts in parts.items() if texts is not None}
 
 
 class Santa(DualEncoder):
@@ -64,43 +72,59 @@ class Santa(DualEncoder):
 
     settings: Method
 
+    def __init__(
+        self, settings: Method, encoder: Encoder, negatives: int, predictor: Predictor
+    ) -> None:
+        super().__init__(settings, encoder, negatives)
+        self.predictor = predictor
+
     def batch(self, records: list[Record], step: Step) -> Inputs:
         settings = self.settings
         align, predict = settings.alignment_weight > 0, settings.entity_weight > 0
-        masked = predict or settings.align_on == "masked"
         original = align and settings.align_on == "original"
+        masked = None
+        if predict or settings.align_on == "masked":
+            masked = self.predictor.masked(records, self.field, predict=predict)
         documents = self.documents(records, step)
         group = 1 + self.negatives
         negatives = [text for place, text in enumerate(documents) if place % group]
-
-        targets = self.field(records, "target", "target") if predict else None
         return Inputs(
             self.field(records, "query", "query") if align else None,
-            self.field(records, "masked", "document") if masked else None,
-            targets,
+            masked,
             self.field(records, "positive", "document") if original else None,
             self.part(negatives, len(records), "document") if align and negatives else None,
             self.excluded(records, documents) if align else None,
-            total(int(targets.tokens.mask.sum()) if targets and targets.tokens else 0),
         )
 
-    def field(self, records: list[Record], name: str, kind: str) -> Texts | None:
+    def field(self, records: list[Record], name: str, kind: str) -> Texts:
         """What this process takes of a field."""
         return self.part([record[name] for record in records], len(records), kind)
 
-    def texts(self, inputs: Any) -> dict[str, Texts]:
-        names = ("masked", "originals", "negatives", "queries")
-        found = {name: getattr(inputs, name) for name in names}
-        return {name: texts for name, texts in found.items() if texts is not None}
+    def texts(self, inputs: Inputs) -> dict[str, Texts]:
+        return inputs.texts()
 
-    def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        if name != "masked" or inputs.targets is None:
+    def embedded(self, inputs: Inputs, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        masked = inputs.masked
+        if name != "masked" or masked is None or masked.wanted is None:
             return super().embedded(inputs, name, rows)
-        tokens = inputs.masked.tokens.shortened(rows)
-        embeddings, entity = self.masked_pass(tokens, inputs.targets.tokens.shortened(rows))
-        return embeddings, {"entity": entity / inputs.target_tokens}
+        assert masked.texts.tokens is not None
+        tokens = masked.texts.tokens.shortened(rows)
+        wanted = self.predictor.wanted(masked.wanted, rows, tokens.ids.shape[1])
+        sums: list[Tensor] = []
 
-    def objective(self, inputs: Any, found: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        def both(places: Tensor, piece: Tokens) -> Tensor:
+            states = token_states(self.encoder.model, piece)  # (places, length, dim)
+            own = self.predictor.wanted(wanted, places, piece.ids.shape[1])
+            embeddings, entity = self.predictor.predicted(self.encoder, states, piece.mask, own)
+            sums.append(entity)
+            return embeddings
+
+        embeddings = self.encoder.in_pieces(tokens, both)
+        return embeddings, {"entity": torch.stack(sums).sum() / masked.count}
+
+    def objective(
+        self, inputs: Inputs, found: dict[str, Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         if inputs.queries is None:
             return torch.zeros((), device=self.encoder.device), {}
         positives = found["originals" if inputs.originals else "masked"]  # (batch, dim)
@@ -111,95 +135,6 @@ class Santa(DualEncoder):
     def weights(self) -> dict[str, float]:
         weight = self.settings.entity_weight
         return {"entity": weight} if weight else {}
-
-    def masked_pass(self, masked: Tokens, targets: Tokens) -> tuple[Tensor, Tensor]:
-        """Embeddings of masked documents, (batch, dim), and the summed loss of their entities."""
-        sums: list[Tensor] = []
-
-        def both(rows: Tensor, piece: Tokens) -> Tensor:
-            states = token_states(self.encoder.model, piece)  # (rows, length, dim)
-            wanted = targets.shortened(rows)
-            decoded = self.decoded(states, piece.mask, wanted)
-            sums.append(self.entity_loss(decoded, wanted))
-            if self.settings.pooling == "first-decoder-token":
-                # position 0 has read the start token only: it is the embedding (eq. 1)
-                return self.encoder.finished(decoded[:, 0])
-            return self.encoder.pooled(states, piece.mask)
-
-        embeddings = self.encoder.in_pieces(masked, both)
-        return embeddings, torch.stack(sums).sum()
-
-    def decoded(self, states: Tensor, mask: Tensor, targets: Tokens) -> Tensor:
-        """Decoder states with the targets as input, shifted right, (batch, target length, dim)."""
-        model = self.encoder.model
-        shifted = targets.ids.roll(1, dims=1)  # (batch, target length)
-        shifted[:, 0] = model.config.decoder_start_token_id
-        return decoder_states(model, shifted, states, mask)
-
-    def entity_loss(self, decoded: Tensor, targets: Tokens) -> Tensor:
-        """Masked entity prediction: the cross-entropies of all target tokens (eq. 6-7)."""
-        model = self.encoder.model
-        real = targets.mask.bool()  # (batch, target length)
-        states = decoded[real]  # (tokens, dim)
-        if getattr(model.config, "scale_decoder_outputs", model.config.tie_word_embeddings):
-            states = states * model.config.d_model**-0.5
-        scores = model.lm_head(states)  # (tokens, vocabulary)
-        return functional.cross_entropy(scores.float(), targets.ids[real], reduction="sum")
-
-
-class EncoderSanta(Santa):
-    """SANTA without a decoder: the tokens of masked entities are predicted where they stand."""
-
-    def __init__(self, settings: Method, encoder: Encoder, negatives: int, head: TokenHead) -> None:
-        super().__init__(settings, encoder, negatives)
-        self.head = head
-        self.masking = MaskedTokens(encoder.tokenizing)
-
-    def batch(self, records: list[Record], step: Step) -> Inputs:
-        """As above; the masked documents hold mask tokens, and targets are as long as they."""
-        found = super().batch(records, step)
-        if found.masked is None:
-            return found
-        own = records[share(len(records))]
-        tokens, labels = None, None
-        if own:
-            tokens, labels = self.masking.batch(
-                [record["masked"] for record in own], [record["target"] for record in own]
-            )
-            tokens, labels = tokens.to(self.encoder.device), labels.to(self.encoder.device)
-        count = int((labels != IGNORED).sum()) if labels is not None else 0
-        return replace(
-            found,
-            masked=Texts(tokens, found.masked.first, found.masked.total),
-            labels=labels,
-            target_tokens=max(1, total(count)),
-        )
-
-    def field(self, records: list[Record], name: str, kind: str) -> Texts | None:
-        if name in ("masked", "target"):  # they are read otherwise
-            return (
-                Texts(None, share(len(records)).start, len(records)) if name == "masked" else None
-            )
-        return super().field(records, name, kind)
-
-    def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        if name != "masked" or not self.settings.entity_weight:
-            return DualEncoder.embedded(self, inputs, name, rows)
-        sums: list[Tensor] = []
-        tokens = inputs.masked.tokens.shortened(rows)
-        labels = inputs.labels[rows, : tokens.ids.shape[1]]  # (rows, length)
-        table = self.encoder.model.get_input_embeddings().weight  # (vocabulary, dim)
-
-        def both(places: Tensor, piece: Tokens) -> Tensor:
-            states = token_states(self.encoder.model, piece)  # (places, length, dim)
-            wanted = labels[places, : piece.ids.shape[1]]
-            chosen = wanted != IGNORED
-            scores = self.head(states[chosen], table).float()  # (tokens, vocabulary)
-            sums.append(functional.cross_entropy(scores, wanted[chosen], reduction="sum"))
-            return self.encoder.pooled(states, piece.mask)
-
-        embeddings = self.encoder.in_pieces(tokens, both)
-        return embeddings, {"entity": torch.stack(sums).sum() / inputs.target_tokens}
 
 
 @dataclass(frozen=True)
@@ -249,7 +184,7 @@ class Method(EncoderSettings):
             self, spool, offline=offline, head=True, lengths={"target": self.target_length}
         )
         check_sentinels(encoder.tokenizing.tokenizer)
-        return Santa(self, encoder, negatives)
+        return Santa(self, encoder, negatives, WrittenEntities())
 
     def encoder_only(self, offline: bool) -> bool:
         """Whether the model has no decoder."""
@@ -267,7 +202,7 @@ class Method(EncoderSettings):
             )
         encoder = build_encoder(settings, spool, offline=offline)
         head = token_head(encoder.model, self.model, offline=offline)
-        return EncoderSanta(settings, encoder, negatives, head)
+        return Santa(settings, encoder, negatives, TokensInPlace(encoder, head))
 
 
 def check_sentinels(tokenizer: Any) -> None:

@@ -1,5 +1,13 @@
 """SEAL: queries aligned with documents whose elements are masked, then with and without tags.
 
+    contrast(q, V) = - log( exp(q . v+ / t) / sum over v in V of exp(q . v / t) ), mean over q
+    element   (EAL) = contrast(q, masked)                                                  (eq. 4)
+    structure (SAL) = ( contrast(q, tagged) + contrast(q, untagged) ) / 2                  (eq. 2)
+
+q and v are embeddings of queries and of versions of documents, positive and negatives alike;
+`masked` lacks the tags of a tenth of its elements. EAL is trained first, then SAL; t is the
+temperature.
+
 Records: `query`, `tagged`, `untagged` and `masked` (from html-variants), optional `negatives`.
 Source: Huang et al. 2025, "SEAL: Structure and Element Aware Learning to Improve Long Structured
 Document Retrieval" (EMNLP 2025).

@@ -107,14 +107,16 @@ def test_gradients_agree_with_many_passes():
 @pytest.mark.parametrize(
     ("changes", "parts", "absent"),
     [
-        ({"entity_weight": 0}, {"alignment"}, ["targets", "originals"]),
-        ({"entity_weight": 0, "align_on": "original"}, {"alignment"}, ["targets", "masked"]),
+        ({"entity_weight": 0}, {"alignment"}, ["originals"]),
+        ({"entity_weight": 0, "align_on": "original"}, {"alignment"}, ["masked"]),
         ({"alignment_weight": 0}, {"entity"}, ["queries", "originals", "negatives", "exclude"]),
     ],
 )
 def test_a_loss_with_weight_0_costs_nothing(changes, parts, absent):
     module, inputs, records = built(**changes)
     assert [None] * len(absent) == [getattr(inputs, name) for name in absent]
+    if inputs.masked and not changes.get("entity_weight", 1):
+        assert (None, 0) == (inputs.masked.wanted, inputs.masked.count)
     total, found = module.loss(inputs)
     assert parts == set(found)
     expected = plain(module, records) if not changes.get("alignment_weight", 1) else None
@@ -144,7 +146,7 @@ def test_without_a_decoder_masked_tokens_are_predicted():
         )
         masked = original.masked_fill(hidden, tokenizer.mask_token_id)
         states = model(input_ids=masked).last_hidden_state[0]
-        scores = module.head(states[hidden], model.get_input_embeddings().weight)
+        scores = module.predictor.head(states[hidden], model.get_input_embeddings().weight)
         sums += functional.cross_entropy(scores, original[0, hidden], reduction="sum")
         count += int(hidden.sum())
         found.append(functional.normalize(states[0], dim=0))
@@ -182,7 +184,7 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     expected = whole(input_ids=text).logits[0]
     model = module.encoder.model
     states = model(input_ids=text).last_hidden_state[0]
-    found = module.head(states, model.get_input_embeddings().weight)
+    found = module.predictor.head(states, model.get_input_embeddings().weight)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
     model.save_pretrained(tmp_path)  # without the head
     Method(model=str(tmp_path)).build(spool(), offline=True)

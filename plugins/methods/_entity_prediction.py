@@ -1,0 +1,123 @@
+"""Masked entity prediction (MEP): by a decoder that writes the target, or in place, without one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from structkit.learning.encoders.encoder import Encoder
+from structkit.learning.encoders.grad_cache import Texts
+from structkit.learning.encoders.poolings import decoder_states
+from structkit.learning.training.distributed import share, total
+from structkit.learning.training.tokens import Tokens
+from structkit.records.jsonl import Record
+
+from ._masked_tokens import IGNORED, MaskedTokens, TokenHead
+
+# what this process takes of a field of all records, as tokens of a kind of text
+Part = Callable[[list[Record], str, str], Texts]
+
+
+@dataclass(frozen=True)
+class Masked:
+    """Masked documents of a batch, and what is predicted of them, if anything is."""
+
+    texts: Texts  # (batch, document length)
+    wanted: Tokens | Tensor | None = None  # (batch, target length), or (batch, document length)
+    count: float = 0.0  # tokens to predict, in the whole batch
+
+
+class Predictor(nn.Module):
+    """How the entities of masked documents are predicted."""
+
+    @abstractmethod
+    def masked(self, records: list[Record], part: Part, *, predict: bool) -> Masked:
+        """The masked documents of a batch, with what is to be predicted where `predict` is set."""
+
+    @abstractmethod
+    def wanted(self, wanted: Any, rows: Tensor, length: int) -> Any:
+        """What is wanted of some rows, whose documents are `length` tokens long."""
+
+    @abstractmethod
+    def predicted(
+        self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Embeddings, (rows, dim), and the summed loss, from states (rows, length, dim)."""
+
+
+class WrittenEntities(Predictor):
+    """A decoder writes the target: `<extra_id_0> first <extra_id_1> second …` (SANTA, eq. 6-7)."""
+
+    def masked(self, records: list[Record], part: Part, *, predict: bool) -> Masked:
+        texts = part(records, "masked", "document")
+        if not predict:
+            return Masked(texts)
+        targets = part(records, "target", "target").tokens  # (batch, target length)
+        return Masked(texts, targets, total(int(targets.mask.sum()) if targets else 0))
+
+    def wanted(self, wanted: Tokens, rows: Tensor, length: int) -> Tokens:
+        return wanted.shortened(rows)
+
+    def predicted(
+        self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Tokens
+    ) -> tuple[Tensor, Tensor]:
+        model = encoder.model
+        shifted = wanted.ids.roll(1, dims=1)  # (rows, target length)
+        shifted[:, 0] = model.config.decoder_start_token_id
+        decoded = decoder_states(model, shifted, states, mask)  # (rows, target length, dim)
+        loss = self.cross_entropies(model, decoded, wanted)
+        if encoder.pooling == "first-decoder-token":
+            # position 0 has read the start token only: it is the embedding (eq. 1)
+            return encoder.finished(decoded[:, 0]), loss
+        return encoder.pooled(states, mask), loss
+
+    def cross_entropies(self, model: Any, decoded: Tensor, wanted: Tokens) -> Tensor:
+        """The sum of the cross-entropies of all target tokens."""
+        real = wanted.mask.bool()  # (rows, target length)
+        states = decoded[real]  # (tokens, dim)
+        if getattr(model.config, "scale_decoder_outputs", model.config.tie_word_embeddings):
+            states = states * model.config.d_model**-0.5
+        scores = model.lm_head(states)  # (tokens, vocabulary)
+        return functional.cross_entropy(scores.float(), wanted.ids[real], reduction="sum")
+
+
+class TokensInPlace(Predictor):
+    """Without a decoder: the tokens of masked entities are predicted where they stand (SEAL)."""
+
+    def __init__(self, encoder: Encoder, head: TokenHead) -> None:
+        super().__init__()
+        self.head = head
+        self.masking = MaskedTokens(encoder.tokenizing)
+
+    def masked(self, records: list[Record], part: Part, *, predict: bool) -> Masked:
+        own = records[share(len(records))]
+        tokens: Tokens | None = None
+        labels: Tensor | None = None  # (batch, document length)
+        if own:
+            tokens, labels = self.masking.batch(
+                [record["masked"] for record in own], [record["target"] for record in own]
+            )
+            device = self.head.bias.device
+            tokens, labels = tokens.to(device), labels.to(device)
+        texts = Texts(tokens, share(len(records)).start, len(records))
+        if not predict:
+            return Masked(texts)
+        count = int((labels != IGNORED).sum()) if labels is not None else 0
+        return Masked(texts, labels, max(1, total(count)))
+
+    def wanted(self, wanted: Tensor, rows: Tensor, length: int) -> Tensor:
+        return wanted[rows, :length]
+
+    def predicted(
+        self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        table = encoder.model.get_input_embeddings().weight  # (vocabulary, dim)
+        chosen = wanted != IGNORED
+        scores = self.head(states[chosen], table).float()  # (tokens, vocabulary)
+        loss = functional.cross_entropy(scores, wanted[chosen], reduction="sum")
+        return encoder.pooled(states, mask), loss
