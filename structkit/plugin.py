@@ -163,6 +163,9 @@ class Method(ABC):
     shared: ClassVar[bool] = False
     """Whether several processes can share a batch."""
 
+    example: ClassVar[str] = ""
+    """A command that trains it, for the end of its help."""
+
     @property
     def start(self) -> str | None:
         """The model that the training starts from: a folder, or a name of the hub."""

@@ -24,6 +24,7 @@ VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them of negat
 class Method(EncoderSettings):
     """Settings of plain contrastive training; defaults as in sentence-transformers' examples."""
 
+    example: ClassVar[str] = "structkit train contrastive examples.jsonl -o models/contrastive"
     shared: ClassVar[bool] = True
 
     document_field: str = setting(

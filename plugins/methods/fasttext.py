@@ -56,6 +56,7 @@ class Trained(TrainingModule):
 class Method(WordSettings):
     """Settings of fastText as StrAE's authors used it."""
 
+    example: ClassVar[str] = "structkit train fasttext sentences.jsonl -o models/fasttext"
     made_of: ClassVar[tuple[str, ...]] = ("shortest_ngram", "longest_ngram", "buckets")
 
     learning_rate: float = setting(1e-3, "first learning rate; it falls to 0", PAPER)

@@ -20,6 +20,7 @@ from structkit.learning.training.module import seed_parameters
 class Method(NodeMethod, TreeSettings):
     """Settings of IORNN, StrAE's own (appendix A); without channels."""
 
+    example: ClassVar[str] = "structkit train iornn trees.jsonl -o models/iornn"
     made_of: ClassVar[tuple[str, ...]] = (*NodeMethod.made_of, "subword_tree")
 
     def untrained(self, words: int) -> IORNN:

@@ -24,6 +24,7 @@ SECTION = "StrAE, section 5"
 class Method(TextSettings):
     """Settings of RoBERTa as StrAE's authors trained it, over subwords."""
 
+    example: ClassVar[str] = "structkit train roberta sentences.jsonl -o models/roberta"
     made_of: ClassVar[tuple[str, ...]] = ("embedding_size", "heads", "layers", "inner_size")
 
     subwords: bool = setting(True, "byte-pair pieces in place of words", SECTION)

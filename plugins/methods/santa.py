@@ -141,6 +141,10 @@ class Santa(DualEncoder):
 class Method(EncoderSettings):
     """Settings of SANTA's pretraining; its fine-tuning is `--entity-weight 0` and other numbers."""
 
+    example: ClassVar[str] = (
+        "structkit pair functions.jsonl | structkit mask-entities | "
+        "structkit train santa -o models/santa"
+    )
     shared: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("query", "positive", "masked", "target")
 

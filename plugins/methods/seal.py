@@ -107,6 +107,7 @@ class Seal(DualEncoder):
 class Method(EncoderSettings):
     """Settings of SEAL. Embeddings of documents are those of `tagged`, as they are searched."""
 
+    example: ClassVar[str] = "structkit train seal variants.jsonl -o models/seal"
     shared: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("query", "tagged", "untagged", "masked")
     optional: ClassVar[tuple[str, ...]] = (

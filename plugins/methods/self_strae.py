@@ -17,4 +17,5 @@ from structkit.learning.strae.methods import StraeSettings
 class Method(StraeSettings):
     """Settings of Self-StrAE; on WikiText-103 the paper has 5e-5, temperature 0.6, range 1e-4."""
 
+    example: ClassVar[str] = "structkit train self-strae sentences.jsonl -o models/self-strae"
     induce: ClassVar[bool] = True

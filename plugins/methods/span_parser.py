@@ -27,6 +27,7 @@ SIZE = 100_000  # numbers in any vector
 class Method(GradientSettings):
     """Settings of the span parser; with the defaults it has about 1.7 million parameters."""
 
+    example: ClassVar[str] = "structkit train span-parser trees.jsonl -o models/span-parser"
     needs: ClassVar[tuple[str, ...]] = ("tree",)
     optional: ClassVar[tuple[str, ...]] = ()
     query_fields: ClassVar[tuple[str, ...]] = ("text",)

@@ -18,4 +18,5 @@ from structkit.learning.strae.settings import TreeSettings
 class Method(StraeSettings, TreeSettings):
     """Settings of StrAE, as in the paper's appendix A."""
 
+    example: ClassVar[str] = "structkit train strae trees.jsonl -o models/strae"
     made_of: ClassVar[tuple[str, ...]] = (*StraeSettings.made_of, "subword_tree")

@@ -20,6 +20,7 @@ from structkit.learning.training.module import seed_parameters
 class Method(NodeMethod, TreeSettings):
     """Settings of Tree-LSTM, StrAE's own (appendix A); without channels."""
 
+    example: ClassVar[str] = "structkit train tree-lstm trees.jsonl -o models/tree-lstm"
     made_of: ClassVar[tuple[str, ...]] = (*NodeMethod.made_of, "subword_tree")
 
     def untrained(self, words: int) -> TreeLSTM:

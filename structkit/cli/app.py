@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from structkit.cli.examples import shown
 from structkit.cli.numbers import CheckedTyper
 from structkit.errors import unknown
 
@@ -45,12 +46,6 @@ class Commands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary(name)) for name in COMMANDS])
-
-
-def shown(examples: str) -> str:
-    """The end of a command's help: lines that stay as they are."""
-    lines = examples.strip().splitlines()
-    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 
 def summary(name: str) -> str:

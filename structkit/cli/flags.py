@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from structkit import registry
+from structkit.cli.examples import shown
 from structkit.cli.numbers import CheckedTyper
 from structkit.plugin import help_of
 from structkit.progress import hushed, waiting
@@ -88,14 +89,16 @@ class MethodGroup(TyperGroup):
         plugin = registry.find("method", cmd_name)
         quiet = bool({"-q", "--quiet"} & {*sys.argv})  # its flags are not known yet
         with hushed(quiet), waiting(f"loading {cmd_name}"):  # with torch, seconds
-            method = plugin.load()
+            method = registry.load("method", cmd_name)
         settings = [method, type(self).options()]
         call = type(self).call
 
         def train(*made: Any, **values: Any) -> None:
             call(cmd_name, *made, **values)
 
-        return command(cmd_name, plugin.summary(), settings, train, **type(self).others)
+        made = command(cmd_name, plugin.summary(), settings, train, **type(self).others)
+        made.epilog = shown(method.example) if method.example else None
+        return made
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         rows = [
