@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -37,6 +38,11 @@ def environment(**changes: str) -> dict[str, str]:
         if name not in {"NO_COLOR", "FORCE_COLOR", "COLORTERM", "PYTHONPATH"}
     }
     return {**plain, "COLUMNS": "80", "TERM": "xterm", **changes}
+
+
+def as_at_a_prompt() -> None:
+    """In a new process: Ctrl-C is heard, also where these tests run in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

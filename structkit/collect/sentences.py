@@ -23,9 +23,9 @@ LONGEST = 15  # characters of an abbreviation
 def sentences(text: str) -> Iterator[tuple[int, int]]:
     r"""Where the sentences of a text are: those of each paragraph or list item.
 
-    >>> text = "Dr. No met J. Smith.  He said: why? e.g. so.\n\n- one\n- two"
+    >>> text = "Dr. No met J. Smith.  He said why, e.g. so.\n\n- one\n- two"
     >>> [text[start:end] for start, end in sentences(text)]
-    ['Dr. No met J. Smith.', 'He said: why?', 'e.g. so.', '- one', '- two']
+    ['Dr. No met J. Smith.', 'He said why, e.g. so.', '- one', '- two']
     """
     for first, last in _paragraphs(text):
         start = first

@@ -61,9 +61,12 @@ def search(
     if method == "dense":
         rankings = _dense(opened(corpus, backend, options), queries, depth, encoding)
     elif method == "bm25":
-        if options != SearchOptions() or backend or encoding:
+        given = options.given() + ["--backend"] * bool(backend) + ["--model"] * bool(encoding)
+        if given:
             raise UserError(
-                "--method bm25 takes no flags of embeddings", "leave them out", status=2
+                f"--method bm25 searches no embeddings: it takes no {', '.join(given)}",
+                "leave it out",
+                status=2,
             )
         index = _bm25(corpus, document_field, k1=k1, b=b, stopwords=stopwords)
         rankings = _lexical(index, queries, query_field, depth)

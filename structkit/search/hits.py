@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NoReturn, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, unknown
+from structkit.plugin import flag_of
 from structkit.progress import say
 from structkit.records.fields import items
 from structkit.records.jsonl import Record
@@ -70,6 +71,11 @@ class SearchOptions:
     database_url: str | None = None
     table: str | None = None
     reload: bool = False
+
+    def given(self) -> list[str]:
+        """The flags that are not as by default."""
+        changed = [each for each in fields(self) if getattr(self, each.name) != each.default]
+        return ["--filter" if each.name == "filters" else flag_of(each.name) for each in changed]
 
     def __post_init__(self) -> None:
         if self.similarity not in ("dot", "cosine"):

@@ -74,8 +74,11 @@ def test_wrong_usage_is_refused(tmp_path: Path) -> None:
     paths = files(tmp_path, ONE, TWO)
     for options, problem in (
         ({"method": "max"}, "no fusion method 'max'; there are: rrf, weighted"),
-        ({"weights": [1.0]}, "1 weights for 2 runs"),
-        ({"weights": [1.0, math.nan]}, "2 weights for 2 runs; give one finite number"),
+        ({"weights": [1.0]}, "--weight gives 1 weights for 2 runs"),
+        (
+            {"weights": [1.0, math.nan]},
+            "--weight gives 2 weights for 2 runs; give one finite",
+        ),
         ({"k": 0}, "--k 0 --rrf-k 60: too small"),
     ):
         with pytest.raises(UserError) as error:

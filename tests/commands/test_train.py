@@ -188,7 +188,7 @@ def test_a_loss_that_is_not_finite_stops(tmp_path, data, bert):
     model = BertModel.from_pretrained(bert)
     torch.nn.init.constant_(model.encoder.layer[0].output.dense.bias, float("inf"))
     model.save_pretrained(bert)
-    with pytest.raises(UserError, match=r"the loss is nan at step 1; lower --learning-rate"):
+    with pytest.raises(UserError, match=r"the loss is nan before the first step from the model"):
         train("contrastive", method(model=str(bert)), [data], options(tmp_path))
     assert not list(tmp_path.glob("model*"))
 

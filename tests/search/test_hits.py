@@ -198,7 +198,8 @@ def test_documents_without_elements_are_named(model, tmp_path):  # noqa: F811
     assert not target.exists()
     write(encoding, Stream([source], str(target), "skip", str(rejects), others=OTHERS))
     assert "1#0" == orjson.loads(target.read_bytes())["id"]
-    expected = 'field "html" is a JSON number, not a string; name the text\'s field with --field'
+    hint = "--elements takes HTML: name its field with --field"
+    expected = f'field "html" is a JSON number, not a string; {hint}'
     reasons = rejects.read_text().splitlines()
     assert expected == json.loads(reasons[1])["reason"]
     assert "none of the fields html, content (it has: id, text)" in reasons[2]

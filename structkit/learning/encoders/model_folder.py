@@ -157,6 +157,7 @@ def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder
             encoder.embed(encoder.tokens(["a"], "query"))
     except DAMAGE as error:
         raise explained(folder, error) from None
+    encoder.tokenizing.truncation.load({"texts": {}, "truncated": {}})  # that text was no user's
     return encoder
 
 

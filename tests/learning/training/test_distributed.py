@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 import torch
-from conftest import PROGRAM, environment
+from conftest import PROGRAM, as_at_a_prompt, environment
 from safetensors.torch import load_file
 from transformers import BertConfig, BertModel
 
@@ -106,7 +106,9 @@ def test_two_processes_are_one(folder, alone, tmp_path, capfd):
 def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path, sent, ending):
     output = tmp_path / "model"
     arguments = command(folder, output, "--nproc", "2", "--save-every", "3")
-    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, env=environment(**ENV))
+    process = subprocess.Popen(
+        arguments, stderr=subprocess.PIPE, env=environment(**ENV), preexec_fn=as_at_a_prompt
+    )
     for line in process.stderr:
         if line.startswith(b"{") and json.loads(line)["step"] >= 4:
             break

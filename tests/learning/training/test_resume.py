@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from conftest import PROGRAM, environment
+from conftest import PROGRAM, as_at_a_prompt, environment
 
 from structkit.commands.train import train
 from structkit.errors import UserError
@@ -51,7 +51,11 @@ def start(data, output, *flags):
     ).split()
     arguments = [*PROGRAM, *command, "-o", str(output), *flags, str(data)]
     return subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**ENV)
+        arguments,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(**ENV),
+        preexec_fn=as_at_a_prompt,
     )
 
 

@@ -85,7 +85,6 @@ def test_a_number_out_of_its_bounds_is_refused_before_records_are_read(name, kin
         ("strae", "-o ..", "-o .. is no folder of its own"),
         ("strae", "-o /", "-o / is no folder of its own"),
         ("strae", "-o models/..", "is no folder of its own"),
-        ("strae", "--output=", "-o has an empty name"),
         ("strae", "--rejects r.jsonl", "--rejects needs --on-error skip"),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 import structkit_plugins.parsers.dom as dom
 
 from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.plugin import Unparsed
 
 PAGE = "<div><p>tea milk water house garden <b>stone</b> and river.</p></div>\n"
 CODE = "def f(a, b):\n    x = a + b * 3\n    return g(x, 'text of it')\n\n"
@@ -41,6 +42,7 @@ def test_dom_reads_each_text_once(monkeypatch):
         return text.split()
 
     monkeypatch.setattr(dom, "words_of", words_of)
-    [tree] = dom.trees(["<div> <p>a <i>b</i> c</p><p>d</p>\n</div><hr><script>e</script>"])
+    text = "<div> <p>a <i>b</i> c</p><p>d</p>\n</div><hr><script>e</script>"
+    [tree] = dom.Parser().trees([Unparsed(text)])
     assert ("a", "b", "c", "d") == tree.words
     assert ["a ", "b", " c", "d"] == read
