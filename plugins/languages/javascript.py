@@ -10,7 +10,7 @@ from __future__ import annotations
 import tree_sitter_javascript
 
 from structkit.structure.code.doc_comments import DocComments
-from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line, whole
+from structkit.structure.code.ecmascript import LEXICAL, NAMES
 from structkit.structure.code.official import ReleasedLanguage
 from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
@@ -21,34 +21,10 @@ KEYWORDS = (
     "extends false finally for function if import in instanceof let new null return super switch "
     "this throw true try typeof var void while with yield"
 ).split()
-NAMES = (
-    "identifier",
-    "property_identifier",
-    "private_property_identifier",
-    "shorthand_property_identifier",
-    "shorthand_property_identifier_pattern",
-    "statement_identifier",
-)
 # `name(` at the start that is not a call: what follows the parenthesis is checked by the parser
 MEMBER = (
     r"\s*(?!(?:if|for|while|switch|catch|with|function|return|async\s+function)\b)"
     r"(?:(?:static|async|get|set)\s+|\*\s*)*[#\w$]+\s*\("
-)
-# a regular expression ends on its line; after a name or a bracket the sign divides
-PART = r"(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])"
-LEXICAL = Lexical(
-    (
-        until_line(r"//|<!--|\A#!"),
-        block(),
-        quoted('"'),
-        quoted("'"),
-        Form("`", "`", code=r"\$\{"),
-        whole(rf"(?<!<)/(?!>){PART}+(?:/\w*|[^\n]*$)"),  # no tag of JSX
-    ),
-    plain=(
-        r"(?<![\w$.])(?:return|typeof|case|in|of|void|throw|else|do|yield|await)\b[ \t]*(?=/)",
-        r"[\w$)\]][ \t]*/(?![/*])",
-    ),
 )
 GRAMMAR = Grammar.load(
     tree_sitter_javascript.language(),

@@ -10,8 +10,8 @@ from __future__ import annotations
 import tree_sitter_typescript
 
 from structkit.structure.code.doc_comments import DocComments
+from structkit.structure.code.ecmascript import LEXICAL, NAMES
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.outline import Outline
 from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
@@ -22,33 +22,10 @@ KEYWORDS = (
     "extends false finally for function if import in instanceof let new null return super switch "
     "this throw true try typeof undefined var void while with yield"
 ).split()
-# a regular expression ends on its line; after a name or a bracket the sign divides
-PART = r"(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])"
-LEXICAL = Lexical(
-    (
-        until_line(r"//|<!--|\A#!"),
-        block(),
-        quoted('"'),
-        quoted("'"),
-        Form("`", "`", code=r"\$\{"),
-        whole(rf"(?<!<)/(?!>){PART}+(?:/\w*|[^\n]*$)"),  # no tag of JSX
-    ),
-    plain=(
-        r"(?<![\w$.])(?:return|typeof|case|in|of|void|throw|else|do|yield|await)\b[ \t]*(?=/)",
-        r"[\w$)\]][ \t]*/(?![/*])",
-    ),
-)
 GRAMMAR, TSX = (
     Grammar.load(
         pointer,
-        take=(
-            "identifier",
-            "property_identifier",
-            "private_property_identifier",
-            "shorthand_property_identifier",
-            "shorthand_property_identifier_pattern",
-            "statement_identifier",
-        ),
+        take=NAMES,
         skip=("string", "template_string", "template_literal_type", "regex", "comment"),
         type_names=("type_identifier",),
         types=("new_expression>identifier", "extends_clause>identifier", "enum_declaration.name"),
