@@ -180,11 +180,16 @@ def implied(kind: str, fields: Collection[str]) -> str | None:
     >>> implied("language", {"id": "1", "html": "<p>x</p>"})
     'html'
     """
-    for plugin in plugins():
-        signs = plugin.implied_by if plugin.kind == kind else ()
-        if signs and all(sign in fields for sign in signs):
-            return plugin.name
+    for name, signs in _implying(kind):
+        if all(sign in fields for sign in signs):
+            return name
     return None
+
+
+@cache  # it is asked for each record
+def _implying(kind: str) -> list[tuple[str, tuple[str, ...]]]:
+    some = (plugin for plugin in plugins() if plugin.kind == kind)
+    return [(plugin.name, plugin.implied_by) for plugin in some if plugin.implied_by]
 
 
 @overload

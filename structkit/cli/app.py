@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from structkit.cli.examples import shown
-from structkit.cli.numbers import CheckedTyper
+from structkit.cli.numbers import CONTEXT, checked
 from structkit.errors import unknown
 
 # in the order of a pipeline, as `structkit --help` lists them
@@ -18,7 +18,6 @@ COMMANDS = (
     *("collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
     *("merge-embeddings", "search", "fuse", "score", "plot", "convert", "select", "plugins"),
 )
-CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 class Commands(TyperGroup):
@@ -37,9 +36,7 @@ class Commands(TyperGroup):
             command: Any = typer.main.get_group(made)
             command.name = cmd_name
         else:
-            alone = CheckedTyper(add_completion=False, rich_markup_mode=None)
-            alone.command(cmd_name, context_settings=CONTEXT)(made)
-            command = typer.main.get_command(alone)
+            command = checked(cmd_name, made)
         command.epilog = shown(module.EXAMPLES)
         return command
 

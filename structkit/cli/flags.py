@@ -14,8 +14,8 @@ from typer.core import TyperGroup
 
 from structkit import registry
 from structkit.cli.examples import shown
-from structkit.cli.numbers import CheckedTyper
-from structkit.plugin import help_of
+from structkit.cli.numbers import checked
+from structkit.plugin import flag_of, help_of
 from structkit.progress import hushed, waiting
 
 SHORT = {"output": "-o", "quiet": "-q"}
@@ -43,10 +43,7 @@ def command(
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     body.__annotations__ = {each.name: each.annotation for each in parameters}
-    app = CheckedTyper(add_completion=False, rich_markup_mode=None)
-    context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-    app.command(name, help=summary, context_settings=context)(body)
-    return typer.main.get_command(app)
+    return checked(name, body, help=summary, max_content_width=100)
 
 
 def _parameter(name: str, annotation: Any, field: Field[Any] | None = None) -> inspect.Parameter:
@@ -57,9 +54,9 @@ def _parameter(name: str, annotation: Any, field: Field[Any] | None = None) -> i
 
 def _flag(field: Field[Any], hint: Any) -> Any:
     """The annotation that typer makes a flag of."""
-    flag = "--" + field.name.replace("_", "-")
+    flag = flag_of(field.name)
     either = hint in (bool, bool | None)
-    names = [f"{flag}/--no-{field.name.replace('_', '-')}"] if either else [flag]
+    names = [f"{flag}/{flag_of(f'no_{field.name}')}"] if either else [flag]
     if field.name in SHORT:
         names = [flag, SHORT[field.name]]
     if choices := field.metadata.get("choices"):

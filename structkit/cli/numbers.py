@@ -9,6 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
 
 class Checked(TyperCommand):
     """A command that refuses values that nothing can be done with, before any work is done."""
@@ -40,3 +42,10 @@ class CheckedTyper(typer.Typer):
     def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
         """A command, as typer makes it."""
         return super().command(name, **{"cls": Checked, **options})
+
+
+def checked(name: str, function: Callable[..., None], help: str | None = None, **more: Any) -> Any:
+    """A function as a command, its parameters the flags; `more` goes into its context."""
+    alone = CheckedTyper(add_completion=False, rich_markup_mode=None)
+    alone.command(name, help=help, context_settings={**CONTEXT, **more})(function)
+    return typer.main.get_command(alone)

@@ -11,6 +11,7 @@ from structkit.pairs.examples import Fields
 from structkit.pairs.hard_negatives import HardNegatives
 from structkit.pairs.judged import Judged
 from structkit.pairs.splits import drop_repeated, parse_split, split
+from structkit.plugin import flag_of
 from structkit.records.jsonl import Record
 from structkit.records.rejects import Command
 
@@ -87,8 +88,7 @@ class Pairing:
     def _need(self, flag: str, **others: str | None) -> None:
         for name, value in others.items():
             if value is None:
-                other = f"--{name.replace('_', '-')}"
-                raise UserError(f"{flag} needs {other}", "add it", status=2)
+                raise UserError(f"{flag} needs {flag_of(name)}", "add it", status=2)
 
     @cached_property
     def fields(self) -> Fields:

@@ -28,6 +28,8 @@ DAMAGE = (
     *(RuntimeError, AssertionError, SafetensorError, StrictDataclassError),
 )
 
+AGAIN = "copy the folder again"
+
 transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
@@ -68,13 +70,13 @@ def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
     if missing:
         raise UserError(
             f"the model {name} lacks {len(missing)} weights ({missing[0]}, …)",
-            "copy the folder again",
+            AGAIN,
         )
     tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=True)
     if not isinstance(tokenizer.model_max_length, int | float):
         raise UserError(
             f"model_max_length is no number: {tokenizer.model_max_length!r:.80}",
-            "copy the folder again",
+            AGAIN,
         ).at(str(name / "tokenizer_config.json"))
     return model.float(), tokenizer
 
@@ -96,11 +98,11 @@ def explained(folder: Path, error: Exception) -> UserError:
     """What an error of transformers on this folder means."""
     weights = [file.name for file in folder.glob("*") if file.suffix in (".safetensors", ".bin")]
     if not weights:
-        return UserError(f"the folder {folder} holds no model.safetensors", "copy the folder again")
+        return UserError(f"the folder {folder} holds no model.safetensors", AGAIN)
     if "tokenizer" in str(error) and not (folder / "tokenizer.json").is_file():
-        return UserError(f"the folder {folder} holds no tokenizer.json", "copy the folder again")
+        return UserError(f"the folder {folder} holds no tokenizer.json", AGAIN)
     if isinstance(error, SafetensorError):
-        return UserError(f"{folder / weights[0]} is damaged: {error}", "copy the folder again")
+        return UserError(f"{folder / weights[0]} is damaged: {error}", AGAIN)
     return UserError(f"the model folder {folder} cannot be loaded: {_line(error)}", "copy it again")
 
 
