@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import bm25s
 import numpy as np
-from bm25s.stopwords import STOPWORDS_EN
 
 from structkit.errors import UserError
 from structkit.search.index import best, places
-
-WORD = re.compile(r"\w+")
-PART = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-STOPWORDS = frozenset(STOPWORDS_EN)  # the 33 of Lucene's EnglishAnalyzer
-
-
-def words(text: str, stopwords: bool = True) -> list[str]:
-    """The lower-case words of code or prose; an identifier counts whole and in its parts.
-
-    Parts end at underscores and where camelCase goes on. `stopwords` leaves English ones out.
-
-    >>> words("def readHTTPBody(self, max_size):")
-    ['def', 'readhttpbody', 'read', 'http', 'body', 'self', 'max_size', 'max', 'size']
-    """
-    found: list[str] = []
-    for word in WORD.findall(text):
-        lower = word.lower()
-        found.append(lower)
-        if lower != word or "_" in word:
-            parts = [part for part in PART.split(word) if part]
-            if len(parts) > 1:
-                found.extend(map(str.lower, parts))
-    return [word for word in found if word not in STOPWORDS] if stopwords else found
+from structkit.search.words import words
 
 
 class BM25:

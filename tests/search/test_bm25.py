@@ -6,11 +6,13 @@ from pathlib import Path
 
 import orjson
 import pytest
+from bm25s.stopwords import STOPWORDS_EN
 
 from structkit.commands.search import search
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
-from structkit.search.bm25 import BM25, words
+from structkit.search.bm25 import BM25
+from structkit.search.words import STOPWORDS, words
 
 Write = Callable[..., str]
 
@@ -38,6 +40,10 @@ def write(tmp_path: Path) -> Write:
 )
 def test_words(text: str, expected: list[str]) -> None:
     assert expected == words(text)
+
+
+def test_stopwords_are_those_of_bm25s() -> None:
+    assert set(STOPWORDS_EN) == STOPWORDS
 
 
 def test_stopwords_can_stay() -> None:
