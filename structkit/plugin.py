@@ -223,9 +223,9 @@ def setting(
 def bounds(kind: type, name: str) -> tuple[float, float] | None:
     """The lowest and the highest value of a setting, as the class or one that it extends has it."""
     for each in kind.__mro__:
-        found = vars(each).get("__dataclass_fields__", {}).get(name)
-        if found is not None and found.metadata.get("bounds", (None,))[0] is not None:
-            low, high = found.metadata["bounds"]
+        setting = vars(each).get("__dataclass_fields__", {}).get(name)
+        if setting is not None and setting.metadata.get("bounds", (None,))[0] is not None:
+            low, high = setting.metadata["bounds"]
             return low, high
     return None
 

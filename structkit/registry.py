@@ -84,14 +84,14 @@ class Plugin:
     def load(self) -> type:
         """The class named after its kind, imported now; a file without a whole one raises."""
         module, name = self.imported(), self.kind.capitalize()
-        found, base = getattr(module, name, None), BASES[self.kind]
-        if not isinstance(found, type) or not issubclass(found, base):
+        plugin_class, base = getattr(module, name, None), BASES[self.kind]
+        if not isinstance(plugin_class, type) or not issubclass(plugin_class, base):
             instead = [f"`{each}`" for each in FUNCTIONS if callable(getattr(module, each, None))]
             beside = f", but the function {instead[0]} of an earlier contract" if instead else ""
             raise self._outdated(f"it has no class {name}(plugin.{name}){beside}")
-        if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        if missing := sorted(getattr(plugin_class, "__abstractmethods__", ())):
             raise self._outdated(f"its class {name} lacks {', '.join(missing)}")
-        return found
+        return plugin_class
 
     def _outdated(self, problem: str) -> UserError:
         return UserError(
@@ -120,7 +120,7 @@ def _signs(plugin: Plugin) -> dict[str, tuple[str, ...]]:
 @cache
 def plugins() -> tuple[Plugin, ...]:
     """All installed plugins, by kind and name."""
-    found = []
+    listed = []
     for entry in entry_points(group="structkit.plugins"):
         spec = find_spec(entry.value)
         if spec is None or not spec.submodule_search_locations:
@@ -134,8 +134,8 @@ def plugins() -> tuple[Plugin, ...]:
                 for path in Path(location, folder).glob("*.py"):
                     if not path.stem.startswith("_"):
                         name = path.stem.replace("_", "-")
-                        found.append(Plugin(kind, name, entry.value, path))
-    return tuple(sorted(set(found), key=lambda plugin: (plugin.kind, plugin.name, plugin.pack)))
+                        listed.append(Plugin(kind, name, entry.value, path))
+    return tuple(sorted(set(listed), key=lambda plugin: (plugin.kind, plugin.name, plugin.pack)))
 
 
 def names(kind: str) -> list[str]:
@@ -145,21 +145,21 @@ def names(kind: str) -> list[str]:
 
 def find(kind: str, name: str, *, status: int = 2) -> Plugin:
     """The plugin of that kind and name, in any case, or by an alias; a miss lists what exists."""
-    found = _named(kind, name)
-    if not found:
+    named = _named(kind, name)
+    if not named:
         raise unknown(kind, name, names(kind), status=status)
-    if len(found) > 1:
-        packs = " and ".join(plugin.pack for plugin in found)
+    if len(named) > 1:
+        packs = " and ".join(plugin.pack for plugin in named)
         raise UserError(f"{kind} {name!r} is in {packs}", "uninstall one of the packs")
-    return found[0]
+    return named[0]
 
 
 @cache
 def _named(kind: str, name: str) -> list[Plugin]:
     some = [plugin for plugin in plugins() if plugin.kind == kind]
-    found = [plugin for plugin in some if plugin.name == name]
+    named = [plugin for plugin in some if plugin.name == name]
     wanted = name.casefold()
-    return found or [
+    return named or [
         plugin for plugin in some if wanted == plugin.name.casefold() or wanted in plugin.aliases
     ]
 
@@ -170,8 +170,8 @@ def canonical(kind: str, name: str) -> str:
     >>> canonical("language", "JS"), canonical("language", "cobol")
     ('javascript', 'cobol')
     """
-    found = _named(kind, name)
-    return found[0].name if found else name
+    named = _named(kind, name)
+    return named[0].name if named else name
 
 
 def implied(kind: str, fields: Collection[str]) -> str | None:

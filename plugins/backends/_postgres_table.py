@@ -27,10 +27,10 @@ TABLES = """CREATE TABLE IF NOT EXISTS structkit_tables
 def facts_of(connection: Any, table: str) -> Record | None:
     """What a table holds, if it was loaded by structkit."""
     names = ("format", "content", "rows", "documents", "dimensions", "similarity", "model")
-    found = connection.execute(
+    row = connection.execute(
         f"SELECT {', '.join(names)} FROM structkit_tables WHERE name = %s", [table]
     ).fetchone()
-    return dict(zip(names, found, strict=True)) if found else None
+    return dict(zip(names, row, strict=True)) if row else None
 
 
 def load(

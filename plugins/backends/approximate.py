@@ -81,10 +81,10 @@ class Approximate:
         scores, numbers = self.index.search(np.ascontiguousarray(queries), rows)  # best first
         if not np.isfinite(scores[numbers >= 0]).all():
             raise UserError("the index or a query holds NaN or infinity", AGAIN)
-        found = (numbers >= 0).sum(1).tolist()
+        counts = (numbers >= 0).sum(1).tolist()
         return [
             self._ranked(score[:count], row[:count], k)
-            for score, row, count in zip(scores, numbers, found, strict=True)
+            for score, row, count in zip(scores, numbers, counts, strict=True)
         ]
 
     def _ranked(self, scores: Vectors, rows: Numbers, k: int) -> list[Hit]:
@@ -97,8 +97,8 @@ class Approximate:
         return [self._hit(*best[doc_id]) for doc_id in ranked[:k]]
 
     def _hit(self, score: float, row: int) -> Hit:
-        found = row_record(self.corpus, row) if self.options.explain else None
-        return Hit(self.corpus.doc_ids[row], score, found)
+        shown = row_record(self.corpus, row) if self.options.explain else None
+        return Hit(self.corpus.doc_ids[row], score, shown)
 
     def close(self) -> None:
         self.recall.report()

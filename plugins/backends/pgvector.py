@@ -76,8 +76,8 @@ class PgVector:
             merged = [best_of_documents(ranked)[:k] for ranked in hits]
             whole = rows >= self.rows or self.rows == self.documents
             if whole or all(
-                len(ranked) == k or len(found) < rows
-                for ranked, found in zip(merged, hits, strict=True)
+                len(ranked) == k or len(of_rows) < rows
+                for ranked, of_rows in zip(merged, hits, strict=True)
             ):
                 return merged
             rows *= 2

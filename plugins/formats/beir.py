@@ -59,8 +59,8 @@ def write_query(record: Record) -> Row:
 
 def metadata(record: Record) -> Row:
     """What BEIR keeps beside a text."""
-    found = take(record, "metadata", kind=dict, default=None)
-    return {} if found is None else {"metadata": found}
+    kept = take(record, "metadata", kind=dict, default=None)
+    return {} if kept is None else {"metadata": kept}
 
 
 def read_judgement(row: Row) -> Record:

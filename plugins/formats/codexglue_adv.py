@@ -36,9 +36,9 @@ class Format(plugin.Format):
 
 def read_function(row: Row) -> Record:
     """A function; its `idx` is the id."""
-    found = {TEST.get(name, name): value for name, value in row.items()}
-    code = take(found, "code")
-    return {"id": take_id(found, "idx"), "code": code, **found}
+    function = {TEST.get(name, name): value for name, value in row.items()}
+    code = take(function, "code")
+    return {"id": take_id(function, "idx"), "code": code, **function}
 
 
 def write_function(record: Record) -> Row:
@@ -72,9 +72,9 @@ def read_prediction(row: Row) -> list[Record]:
 
 def write_prediction(*records: Record) -> Row:
     """The answers to a query; only their order counts."""
-    found = sorted(records, key=lambda record: record.get("rank", 0))
+    ranked = sorted(records, key=lambda record: record.get("rank", 0))
     url = take_id(records[0], "query_id")
     for record in records:
         for name in ("query_id", "rank", "score"):
             record.pop(name, None)
-    return {"url": url, "answers": [take_whole(record, "doc_id") for record in found]}
+    return {"url": url, "answers": [take_whole(record, "doc_id") for record in ranked]}

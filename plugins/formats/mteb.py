@@ -62,10 +62,10 @@ class Results:
 
 def measures(record: Record) -> list[tuple[str, float]]:
     """Take the measures out of a record, with MTEB's names; what it has no name for stays."""
-    found = []
+    measures = []
     for name in list(record):
         match = MEASURE.fullmatch(name)
         if match:
             value = take(record, name, kind=float)
-            found.append((f"{NAMES.get(match[1], 'hit_rate')}_at_{match[2]}", value))
-    return found
+            measures.append((f"{NAMES.get(match[1], 'hit_rate')}_at_{match[2]}", value))
+    return measures

@@ -25,17 +25,17 @@ def read_example(row: Row) -> Record:
     """An example: query, positive and negatives are the columns in their order."""
     label = labels(row)
     query, positive, *negatives = texts(row)
-    found: Record = {"query": query, "positive": positive}
-    return found | ({"negatives": negatives} if negatives else {}) | label | identity(row)
+    example: Record = {"query": query, "positive": positive}
+    return example | ({"negatives": negatives} if negatives else {}) | label | identity(row)
 
 
 def read_pair(row: Row) -> Record:
     """Two texts with a score or label."""
     label = labels(row)
-    found = texts(row)
-    if len(found) != 2:
-        raise UserError(f"the row has {len(found)} texts, not 2", "convert --part examples")
-    return {"text_a": found[0], "text_b": found[1]} | label | identity(row)
+    pair = texts(row)
+    if len(pair) != 2:
+        raise UserError(f"the row has {len(pair)} texts, not 2", "convert --part examples")
+    return {"text_a": pair[0], "text_b": pair[1]} | label | identity(row)
 
 
 def identity(row: Row) -> Record:
@@ -45,7 +45,7 @@ def identity(row: Row) -> Record:
 
 def labels(row: Row) -> Record:
     """Take labels and scores out of a row; what a table of text holds is a number."""
-    found: Record = {}
+    labels: Record = {}
     for name in LABELS:
         value = row.pop(name, None)
         if isinstance(value, str):
@@ -55,22 +55,22 @@ def labels(row: Row) -> Record:
                 raise UserError(f'column "{name}" is "{value}", not a number', MEND) from None
             value = int(value) if value.is_integer() and name.startswith("label") else value
         if value is not None:
-            found[name] = value
-    return found
+            labels[name] = value
+    return labels
 
 
 def texts(row: Row) -> list[str]:
     """The columns with texts, in order."""
-    found = {name: value for name, value in row.items() if name != "id"}
-    for name, value in found.items():
+    columns = {name: value for name, value in row.items() if name != "id"}
+    for name, value in columns.items():
         if not isinstance(value, str):
             raise UserError(f'column "{name}" holds no text', "training columns hold strings")
-    if len(found) < 2:
+    if len(columns) < 2:
         raise UserError(
-            f"the row has {len(found)} columns with texts, not 2 or more",
+            f"the row has {len(columns)} columns with texts, not 2 or more",
             "they are anchor, positive, negatives",
         )
-    return list(found.values())
+    return list(columns.values())
 
 
 class Examples:

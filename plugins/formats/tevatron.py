@@ -52,18 +52,18 @@ def read_example(row: Row) -> Record:
     return record | row
 
 
-def passages(found: list[Any], side: str) -> Record:
+def passages(objects: list[Any], side: str) -> Record:
     """Texts, ids and titles of one side's passages."""
-    for each in found:
+    for each in objects:
         if not isinstance(each, dict):
             raise UserError(
                 f'field "{side}_passages" holds no objects', "docid, title, text are their fields"
             )
-    if not found:
+    if not objects:
         return {}
-    titles = [take(each, "title", default="") for each in found]
-    ids = [take_id(each, "docid") for each in found]
-    texts = [take(each, "text") for each in found]
+    titles = [take(each, "title", default="") for each in objects]
+    ids = [take_id(each, "docid") for each in objects]
+    texts = [take(each, "text") for each in objects]
     texts = [
         f"{title} {text}" if title else text for title, text in zip(titles, texts, strict=True)
     ]

@@ -96,15 +96,15 @@ def tokens(text: str) -> list[Span]:
     """
     plain = OPENING.sub("“", visible(text)).translate(QUOTES)
     plain = plain.replace("``", "““").replace("''", "””")
-    found: list[Span] = []
+    spans: list[Span] = []
     for start, end in TOKENIZER.span_tokenize(plain):
         token = plain[start:end]
         if token[-1] == "." and token.strip(".") and not ABBREVIATION.fullmatch(token):
             word = len(token.rstrip("."))
-            found += [(start, start + word), (start + word, end)]
+            spans += [(start, start + word), (start + word, end)]
         else:
-            found.append((start, end))
-    return found
+            spans.append((start, end))
+    return spans
 
 
 # span_tokenize loses count of straight quotes where they nest; of these it keeps every one
@@ -208,5 +208,5 @@ def _find(text: str, word: str, at: int) -> Span:
     forms = [BRACKETS.get(word, word)]
     if word in ("``", "''"):
         forms += ['"', "“", "”"]
-    found = [(text.find(form, at), len(form)) for form in forms]
-    return min((each for each in found if each[0] >= 0), default=(-1, 0))
+    places = [(text.find(form, at), len(form)) for form in forms]
+    return min((each for each in places if each[0] >= 0), default=(-1, 0))

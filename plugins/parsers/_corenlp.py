@@ -134,7 +134,7 @@ def _originals(tokens: Any) -> tuple[str, ...]:
     """The tokens as the text has them, brackets plain; none where the answer is without."""
     try:
         # a token may hold a space, a leaf may not
-        found = [unescaped("".join(str(each["originalText"]).split())) for each in tokens]
+        words = [unescaped("".join(str(each["originalText"]).split())) for each in tokens]
     except (TypeError, KeyError):
         return ()
-    return tuple(found) if all(found) else ()
+    return tuple(words) if all(words) else ()

@@ -35,9 +35,9 @@ class Parser(plugin.Parser):
         waiting = iter(texts)
         while window := list(islice(waiting, WINDOW)):
             sentences = [words_of(each.text, tokenized=self.tokenized) for each in window]
-            found = parser.trees(words for words in sentences if words)
+            trees = parser.trees(words for words in sentences if words)
             for words in sentences:
-                yield next(found) if words else no_words()
+                yield next(trees) if words else no_words()
 
 
 @lru_cache(maxsize=2)

@@ -69,7 +69,7 @@ class Parser(plugin.Parser):
 
 def phrases(words: Sequence[str], at: int = 0) -> dict[tuple[int, int], str]:
     """Where the phrases of a sentence are, with their labels; its first word is the `at`-th."""
-    found: dict[tuple[int, int], str] = {}
+    labels: dict[tuple[int, int], str] = {}
     top = CHUNKER.parse(Chunk("S", list(zip(words, tags(words), strict=True))))
     open_: list[tuple[str, int]] = []
     stack: list[object] = [top]
@@ -81,10 +81,10 @@ def phrases(words: Sequence[str], at: int = 0) -> dict[tuple[int, int], str]:
         elif node is None:
             label, start = open_.pop()
             if at - start > 1:
-                found[start, at] = label
+                labels[start, at] = label
         else:
             at += 1
-    return found
+    return labels
 
 
 def tags(words: Sequence[str]) -> list[str]:
@@ -93,7 +93,7 @@ def tags(words: Sequence[str]) -> list[str]:
     >>> tags(["The", "old", "cables", "of", "Rome", "broke"])
     ['DT', 'JJ', 'NNS', 'IN', 'NNP', 'NN']
     """
-    found: list[str] = []
+    chosen: list[str] = []
     for place, word in enumerate(words):
         lower = word.lower()
         tag = MARKS.get(word) or TAGS.get(lower)
@@ -101,9 +101,9 @@ def tags(words: Sequence[str]) -> list[str]:
             tag = next((tag for rule, tag in TAGGED if rule.fullmatch(lower)), "NN")
             if word[0].isupper() and (place or tag == "NN"):
                 tag = "NNP"
-            elif found[-1:] in (["TO"], ["MD"]) and tag == "NN":
+            elif chosen[-1:] in (["TO"], ["MD"]) and tag == "NN":
                 tag = "VB"
-            elif found[-1:] == ["PRP"] and tag in ("NN", "NNS"):
+            elif chosen[-1:] == ["PRP"] and tag in ("NN", "NNS"):
                 tag = "VBP"
-        found.append(tag)
-    return found
+        chosen.append(tag)
+    return chosen

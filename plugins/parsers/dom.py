@@ -90,5 +90,5 @@ class _Target:
         text = "".join(self.pieces)
         self.pieces.clear()
         if text and not text.isspace():
-            found = words_of(text, tokenized=self.tokenized)
-            self.words += map(self.known.setdefault, found, found)
+            words = words_of(text, tokenized=self.tokenized)
+            self.words += map(self.known.setdefault, words, words)

@@ -55,11 +55,11 @@ class Collected:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-def batches(found: Iterable[Source | LeftOut]) -> Iterator[list[Source | LeftOut]]:
+def batches(files: Iterable[Source | LeftOut]) -> Iterator[list[Source | LeftOut]]:
     """Some files at a time: many small ones, or a large one."""
     batch: list[Source | LeftOut] = []
     size = 0
-    for each in found:
+    for each in files:
         batch.append(each)
         size += each.size if isinstance(each, Source) else 0
         if len(batch) == BATCH_FILES or size >= BATCH_BYTES:

@@ -52,10 +52,10 @@ def cut(lines: Sequence[str], root: tree_sitter.Node | None, most: int) -> list[
     whole = _Group((0, len(lines)), [] if root is None else [root])
     if root is None:
         parts = [piece for rows in _paragraphs(lines) for piece in _lines(rows, sizes, most)]
-        found = _merged(parts, sizes, most)
+        pieces = _merged(parts, sizes, most)
     else:
-        found = _along_tree(whole, sizes, most)
-    trimmed = (_trimmed(lines, rows) for rows in found)
+        pieces = _along_tree(whole, sizes, most)
+    trimmed = (_trimmed(lines, rows) for rows in pieces)
     return [rows for rows in trimmed if rows[0] < rows[1]]
 
 
@@ -134,14 +134,14 @@ def _lines(rows: Rows, sizes: Sizes, most: int) -> list[Rows]:
 
 def _merged(pieces: list[Rows], sizes: Sizes, most: int) -> list[Rows]:
     """Neighbors together while there is room for them."""
-    found: list[Rows] = []
+    merged: list[Rows] = []
     for piece in pieces:
-        together = (found[-1][0], piece[1]) if found else piece
-        if found and sizes.of(together) <= most:
-            found[-1] = together
+        together = (merged[-1][0], piece[1]) if merged else piece
+        if merged and sizes.of(together) <= most:
+            merged[-1] = together
         else:
-            found.append(piece)
-    return found
+            merged.append(piece)
+    return merged
 
 
 def _trimmed(lines: Sequence[str], rows: Rows) -> Rows:

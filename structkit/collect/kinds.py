@@ -108,28 +108,30 @@ def kind_of(path: str, head: bytes, media: str = "") -> Kind:
 
 def _interpreter(name: str) -> str | None:
     bare = name.rstrip("0123456789.")
-    return next((found for each in (name, bare) if (found := _interpreters().get(each))), None)
+    return next(
+        (language for each in (name, bare) if (language := _interpreters().get(each))), None
+    )
 
 
 @cache
 def _endings() -> dict[str, str]:
     """The language of each extension and whole name; those of plugins count first."""
-    found = {ending: language for language, names in OTHERS.items() for ending in names.split()}
-    found |= {ending: MARKDOWN for ending in MARKDOWNS}
+    languages = {ending: language for language, names in OTHERS.items() for ending in names.split()}
+    languages |= {ending: MARKDOWN for ending in MARKDOWNS}
     for plugin in plugins():
         if plugin.kind == "language":
-            found |= {ending: plugin.name for ending in plugin.extensions}
-    return found
+            languages |= {ending: plugin.name for ending in plugin.extensions}
+    return languages
 
 
 @cache
 def _interpreters() -> dict[str, str]:
     """The language of each program that a first line may name."""
-    found = dict(SHELLS)
+    languages = dict(SHELLS)
     for plugin in plugins():
         if plugin.kind == "language":
-            found |= {name: plugin.name for name in plugin.interpreters}
-    return found
+            languages |= {name: plugin.name for name in plugin.interpreters}
+    return languages
 
 
 def is_minified(path: str, text: str) -> bool:

@@ -81,12 +81,12 @@ class Note:
     @cached_property
     def headings(self) -> list[Heading]:
         """The headings that are not in quotes or lists; each starts at a line, from 0."""
-        found = []
+        headings = []
         for token, inner in pairwise(self._tokens):
             if token.type == "heading_open" and token.level == 0 and token.map:
                 text = " ".join(_shown(inner).split())
-                found.append(Heading(int(token.tag[1]), text, token.map[0], slug(text)))
-        return found
+                headings.append(Heading(int(token.tag[1]), text, token.map[0], slug(text)))
+        return headings
 
     @cached_property
     def _tokens(self) -> list[Token]:

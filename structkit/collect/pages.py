@@ -39,14 +39,14 @@ def paths_to(headings: list[Heading]) -> list[list[str]]:
     >>> paths_to([Heading(1, "Tea", 0, ""), Heading(2, "a", 1, ""), Heading(2, "b", 2, "")])
     [['Tea'], ['Tea', 'a'], ['Tea', 'b']]
     """
-    found: list[list[str]] = []
+    paths: list[list[str]] = []
     over: list[Heading] = []
     for heading in headings:
         while over and over[-1].level >= heading.level:
             over.pop()
         over.append(heading)
-        found.append([each.text for each in over])
-    return found
+        paths.append([each.text for each in over])
+    return paths
 
 
 def slug(text: str) -> str:
@@ -107,8 +107,8 @@ class Page:
     def headings(self) -> list[Heading]:
         """The headings with a text, in order."""
         numbers = [n for n, tag in enumerate(self._tags) if HEADING.fullmatch(tag.name)]
-        found = [self._heading(self._tags, number) for number in numbers]
-        return [heading for heading in found if heading.text]
+        headings = [self._heading(self._tags, number) for number in numbers]
+        return [heading for heading in headings if heading.text]
 
     def _heading(self, all_tags: list[Tag], number: int) -> Heading:
         tag = all_tags[number]

@@ -98,10 +98,10 @@ def _sections(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 def _sentences(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     if kind.name == TEXT:
-        found = _plain_sentences(text)
+        sentences = _plain_sentences(text)
     else:
-        found = Page(text).sentences() if kind.name == HTML else Note(text).sentences()
-    for number, unit in enumerate(found, 1):
+        sentences = Page(text).sentences() if kind.name == HTML else Note(text).sentences()
+    for number, unit in enumerate(sentences, 1):
         yield f"s{number}", unit
 
 

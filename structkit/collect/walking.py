@@ -75,10 +75,12 @@ class Walk:
         inside = rules.within(real, read_in(real)) if self.ignore_files else rules
         try:
             with os.scandir(real) as entries:
-                found = sorted(entries, key=lambda entry: _sorted_as(entry.name, _is_folder(entry)))
+                in_order = sorted(
+                    entries, key=lambda entry: _sorted_as(entry.name, _is_folder(entry))
+                )
         except OSError as error:
             return _Folder(shown, real, inside, iter([error]))
-        return _Folder(shown, real, inside, iter(found))
+        return _Folder(shown, real, inside, iter(in_order))
 
     def _entry(self, entry: os.DirEntry[str] | OSError, here: _Folder) -> Found | _Folder:
         if isinstance(entry, OSError):

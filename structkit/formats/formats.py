@@ -57,18 +57,18 @@ class Format:
 
     def inside(self, folder: str, chosen: str | None = None) -> dict[str, list[str]]:
         """The parts that a folder has, or the chosen one, with their files."""
-        found = {}
+        files_of = {}
         for name, part in self.parts.items():
             if chosen == name or (chosen is None and not part.by_name):
                 files = _files(Path(folder), part)
                 if files:
-                    found[name] = files
+                    files_of[name] = files
                 elif chosen or "/" in part.files[0]:  # a split may have another name
                     _missing(Path(folder), name, part, must=chosen is not None)
-        if not found:
+        if not files_of:
             usual = ", ".join(part.files[0] for part in self.parts.values())
             raise UserError(f"holds none of {usual}", "name files and --part").at(folder)
-        return found
+        return files_of
 
     def kind(self, files: Sequence[str], known: Sequence[str]) -> str:
         """The part, one of `known`, that files are: by name, ending, content, or the only one."""
@@ -121,9 +121,9 @@ def _files(folder: Path, part: Part) -> list[str]:
     """The files of a part in a folder: those of the first usual name that has some."""
     for usual in part.files:
         for name in (usual, f"{usual}.gz"):
-            found = sorted(folder.glob(name))
-            if found:
-                return [str(path) for path in found]
+            paths = sorted(folder.glob(name))
+            if paths:
+                return [str(path) for path in paths]
     return []
 
 

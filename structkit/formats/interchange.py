@@ -110,11 +110,11 @@ def read_records(part: Part, rows: Rows) -> Iterator[Record]:
     for row in rows:
         if None in row.values() and not part.as_is:
             row = {name: value for name, value in row.items() if value is not None}
-        found = part.read(row)
-        if isinstance(found, list):
-            yield from found
+        given = part.read(row)
+        if isinstance(given, list):
+            yield from given
         else:
-            yield found
+            yield given
 
 
 def take(record: Record, *names: str, kind: type = str, default: Any = REQUIRED) -> Any:
@@ -158,23 +158,23 @@ def take_id(record: Record, *names: str) -> str:
 
 def take_texts(record: Record, *names: str) -> list[str]:
     """Take a list of strings out of a record; a missing one is empty."""
-    found: list[str] = take(record, *names, kind=list, default=[])
-    for item in found:
+    texts: list[str] = take(record, *names, kind=list, default=[])
+    for item in texts:
         if type(item) is not str:
             raise UserError(
                 f'field "{names[0]}" is an array with {json_kind(item)}', "it holds strings only"
             )
-    return found
+    return texts
 
 
 def take_numbers(record: Record, *names: str) -> list[float]:
     """Take a list of numbers out of a record, at least one."""
-    found: list[float] = take(record, *names, kind=list)
-    wrong = next((item for item in found if type(item) not in (int, float)), 0.0)
-    if wrong != 0.0 or not found:
-        problem = "is empty" if not found else f"is an array with {json_kind(wrong)}"
+    numbers: list[float] = take(record, *names, kind=list)
+    wrong = next((item for item in numbers if type(item) not in (int, float)), 0.0)
+    if wrong != 0.0 or not numbers:
+        problem = "is empty" if not numbers else f"is an array with {json_kind(wrong)}"
         raise UserError(f'field "{names[0]}" {problem}', "it holds numbers, one at least")
-    return found
+    return numbers
 
 
 def take_number(record: Record, name: str) -> float:

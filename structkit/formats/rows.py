@@ -142,13 +142,13 @@ class DelimitedRows(_LineRows):
             taken.clear()
             first = lines.line + 1
             try:
-                found = next(reader, None)
+                cells = next(reader, None)
             except csv.Error as error:
                 self.cells = error
             else:
-                if found is None:
+                if cells is None:
                     return
-                self.cells = found
+                self.cells = cells
             if self.cells:
                 yield first, b"".join(taken)
 
@@ -160,8 +160,8 @@ class DelimitedRows(_LineRows):
                 f"the row has {len(self.cells)} cells, not {len(self.header)} as the header",
                 "mend the row",
             )
-        found = zip(self.header, self.cells, strict=True)
-        return {name: cell for name, cell in found if cell}
+        named = zip(self.header, self.cells, strict=True)
+        return {name: cell for name, cell in named if cell}
 
 
 class BracketRows(_LineRows):

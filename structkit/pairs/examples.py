@@ -39,12 +39,12 @@ class Fields:
         {'query': 'Red', 'positive': 'title : Cup text : A cup.'}
         """
         query, positive = self._kind(record)
-        found = text(record, query, seed, "--query")
+        asked = text(record, query, seed, "--query")
         if query == "docstring" and isinstance(record.get(positive), str):
             record = {**record, positive: without_docstring(record[positive], record)}
         if self.template is not None:
-            return {"query": found, "positive": filled(self.template, record)}
-        return {"query": found, "positive": text(record, positive, seed, "--positive")}
+            return {"query": asked, "positive": filled(self.template, record)}
+        return {"query": asked, "positive": text(record, positive, seed, "--positive")}
 
     def _kind(self, record: Record) -> tuple[str, str]:
         if self.query and self.positive:

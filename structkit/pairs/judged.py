@@ -44,14 +44,14 @@ class Corpus:
 
     def text(self, doc_id: str, source: str) -> str:
         """The text of a document that the file `source` names."""
-        found = self.texts.get(doc_id)
-        if found is None:
+        text = self.texts.get(doc_id)
+        if text is None:
             raise UserError(
                 f'document "{doc_id}" of {source} is not in {self.path}', "give the whole corpus"
             )
-        if isinstance(found, UserError):
-            raise found
-        return found
+        if isinstance(text, UserError):
+            raise text
+        return text
 
 
 @dataclass

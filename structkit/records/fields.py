@@ -71,14 +71,14 @@ class Condition:
         >>> Condition.parse("tags!=old").passes({"tags": ["new", "old"]})
         False
         """
-        found = WRITTEN.fullmatch(text)
-        if not found:
+        match = WRITTEN.fullmatch(text)
+        if not match:
             raise UserError(
                 f"{flag} {text!r} asks for no value",
                 "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX",
                 status=2,
             )
-        field, sign, value = found.groups()
+        field, sign, value = match.groups()
         pattern = compiled(value, flag) if "~" in sign else re.compile(rf"\A{re.escape(value)}\Z")
         return cls(field, pattern, not sign.startswith("!"))
 
@@ -157,8 +157,8 @@ class Changes:
             if isinstance(text := record.get(name), str):
                 record = {**record, name: pattern.sub("", text)}
         if self.fields:
-            found = ((name, lookup(record, name)) for name in self.fields)
-            record = {name: value for name, value in found if value is not ABSENT}
+            values = ((name, lookup(record, name)) for name in self.fields)
+            record = {name: value for name, value in values if value is not ABSENT}
         if self.rename:
             new = {name for old, name in self.rename.items() if old in record}
             record = {

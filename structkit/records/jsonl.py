@@ -151,12 +151,12 @@ class Records:
 
     def _with_id(self, record: Record) -> Record:
         number = self._block.number + self._at + 1
-        found = record.get("id", record.get("_id", number))
-        if isinstance(found, bool) or not isinstance(found, str | int):
+        id_ = record.get("id", record.get("_id", number))
+        if isinstance(id_, bool) or not isinstance(id_, str | int):
             raise self.place(
-                UserError(f'field "id" is {json_kind(found)}', "an id is a string or an integer")
+                UserError(f'field "id" is {json_kind(id_)}', "an id is a string or an integer")
             )
-        return {**record, "id": str(found)}
+        return {**record, "id": str(id_)}
 
     @property
     def here(self) -> tuple[str, int]:

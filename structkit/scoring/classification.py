@@ -79,11 +79,11 @@ def accuracies(
     scale = torch.where(deviation > 1e-12, deviation, torch.ones_like(deviation))
     inputs, questions = (((each - mean) / scale).float() for each in (inputs, test[0].double()))
     answers = torch.tensor(test[1])
-    found = []
+    accuracies = []
     for seed in seeds:
         model = _trained(inputs, wanted, seed)
-        found.append(_accuracy(model, questions, answers))
-    return found
+        accuracies.append(_accuracy(model, questions, answers))
+    return accuracies
 
 
 def _trained(inputs: Tensor, wanted: Tensor, seed: int) -> nn.Module:
@@ -102,10 +102,10 @@ def _trained(inputs: Tensor, wanted: Tensor, seed: int) -> nn.Module:
             loss = functional.cross_entropy(model(inputs[batch]), wanted[batch])
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-        found = _accuracy(model, inputs[held], wanted[held])
+        accuracy = _accuracy(model, inputs[held], wanted[held])
         waited += 1
-        if found > best:
-            best, waited = found, 0
+        if accuracy > best:
+            best, waited = accuracy, 0
             weights = {name: value.clone() for name, value in model.state_dict().items()}
         if waited >= PATIENCE:
             break

@@ -35,12 +35,12 @@ def parse_gains(text: str) -> Gains:
         raise unknown("preset of gains", text, PRESETS)
     values: dict[str, Fraction] = {}
     for part in PRESETS.get(text, text).split(","):
-        found = GAIN.fullmatch(part)
-        if not found:
+        match = GAIN.fullmatch(part)
+        if not match:
             raise _wrong(text, f"{part!r} is not LABEL=VALUE")
-        if found[1] in values:
-            raise _wrong(text, f"label {found[1]!r} is there twice")
-        values[found[1]] = Fraction(found[2])
+        if match[1] in values:
+            raise _wrong(text, f"label {match[1]!r} is there twice")
+        values[match[1]] = Fraction(match[2])
     if not any(values.values()):
         raise _wrong(text, "no gain is above 0")
     scale = lcm(*(value.denominator for value in values.values()))

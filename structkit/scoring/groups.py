@@ -41,11 +41,13 @@ def grouped(query_ids: Sequence[str], qrels: Qrels, values: Values) -> list[str]
     >>> grouped(["q", "r"], {"q": {"d": 1, "e": 2}, "r": {"f": 1}}, {"d": "go", "e": "php"})
     ['php', 'none']
     """
-    found = [_value(query_id, qrels[query_id], values) for query_id in query_ids]
-    numbers = [value for value in found if isinstance(value, int | float)]
-    if len(set(numbers)) > DISTINCT and len(numbers) == sum(value is not None for value in found):
-        return buckets(found)
-    return [NONE if value is None else str(value) for value in found]
+    of_queries = [_value(query_id, qrels[query_id], values) for query_id in query_ids]
+    numbers = [value for value in of_queries if isinstance(value, int | float)]
+    if len(set(numbers)) > DISTINCT and len(numbers) == sum(
+        value is not None for value in of_queries
+    ):
+        return buckets(of_queries)
+    return [NONE if value is None else str(value) for value in of_queries]
 
 
 def _value(query_id: str, judged: dict[str, int], values: Values) -> object:
@@ -55,13 +57,13 @@ def _value(query_id: str, judged: dict[str, int], values: Values) -> object:
     return None if best is None else values.get(best)
 
 
-def buckets(found: Sequence[object]) -> list[str]:
+def buckets(values: Sequence[object]) -> list[str]:
     """Numbers as the quarter that they fall in, named by its lowest and highest number.
 
     >>> buckets([1, 2, 3, 4, 5, 6, 7, 8])
     ['1-2', '1-2', '3-4', '3-4', '5-6', '5-6', '7-8', '7-8']
     """
-    numbers = np.array([value for value in found if value is not None], np.float64)
+    numbers = np.array([value for value in values if value is not None], np.float64)
     ends = np.unique(np.quantile(numbers, np.arange(1, BUCKETS) / BUCKETS, method="lower"))
     place = np.searchsorted(ends, numbers)
     names = {
@@ -69,7 +71,7 @@ def buckets(found: Sequence[object]) -> list[str]:
         for bucket in set(place.tolist())
     }
     named = iter([names[bucket] for bucket in place.tolist()])
-    return [NONE if value is None else next(named) for value in found]
+    return [NONE if value is None else next(named) for value in values]
 
 
 def plain(number: float) -> str:

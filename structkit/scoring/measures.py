@@ -38,10 +38,10 @@ def measure(name: str) -> ir_measures.Measure:
     base = name.partition("@")[0].partition("(")[0]
     known = {**{known.lower(): known for known in registry}, "ndcg": "nDCG", **ALIASES}
     try:
-        found = ir_measures.parse_measure(known.get(base.lower(), base) + name[len(base) :])
-        found.validate_params()  # type: ignore[no-untyped-call]
-        offered = PROVIDERS.supports(found)  # type: ignore[no-untyped-call]
-        supported = offered and found.params.get("cutoff", 1) > 0
+        measure = ir_measures.parse_measure(known.get(base.lower(), base) + name[len(base) :])
+        measure.validate_params()  # type: ignore[no-untyped-call]
+        offered = PROVIDERS.supports(measure)  # type: ignore[no-untyped-call]
+        supported = offered and measure.params.get("cutoff", 1) > 0
     except (NameError, ValueError, SyntaxError, TypeError, AssertionError, KeyError):
         supported = False
     if not supported:
@@ -50,7 +50,7 @@ def measure(name: str) -> ir_measures.Measure:
         raise UserError(
             f"no measure {name!r}", f"{hint} nDCG@10, RR@10, R@100, Success@5, P@1, AP", status=2
         )
-    return found
+    return measure
 
 
 @dataclass(frozen=True)
@@ -115,10 +115,10 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str] = DEFAULT) -> Evaluati
             "are these the judgements of this run?",
         )
     values = np.zeros((len(query_ids), len(names)))
-    found = dict(_columns(dict.fromkeys(measures), qrels, judged))
+    columns = dict(_columns(dict.fromkeys(measures), qrels, judged))
     rows = [number for number, query_id in enumerate(query_ids) if query_id in judged]
     for column, wanted in enumerate(measures):
-        values[rows, column] = found[wanted]
+        values[rows, column] = columns[wanted]
     without = frozenset(query_id for query_id in qrels if query_id not in judged)
     return Evaluation(list(names), query_ids, values, len(without), unjudged, qrels, without)
 
@@ -134,16 +134,16 @@ def _columns(
             yield measure, _judged(measure, qrels, run)
         else:
             own[measure] = _known_to_trec_eval(measure)
-    found: dict[ir_measures.Measure, Values] = {}
+    columns: dict[ir_measures.Measure, Values] = {}
     # one pass of trec_eval for each level of relevance, not an object for each value
     evaluator: Any = ir_measures.pytrec_eval.evaluator(set(own.values()), qrels)
     for invoker in evaluator.invokers if own else ():
         result = invoker.evaluator.evaluate(run)
         of_queries = [result[query_id] for query_id in query_ids]
         for name, (measure, _) in invoker.measure_map.items():
-            found[measure] = np.array([of_query[name] for of_query in of_queries], np.float64)
+            columns[measure] = np.array([of_query[name] for of_query in of_queries], np.float64)
     for measure, known in own.items():
-        ranks = found[known]
+        ranks = columns[known]
         if measure is not known:  # 1 / rank, which counts down to the cutoff
             ranks = np.where(ranks * (measure["cutoff"] + 0.5) > 1, ranks, 0.0)
         yield measure, ranks

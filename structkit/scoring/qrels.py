@@ -61,13 +61,13 @@ def _gained(lines: Iterable[bytes], gains: Gains) -> Iterator[tuple[str, str, in
         yield query_id, doc_id, gains[label]
 
 
-def _relevance(found: float | str) -> int:
+def _relevance(relevance: float | str) -> int:
     try:
-        if int(found) == float(found):
-            return int(found)
+        if int(relevance) == float(relevance):
+            return int(relevance)
     except (ValueError, OverflowError):
         pass
-    raise UserError(f"the relevance is {found!r}, not a whole number", "0 is not relevant")
+    raise UserError(f"the relevance is {relevance!r}, not a whole number", "0 is not relevant")
 
 
 def _column_rows(

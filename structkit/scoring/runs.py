@@ -110,15 +110,15 @@ def _incomplete(record: object, value: str) -> UserError:
     )
 
 
-def _not(field: str, found: object, wanted: str) -> UserError:
-    hint = "NaN is written as null" if found is None else MEND
-    return UserError(f'field "{field}" is {json_kind(found)}, not {wanted}', hint)
+def _not(field: str, value: object, wanted: str) -> UserError:
+    hint = "NaN is written as null" if value is None else MEND
+    return UserError(f'field "{field}" is {json_kind(value)}, not {wanted}', hint)
 
 
-def _identifier(found: object, field: str) -> str:
-    if isinstance(found, int) and not isinstance(found, bool):
-        return str(found)
-    raise _not(field, found, "a string")
+def _identifier(value: object, field: str) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise _not(field, value, "a string")
 
 
 def columns(line: bytes, separator: str | None = None) -> list[str]:

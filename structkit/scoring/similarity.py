@@ -59,13 +59,13 @@ def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[floa
             f"all {len(gold):,} {which} are equal: there is no correlation", "check the pairs"
         )
     generator = np.random.default_rng(key(seed, "bootstrap"))
-    count, found = len(gold), list[Values]()
+    count, correlations = len(gold), list[Values]()
     step = max(1, CELLS // count)
     for start in range(0, RESAMPLES, step):
         drawn = generator.integers(0, count, (min(step, RESAMPLES - start), count))
-        found.append(spearman(similarities[drawn], gold[drawn]))
+        correlations.append(spearman(similarities[drawn], gold[drawn]))
     outside = (1 - CONFIDENCE) / 2
-    low, high = np.nanquantile(np.concatenate(found), [outside, 1 - outside])
+    low, high = np.nanquantile(np.concatenate(correlations), [outside, 1 - outside])
     return value, float(low), float(high)
 
 

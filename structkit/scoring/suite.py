@@ -39,16 +39,16 @@ def suite(files: Mapping[str, str], *, seed: int = 0, seeds: int = 5) -> Iterato
                 "score all models on the same pairs",
             ).at(shown(path))
         known.append(values)
-    for name, found in models.items():
-        yield _row(name, found)
+    for name, of_seeds in models.items():
+        yield _row(name, of_seeds)
 
 
-def _row(name: str, found: list[Record]) -> Record:
-    row: Record = {"run": name, "seeds": len(found)}
-    for task in found[0]:
-        values = np.array([each[task] for each in found])
+def _row(name: str, of_seeds: list[Record]) -> Record:
+    row: Record = {"run": name, "seeds": len(of_seeds)}
+    for task in of_seeds[0]:
+        values = np.array([each[task] for each in of_seeds])
         row[task] = float(values.mean())
-        if len(found) > 1:
+        if len(of_seeds) > 1:
             row[f"{task}_deviation"] = float(values.std())
     return row
 

@@ -66,8 +66,8 @@ def _words(data: bytes, cuts: Numbers) -> tuple[list[str], Numbers]:
     before = np.empty(len(cuts), np.int32)
     at = 0
     for place, cut in enumerate(cuts.data):
-        found = [unescaped(word) for word in data[at:cut].decode("utf-8").split()]
-        words += map(known.setdefault, found, found)
+        between = [unescaped(word) for word in data[at:cut].decode("utf-8").split()]
+        words += map(known.setdefault, between, between)
         before[place] = len(words)
         at = cut
     return words, before

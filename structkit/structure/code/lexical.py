@@ -76,7 +76,7 @@ class Lexical:
 
     def holes(self, text: str) -> list[Span]:
         """Where strings and comments are, in text order; the code inside a string is part of it."""
-        found: list[Span] = []
+        holes: list[Span] = []
         around: list[_Open] = []  # strings in whose code we are
         waiting: list[_Open] = []  # heredocs of this line
         inside: _Open | None = None
@@ -86,7 +86,7 @@ class Lexical:
             if inside:
                 inside, closed = self._in_string(inside, kind, around)
                 if closed and not around:
-                    found.append((begin, at))
+                    holes.append((begin, at))
             elif kind.startswith("form"):
                 opened = self._opened(match)
                 if not around:
@@ -96,20 +96,20 @@ class Lexical:
                     continue
                 waiting.append(opened)
                 if not around:
-                    found.append(match.span())
+                    holes.append(match.span())
             elif kind == "brace" and around:
                 inside = self._brace(match[0], around)
             elif kind == "newline":
                 while around and around[-1].form.line:
                     around.pop()
                     if not around:
-                        found.append((begin, at))
+                        holes.append((begin, at))
                 if waiting:
                     inside = waiting.pop(0)
                     begin = begin if around else at
         if inside or around:
-            found.append((begin, len(text)))
-        return found
+            holes.append((begin, len(text)))
+        return holes
 
     def _opened(self, match: re.Match[str]) -> _Open:
         """The string that begins with a match."""

@@ -116,16 +116,16 @@ class Program:
     @cached_property
     def definitions(self) -> list[Definition]:
         """Every definition with a name, in the order in which they start."""
-        found: list[Definition] = []
+        definitions: list[Definition] = []
         open_: list[Definition] = []
         for node, is_function in self._nodes():
             while open_ and open_[-1].node.end_byte <= node.start_byte:
                 open_.pop()
             if name := self._name(node):
                 parent = open_[-1] if open_ else None
-                found.append(self._definition(node, name, parent, is_function))
-                open_.append(found[-1])
-        return found
+                definitions.append(self._definition(node, name, parent, is_function))
+                open_.append(definitions[-1])
+        return definitions
 
     def doc_comment(self, definition: Definition) -> str:
         """What the program says about a function; nothing if it says nothing."""
@@ -194,8 +194,8 @@ def owner_and_name(text: str) -> tuple[str, str]:
     (('Foo', 'bar'), ('Foo', 'bar'), ('', 'bar'))
     """
     for sign in ("::", "."):
-        owner, found, name = text.rpartition(sign)
-        if found and name:
+        owner, separator, name = text.rpartition(sign)
+        if separator and name:
             return owner.removesuffix(".prototype"), name
     return "", text
 

@@ -95,8 +95,8 @@ def unmask(masked: str, entities: Sequence[str]) -> str:
 
 def refuse_sentinels(text: str) -> None:
     """Raise if the text holds a sentinel already: undoing the mask would be ambiguous."""
-    if "<extra_id_" in text and (found := SENTINEL.search(text)):
-        raise UserError(f"the text already holds the sentinel {found[0]}", "was it masked before?")
+    if "<extra_id_" in text and (match := SENTINEL.search(text)):
+        raise UserError(f"the text already holds the sentinel {match[0]}", "was it masked before?")
 
 
 def draw(entities: Sequence[str], ratio: float, rng: random.Random) -> set[str]:

@@ -19,10 +19,10 @@ def from_bytes(text: str, data: bytes, spans: list[Span]) -> list[Span]:
     """
     if len(data) == len(text):
         return spans
-    found: list[Span] = []
+    in_characters: list[Span] = []
     character, byte = 0, 0
     for start, end in spans:
         begin = character + len(data[byte:start].decode())
         character, byte = begin + len(data[start:end].decode()), end
-        found.append((begin, character))
-    return found
+        in_characters.append((begin, character))
+    return in_characters

@@ -97,18 +97,18 @@ class Grammar:
             return self.with_types.leaves(text)
         data = text.encode("utf-8")
         tree, shift = self._parse(text, data)
-        found = self._walk(tree)
+        leaves = self._walk(tree)
         if shift:
             end = shift + len(data)
-            found = [(a - shift, b - shift) for a, b in found if shift <= a and b <= end]
+            leaves = [(a - shift, b - shift) for a, b in leaves if shift <= a and b <= end]
         barred = self.never
         holes: list[Span] = []
         if tree.root_node.has_error:
             # names may be empty, where one is missing, and reserved words may be taken for names
-            found = [(start, end) for start, end in found if start < end]
+            leaves = [(start, end) for start, end in leaves if start < end]
             barred = self.reserved
             holes = self.lexical.holes(text) if self.lexical else []
-        spans = from_bytes(text, data, found)
+        spans = from_bytes(text, data, leaves)
         if holes:
             spans = outside(spans, holes)
         if any(map(text.__contains__, barred)):
@@ -151,7 +151,7 @@ class Grammar:
         cursor = tree.walk()
         into, along, out = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
         actions = self._actions
-        found: list[Span] = []
+        leaves: list[Span] = []
         hidden: list[Span] = []
         # a cursor over leaves costs half of the parse; queries cost as much, and leave strings and
         # types to be sorted out; recursion costs more (and has a depth limit)
@@ -164,10 +164,10 @@ class Grammar:
                 if into():
                     continue
             elif action:
-                found.append(node.byte_range)  # type: ignore[union-attr]
+                leaves.append(node.byte_range)  # type: ignore[union-attr]
             while not along():
                 if not out():
-                    return outside(found, sorted(hidden)) if hidden else found
+                    return outside(leaves, sorted(hidden)) if hidden else leaves
 
     def _hidden(self, node: tree_sitter.Node) -> Iterator[Span]:
         """Those children of a node that are types."""

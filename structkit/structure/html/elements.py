@@ -41,7 +41,7 @@ def elements_of(tokens: Sequence[str]) -> list[Element]:
     >>> elements_of(tokens_of("<div><p>a</p> <p><b>c</b></p></div>"))
     [(1, 3), (6, 8)]
     """
-    found = []
+    elements = []
     starts: list[int] = []
     direct: list[bool] = [False]
     for index, token in enumerate(tokens):
@@ -54,8 +54,8 @@ def elements_of(tokens: Sequence[str]) -> list[Element]:
         else:
             start = starts.pop()
             if direct.pop():
-                found.append((start, index))
-    return found
+                elements.append((start, index))
+    return elements
 
 
 def untag(tagged: str) -> str:

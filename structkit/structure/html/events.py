@@ -78,11 +78,11 @@ class _Target:
     ) -> None:
         add, start_of, end_of = events.append, starts.get, ends.get
 
-        def start(name: str, found: Mapping[str, str]) -> None:
+        def start(name: str, given: Mapping[str, str]) -> None:
             event = start_of(name)
             if event is not None:
-                if attributes and found and event[0] is OPEN:
-                    event = OPEN, event[1], with_attributes(name, found)
+                if attributes and given and event[0] is OPEN:
+                    event = OPEN, event[1], with_attributes(name, given)
                 add(event)
 
         def end(name: str) -> None:
@@ -138,5 +138,5 @@ def closed_by(names: tuple[str, ...]) -> dict[str, frozenset[str]]:
     pairs = [(outer, inner) for outer in names for inner in names]
     text = "".join(f"<{a}><{b}>{a} {b}</{b}></{a}>" for a, b in pairs)
     parser = etree.HTMLParser(target=_Nesting(), huge_tree=True, encoding="utf-8")
-    found = parse(text, parser)
-    return {name: frozenset(found.get(name, ())) for name in names}
+    closed = parse(text, parser)
+    return {name: frozenset(closed.get(name, ())) for name in names}

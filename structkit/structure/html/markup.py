@@ -113,8 +113,8 @@ def _tag(text: str, at: int) -> Tag | None:
 
 
 def _after(text: str, end: str, at: int) -> int:
-    found = text.find(end, at)
-    return len(text) if found < 0 else found + len(end)
+    start = text.find(end, at)
+    return len(text) if start < 0 else start + len(end)
 
 
 def _end(text: str, at: int) -> int:

@@ -65,16 +65,16 @@ def kept(names: str) -> tuple[str, ...]:
     >>> "strong" in kept("structure phrases")
     True
     """
-    found: set[str] = set()
+    wanted: set[str] = set()
     for name in names.lower().replace(",", " ").split():
-        found.update(SETS.get(name, (name,)))
-    for name in sorted(found):
+        wanted.update(SETS.get(name, (name,)))
+    for name in sorted(wanted):
         if name in NEVER or not name[0].isalpha() or not name.replace("-", "").isalnum():
             raise UserError(
                 f"--tags: {name!r} is no tag to keep",
                 f"a tag that encloses text, or a set: {', '.join(SETS)}",
                 status=2,
             )
-    if not found:
+    if not wanted:
         raise UserError("--tags names no tag", f"for example {', '.join(SETS)}", status=2)
-    return tuple(sorted(found))
+    return tuple(sorted(wanted))

@@ -50,15 +50,15 @@ def parts(html: str) -> list[Part]:
     /html/body/p <p>for tea
     """
     html = html.replace("\0", " ")  # it would end the text
-    found = list(tags(html, closing=True))
+    in_order = list(tags(html, closing=True))
     pieces, at = [], 0
-    for number, tag in enumerate(found):
+    for number, tag in enumerate(in_order):
         if tag.name and tag.name[1:] not in RAW:
             pieces += [html[at : tag.start], f"<!--{MARK}{number}-->"]
             at = tag.start
-    pieces += [html[at:], f"<!--{MARK}{len(found)}-->"]
-    found.append(Tag("", len(html), len(html)))
-    parser = etree.HTMLParser(target=_Walk(html, found), huge_tree=True, encoding="utf-8")
+    pieces += [html[at:], f"<!--{MARK}{len(in_order)}-->"]
+    in_order.append(Tag("", len(html), len(html)))
+    parser = etree.HTMLParser(target=_Walk(html, in_order), huge_tree=True, encoding="utf-8")
     # what UTF-8 cannot hold is half of a character
     return _chosen(etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser))
 
@@ -81,9 +81,9 @@ class _Block:
 class _Walk:
     """Takes what lxml's parser calls."""
 
-    def __init__(self, html: str, found: list[Tag]) -> None:
+    def __init__(self, html: str, tags: list[Tag]) -> None:
         self.html = html
-        self.tags, self.tag, self.number = found, Tag("", 0, 0), -1
+        self.tags, self.tag, self.number = tags, Tag("", 0, 0), -1
         self.fresh = False  # the tag has done nothing yet
         self.at = self.size = 0  # characters of the document, and of text
         self.names: list[str] = []  # of elements
@@ -187,18 +187,18 @@ class _Walk:
 
 def _chosen(walk: _Walk) -> list[Part]:
     """The parts, top down: a block as a whole, or what is in it."""
-    found: list[Part] = []
+    parts: list[Part] = []
     waiting: list[tuple[int, int | tuple[int, int]]] = [(0, 0)]
     while waiting:
         owner, part = waiting.pop()
         if not isinstance(part, int):
-            found.append(Part(walk.xpath(walk.blocks[owner].element), *part))
+            parts.append(Part(walk.xpath(walk.blocks[owner].element), *part))
             continue
         block = walk.blocks[part]
         small = part > 0 and walk.names[block.element] in ITEMS and block.size <= LARGE
         if small or not any(isinstance(each, int) for each in block.parts):
             if block.parts:
-                found.append(Part(walk.xpath(block.element), block.start, block.end))
+                parts.append(Part(walk.xpath(block.element), block.start, block.end))
         else:
             waiting.extend((part, each) for each in reversed(block.parts))
-    return found
+    return parts

@@ -133,13 +133,13 @@ def escaped(text: str) -> str:
     >>> escaped("f(x)")
     'f-LRB-x-RRB-'
     """
-    found = text.translate(SIGNS)
-    if not TOKEN.fullmatch(found):
+    plain = text.translate(SIGNS)
+    if not TOKEN.fullmatch(plain):
         raise UserError(
             f"the word {text!r} is empty or holds a space, which brackets cannot",
             "cut it into words",
         )
-    return found
+    return plain
 
 
 def write(tree: Tree) -> str:

@@ -18,5 +18,5 @@ def words_of(text: str, *, tokenized: bool = False) -> list[str]:
     >>> words_of("It isn't so.")
     ['It', 'is', "n't", 'so', '.']
     """
-    found: list[str] = text.split() if tokenized else _TOKENIZER.tokenize(text)
-    return [unescaped(word) for word in found] if "-" in text else found
+    words: list[str] = text.split() if tokenized else _TOKENIZER.tokenize(text)
+    return [unescaped(word) for word in words] if "-" in text else words
