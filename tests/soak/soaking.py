@@ -40,6 +40,17 @@ class Judged:
         return "\n".join(lines).encode("utf-8", "backslashreplace").decode()
 
 
+_inherited: list[Soaking] = []  # a forked process has it: cases cannot be pickled
+
+
+def _inherit(soaking: Soaking) -> None:
+    _inherited.append(soaking)
+
+
+def _judge(number: int) -> Judged:
+    return _inherited[0].judge(number)
+
+
 class Soaking:
     """All cases of some sessions (by command or name) over one store, in one folder."""
 
@@ -76,8 +87,10 @@ class Soaking:
         if jobs == 1:
             yield from map(self.judge, numbers)
         else:  # processes that fork have no threads
-            with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
-                yield from pool.map(self.judge, numbers, chunksize=8)
+            with ProcessPoolExecutor(
+                jobs, get_context("fork"), initializer=_inherit, initargs=(self,)
+            ) as pool:
+                yield from pool.map(_judge, numbers, chunksize=8)
 
     def _told(self, judged: Iterator[Judged]) -> Iterator[Judged]:
         started = time.monotonic()
