@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,7 +15,7 @@ from structkit.errors import UserError
 from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.packing import Packed, packed
 from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
-from structkit.learning.encoders.pretrained import add_tokens, load_pretrained
+from structkit.learning.encoders.pretrained import DAMAGE, add_tokens, explained, load_pretrained
 from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
 from structkit.learning.training.facts import own_facts
@@ -164,6 +165,17 @@ class Encoder(nn.Module):
         }
 
 
+def tried(encoder: Encoder, folder: Path) -> Encoder:
+    """The encoder of a folder, after a first text: what its files make impossible is told here."""
+    try:
+        with torch.inference_mode():
+            encoder.embed(encoder.tokens(["a"], "query"))
+    except DAMAGE as error:
+        raise explained(folder, error) from None
+    encoder.tokenizing.truncation.load({"texts": {}, "truncated": {}})  # that text was no user's
+    return encoder
+
+
 def build_encoder(
     settings: EncoderSettings,
     spool: Spool,
@@ -179,6 +191,7 @@ def build_encoder(
     a tokenizer from scratch keeps the tags of a structure as one token each, unless told otherwise.
     """
     own: Record = {}
+    folder: Path | None = None
     seed_parameters(settings.seed)
     if settings.model:
         folder = model_folder(settings.model, offline=offline)
@@ -209,7 +222,7 @@ def build_encoder(
     }
     normalize = settings.normalize
     limits = {"query": settings.query_length, "document": settings.document_length}
-    return Encoder(
+    encoder = Encoder(
         model,
         tokenizer,
         pooling,
@@ -218,6 +231,7 @@ def build_encoder(
         prompts={side: prompt for side, prompt in prompts.items() if prompt},
         mcls_every=settings.mcls_every,
     )
+    return tried(encoder, folder) if folder else encoder
 
 
 def _from_scratch(

@@ -13,10 +13,10 @@ import transformers
 import structkit
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.encoders.encoder import MCLS_EVERY, Encoder
+from structkit.learning.encoders.encoder import MCLS_EVERY, Encoder, tried
 from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.poolings import POOLINGS
-from structkit.learning.encoders.pretrained import DAMAGE, explained, load_pretrained
+from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.encoders.tokenizer import end_with_eos
 from structkit.learning.training.facts import (
     FACTS,
@@ -142,7 +142,6 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
 
 
 def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder:
-    """The encoder, after a first text: what its files say that cannot be computed is told here."""
     encoder = Encoder(
         model,
         tokenizer,
@@ -152,13 +151,7 @@ def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder
         prompts=facts.get("prompts"),
         mcls_every=facts.get("mcls_every", MCLS_EVERY),
     )
-    try:
-        with torch.inference_mode():
-            encoder.embed(encoder.tokens(["a"], "query"))
-    except DAMAGE as error:
-        raise explained(folder, error) from None
-    encoder.tokenizing.truncation.load({"texts": {}, "truncated": {}})  # that text was no user's
-    return encoder
+    return tried(encoder, folder)
 
 
 def fitting_pooling(model: Any, tokenizer: Any) -> str:

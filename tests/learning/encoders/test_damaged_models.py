@@ -236,6 +236,17 @@ def test_a_field_of_its_library_that_is_wrong(copied, field):
     assert "copy" in refused(folder, "model")
 
 
+def test_a_training_from_a_model_that_cannot_compute(copied, tmp_path):
+    folder = copied("santa")
+    config = json.loads((folder / "config.json").read_bytes())
+    (folder / "config.json").write_text(json.dumps({**config, "decoder_start_token_id": None}))
+    data = tmp_path / "train.jsonl"
+    data.write_text("".join(json.dumps({"id": str(n), **RECORD}) + "\n" for n in range(2)))
+    settings = registry.load("method", "contrastive")(model=str(folder), max_steps=1)
+    with pytest.raises(UserError, match=f"folder {folder} cannot be loaded: .*; copy it again"):
+        train("contrastive", settings, [str(data)], RunOptions(output=str(tmp_path / "out")))
+
+
 @pytest.mark.parametrize(
     "name, content",
     [
