@@ -107,13 +107,15 @@ def waiting(what: str) -> Iterator[None]:
 LONGEST = 1600  # characters of a line
 
 
-def _shown(character: str) -> str:
-    r"""The character, or how it is written where a terminal would obey it.
+def printable(text: str) -> str:
+    r"""A line, with what a terminal would obey as one writes it.
 
-    >>> "".join(map(_shown, "tea\x1b[31m"))
+    >>> printable("tea\x1b[31m")
     'tea\\x1b[31m'
     """
-    return character if character.isprintable() else ascii(character)[1:-1]
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def say(message: str) -> None:
@@ -125,7 +127,7 @@ def say(message: str) -> None:
 def complain(message: str) -> None:
     """One line on stderr that is always told: why the program ends."""
     if sys.stderr:  # it may be closed, and print would then take stdout
-        line = "".join(map(_shown, " ".join(message.split("\n"))))
+        line = printable(" ".join(message.split("\n")))
         if len(line) > LONGEST:  # a field or a flag that is repeated in it
             line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
         print(f"structkit: {line}", file=sys.stderr)  # noqa: T201 the place where messages go

@@ -96,8 +96,8 @@ def test_nobody_imports_a_plugin_by_name(path):
     assert not [module for module, _ in imported(path) if module.startswith("structkit_plugins")]
 
 
-# a terminal alone pays for rich's progress bars, a comparison of runs for scipy
-LAZY = {"progress.py", "comparison.py"}
+# a terminal alone pays for rich's progress bars and lists, a comparison of runs for scipy
+LAZY = {"progress.py", "questions.py", "comparison.py"}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)

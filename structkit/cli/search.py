@@ -10,7 +10,6 @@ from structkit.cli.options import (
     OutputFile,
     Quiet,
     RunFormat,
-    RunFormatFlag,
     SearchMethod,
     Similarity,
 )
@@ -19,6 +18,7 @@ from structkit.cli.streams import apart
 EXAMPLES = """
 structkit search pages.npy -m models/seal --queries pages.jsonl -o dense.jsonl
 structkit search functions.jsonl --method bm25 --queries functions.jsonl -o run.jsonl
+structkit search functions.jsonl --method bm25 --query "read a file" -k 3
 """
 
 
@@ -27,7 +27,16 @@ def search(
     queries: Annotated[
         list[str] | None, typer.Option(help="File with the queries; default: stdin.")
     ] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
+    query: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="A question, instead of --queries; may be repeated."),
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "--k", "-k", min=1, help="Documents for each query; default: 100, in a list 10."
+        ),
+    ] = None,
     method: Annotated[
         SearchMethod, typer.Option(help="Inner product of embeddings, or BM25 over texts.")
     ] = SearchMethod.dense,
@@ -93,17 +102,23 @@ def search(
     ] = 1.5,
     b: Annotated[float, typer.Option(min=0, max=1, help="bm25: length normalization.")] = 0.75,
     stopwords: Annotated[bool, typer.Option(help="bm25: leave English function words out.")] = True,
-    format: RunFormatFlag = RunFormat.jsonl,
+    format: Annotated[
+        RunFormat | None,
+        typer.Option(
+            help="JSONL, or TREC's six columns; default: JSONL, of --query on a terminal a list."
+        ),
+    ] = None,
     output: OutputFile = "-",
     quiet: Quiet = False,
 ) -> None:
     """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
-    apart(output, *corpus, *(queries or ["-"]), model, save_index=save_index)
+    apart(output, *corpus, *(queries or ["-"] * (not query)), model, save_index=save_index)
     from structkit.commands.search import search as command
-    from structkit.records.jsonl import Records
     from structkit.scoring.runs import write_run
     from structkit.search.hits import SearchOptions
+    from structkit.search.questions import asked, listed, write_answers
 
+    shown = listed(query or [], output, format)
     options = SearchOptions(
         index=index,
         parameters=parameters,
@@ -118,8 +133,8 @@ def search(
     )
     run = command(
         corpus,
-        Records.read(queries or []),
-        k=k,
+        asked(query or [], queries or [], texts=bool(model) or method != SearchMethod.dense),
+        k=k or (10 if shown else 100),
         method=method,
         backend=backend,
         options=options,
@@ -131,7 +146,10 @@ def search(
         b=b,
         stopwords=stopwords,
     )
-    write_run(run, output, format=format)
+    if shown:
+        write_answers(run, query or [], corpus if method == SearchMethod.bm25 else [])
+    else:
+        write_run(run, output, format=format or RunFormat.jsonl)
 
 
 def query_encoding(model: str | None, field: str | None) -> Any:

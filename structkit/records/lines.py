@@ -161,6 +161,7 @@ class Block(Lines):
 
     def __init__(self, file: str, line: int, number: int, data: bytes) -> None:
         self.file, self.line, self.number, self.data = file, line, number, data
+        self.files = [file]
 
     def lines(self) -> Iterator[bytes]:
         """The lines, one at a time: a list of all would leave the processor's cache."""

@@ -1,0 +1,117 @@
+"""Hits as a list for people: what, where, and the lines that answer, for a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from structkit.progress import printable
+from structkit.records.jsonl import Record
+from structkit.search.passages import Row, best_rows, found
+from structkit.search.words import words
+
+ROWS = 3
+NARROWEST = 40
+RANK = 4  # columns of a rank, and of the margin under it
+NAMES = 3
+
+
+def listing(
+    run: Iterable[Record],
+    questions: Mapping[str, str],
+    documents: Mapping[str, Record],
+    width: int | None,
+    *,
+    rows: int = ROWS,
+) -> str:
+    """Run records as a list: rank, place and score, and under them the best lines.
+
+    `questions` are texts by query id, `documents` records by id: of one that is not there the id
+    is shown.
+    """
+    width = max(width or 80, NARROWEST)
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, width=width, highlight=False)
+    hits_of: dict[str, list[Record]] = {query_id: [] for query_id in questions}
+    for hit in run:
+        hits_of[hit["query_id"]].append(hit)
+    for query_id, question in questions.items():
+        if len(questions) > 1:
+            console.print(Text(printable(question), "bold underline"), end="\n\n")
+        if not hits_of[query_id]:
+            console.print("nothing was found", end="\n\n")
+        for hit in hits_of[query_id]:
+            document = documents.get(hit["doc_id"]) or hit.get("best", {})
+            best = best_rows(document, question, rows, width - RANK - 2)
+            for line in (_head(hit, document, question, best, width), *_body(best, width)):
+                console.print(line, no_wrap=True, overflow="ellipsis")
+            console.print()
+    return shown.getvalue().rstrip("\n")
+
+
+def _head(hit: Record, document: Record, question: str, best: Sequence[Row], width: int) -> Text:
+    """Rank, place, what it stands in; the score at the right end."""
+    score = f"{hit['score']:.4g}"
+    head = Text.assemble((f"{hit['rank']:>{RANK - 2}}  ", "bold"), _place(hit, document, best))
+    if scope := _scope(document, question):
+        head.append(f"  {printable(scope)}", "dim")
+    head.truncate(width - len(score) - 1, overflow="ellipsis", pad=True)
+    return head.append(f" {score}", "dim")
+
+
+def _place(hit: Record, document: Record, best: Sequence[Row]) -> Text:
+    path = document.get("path")
+    if not isinstance(path, str):
+        return Text(printable(hit["doc_id"]), "bold cyan")
+    asked = next((row.number for row in best if row.spans and row.number), None)
+    lines = document.get("lines")
+    first = asked or (lines[0] if isinstance(lines, list) and lines else None)
+    style = Style(bold=True, color="cyan", link=_address(path))
+    return Text(printable(path) + (f":{first}" if first else ""), style)
+
+
+def _address(path: str) -> str | None:
+    """What a terminal opens when the path is clicked."""
+    if not os.path.exists(path):
+        return None
+    address = Path(os.path.abspath(path)).as_uri()
+    return address.replace("file://", f"file://{os.uname().nodename}", 1)
+
+
+def _scope(document: Record, question: str) -> str:
+    """What a document is in its file: what it stands in, what it defines, or its headings."""
+    if headings := document.get("headings"):
+        return " > ".join(map(str, headings))
+    wanted = frozenset(words(question))
+    names = [str(name) for name in document.get("names") or []]
+    names.sort(key=lambda name: not found(name, wanted))  # those that are asked for first
+    defined = ", ".join(names[:NAMES]) + (", …" if len(names) > NAMES else "")
+    scope = document.get("scope") or document.get("name") or ""
+    return ": ".join(part for part in (str(scope), defined) if part)
+
+
+def _body(best: Sequence[Row], width: int) -> Iterable[Text]:
+    digits = max((len(str(row.number)) for row in best if row.number), default=0)
+    for row in best:
+        line = Text(" " * RANK)
+        if digits:
+            line.append(f"{row.number or '':>{digits}}  ", "dim")
+        yield line.append(_marked(row, width - len(line)))
+
+
+def _marked(row: Row, width: int) -> Text:
+    """A line with its words marked; of a long one the part with the first of them."""
+    text = Text(printable(row.text))
+    if len(text) == len(row.text):  # else what was hidden is shown, and places have moved
+        for start, end in row.spans:
+            text.stylize("bold yellow", start, end)
+    if row.spans and row.spans[0][1] > width - 1:
+        at = max(0, row.spans[0][0] - width // 3)
+        return Text("…") + text[at:]
+    return text

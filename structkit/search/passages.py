@@ -1,0 +1,115 @@
+"""The lines of a document that say most of what is asked, and where they say it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence, Set
+from typing import NamedTuple
+
+from structkit.records.jsonl import Record
+from structkit.records.texts import DOCUMENT
+from structkit.search.words import PART, WORD, words
+from structkit.structure.code.spans import Span
+
+TAB = 4
+PROSE = ("text", "description", "untagged")
+
+
+class Row(NamedTuple):
+    """A line as it is shown, its number in the file, and the words in it that were asked for."""
+
+    number: int | None
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+def best_rows(record: Record, question: str, most: int, width: int) -> list[Row]:
+    r"""At most so many lines of a document, those that have most of the question's words.
+
+    Lines of prose are folded to the width. Numbers are there where the text is that of the file.
+
+    >>> record = {"code": "import re\n\ndef wait():\n    retry_later()", "lines": [1, 4]}
+    >>> [(row.number, row.text, row.spans) for row in best_rows(record, "when to retry?", 1, 80)]
+    [(4, 'retry_later()', ((0, 5),))]
+    """
+    field = next((name for name in DOCUMENT if isinstance(record.get(name), str)), None)
+    if field is None:
+        return []
+    wanted = frozenset(words(question))
+    rows = list(_rows(record[field], _first_line(record, field), width, field in PROSE))
+    rows = _best([row._replace(spans=found(row.text, wanted)) for row in rows], most)
+    return _without_margin(rows)
+
+
+def _first_line(record: Record, field: str) -> int | None:
+    """The number of the first line of a text that stands in its file as it is."""
+    lines = record.get("lines")
+    if not (isinstance(lines, list) and len(lines) == 2 and all(type(n) is int for n in lines)):
+        return None
+    text: str = record[field]
+    stands = text.rstrip("\n").count("\n") == lines[1] - lines[0]
+    return int(lines[0]) if stands and not (field == "text" and "html" in record) else None
+
+
+def _rows(text: str, first: int | None, width: int, prose: bool) -> Iterator[Row]:
+    for number, line in enumerate(text.splitlines() if first is None else text.split("\n")):
+        here = None if first is None else first + number
+        plain = line.expandtabs(TAB).rstrip()
+        folded = textwrap.wrap(plain, width, break_on_hyphens=False) if prose else [plain]
+        for part in folded or [""]:
+            yield Row(here, part)
+
+
+def found(text: str, wanted: Set[str]) -> tuple[Span, ...]:
+    """Where the wanted words stand in a line: whole, or parts of identifiers.
+
+    >>> found("maxRetries = retries", {"retries"})
+    ((3, 10), (13, 20))
+    """
+    return tuple(_found(text, wanted))
+
+
+def _found(text: str, wanted: Set[str]) -> Iterator[Span]:
+    for match in WORD.finditer(text):
+        word, first = match[0], match.start()
+        pieces = [(0, len(word))]
+        if word.lower() not in wanted:
+            cuts = [0, *(at for cut in PART.finditer(word) for at in cut.span()), len(word)]
+            pieces = list(zip(cuts[::2], cuts[1::2], strict=True))
+        for start, end in pieces:
+            if word[start:end].lower() in wanted:
+                yield first + start, first + end
+
+
+def _best(rows: Sequence[Row], most: int) -> list[Row]:
+    """Neighbors that have most different words, with the richest of them in the middle."""
+    if not rows:
+        return []
+    said = [{row.text[start:end].lower() for start, end in row.spans} for row in rows]
+
+    def worth(first: int) -> tuple[int, int, int]:
+        together = set[str]().union(*said[first : first + most])
+        middle = min(first + most // 2, len(rows) - 1)
+        return len(together), len(said[middle]), -first
+
+    best = max(range(max(1, len(rows) - most + 1)), key=worth)
+    chosen = list(rows[best : best + most])
+    while chosen and not chosen[-1].text:
+        chosen.pop()
+    while chosen and not chosen[0].text:
+        chosen.pop(0)
+    return chosen
+
+
+def _without_margin(rows: list[Row]) -> list[Row]:
+    """The rows without the white space that all begin with."""
+    margins = [len(row.text) - len(row.text.lstrip()) for row in rows if row.text]
+    margin = min(margins, default=0)
+    return [
+        Row(
+            row.number,
+            row.text[margin:],
+            tuple((start - margin, end - margin) for start, end in row.spans),
+        )
+        for row in rows
+    ]

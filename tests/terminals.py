@@ -1,0 +1,45 @@
+"""What a person at a terminal sees of a command."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+from pathlib import Path
+
+from conftest import PROGRAM, environment
+
+# drawn anew by rich for every link
+LINK_ID = re.compile(r"(?<=\x1b]8;)id=\d+(?=;)")
+ANSI = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\")
+
+
+def seen(folder: Path, *arguments: str, columns: int = 80, **changes: str) -> str:
+    """What a terminal of so many columns gets on stdout; the command must succeed."""
+    terminal, end = pty.openpty()
+    with subprocess.Popen(
+        [*PROGRAM, *arguments],
+        cwd=folder,
+        env=environment(COLUMNS=str(columns), **changes),
+        stdin=subprocess.DEVNULL,
+        stdout=end,
+        stderr=subprocess.PIPE,
+    ) as program:
+        os.close(end)
+        data = b""
+        try:
+            while more := os.read(terminal, 1 << 16):
+                data += more
+        except OSError:  # Linux's end of file of a terminal
+            pass
+        assert program.stderr
+        told = program.stderr.read().decode()
+    os.close(terminal)
+    assert 0 == program.returncode, told
+    return LINK_ID.sub("id=0", data.decode().replace("\r\n", "\n"))
+
+
+def plain(text: str) -> str:
+    """A text without colors and links."""
+    return ANSI.sub("", text)
