@@ -47,14 +47,14 @@ def collect(collection: Collection) -> Iterator[Record]:
 
 def parts(collection: Collection) -> Generator[Collected]:
     """The records of some files at a time, as lines, with what is left out of these."""
-    found = collection.walk.sources(collection.paths)
+    files = collection.walk.sources(collection.paths)
     if shard := collection.shard:  # by path, so that files that come and go move no other
-        found = (each for each in found if key(0, each.path) % shard.count == shard.index)
+        files = (each for each in files if key(0, each.path) % shard.count == shard.index)
     work = partial(collected, reading=collection.reading)
     if collection.workers == 1:
-        yield from map(work, batches(found))
+        yield from map(work, batches(files))
     else:
-        yield from Pool(collection.workers, work).results(batches(found))
+        yield from Pool(collection.workers, work).results(batches(files))
 
 
 def write(collection: Collection, output: str, on_error: str, rejects: str | None) -> None:

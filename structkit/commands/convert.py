@@ -48,11 +48,11 @@ class Losses:
     def tell(self) -> None:
         """One line for people, if anything was lost."""
         if self.counts:
-            found = ", ".join(
+            fields = ", ".join(
                 f"{name} ({count:,} {'record' if count == 1 else 'records'})"
                 for name, count in self.counts.most_common()
             )
-            say(f"{self.where} cannot hold: {found}")
+            say(f"{self.where} cannot hold: {fields}")
 
 
 @dataclass(frozen=True)
@@ -107,19 +107,19 @@ class Conversion:
         for side in (self.source, self.target) if part else ():
             side.part(part or "")
         if len(files) == 1 and os.path.isdir(files[0]):
-            found = self._inside(files[0], part)
+            parts = self._inside(files[0], part)
         else:
-            found = {part or self._kind(files): list(files)}
-        several = len(found) > 1
+            parts = {part or self._kind(files): list(files)}
+        several = len(parts) > 1
         into = output.endswith("/") or os.path.isdir(output)
         if several and not into and (output == "-" or os.path.exists(output)):
             raise UserError(
-                f"{files[0]} has several parts: {', '.join(found)}",
+                f"{files[0]} has several parts: {', '.join(parts)}",
                 "name one with --part, or a folder with -o",
                 status=2,
             )
         jobs = []
-        for name, each in found.items():
+        for name, each in parts.items():
             usual = self._possible(name).files[0]
             path = os.path.join(output, usual) if into or several else output
             jobs.append(Job(name, each, path))
@@ -139,10 +139,10 @@ class Conversion:
 
     def _inside(self, folder: str, chosen: str | None) -> dict[str, list[str]]:
         """The parts of a folder that the target has too."""
-        found = self.source.inside(folder, chosen)
+        parts = self.source.inside(folder, chosen)
         target = self.target.parts
-        fits = {name: each for name, each in found.items() if name in target and target[name].write}
-        rest = [name for name in found if name not in fits]
+        fits = {name: each for name, each in parts.items() if name in target and target[name].write}
+        rest = [name for name in parts if name not in fits]
         if rest:
             problem = f"{self.target.name} cannot hold: {', '.join(rest)} of {folder}"
             if self.strict or not fits:

@@ -49,8 +49,8 @@ def html_variants(
     A document without text, or without an element, raises. Source: SEAL, sections 3.1 to 3.3.
 
     >>> records = [{"id": "1", "html": "<h1 class=x>Tea</h1><p>is <b>hot</b>"}]
-    >>> found = next(html_variants(records, Variation(mask_ratio=0.5)))
-    >>> found["tagged"], found["untagged"], found["masked"]
+    >>> variant = next(html_variants(records, Variation(mask_ratio=0.5)))
+    >>> variant["tagged"], variant["untagged"], variant["masked"]
     ('<h1>Tea</h1><p>is hot</p>', 'Tea is hot', '<h1>Tea</h1>is hot')
     """
     variation = variation or Variation()

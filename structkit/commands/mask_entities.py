@@ -84,12 +84,12 @@ def _masked(
 ) -> Iterator[Record | UserError]:
     """The masked records, in two steps over all: find the entities, replace them."""
     find, replace = (_random, _spans) if masking.strategy == "span" else (_entities, _replaced)
-    found = [_or_error(find, record, masking) for record in records]
+    entities = [_or_error(find, record, masking) for record in records]
     made = [
         each if isinstance(each, UserError) else replace(record, *each, masking)
-        for record, each in zip(records, found, strict=True)
+        for record, each in zip(records, entities, strict=True)
     ]
-    for record, each, masked in zip(records, found, made, strict=True):
+    for record, each, masked in zip(records, entities, made, strict=True):
         if not isinstance(masked, UserError) and not masked.entities:
             masked = UserError("the text holds no entity to mask", "leave the record out")
         if isinstance(masked, UserError):
@@ -115,7 +115,7 @@ def _language(record: Record, masking: Masking) -> str:
     return canonical("language", str(language_of(record, masking.language) or "-"))
 
 
-Found = tuple[str, list[Span]]
+Marked = tuple[str, list[Span]]
 UNNAMED = (
     "name it with --language (only a record with `html`, or with `title` and `description`, "
     "needs none)"
@@ -123,15 +123,15 @@ UNNAMED = (
 
 
 def _or_error(
-    find: Callable[[Record, Masking], Found], record: Record, masking: Masking
-) -> Found | UserError:
+    find: Callable[[Record, Masking], Marked], record: Record, masking: Masking
+) -> Marked | UserError:
     try:
         return find(record, masking)
     except UserError as error:
         return error.with_traceback(None)  # it would keep all records of the step
 
 
-def _entities(record: Record, masking: Masking) -> Found:
+def _entities(record: Record, masking: Masking) -> Marked:
     language = language_of(record, masking.language)
     if not isinstance(language, str):
         if language is None:  # what is masked is missed before its language
@@ -158,7 +158,7 @@ def _drawn(record: Record, text: str, spans: list[Span], masking: Masking) -> se
     return draw(names, masking.mask_ratio, rng)
 
 
-def _random(record: Record, masking: Masking) -> Found:
+def _random(record: Record, masking: Masking) -> Marked:
     language = _known(record, masking)
     fields = masking.configured(language).fields if language else ("code",)
     text = _text(record, masking.field, fields)
@@ -175,8 +175,8 @@ def _known(record: Record, masking: Masking) -> str | None:
     """The language, if the default field depends on it: spans need none."""
     if masking.field or "positive" in record:
         return None
-    found = language_of(record, masking.language)
-    return found if isinstance(found, str) else None
+    language = language_of(record, masking.language)
+    return language if isinstance(language, str) else None
 
 
 def _text(record: Record, field: str | None, fields: Sequence[str]) -> str:

@@ -63,8 +63,8 @@ def _meta(name: str) -> Record:
     if not path.exists():
         return {}
     try:
-        found: Record = orjson.loads(path.read_bytes())
-        return {key: value for key, value in found.items() if key not in OWN}
+        facts: Record = orjson.loads(path.read_bytes())
+        return {key: value for key, value in facts.items() if key not in OWN}
     except (OSError, ValueError, AttributeError) as error:
         raise UserError(f"cannot be read: {error}", "encode the corpus again").at(
             str(path)

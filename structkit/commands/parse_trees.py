@@ -87,14 +87,14 @@ def parse_trees(records: Iterable[Record], parsing: Parsing | None = None) -> It
 
 def _parsed(records: list[Record], parsing: Parsing) -> Iterator[Record | UserError]:
     """The records with their trees: all texts at once, for parsers that work on batches."""
-    found = [_texts(record, parsing) for record in records]
+    of_records = [_texts(record, parsing) for record in records]
     texts = [
         _unparsed(record, name, text, parsing)
-        for record, some in _good(records, found)
+        for record, some in _good(records, of_records)
         for name, text in some
     ]
     trees = iter(all_trees(parsing.configured, texts))
-    for record, some in zip(records, found, strict=True):
+    for record, some in zip(records, of_records, strict=True):
         if isinstance(some, UserError):
             yield some
             continue
@@ -105,24 +105,26 @@ def _parsed(records: list[Record], parsing: Parsing) -> Iterator[Record | UserEr
 Texts = list[tuple[str, str]]
 
 
-def _good(records: list[Record], found: list[Texts | UserError]) -> Iterator[tuple[Record, Texts]]:
-    for record, texts in zip(records, found, strict=True):
+def _good(
+    records: list[Record], of_records: list[Texts | UserError]
+) -> Iterator[tuple[Record, Texts]]:
+    for record, texts in zip(records, of_records, strict=True):
         if not isinstance(texts, UserError):
             yield record, texts
 
 
 def _texts(record: Record, parsing: Parsing) -> Texts | UserError:
     """The fields of a record with their texts."""
-    found = []
+    texts = []
     try:
         for name in parsing.fields_of(record):
             text = text_field(record, name)
             if not text.strip():
                 raise UserError(f'field "{name}" is empty: no words, no tree', "leave it out")
-            found.append((name, text))
+            texts.append((name, text))
     except UserError as error:
         return error.with_traceback(None)
-    return found
+    return texts
 
 
 def _with_trees(

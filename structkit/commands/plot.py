@@ -51,9 +51,9 @@ def embeddings(files: Sequence[str], path: str, *, sample: int = 500, seed: int 
 
     def draw(axes: Any) -> None:
         looks = zip(cycle(MARKERS), cycle(COLORS), strict=False)
-        for name, found, (marker, color) in zip(_names(files), places, looks, strict=False):
+        for name, points, (marker, color) in zip(_names(files), places, looks, strict=False):
             axes.scatter(
-                found[:, 0], found[:, 1], s=14, marker=marker, color=color, alpha=0.7, label=name
+                points[:, 0], points[:, 1], s=14, marker=marker, color=color, alpha=0.7, label=name
             )
         axes.set(xticks=[], yticks=[])
         axes.legend()
@@ -61,11 +61,11 @@ def embeddings(files: Sequence[str], path: str, *, sample: int = 500, seed: int 
     _save(draw, path, (5, 5))
 
 
-def _sampled(found: Embeddings, sample: int, seed: int) -> Floats:
-    rows = np.arange(len(found.ids))
+def _sampled(embeddings: Embeddings, sample: int, seed: int) -> Floats:
+    rows = np.arange(len(embeddings.ids))
     if len(rows) > sample:
         rows = np.sort(np.random.default_rng(seed).choice(rows, sample, replace=False))
-    return np.asarray(found.vectors[rows], np.float64)
+    return np.asarray(embeddings.vectors[rows], np.float64)
 
 
 def ranks(
@@ -78,7 +78,7 @@ def ranks(
     """
     if temperature <= 0 or bins < 1:
         raise UserError("--temperature or --bins is not above 0", "the defaults work", status=2)
-    found = {
+    of_runs = {
         name: probabilities(run, _own(run) if qrels == "self" else read_qrels(qrels), temperature)
         for name, run in zip(_names(runs), map(read_run, runs), strict=True)
     }
@@ -86,7 +86,7 @@ def ranks(
     def draw(axes: Any) -> None:
         edges = np.linspace(0, 1, bins + 1)
         looks = zip(cycle(LINES), cycle(COLORS), strict=False)
-        for (name, values), (line, color) in zip(found.items(), looks, strict=False):
+        for (name, values), (line, color) in zip(of_runs.items(), looks, strict=False):
             share = np.histogram(values, edges)[0] / len(values)
             axes.stairs(share, edges, linestyle=line, linewidth=1.8, color=color, label=name)
         axes.set(
@@ -112,7 +112,7 @@ def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
     >>> probabilities(run, {"q": {"a": 1}, "r": {"c": 1}}).round(6).tolist()
     [0.75, 0.0]
     """
-    found = []
+    bests = []
     for query_id, judged in qrels.items():
         documents = run.get(query_id, {})
         scores = np.array(list(documents.values()), np.float64)
@@ -124,8 +124,8 @@ def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
             best = max(
                 (share.get(doc_id, 0.0) for doc_id in judged if judged[doc_id] > 0), default=0
             )
-        found.append(float(best))
-    return np.array(found)
+        bests.append(float(best))
+    return np.array(bests)
 
 
 def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None:
@@ -168,9 +168,9 @@ def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None,
     """The measure, the field by which it is grouped, and the records, which hold all of it."""
     records = Records.read(files)
     name, group = measure or "", None
-    found: list[Record] = []
+    scored: list[Record] = []
     for record in records:
-        if not found:
+        if not scored:
             name = name or _measure(record)
             group = next((key for key in list(record)[1:2] if key not in ("queries", "n")), None)
         if missing := [field for field in ("run", group or "run", name) if field not in record]:
@@ -185,29 +185,29 @@ def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None,
                 raise records.place(
                     UserError(f'field "{field}" holds no number', "compute the score again")
                 )
-        found.append(record)
-    if not found:
+        scored.append(record)
+    if not scored:
         raise _nothing(files)
-    return name, group, found
+    return name, group, scored
 
 
 def losses(files: Sequence[str], path: str) -> None:
     """Draw the loss over the steps, from what `train --log-format json` wrote on stderr."""
-    found: dict[str, tuple[list[float], list[float]]] = {}
+    curves: dict[str, tuple[list[float], list[float]]] = {}
     for name, file in zip(_names(files), files, strict=True):
         for record in _records([file]):
             if all(isinstance(record.get(each), int | float) for each in ("step", "loss")):
-                steps, values = found.setdefault(name, ([], []))
+                steps, values = curves.setdefault(name, ([], []))
                 steps.append(record["step"])
                 values.append(record["loss"])
-    if not found:
+    if not curves:
         raise UserError("no line holds a step and a loss", "train with --log-format json").at(
             shown(files[0])
         )
 
     def draw(axes: Any) -> None:
         looks = zip(cycle(LINES), cycle(COLORS), strict=False)
-        for (name, (steps, values)), (line, color) in zip(found.items(), looks, strict=False):
+        for (name, (steps, values)), (line, color) in zip(curves.items(), looks, strict=False):
             axes.plot(steps, values, linestyle=line, color=color, label=name)
         axes.set(xlabel="step", ylabel="loss")
         axes.legend()
@@ -229,12 +229,12 @@ def _nothing(files: Sequence[str]) -> UserError:
 
 def _measure(record: Record) -> str:
     """The first measure of a score record: the one with an interval."""
-    found = next((name for name in record if f"{name}_low" in record), None)
-    if found is None or "run" not in record:
+    measure = next((name for name in record if f"{name}_low" in record), None)
+    if measure is None or "run" not in record:
         raise UserError(
             "the records are no scores of runs", "give what `structkit score` writes as JSONL"
         )
-    return found
+    return measure
 
 
 def _names(files: Sequence[str]) -> list[str]:

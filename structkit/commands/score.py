@@ -61,18 +61,18 @@ def score(
     others = {name: _evaluated(path, judgements, names) for name, path in against.items()}
     values = read_values(by_records, by) if by else {}
     for run_name, path in runs.items():
-        found = _evaluated(path, judgements, names)
+        evaluation = _evaluated(path, judgements, names)
         if per_query:
-            yield from _per_query(run_name, found)
+            yield from _per_query(run_name, evaluation)
         elif by:
-            yield from _by_group(run_name, found, by, values, seed)
+            yield from _by_group(run_name, evaluation, by, values, seed)
         elif others:
             for other_name, other in others.items():
                 if _same(path, against[other_name]):
                     continue
-                yield from _compared(run_name, found, other_name, other, seed)
+                yield from _compared(run_name, evaluation, other_name, other, seed)
         else:
-            yield {"run": run_name, **_summary(found, seed)}
+            yield {"run": run_name, **_summary(evaluation, seed)}
 
 
 def _against(runs: Mapping[str, str], paths: Sequence[str]) -> dict[str, str]:
@@ -120,15 +120,15 @@ def own(query_ids: Run | Iterator[str]) -> Qrels:
     return {query_id: {query_id: 1} for query_id in query_ids}
 
 
-def _summary(found: Evaluation, seed: int) -> Record:
-    low, high = found.intervals(seed)
-    means = found.means()
+def _summary(evaluation: Evaluation, seed: int) -> Record:
+    low, high = evaluation.intervals(seed)
+    means = evaluation.means()
     record: Record = {
-        "queries": len(found.query_ids),
-        "missing": found.missing,
-        "unjudged": found.unjudged,
+        "queries": len(evaluation.query_ids),
+        "missing": evaluation.missing,
+        "unjudged": evaluation.unjudged,
     }
-    for column, name in enumerate(found.names):
+    for column, name in enumerate(evaluation.names):
         record[name] = float(means[column])
         record[f"{name}_low"] = float(low[column])
         record[f"{name}_high"] = float(high[column])
@@ -136,33 +136,33 @@ def _summary(found: Evaluation, seed: int) -> Record:
 
 
 def _by_group(
-    run: str, found: Evaluation, field: str, values: Values, seed: int
+    run: str, evaluation: Evaluation, field: str, values: Values, seed: int
 ) -> Iterator[Record]:
-    groups = grouped(found.query_ids, found.qrels, values)
+    groups = grouped(evaluation.query_ids, evaluation.qrels, values)
     if set(groups) == {NONE}:
         raise UserError(
             "--by-records has none of the queries and none of the documents that answer them",
             "give records with the ids of queries or documents",
         )
     for group in order(groups):
-        part = found.part([place for place, name in enumerate(groups) if name == group])
+        part = evaluation.part([place for place, name in enumerate(groups) if name == group])
         yield {"run": run, field: group, **_summary(part, seed)}
 
 
 def _compared(
-    run: str, found: Evaluation, other_name: str, other: Evaluation, seed: int
+    run: str, evaluation: Evaluation, other_name: str, other: Evaluation, seed: int
 ) -> Iterator[Record]:
     """Paired tests over the queries that are judged for both."""
     place = {query_id: row for row, query_id in enumerate(other.query_ids)}
-    both = [row for row, query_id in enumerate(found.query_ids) if query_id in place]
-    theirs = [place[found.query_ids[row]] for row in both]
+    both = [row for row, query_id in enumerate(evaluation.query_ids) if query_id in place]
+    theirs = [place[evaluation.query_ids[row]] for row in both]
     if not both:
         raise UserError(
             f"{run} and {other_name} have no judged query in common",
             "compare runs of the same queries",
         )
-    for column, name in enumerate(found.names):
-        ours_values = found.values[both, column]
+    for column, name in enumerate(evaluation.names):
+        ours_values = evaluation.values[both, column]
         their_values = other.values[theirs, column]
         result = compare(ours_values, their_values, seed)
         yield {
@@ -183,9 +183,9 @@ def _compared(
         }
 
 
-def _per_query(run: str, found: Evaluation) -> Iterator[Record]:
-    for query_id, values in zip(found.query_ids, found.values.tolist(), strict=True):
-        yield {"run": run, "query_id": query_id, **dict(zip(found.names, values, strict=True))}
+def _per_query(run: str, evaluation: Evaluation) -> Iterator[Record]:
+    for query_id, values in zip(evaluation.query_ids, evaluation.values.tolist(), strict=True):
+        yield {"run": run, "query_id": query_id, **dict(zip(evaluation.names, values, strict=True))}
 
 
 def names(runs: Sequence[str] | None) -> dict[str, str]:

@@ -36,7 +36,7 @@ def classification(
         learned, test = known[train_path], read_pairs([path])
         numbers = [seed + number for number in range(seeds)]
         try:
-            found = np.array(classified(_side(learned), _side(test), numbers))
+            accuracies = np.array(classified(_side(learned), _side(test), numbers))
         except UserError as error:
             raise error.at(shown(path)) from None
         labels = test.labels()
@@ -46,8 +46,8 @@ def classification(
             "test": len(test),
             "classes": len(set(learned.labels())),
             "majority": 100 * max(map(labels.count, set(labels))) / len(labels),
-            "accuracy": 100 * float(found.mean()),
-            "accuracy_deviation": 100 * float(found.std()),
+            "accuracy": 100 * float(accuracies.mean()),
+            "accuracy_deviation": 100 * float(accuracies.std()),
         }
 
 

@@ -24,10 +24,10 @@ def similarity(files: Mapping[str, str], *, seed: int = 0) -> Iterator[Record]:
         pairs = read_pairs([path])
         gold = pairs.scores()
         try:
-            found = correlation(cosines(pairs.left, pairs.right), gold, seed)
+            interval = correlation(cosines(pairs.left, pairs.right), gold, seed)
         except UserError as error:
             raise error.at(shown(path)) from None
-        value, low, high = (100 * each for each in found)
+        value, low, high = (100 * each for each in interval)
         zero = ~(pairs.left.any(1) & pairs.right.any(1))
         yield {
             "run": name,

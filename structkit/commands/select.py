@@ -36,7 +36,7 @@ class Partners:
         theirs = theirs or ours
         if not ours:
             raise UserError("--on names no field", "write FIELD or FIELD=THEIRS", status=2)
-        found: dict[str, Record] = {}
+        of_values: dict[str, Record] = {}
         records = Records(Lines([path]), numbered=False)
         for record in records:
             name = identity(record, theirs)
@@ -47,12 +47,12 @@ class Partners:
                         f"name the field that has what our {ours} has: --on {ours}=FIELD",
                     )
                 )
-            if whole and name in found:
+            if whole and name in of_values:
                 raise records.place(
                     UserError(f'{theirs} "{name}" occurs twice', "leave one of each to --join")
                 )
-            found[name] = record if whole else {}
-        return cls(path, ours, found)
+            of_values[name] = record if whole else {}
+        return cls(path, ours, of_values)
 
     def joined(self, record: Record) -> Record | None:
         """The record with the fields that its partner has and it has not; None without partner."""

@@ -97,8 +97,8 @@ class DualEncoder(TrainingModule):
 
     def texts(self, inputs: Any) -> dict[str, Texts]:
         """What of a batch is embedded, by name."""
-        found: dict[str, Texts] = inputs.texts
-        return found
+        texts: dict[str, Texts] = inputs.texts
+        return texts
 
     def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Embeddings of some texts of a batch, (rows, dim), and their own losses: here none."""
@@ -106,9 +106,11 @@ class DualEncoder(TrainingModule):
         assert tokens is not None
         return self.encoder.embed(tokens.shortened(rows)), {}
 
-    def objective(self, inputs: Any, found: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+    def objective(
+        self, inputs: Any, embeddings: dict[str, Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss over all embeddings of a batch, those of `texts`, and its parts."""
-        return self.contrast(found["query"], found["document"], inputs.exclude), {}
+        return self.contrast(embeddings["query"], embeddings["document"], inputs.exclude), {}
 
     def weights(self) -> dict[str, float]:
         """The losses that texts have by themselves, and what each counts."""

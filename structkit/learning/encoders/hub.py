@@ -44,7 +44,7 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
         raise UserError(f"there is no model folder {name}", "check the path given as the model")
     nothing = f"there is no folder {name}, and the model hub"
     if offline:
-        found, why = downloaded(name), "is not asked: --offline is set"
+        earlier, why = downloaded(name), "is not asked: --offline is set"
     else:
         say(f"there is no folder {name}: asking the model hub, at most {PATIENCE:g} s …")
         answer = ask(name)
@@ -52,12 +52,12 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
             return _download(name, answer)
         if isinstance(answer, RepositoryNotFoundError):
             raise UserError(f"{nothing} has no model of that name", OTHERWISE)
-        found, why = downloaded(name), f"cannot be asked: {_reason(answer)}"
-        if found:
+        earlier, why = downloaded(name), f"cannot be asked: {_reason(answer)}"
+        if earlier:
             say(f"the model hub {why}; an earlier download of {name} is used")
-    if found is None:
+    if earlier is None:
         raise UserError(f"{nothing} {why}", OTHERWISE)
-    return found
+    return earlier
 
 
 def looks_like_path(name: str) -> bool:
@@ -72,9 +72,9 @@ def looks_like_path(name: str) -> bool:
 def downloaded(name: str) -> Path | None:
     """The folder of an earlier download."""
     for file in ("modules.json", "config.json"):
-        found = try_to_load_from_cache(name, file)
-        if isinstance(found, str):
-            return Path(found).parent
+        path = try_to_load_from_cache(name, file)
+        if isinstance(path, str):
+            return Path(path).parent
     return None
 
 

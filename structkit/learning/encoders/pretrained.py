@@ -64,9 +64,9 @@ def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
     kind: Any = AutoModelForSeq2SeqLM if head else AutoModel
     if not decoder and not head and config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
         kind = AutoModelForTextEncoding  # of a T5 its encoder alone
-    model, found = kind.from_pretrained(name, local_files_only=True, output_loading_info=True)
+    model, loading = kind.from_pretrained(name, local_files_only=True, output_loading_info=True)
     # an untrained weight in a trained model is an error; the pooler is never used
-    missing = sorted(key for key in found["missing_keys"] if not key.startswith("pooler."))
+    missing = sorted(key for key in loading["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise UserError(
             f"the model {name} lacks {len(missing)} weights ({missing[0]}, …)",

@@ -125,10 +125,10 @@ def end_with_eos(tokenizer: Any) -> None:
 def without_tokens(tokenizer: Any, names: Sequence[str]) -> Any:
     """A tokenizer that finds none of some tokens in a text; itself where it has none anyway."""
     content = json.loads(tokenizer.backend_tokenizer.to_str())
-    found = [token for token in content["added_tokens"] if token["content"] in names]
-    if not found:
+    named = [token for token in content["added_tokens"] if token["content"] in names]
+    if not named:
         return tokenizer
-    for token in found:  # to remove them would give other tokens their numbers
+    for token in named:  # to remove them would give other tokens their numbers
         token["content"] = f"{NEVER}{token['content']}"
     other = copy.copy(tokenizer)
     other._tokenizer = Tokenizer.from_str(json.dumps(content))

@@ -64,9 +64,9 @@ class RunFolder:
                 "--overwrite replaces it, --resume goes on with a stopped run, "
                 "-o names another folder",
             )
-        found = self.latest()
-        if found:
-            step = found.name.removeprefix("step-")
+        latest = self.latest()
+        if latest:
+            step = latest.name.removeprefix("step-")
             raise UserError(
                 f"a run into {self.final} stopped at step {int(step):,}",
                 "--resume goes on, --overwrite starts again",
@@ -118,12 +118,12 @@ class RunFolder:
 
     def latest(self) -> Path | None:
         """The last whole checkpoint."""
-        found = {
+        steps = {
             int(number): path
             for path in self.partial.glob("step-*")
             if (number := path.name.removeprefix("step-")).isdecimal()
         }
-        return found[max(found)] if found else None
+        return steps[max(steps)] if steps else None
 
     def save(self, step: int, state: dict[str, Any]) -> None:
         """Write a checkpoint; it appears whole, and then the one before goes."""
@@ -140,16 +140,16 @@ class RunFolder:
 
     def load(self) -> dict[str, Any] | None:
         """The state in the last checkpoint, or none."""
-        found = self.latest()
-        if found is None:
+        latest = self.latest()
+        if latest is None:
             return None
         try:
-            state: dict[str, Any] = torch.load(found, map_location="cpu", weights_only=True)
+            state: dict[str, Any] = torch.load(latest, map_location="cpu", weights_only=True)
             if not isinstance(state, dict) or "module" not in state:
                 raise ValueError
         except DAMAGE:  # torch's advice is to load it unsafely
             raise UserError("is damaged or cut short", "start again with --overwrite").at(
-                str(found)
+                str(latest)
             ) from None
         return state
 

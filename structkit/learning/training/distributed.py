@@ -83,9 +83,9 @@ def add_gradients(module: nn.Module) -> None:
     if ranks() == 1:
         return
     weights = [weight for weight in module.parameters() if weight.requires_grad]
-    found = torch.tensor([weight.grad is not None for weight in weights], device=_device()).float()
-    distributed.all_reduce(found)
-    used = [weight for weight, count in zip(weights, found.tolist(), strict=True) if count]
+    counts = torch.tensor([weight.grad is not None for weight in weights], device=_device()).float()
+    distributed.all_reduce(counts)
+    used = [weight for weight, count in zip(weights, counts.tolist(), strict=True) if count]
     grads = [torch.zeros_like(each) if each.grad is None else each.grad for each in used]
     flat = torch.cat([grad.flatten() for grad in grads])
     distributed.all_reduce(flat)
@@ -106,9 +106,9 @@ def merged(counts: Counter[str]) -> Counter[str]:
     """The sum of counts over all processes."""
     if ranks() == 1:
         return counts
-    found: list[Any] = [None] * ranks()
-    distributed.all_gather_object(found, counts)
-    return sum(found, Counter())
+    of_ranks: list[Any] = [None] * ranks()
+    distributed.all_gather_object(of_ranks, counts)
+    return sum(of_ranks, Counter())
 
 
 def _device() -> torch.device:
@@ -137,10 +137,10 @@ def useful(count: int, batch: int) -> int:
     (1, 1)
     """
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    found = min(count, batch, cores)
-    if found < count:
-        say(f"--nproc {count} becomes {found}: {batch:,} records in a batch, {cores} cores")
-    return found
+    processes = min(count, batch, cores)
+    if processes < count:
+        say(f"--nproc {count} becomes {processes}: {batch:,} records in a batch, {cores} cores")
+    return processes
 
 
 def launch(call: Callable[..., Any], count: int, device: str | None, *arguments: Any) -> Any:

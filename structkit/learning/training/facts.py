@@ -122,8 +122,8 @@ def read_facts(folder: Path) -> Record:
         # what helps with a flag does not help with a folder
         remedy = AGAIN if error.status == 2 else error.remedy
         raise UserError(error.problem, remedy).at(str(file)) from None
-    found: Record = facts
-    return found
+    whole: Record = facts
+    return whole
 
 
 def _check(facts: Any) -> None:

@@ -35,13 +35,13 @@ def fastest_matmul() -> str:
     left = torch.randn(1024, 384, generator=generator)
     right = torch.randn(1536, 384, generator=generator)
     try:
-        found: dict[str, tuple[float, Tensor]] = {}
+        timings: dict[str, tuple[float, Tensor]] = {}
         for precision in ("highest", "medium"):
             torch.set_float32_matmul_precision(precision)
-            found[precision] = timed(lambda: torch.nn.functional.linear(left, right))
+            timings[precision] = timed(lambda: torch.nn.functional.linear(left, right))
     finally:
         torch.set_float32_matmul_precision(before)
-    (exact_time, exact), (time_, product) = found["highest"], found["medium"]
+    (exact_time, exact), (time_, product) = timings["highest"], timings["medium"]
     error = float((product - exact).abs().max() / exact.abs().max())
     return "medium" if time_ < WORTHWHILE * exact_time and error < HARMLESS else "highest"
 

@@ -35,16 +35,16 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 
 def fill(module: nn.Module, folder: Path) -> None:
     """Give a module the weights in a folder. Errors: `UserError` where they are not its own."""
-    found, own = read_weights(folder), module.state_dict()
-    for name in sorted(found | own):
-        if name not in found or name not in own:
+    stored, own = read_weights(folder), module.state_dict()
+    for name in sorted(stored | own):
+        if name not in stored or name not in own:
             what = "is missing" if name in own else "is of another model"
             raise damaged(f"the weight {name} {what}", folder / WEIGHTS)
-        there, wanted = tuple(found[name].shape), tuple(own[name].shape)
+        there, wanted = tuple(stored[name].shape), tuple(own[name].shape)
         if there != wanted:
             problem = f"the weight {name} has shape {there}, and the model needs {wanted}"
             raise damaged(problem, folder / WEIGHTS)
-        if not found[name].isfinite().all():
+        if not stored[name].isfinite().all():
             problem = f"the weight {name} holds numbers that are not finite"
             raise damaged(problem, folder / WEIGHTS)
-    module.load_state_dict(found)
+    module.load_state_dict(stored)
