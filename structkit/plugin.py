@@ -211,12 +211,16 @@ def setting(
     *,
     low: float | None = None,
     high: float | None = None,
+    usual: Any = MISSING,
 ) -> Any:
     """A field of a method's settings: default, one line of help, and where the default is from.
 
-    `low` and `high` bound a number; one that overrides another's default keeps its bounds.
+    `low` and `high` bound a number; one that overrides another's default keeps its bounds. With
+    `usual`, None stands for what the start model has, and for the usual where that says nothing.
     """
     metadata = {"help": help, "source": source, "choices": choices, "bounds": (low, high)}
+    if usual is not MISSING:
+        metadata["usual"] = usual
     return field(default=default, metadata=metadata)
 
 
@@ -272,4 +276,8 @@ def flag_of(name: str) -> str:
 def help_of(metadata: Any) -> str:
     """A setting's help with its source, as `train METHOD --help` shows it."""
     text = str(metadata.get("help", ""))
+    if "usual" in metadata:
+        usual = metadata["usual"]
+        said = ("no", "yes")[usual] if isinstance(usual, bool) else usual or "none"
+        text += f"; default: the model's own, else {said}"
     return f"{text} ({metadata['source']})" if metadata.get("source") else text

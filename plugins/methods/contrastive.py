@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from structkit.errors import UserError
 from structkit.learning.encoders.dual_encoder import DualEncoder, check_contrast, negatives_of
-from structkit.learning.encoders.encoder import build_encoder
+from structkit.learning.encoders.encoder import build_encoder, settled
 from structkit.learning.encoders.settings import EncoderSettings, check_decoder
 from structkit.learning.training.spool import MAKERS, Spool, checked
 from structkit.plugin import setting
@@ -46,9 +46,10 @@ class Method(EncoderSettings):
         return kept | ({"negatives": found[negatives]} if negatives in found else {})
 
     def build(self, spool: Spool, *, offline: bool = False) -> DualEncoder:
+        settings = settled(self, offline=offline)
         negatives = negatives_of(self, spool)
         check_contrast(spool, self, negatives)
-        module = DualEncoder(self, build_encoder(self, spool, offline=offline), negatives)
+        module = DualEncoder(settings, build_encoder(settings, spool, offline=offline), negatives)
         if self.document_field != "positive":
             module.document_fields = (self.document_field,)
         return module

@@ -28,7 +28,7 @@ from structkit.learning.encoders.dual_encoder import (
     negatives_of,
     stacked,
 )
-from structkit.learning.encoders.encoder import Encoder, build_encoder, token_states
+from structkit.learning.encoders.encoder import Encoder, build_encoder, settled, token_states
 from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.encoders.poolings import POOLINGS
 from structkit.learning.encoders.settings import EncoderSettings
@@ -44,6 +44,7 @@ from ._entity_prediction import Masked, Predictor, TokensInPlace, WrittenEntitie
 from ._masked_tokens import has_decoder, token_head
 
 CODE = "SANTA's released code"
+COSINES = 0.05  # the usual temperature of scores between -1 and 1
 
 
 @dataclass(frozen=True)
@@ -148,16 +149,27 @@ class Method(EncoderSettings):
     shared: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("query", "positive", "masked", "target")
 
-    pooling: str = setting(
-        "first-decoder-token", "how states become one embedding", "SANTA, eq. 1", POOLINGS
+    pooling: str | None = setting(
+        None,
+        "how states become one embedding",
+        "SANTA, eq. 1",
+        POOLINGS,
+        usual="first-decoder-token",
     )
-    normalize: bool = setting(False, "scale embeddings to length 1", "SANTA, eq. 2: dot product")
-    query_length: int = setting(50, "most tokens of a query", CODE)
-    document_length: int = setting(240, "most tokens of a document", CODE)
-    target_length: int = setting(
-        35, "most tokens of a target: about ten entities", CODE, low=2, high=LENGTH
+    normalize: bool | None = setting(
+        None, "scale embeddings to length 1", "SANTA, eq. 2: dot product", usual=False
     )
-    temperature: float = setting(1.0, "divides the scores of the contrastive loss", "SANTA, eq. 5")
+    query_length: int | None = setting(None, "most tokens of a query", CODE, usual=50)
+    document_length: int | None = setting(None, "most tokens of a document", CODE, usual=240)
+    target_length: int | None = setting(
+        None, "most tokens of a target: ten entities are 35", CODE, low=2, high=LENGTH, usual=35
+    )
+    temperature: float | None = setting(
+        None,
+        "divides the scores of the contrastive loss",
+        f"SANTA, eq. 5: dot products; {COSINES} where embeddings have length 1",
+        usual=1.0,
+    )
     epochs: int = setting(6, "passes over the records", CODE)
     batch_size: int = setting(16, "records in one step", CODE)
     learning_rate: float = setting(5e-5, "highest learning rate of AdamW", CODE)
@@ -178,17 +190,25 @@ class Method(EncoderSettings):
                 "--alignment-weight and --entity-weight are both 0", "leave one out", status=2
             )
 
+    def settled(self, own: Record) -> Method:
+        settings = super().settled(own)
+        if self.temperature is None and "temperature" not in own and settings.normalize:
+            return replace(settings, temperature=COSINES)
+        return settings
+
     def build(self, spool: Spool, *, offline: bool = False) -> Santa:
+        settings = settled(self, offline=offline)
         negatives = negatives_of(self, spool) if self.alignment_weight else 0
         if self.alignment_weight:
             check_contrast(spool, self, negatives)
         if self.encoder_only(offline):
-            return self.without_decoder(spool, negatives, offline)
+            return settings.without_decoder(spool, negatives, offline)
+        assert settings.target_length
         encoder = build_encoder(
-            self, spool, offline=offline, head=True, lengths={"target": self.target_length}
+            settings, spool, offline=offline, head=True, lengths={"target": settings.target_length}
         )
         check_sentinels(encoder.tokenizing.tokenizer)
-        return Santa(self, encoder, negatives, WrittenEntities())
+        return Santa(settings, encoder, negatives, WrittenEntities())
 
     def encoder_only(self, offline: bool) -> bool:
         """Whether the model has no decoder."""

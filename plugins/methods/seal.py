@@ -28,7 +28,7 @@ from structkit.learning.encoders.dual_encoder import (
     check_contrast,
     negatives_of,
 )
-from structkit.learning.encoders.encoder import build_encoder
+from structkit.learning.encoders.encoder import build_encoder, settled
 from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.encoders.poolings import POOLINGS
 from structkit.learning.encoders.settings import EncoderSettings, check_decoder
@@ -126,12 +126,19 @@ class Method(EncoderSettings):
         0.1, "share of elements that --remask masks", "SEAL, table 6", low=0.0, high=1.0
     )
     architecture: str = setting("bert", "kind of a model from scratch", choices=("t5", "bert"))
-    pooling: str = setting("cls", "how states become one embedding", "FlagEmbedding", POOLINGS)
-    normalize: bool = setting(True, "scale embeddings to length 1", "FlagEmbedding")
-    query_length: int = setting(32, "most tokens of a query", SECTION)
-    document_length: int = setting(4096, "most tokens of a document", SECTION)
-    temperature: float = setting(
-        0.02, "divides the scores of the contrastive loss", "FlagEmbedding's default for BGE"
+    pooling: str | None = setting(
+        None, "how states become one embedding", "FlagEmbedding", POOLINGS, usual="cls"
+    )
+    normalize: bool | None = setting(
+        None, "scale embeddings to length 1", "FlagEmbedding", usual=True
+    )
+    query_length: int | None = setting(None, "most tokens of a query", SECTION, usual=32)
+    document_length: int | None = setting(None, "most tokens of a document", SECTION, usual=4096)
+    temperature: float | None = setting(
+        None,
+        "divides the scores of the contrastive loss",
+        "FlagEmbedding's default for BGE",
+        usual=0.02,
     )
     negatives_per_query: int | None = setting(
         None, "negatives drawn anew in each epoch; default 8, or as many as records have", SECTION
@@ -173,5 +180,6 @@ class Method(EncoderSettings):
     def build(self, spool: Spool, *, offline: bool = False) -> Seal:
         negatives = negatives_of(self, spool, usual=8)
         check_contrast(spool, self, negatives)
-        encoder = build_encoder(self, spool, offline=offline, tags=True)
-        return Seal(self, encoder, negatives)
+        settings = settled(self, offline=offline)
+        encoder = build_encoder(settings, spool, offline=offline, tags=True)
+        return Seal(settings, encoder, negatives)

@@ -106,7 +106,7 @@ def fit(
         target = folder.new_model()
         module.eval().save(target)
         facts = module.facts() | {"steps": trainer.step, "losses": trainer.losses()}
-        write_facts(target, name, method, data, facts)
+        write_facts(target, name, module.settings, data, facts)
         for message in truncation.messages():
             say(message)
     return {

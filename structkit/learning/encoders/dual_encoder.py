@@ -93,6 +93,7 @@ class DualEncoder(TrainingModule):
     def contrast(self, queries: Tensor, documents: Tensor, exclude: Tensor | None) -> Tensor:
         """The contrastive loss of embeddings, with this training's settings."""
         settings = self.settings
+        assert settings.temperature
         return info_nce(queries, documents, settings.temperature, exclude, settings.symmetric)
 
     def texts(self, inputs: Any) -> dict[str, Texts]:

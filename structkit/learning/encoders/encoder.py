@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -187,51 +187,55 @@ def build_encoder(
 ) -> Encoder:
     """The encoder that a training starts from: `settings.model`, or a new one from scratch.
 
-    What the settings leave open (pooling, normalization, prompts) is as the model has it. `tags`:
-    a tokenizer from scratch keeps the tags of a structure as one token each, unless told otherwise.
+    The settings are settled. `tags`: a tokenizer from scratch keeps the tags of a structure as one
+    token each, unless told otherwise.
     """
-    own: Record = {}
     folder: Path | None = None
+    pooling = settings.pooling
+    assert pooling and settings.query_length and settings.document_length
+    assert settings.mcls_every and settings.normalize is not None
     seed_parameters(settings.seed)
     if settings.model:
         folder = model_folder(settings.model, offline=offline)
-        own = own_facts(folder, pooling=settings.pooling)
-        pooling = settings.pooling or own.get("pooling", "mean")
         model, tokenizer = load_pretrained(
-            own.get("transformer", folder), decoder=pooling == "first-decoder-token", head=head
+            own_facts(folder, pooling=pooling).get("transformer", folder),
+            decoder=pooling == "first-decoder-token",
+            head=head,
         )
         if pooling == "last-token":
             end_with_eos(tokenizer)
         if settings.tag_tokens:
             add_tokens(model, tokenizer, TAG_TOKENS)
     else:
-        pooling = settings.pooling or "mean"
-        model, tokenizer = _from_scratch(
-            settings,
-            spool,
-            pooling,
-            head,
-            tags if settings.tag_tokens is None else settings.tag_tokens,
-        )
-    prompts = {
-        side: own.get("prompts", {}).get(side, "") if chosen is None else chosen
-        for side, chosen in (
-            ("query", settings.query_prompt),
-            ("document", settings.document_prompt),
-        )
-    }
-    normalize = settings.normalize
+        whole = tags if settings.tag_tokens is None else settings.tag_tokens
+        model, tokenizer = _from_scratch(settings, spool, pooling, head, whole)
+    prompts = {"query": settings.query_prompt, "document": settings.document_prompt}
     limits = {"query": settings.query_length, "document": settings.document_length}
     encoder = Encoder(
         model,
         tokenizer,
         pooling,
-        own.get("normalize", True) if normalize is None else normalize,
+        settings.normalize,
         limits | (lengths or {}),
         prompts={side: prompt for side, prompt in prompts.items() if prompt},
         mcls_every=settings.mcls_every,
     )
     return tried(encoder, folder) if folder else encoder
+
+
+Settings = TypeVar("Settings", bound="EncoderSettings")
+
+
+def settled(settings: Settings, *, offline: bool = False) -> Settings:
+    """The settings of a training, with what they leave open as the start model has it."""
+    if not settings.model:
+        return settings.settled({})
+    own = own_facts(model_folder(settings.model, offline=offline), pooling=settings.pooling)
+    for kind, named in (("prompt", "prompts"), ("length", "lengths")):
+        own |= {f"{side}_{kind}": value for side, value in own.get(named, {}).items()}
+    if settings.normalize not in (None, own.get("normalize")):
+        own.pop("temperature", None)  # it was for scores of another scale
+    return settings.settled(own)
 
 
 def _from_scratch(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import Encoder
@@ -40,24 +40,25 @@ class ModelSettings:
         None, "each tag of a document's structure is one token; default: in seal from scratch"
     )
     pooling: str | None = setting(
-        None, "how states become one embedding; default: the model's own, else mean", "", POOLINGS
+        None, "how states become one embedding", "", POOLINGS, usual="mean"
     )
-    mcls_every: int = setting(
-        256, "mcls: a CLS token goes before so many tokens", "SEAL, MCLS", low=1, high=LENGTH
+    mcls_every: int | None = setting(
+        None,
+        "mcls: a CLS token goes before so many tokens",
+        "SEAL, MCLS",
+        low=1,
+        high=LENGTH,
+        usual=256,
     )
-    normalize: bool | None = setting(
-        None, "scale embeddings to length 1; default: as the model does, else yes"
+    normalize: bool | None = setting(None, "scale embeddings to length 1", usual=True)
+    query_prompt: str | None = setting(None, "goes before each query", usual="")
+    document_prompt: str | None = setting(None, "goes before each document", usual="")
+    query_length: int | None = setting(None, "most tokens of a query", low=2, high=LENGTH, usual=64)
+    document_length: int | None = setting(
+        None, "most tokens of a document", low=2, high=LENGTH, usual=256
     )
-    query_prompt: str | None = setting(
-        None, "goes before each query; default: the model's own, else none"
-    )
-    document_prompt: str | None = setting(
-        None, "goes before each document; default: the model's own, else none"
-    )
-    query_length: int = setting(64, "most tokens of a query", low=2, high=LENGTH)
-    document_length: int = setting(256, "most tokens of a document", low=2, high=LENGTH)
-    temperature: float = setting(
-        0.05, "divides the scores of the contrastive loss", low=1e-6, high=1e6
+    temperature: float | None = setting(
+        None, "divides the scores of the contrastive loss", low=1e-6, high=1e6, usual=0.05
     )
     symmetric: bool = setting(False, "add the loss from documents to queries")
     negatives_per_query: int | None = setting(
@@ -90,6 +91,17 @@ class EncoderSettings(GradientSettings, ModelSettings):
     @property
     def start(self) -> str | None:
         return self.model
+
+    def settled(self, own: Record) -> Self:
+        """These settings; what they leave open is as `own` tells of the start model, else usual."""
+        return replace(
+            self,
+            **{
+                each.name: own.get(each.name, each.metadata["usual"])
+                for each in fields(self)
+                if "usual" in each.metadata and getattr(self, each.name) is None
+            },
+        )
 
     @classmethod
     def check_facts(cls, facts: Record) -> None:

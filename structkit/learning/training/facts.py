@@ -29,7 +29,7 @@ PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
 
 def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
-    """Pooling, normalization, prompts and lengths that a model comes with, as far as it says any.
+    """Pooling, normalization, prompts, lengths … that a model comes with, as far as it says any.
 
     Of a sentence-transformers folder `transformer` is the folder of the model itself; its pooling
     does not matter where `pooling` is chosen. Errors: `UserError` for modules or poolings that
@@ -37,7 +37,8 @@ def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
     """
     if (folder / FACTS).is_file():
         facts = read_facts(folder)
-        known = ("pooling", "normalize", "prompts", "mcls_every", "lengths")
+        facts["temperature"] = facts["settings"].get("temperature")
+        known = ("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature")
         return {key: facts[key] for key in known if facts.get(key) is not None}
     modules = _json(folder / "modules.json")
     if not modules:

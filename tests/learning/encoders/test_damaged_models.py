@@ -26,6 +26,7 @@ RECORD = {
 }
 METHODS = registry.names("method")
 ENCODERS = ["contrastive", "santa", "seal"]
+ANY_TEXT = ("document_field", "query_prompt", "document_prompt")
 SMALL = {
     "size": "tiny",
     "vocabulary_size": 400,
@@ -192,7 +193,7 @@ def test_each_setting(copied, name):
     method = registry.load("method", name)
     for setting, known in facts["settings"].items():
         for value in ([1], {"a": 1}, 10**30, "no such choice" if known != "positive" else 3):
-            if isinstance(value, str) and (known is None or setting in ("document_field",)):
+            if isinstance(value, str) and (known is None or setting in ANY_TEXT):
                 continue  # any text will do
             spoiled = {**facts["settings"], setting: value}
             file.write_text(json.dumps({**facts, "settings": spoiled}))

@@ -242,7 +242,7 @@ def test_a_start_of_training_keeps_what_the_folder_says(tmp_path, pairs):
     folder = trained(tmp_path, pairs, model="minilm", document_length=16)
     facts = open_model(folder)[1]
     assert ("mean", True) == (facts["pooling"], facts["normalize"])
-    assert {"query": 64, "document": 16} == facts["lengths"]
+    assert {"query": 256, "document": 16} == facts["lengths"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,92 @@
+"""What settings leave open is as the start model has it, in every method that starts from one."""
+
+import json
+
+import pytest
+
+from structkit.commands.train import train
+from structkit.learning.encoders.encoder import settled
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+
+TEXTS = {
+    "query": "one word",
+    "positive": "def one(): word",
+    "masked": "def <extra_id_0>(): word",
+    "target": "<extra_id_0> one <extra_id_1>",
+    "tagged": "<p>one</p> word",
+    "untagged": "one word",
+}
+CHOSEN = {
+    **{"pooling": "mean", "normalize": True, "temperature": 0.25, "mcls_every": 9},
+    **{"query_prompt": "q: ", "document_prompt": "d: "},
+    **{"query_length": 21, "document_length": 34},
+}
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    file = tmp_path_factory.mktemp("records") / "records.jsonl"
+    rows = [
+        {"id": str(number)}
+        | {name: text.replace("word", f"word{number}") for name, text in TEXTS.items()}
+        for number in range(3)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(file)
+
+
+def trained(folder, records, method="contrastive", **values):
+    scratch = {} if "model" in values else {"size": "tiny", "vocabulary_size": 400}
+    settings = load("method", method)(**{**scratch, "max_steps": 1, **values})
+    train(method, settings, [records], RunOptions(output=str(folder), quiet=True))
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory, records):
+    folder = tmp_path_factory.mktemp("start") / "model"
+    return trained(folder, records, architecture="bert", **CHOSEN)
+
+
+@pytest.mark.parametrize("method", ["contrastive", "seal", "santa"])
+def test_no_default_overrides_the_start_model(tmp_path, records, start, method):
+    settings = settled(load("method", method)(model=start))
+    assert {name: getattr(settings, name) for name in CHOSEN} == CHOSEN
+    folder = trained(tmp_path / "model", records, method, model=start)
+    facts = open_model(folder)[1]
+    assert ("mean", True, 9) == tuple(facts[it] for it in ("pooling", "normalize", "mcls_every"))
+    assert {"query": "q: ", "document": "d: "} == facts["prompts"]
+    assert (21, 34) == (facts["lengths"]["query"], facts["lengths"]["document"])
+    assert {name: facts["settings"][name] for name in CHOSEN} == CHOSEN
+
+
+def test_a_flag_overrides_the_start_model(start):
+    settings = settled(load("method", "seal")(model=start, pooling="cls", temperature=0.5))
+    assert ("cls", 0.5, 21) == (settings.pooling, settings.temperature, settings.query_length)
+
+
+def test_another_scale_of_scores_has_another_temperature(start):
+    settings = settled(load("method", "santa")(model=start, normalize=False))
+    assert (False, 1.0) == (settings.normalize, settings.temperature)
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("contrastive", ("mean", True, 0.05, 64, 256)),
+        ("seal", ("cls", True, 0.02, 32, 4096)),
+        ("santa", ("first-decoder-token", False, 1.0, 50, 240)),
+    ],
+)
+def test_from_scratch_they_are_as_usual(method, expected):
+    names = ("pooling", "normalize", "temperature", "query_length", "document_length")
+    settings = settled(load("method", method)())
+    assert expected == tuple(getattr(settings, name) for name in names)
+
+
+def test_santa_of_cosines_has_their_temperature():
+    settings = settled(load("method", "santa")(model="minilm"))
+    assert ("mean", True, 0.05) == (settings.pooling, settings.normalize, settings.temperature)
+    assert 1.0 == settled(load("method", "santa")(model="minilm", temperature=1.0)).temperature
