@@ -162,7 +162,7 @@ class Method(EncoderSettings):
     query_length: int | None = setting(None, "most tokens of a query", CODE, usual=50)
     document_length: int | None = setting(None, "most tokens of a document", CODE, usual=240)
     target_length: int | None = setting(
-        None, "most tokens of a target: ten entities are 35", CODE, low=2, high=LENGTH, usual=35
+        None, "most tokens of a target", CODE, low=2, high=LENGTH, usual=35
     )
     temperature: float | None = setting(
         None,
