@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
+    from structkit.embeddings.vectors import Floats
     from structkit.formats.interchange import Options, Parts
     from structkit.learning.training.module import TrainingModule
     from structkit.learning.training.plan import Plan
     from structkit.learning.training.spool import Spool
+    from structkit.ranking.candidates import Candidate, Query
     from structkit.records.jsonl import Record
     from structkit.search.hits import Searcher, SearchOptions
     from structkit.structure.code.outline import Outline
@@ -109,6 +111,21 @@ class Backend(ABC):
         """A corpus, given by its files, ready to be searched; what it cannot do it refuses."""
 
 
+@dataclass(frozen=True)
+class Ranker(ABC):
+    """A file of rankers/: one sign of how well a hit answers.
+
+    Its flags are those of `rerank`: embeddings, query_embeddings.
+    """
+
+    weight: ClassVar[float] = 0.2
+    """What it counts where no weight is named; the search's own scores are 0 … 1."""
+
+    @abstractmethod
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+        """What the hits of a query get, (hits,): 0 … 1, or down to -1 for what is put down."""
+
+
 class Format(ABC):
     """A file of formats/: what another tool reads and writes, for `convert`."""
 
@@ -117,7 +134,7 @@ class Format(ABC):
         """Its parts by name, the main one first: what its rows hold and where they stand."""
 
 
-Configurable = TypeVar("Configurable", bound=Language | Parser)
+Configurable = TypeVar("Configurable", bound=Language | Parser | Ranker)
 
 
 def takes(kind: type[Configurable], flag: str) -> bool:

@@ -21,6 +21,7 @@ KINDS = {
     "parser": "parsers",
     "method": "methods",
     "backend": "backends",
+    "ranker": "rankers",
     "format": "formats",
 }
 BASES: dict[str, type] = {
@@ -28,6 +29,7 @@ BASES: dict[str, type] = {
     "parser": contract.Parser,
     "method": contract.Method,
     "backend": contract.Backend,
+    "ranker": contract.Ranker,
     "format": contract.Format,
 }
 # what a file of a kind gave when it gave functions
@@ -202,6 +204,10 @@ def load(kind: Literal["parser"], name: str, *, status: int = 2) -> type[contrac
 
 @overload
 def load(kind: Literal["backend"], name: str, *, status: int = 2) -> type[contract.Backend]: ...
+
+
+@overload
+def load(kind: Literal["ranker"], name: str, *, status: int = 2) -> type[contract.Ranker]: ...
 
 
 @overload

@@ -15,6 +15,7 @@ FLOORS = (
     ("training", "embeddings", "structure", "formats"),
     ("encoders", "strae", "span_parser", "scoring"),
     ("collect", "encode", "pairs", "search"),
+    ("ranking",),
     ("commands",),
     ("cli",),
 )

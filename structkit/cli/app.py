@@ -16,7 +16,8 @@ from structkit.errors import unknown
 # in the order of a pipeline, as `structkit --help` lists them
 COMMANDS = (
     *("collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
-    *("merge-embeddings", "search", "fuse", "score", "plot", "convert", "select", "plugins"),
+    *("merge-embeddings", "search", "fuse", "rerank", "score", "plot", "convert", "select"),
+    "plugins",
 )
 
 

@@ -48,6 +48,7 @@ class SearchMethod(StrEnum):
 
     dense = "dense"
     bm25 = "bm25"
+    hybrid = "hybrid"
 
 
 class Similarity(StrEnum):
@@ -62,6 +63,12 @@ class FuseMethod(StrEnum):
 
     rrf = "rrf"
     weighted = "weighted"
+
+
+class Preset(StrEnum):
+    """What rankers are chosen for."""
+
+    code = "code"
 
 
 class RunFormat(StrEnum):

@@ -19,6 +19,7 @@ EXAMPLES = """
 structkit search pages.npy -m models/seal --queries pages.jsonl -o dense.jsonl
 structkit search functions.jsonl --method bm25 --queries functions.jsonl -o run.jsonl
 structkit search functions.jsonl --method bm25 --query "read a file" -k 3
+structkit search pages.npy -m models/seal --method hybrid --texts pages.jsonl --queries pages.jsonl
 """
 
 
@@ -38,7 +39,7 @@ def search(
         ),
     ] = None,
     method: Annotated[
-        SearchMethod, typer.Option(help="Inner product of embeddings, or BM25 over texts.")
+        SearchMethod, typer.Option(help="Inner product of embeddings, BM25 over texts, or both.")
     ] = SearchMethod.dense,
     model: Annotated[
         str | None,
@@ -80,11 +81,27 @@ def search(
     reload: Annotated[
         bool, typer.Option("--reload", help="pgvector: load the corpus anew.")
     ] = False,
+    texts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="hybrid: the records whose embeddings CORPUS holds."),
+    ] = None,
+    dense_share: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="hybrid: what embeddings count; words count the rest."),
+    ] = 0.5,
+    paths: Annotated[
+        bool | None,
+        typer.Option(
+            "--paths/--no-paths",
+            help="bm25, hybrid: read the words of `path` too; default: hybrid does.",
+            show_default=False,
+        ),
+    ] = None,
     document_field: Annotated[
         str | None,
         typer.Option(
-            help="bm25: field with a document's text; default: the first of positive, code, "
-            "untagged, text, description, html, content."
+            help="bm25, hybrid: field with a document's text; default: the first of positive, "
+            "code, untagged, text, description, html, content."
         ),
     ] = None,
     query_field: Annotated[
@@ -98,10 +115,14 @@ def search(
         bool, typer.Option("--exclude-self", help="Leave out the document with the query's id.")
     ] = False,
     k1: Annotated[
-        float, typer.Option(min=0, max=1000, help="bm25: saturation of term frequency.")
+        float, typer.Option(min=0, max=1000, help="bm25, hybrid: saturation of term frequency.")
     ] = 1.5,
-    b: Annotated[float, typer.Option(min=0, max=1, help="bm25: length normalization.")] = 0.75,
-    stopwords: Annotated[bool, typer.Option(help="bm25: leave English function words out.")] = True,
+    b: Annotated[
+        float, typer.Option(min=0, max=1, help="bm25, hybrid: length normalization.")
+    ] = 0.75,
+    stopwords: Annotated[
+        bool, typer.Option(help="bm25, hybrid: leave English function words out.")
+    ] = True,
     format: Annotated[
         RunFormat | None,
         typer.Option(
@@ -112,7 +133,14 @@ def search(
     quiet: Quiet = False,
 ) -> None:
     """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
-    apart(output, *corpus, *(queries or ["-"] * (not query)), model, save_index=save_index)
+    apart(
+        output,
+        *corpus,
+        *(texts or ()),
+        *(queries or ["-"] * (not query)),
+        model,
+        save_index=save_index,
+    )
     from structkit.commands.search import search as command
     from structkit.scoring.runs import write_run
     from structkit.search.hits import SearchOptions
@@ -145,6 +173,9 @@ def search(
         k1=k1,
         b=b,
         stopwords=stopwords,
+        texts=texts,
+        paths=paths,
+        dense_share=dense_share,
     )
     if shown:
         write_answers(run, query or [], corpus if method == SearchMethod.bm25 else [])

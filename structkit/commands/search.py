@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from structkit import registry
 from structkit.embeddings.matrices import add_new
@@ -21,11 +21,15 @@ from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import Vectors, blocks
 from structkit.errors import UserError, unknown
 from structkit.progress import say
-from structkit.records.jsonl import Record, Records, text_field
-from structkit.records.texts import DOCUMENT, QUERY, text_name
+from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import Hit, run_records
 from structkit.search.bm25 import BM25
+from structkit.search.fusion import hybrid
 from structkit.search.hits import Searcher, SearchOptions
+from structkit.search.texts import document_text, query_text
+
+METHODS = ("bm25", "dense", "hybrid")
+DEPTH = 100  # documents that are fused at least
 
 
 def search(
@@ -43,6 +47,9 @@ def search(
     k1: float = 1.5,
     b: float = 0.75,
     stopwords: bool = True,
+    texts: Sequence[str] | None = None,
+    paths: bool | None = None,
+    dense_share: float = 0.5,
 ) -> Iterator[Record]:
     """Run records: the k best documents of each query, best first, queries in input order.
 
@@ -50,10 +57,14 @@ def search(
     turns into some), and the score is their inner product; `backend` is the plugin that searches,
     by default `exact`, or `approximate` where `options` ask for an index. With `bm25` both hold
     texts: a document's is the first of `texts.DOCUMENT` that it has (a `title` goes before `text`
-    and `description`), a query's the first of `texts.QUERY`. Equal scores are ordered by descending
-    document id. `exclude_self` leaves the document out that has the query's own id. Repeated ids
-    raise.
+    and `description`, with `paths` its path after it), a query's the first of `texts.QUERY`.
+    `hybrid` does both: the texts of the corpus stand in the files `texts`, and scores are stretched
+    to 0 … 1 and summed, those of embeddings by `dense_share`, those of words by the rest. Equal
+    scores are ordered by descending document id. `exclude_self` leaves the document out that has
+    the query's own id. Repeated ids raise.
     """
+    if texts and method != "hybrid":
+        raise UserError("--texts goes with --method hybrid", "leave it out", status=2)
     if k < 1:
         raise UserError(f"--k {k} is less than 1", "the default is 100", status=2)
     depth = k + exclude_self
@@ -68,10 +79,26 @@ def search(
                 "leave it out",
                 status=2,
             )
-        index = _bm25(corpus, document_field, k1=k1, b=b, stopwords=stopwords)
+        index = _bm25(corpus, document_field, bool(paths), k1=k1, b=b, stopwords=stopwords)
         rankings = _lexical(index, queries, query_field, depth)
+    elif method == "hybrid":
+        if not texts or not encoding:
+            raise UserError(
+                f"--method hybrid needs {'--model' if texts else '--texts'}",
+                "CORPUS holds embeddings, --texts their records, --model encodes the queries",
+                status=2,
+            )
+        if options.filters:
+            raise UserError(
+                "--method hybrid takes no --filter",
+                "choose records with structkit select before encode",
+                status=2,
+            )
+        searcher = opened(corpus, backend, options)
+        index = _bm25(texts, document_field, paths is not False, k1=k1, b=b, stopwords=stopwords)
+        rankings = _hybrid(searcher, index, queries, depth, encoding, query_field, dense_share)
     else:
-        raise unknown("search method", method, ("bm25", "dense"))
+        raise unknown("search method", method, METHODS)
     query_id = None
     for query_id, ranked in rankings:
         if exclude_self:
@@ -108,9 +135,13 @@ def _dense(
     if queries.lines.files[0].endswith(MATRICES):
         batches = _mapped(searcher, queries.lines.files)
     elif encoding:
-        batches = _encoded(searcher, queries, encoding)
+        batches = _encoded(searcher, queries, queries, encoding)
     else:
         batches = _embedded(searcher, queries, searcher.batch(k))
+    yield from _answers(searcher, batches, k)
+
+
+def _answers(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Ranked]:
     size = searcher.batch(k)
     for ids, vectors in batches:
         for first in range(0, len(ids), size):
@@ -138,12 +169,14 @@ def _mapped(searcher: Searcher, files: Sequence[str]) -> Iterator[Batch]:
         yield embeddings.ids[first : first + len(block)], block
 
 
-def _encoded(searcher: Searcher, queries: Records, encoding: QueryEncoding) -> Iterator[Batch]:
+def _encoded(
+    searcher: Searcher, texts: Iterable[Record], queries: Records, encoding: QueryEncoding
+) -> Iterator[Batch]:
     """Queries that are texts."""
     same_model(encoding.meta()["model_sha256"], searcher.model, "the model", "the corpus")
     seen: set[str] = set()
     try:
-        for rows, vectors in encoding.embedded(queries):
+        for rows, vectors in encoding.embedded(texts):
             _same_dimensions(vectors.shape[1], searcher, "the model")
             for row in rows:
                 add_new(row.id, seen)
@@ -161,35 +194,52 @@ def _same_dimensions(dimensions: int, searcher: Searcher, file: str) -> None:
 
 
 def _lexical(index: BM25, queries: Records, field: str | None, k: int) -> Iterator[Ranked]:
-    for query_id, text in identified(queries, lambda record: _query(record, field)):
+    for query_id, text in identified(queries, lambda record: query_text(record, field)):
         yield query_id, [Hit(*hit) for hit in index.search(text, k)]
 
 
-def _bm25(
-    corpus: Sequence[str], field: str | None, *, k1: float, b: float, stopwords: bool
-) -> BM25:
-    records = Records.read(corpus)
+def _hybrid(
+    searcher: Searcher,
+    index: BM25,
+    queries: Records,
+    k: int,
+    encoding: QueryEncoding,
+    field: str | None,
+    share: float,
+) -> Iterator[Ranked]:
+    """What words and embeddings find: of each at least `DEPTH`, so that the sum is sure."""
+    asked: dict[str, str] = {}  # the queries that are being encoded
+    known = frozenset(index.doc_ids)
+
+    def noted() -> Iterator[Record]:
+        for record in queries:
+            asked[record["id"]] = query_text(record, field)
+            yield record
+
+    depth = max(k, DEPTH)
+    batches = _encoded(searcher, noted(), queries, encoding)
+    for query_id, dense in _answers(searcher, batches, depth):
+        if lost := next((hit.doc_id for hit in dense if hit.doc_id not in known), None):
+            raise UserError(
+                f'document "{lost}" of the embeddings has no text in --texts',
+                "name the records that were encoded",
+            )
+        lexical = [Hit(*hit) for hit in index.search(asked.pop(query_id), depth)]
+        yield query_id, hybrid(dense, lexical, k, share)
+
+
+def _bm25(files: Sequence[str], field: str | None, paths: bool, **options: Any) -> BM25:
+    records = Records.read(files)
     doc_ids: list[str] = []
 
     def texts() -> Iterator[str]:
-        for doc_id, text in identified(records, lambda record: _document(record, field)):
+        for doc_id, text in identified(
+            records, lambda record: document_text(record, field, paths=paths)
+        ):
             doc_ids.append(doc_id)
             yield text
 
     try:
-        return BM25(doc_ids, texts(), k1=k1, b=b, stopwords=stopwords)
+        return BM25(doc_ids, texts(), **options)
     except UserError as error:
         raise error.at(records.lines.file) from None
-
-
-def _document(record: Record, field: str | None) -> str:
-    if field is not None:
-        return text_field(record, field)
-    field = text_name(record, DOCUMENT, "name one with --document-field")
-    text = text_field(record, field)
-    titled = field in ("text", "description") and isinstance(record.get("title"), str)
-    return f"{record['title']} {text}" if titled else text
-
-
-def _query(record: Record, field: str | None) -> str:
-    return text_field(record, field or text_name(record, QUERY, "name one with --query-field"))

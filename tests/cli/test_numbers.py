@@ -55,6 +55,7 @@ def status():
 def test_a_wrong_value_is_wrong_usage_before_any_work(words, option, monkeypatch, tmp_path, capfd):
     monkeypatch.chdir(tmp_path)
     needed = {"encode": ["-m", "m"], "plot": ["-o", "p.svg"], "merge-embeddings": ["-o", "m.npy"]}
+    needed["rerank"] = ["--corpus", "c", "--queries", "q"]
     others = [*needed.get(words[0], []), *(["--qrels", "self"] if words[-1] == "ranks" else [])]
     files = [] if words[0] == "plugins" else ["no.jsonl"]
     for value in wrong_values(option):

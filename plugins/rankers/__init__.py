@@ -1,0 +1,1 @@
+"""One file per sign of how well a hit answers."""

@@ -1,0 +1,75 @@
+"""Several rankings of one query as one: reciprocal ranks, or scores that are made to compare."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from structkit.errors import UserError
+from structkit.scoring.runs import Hit, ranking
+
+Scores = dict[str, float]  # doc_id -> score
+METHODS = ("rrf", "weighted")
+
+
+def fused(
+    rankings: Iterable[Scores], weights: Iterable[float], points: Callable[[Scores], Scores]
+) -> Scores:
+    """The sum of each document's weighted points, 0 where a ranking lacks it."""
+    total: Scores = {}
+    for documents, weight in zip(rankings, weights, strict=True):
+        for doc_id, value in points(documents).items():
+            total[doc_id] = total.get(doc_id, 0.0) + weight * value
+    return total
+
+
+def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -> list[Hit]:
+    """The k best of two rankings of one query by stretched scores, best first.
+
+    `share` (0 … 1) is what the embeddings count, the words count the rest.
+
+    >>> hybrid([Hit("a", 0.9), Hit("b", 0.1)], [Hit("b", 7.0), Hit("c", 3.0)], 2, 0.5)
+    [Hit(doc_id='b', score=0.5, best=None), Hit(doc_id='a', score=0.5, best=None)]
+    """
+    best = {hit.doc_id: hit.best for hit in dense}
+    rankings = [{hit.doc_id: hit.score for hit in hits} for hits in (dense, lexical) if hits]
+    shares = [each for hits, each in ((dense, share), (lexical, 1 - share)) if hits]
+    total = fused(rankings, shares, stretched)
+    return [hit._replace(best=best.get(hit.doc_id)) for hit in ranked(total, k)]
+
+
+def ranked(scores: Scores, k: int) -> list[Hit]:
+    """The k best of some documents, best first, their scores rounded to float32.
+
+    trec_eval rounds them so: scores and ranks tell the same order. Errors: a score beyond float32.
+    """
+    with np.errstate(over="ignore"):
+        best = [(doc_id, float(np.float32(scores[doc_id]))) for doc_id in ranking(scores)[:k]]
+    if not all(math.isfinite(score) for _, score in best):
+        raise UserError("the scores are beyond float32", "lower --weight")
+    return [Hit(*each) for each in best]
+
+
+def reciprocal_ranks(documents: Scores, rrf_k: int) -> Scores:
+    """1 / (rrf_k + rank) of each document.
+
+    >>> reciprocal_ranks({"a": 0.1, "b": 0.9}, 1)
+    {'b': 0.5, 'a': 0.3333333333333333}
+    """
+    return {doc_id: 1 / (rrf_k + rank) for rank, doc_id in enumerate(ranking(documents), 1)}
+
+
+def stretched(documents: Scores) -> Scores:
+    """The scores of one query moved to 0 … 1.
+
+    >>> stretched({"a": 2.0, "b": 4.0, "c": 3.0})
+    {'a': 0.0, 'b': 1.0, 'c': 0.5}
+    """
+    low, high = min(documents.values()), max(documents.values())
+    if low == high:  # a document found alone shall not count as one that was not found
+        return dict.fromkeys(documents, 1.0)
+    if math.isinf(high - low):  # halves, where the scores are as far apart as floats can be
+        return stretched({doc_id: score / 2 for doc_id, score in documents.items()})
+    return {doc_id: (score - low) / (high - low) for doc_id, score in documents.items()}

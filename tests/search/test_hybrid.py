@@ -1,0 +1,114 @@
+"""Hybrid search: the sum of two searches; paths as words; what it refuses."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from structkit.commands.fuse import fuse
+from structkit.commands.search import search
+from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.vectors import Vectors
+from structkit.errors import UserError
+from structkit.records.jsonl import Record, Records
+from structkit.scoring.runs import write_run
+from structkit.search.hits import SearchOptions
+
+CHUNKS = [
+    {"id": "1", "path": "net/retry.py", "code": "def again(attempts): sleep(attempts)"},
+    {"id": "2", "path": "net/client.py", "code": "class Client: retry = 3"},
+    {"id": "3", "path": "docs/notes.py", "code": "nothing of it"},
+    {"id": "4", "path": "net/pool.py", "code": "class Pool: client = Client()"},
+]
+QUERIES = [
+    {"id": "b", "query": "where the client is"},
+    {"id": "a", "query": "retry"},
+    {"id": "c", "query": "unheard"},
+]
+
+
+def vector_of(text: str) -> Vectors:
+    counts = np.bincount([ord(letter) % 8 for letter in text], minlength=8)
+    return (counts / np.linalg.norm(counts)).astype(np.float32)
+
+
+class Letters:
+    """Counts letters, of some texts at a time."""
+
+    def embedded(
+        self, records: Iterable[Record]
+    ) -> Iterator[tuple[Sequence[EmbeddingRow], Vectors]]:
+        every = list(records)
+        for some in (every[:2], every[2:]):
+            rows = [EmbeddingRow(record["id"]) for record in some]
+            yield rows, np.array([vector_of(record["query"]) for record in some])
+
+    def meta(self) -> Record:
+        return {"model_sha256": None}
+
+
+def written(path: Path, records: Iterable[Record]) -> str:
+    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    embedded = [
+        {"id": record["id"], "embedding": vector_of(record["code"]).tolist()} for record in CHUNKS
+    ]
+    return {
+        "corpus": written(tmp_path / "corpus.jsonl", embedded),
+        "texts": written(tmp_path / "texts.jsonl", CHUNKS),
+        "queries": written(tmp_path / "queries.jsonl", QUERIES),
+    }
+
+
+def found(files: dict[str, str], **options) -> list[Record]:  # type: ignore[no-untyped-def]
+    corpus = files["texts" if options.get("method") == "bm25" else "corpus"]
+    return list(search([corpus], Records.read([files["queries"]]), **options))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_it_is_the_weighted_fusion_of_both_searches(
+    files: dict[str, str], tmp_path: Path, share: float
+) -> None:
+    dense, lexical = str(tmp_path / "dense"), str(tmp_path / "lexical")
+    write_run(found(files, encoding=Letters()), dense)
+    write_run(found(files, method="bm25", paths=True), lexical)
+    expected = list(fuse([dense, lexical], method="weighted", weights=[share, 1 - share]))
+    both = found(
+        files, method="hybrid", encoding=Letters(), texts=[files["texts"]], dense_share=share
+    )
+    assert expected == both
+    assert ["b", "a", "c"] == list(dict.fromkeys(row["query_id"] for row in both))
+
+
+def test_words_of_paths_are_read_where_they_are_wanted(files: dict[str, str]) -> None:
+    def first(**options: object) -> list[str]:
+        run = found(files, method="bm25", **options)
+        return [row["doc_id"] for row in run if row["query_id"] == "a"]
+
+    assert ["2"] == first()
+    assert ["1", "2"] == first(paths=True)
+
+
+def test_embeddings_without_a_text_are_refused(files: dict[str, str], tmp_path: Path) -> None:
+    files["texts"] = written(tmp_path / "fewer.jsonl", CHUNKS[:2])
+    with pytest.raises(UserError, match='document "[34]" of the embeddings has no text in --texts'):
+        found(files, method="hybrid", encoding=Letters(), texts=[files["texts"]])
+
+
+def test_wrong_usage(files: dict[str, str]) -> None:
+    texts = [files["texts"]]
+    with pytest.raises(UserError, match="--method hybrid needs --texts"):
+        found(files, method="hybrid", encoding=Letters())
+    with pytest.raises(UserError, match="--method hybrid needs --model"):
+        found(files, method="hybrid", texts=texts)
+    with pytest.raises(UserError, match="--texts goes with --method hybrid"):
+        found(files, texts=texts)
+    with pytest.raises(UserError, match="takes no --filter"):
+        options = SearchOptions(filters=("a=b",))
+        found(files, method="hybrid", encoding=Letters(), texts=texts, options=options)
