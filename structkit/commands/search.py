@@ -58,45 +58,27 @@ def search(
     by default `exact`, or `approximate` where `options` ask for an index. With `bm25` both hold
     texts: a document's is the first of `texts.DOCUMENT` that it has (a `title` goes before `text`
     and `description`, with `paths` its path after it), a query's the first of `texts.QUERY`.
-    `hybrid` does both: the texts of the corpus stand in the files `texts`, and scores are stretched
-    to 0 … 1 and summed, those of embeddings by `dense_share`, those of words by the rest. Equal
-    scores are ordered by descending document id. `exclude_self` leaves the document out that has
-    the query's own id. Repeated ids raise.
+    `hybrid` does both: the files `texts` hold the texts of the corpus, and scores are stretched to
+    0 … 1 and summed, of embeddings by `dense_share`, of words by the rest. Equal scores are ordered
+    by descending document id. `exclude_self` leaves out the query's own id. Repeated ids raise.
     """
     if texts and method != "hybrid":
         raise UserError("--texts goes with --method hybrid", "leave it out", status=2)
     if k < 1:
         raise UserError(f"--k {k} is less than 1", "the default is 100", status=2)
-    depth = k + exclude_self
-    options = options or SearchOptions()
+    depth, options = k + exclude_self, options or SearchOptions()
+    words = {"k1": k1, "b": b, "stopwords": stopwords}
     if method == "dense":
         rankings = _dense(opened(corpus, backend, options), queries, depth, encoding)
     elif method == "bm25":
-        given = options.given() + ["--backend"] * bool(backend) + ["--model"] * bool(encoding)
-        if given:
-            raise UserError(
-                f"--method bm25 searches no embeddings: it takes no {', '.join(given)}",
-                "leave it out",
-                status=2,
-            )
-        index = _bm25(corpus, document_field, bool(paths), k1=k1, b=b, stopwords=stopwords)
+        _check_bm25(options, backend, encoding)
+        index = _bm25(corpus, document_field, bool(paths), **words)
         rankings = _lexical(index, queries, query_field, depth)
     elif method == "hybrid":
-        if not texts or not encoding:
-            raise UserError(
-                f"--method hybrid needs {'--model' if texts else '--texts'}",
-                "CORPUS holds embeddings, --texts their records, --model encodes the queries",
-                status=2,
-            )
-        if options.filters:
-            raise UserError(
-                "--method hybrid takes no --filter",
-                "choose records with structkit select before encode",
-                status=2,
-            )
+        model = _checked_hybrid(texts, encoding, options)
         searcher = opened(corpus, backend, options)
-        index = _bm25(texts, document_field, paths is not False, k1=k1, b=b, stopwords=stopwords)
-        rankings = _hybrid(searcher, index, queries, depth, encoding, query_field, dense_share)
+        index = _bm25(texts or (), document_field, paths is not False, **words)
+        rankings = _hybrid(searcher, index, queries, depth, model, query_field, dense_share)
     else:
         raise unknown("search method", method, METHODS)
     query_id = None
@@ -106,6 +88,36 @@ def search(
         yield from run_records(query_id, ranked)
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
+
+
+def _check_bm25(
+    options: SearchOptions, backend: str | None, encoding: QueryEncoding | None
+) -> None:
+    given = options.given() + ["--backend"] * bool(backend) + ["--model"] * bool(encoding)
+    if given:
+        raise UserError(
+            f"--method bm25 searches no embeddings: it takes no {', '.join(given)}",
+            "leave it out",
+            status=2,
+        )
+
+
+def _checked_hybrid(
+    texts: Sequence[str] | None, encoding: QueryEncoding | None, options: SearchOptions
+) -> QueryEncoding:
+    if not texts or not encoding:
+        raise UserError(
+            f"--method hybrid needs {'--model' if texts else '--texts'}",
+            "CORPUS holds embeddings, --texts their records, --model encodes the queries",
+            status=2,
+        )
+    if options.filters:
+        raise UserError(
+            "--method hybrid takes no --filter",
+            "choose records with structkit select before encode",
+            status=2,
+        )
+    return encoding
 
 
 Ranked = tuple[str, list[Hit]]
