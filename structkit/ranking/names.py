@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from os.path import commonprefix
 
-from structkit.search.bm25 import PART, STOPWORDS, WORD
+from structkit.search.words import PART, STOPWORDS, WORD
 
 # beyond Lucene's, what questions consist of and names do not
 QUESTION = frozenset("how does do what where which when why can from using via".split())
