@@ -178,7 +178,8 @@ def search(
         dense_share=dense_share,
     )
     if shown:
-        write_answers(run, query or [], corpus if method == SearchMethod.bm25 else [])
+        documents = texts or (corpus if method == SearchMethod.bm25 else [])
+        write_answers(run, query or [], documents)
     else:
         write_run(run, output, format=format or RunFormat.jsonl)
 
