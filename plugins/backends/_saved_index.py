@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,17 @@ def read_index(folder: Path, similarity: str) -> tuple[Any, Embeddings]:
         raise
 
 
+def has_index(folder: Path) -> bool:
+    """Whether a folder is meant as a saved index, be it a damaged one."""
+    return os.path.lexists(folder / "index")
+
+
 def _index(folder: Path) -> Any:
     path = folder / "index"
+    if not has_index(folder):
+        raise UserError(
+            "is a folder, and holds no index", "name embeddings, or what --save-index wrote"
+        ).at(str(folder))
     try:
         path.open("rb").close()
         index: Any = faiss.read_index(str(path))

@@ -31,7 +31,7 @@ from structkit.search.hits import (
 from structkit.search.index_parameters import parse_parameters
 
 from ._faiss_warnings import warnings_told
-from ._saved_index import AGAIN, read_index, said
+from ._saved_index import AGAIN, has_index, read_index, said
 
 BOUNDED = ("nprobe", "efSearch", "k_factor_rf")
 STEP = 1024  # rows that are added between two looks at the progress
@@ -220,7 +220,8 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: Path) -
 
 def opened(folder: Path, options: SearchOptions) -> Approximate:
     """A saved index: of structkit, or a faiss folder of Pyserini (`index` and `docid`)."""
-    if options.filters or options.recall_sample or options.save_index:
+    given = options.filters or options.recall_sample or options.save_index
+    if given and has_index(folder):  # what is no index is told first
         raise UserError(
             "--filter, --recall-sample and --save-index need the embeddings, not a saved index",
             "name the .npy or JSONL files as the corpus",

@@ -14,7 +14,7 @@ from pathlib import Path
 from structkit import plugin, registry
 from structkit.errors import UserError
 from structkit.learning.span_parser.scorer import WINDOW, SpanParser
-from structkit.learning.training.facts import FACTS, read_facts
+from structkit.learning.training.facts import has_facts, read_facts
 from structkit.structure.trees.tree import Tree, no_words
 from structkit.structure.trees.words import words_of
 
@@ -43,11 +43,9 @@ class Parser(plugin.Parser):
 @lru_cache(maxsize=2)
 def opened(folder: Path) -> SpanParser:
     """The parser in a model folder. Errors: `UserError` where it holds no span parser."""
-    if not (folder / FACTS).is_file():
+    if not has_facts(folder):
         raise UserError(
-            f"--model {folder} is not a model folder",
-            f"structkit train {METHOD} makes one",
-            status=2,
+            f"--model {folder} is not a model folder", f"structkit train {METHOD} makes one"
         )
     facts = read_facts(folder)
     if facts["method"] != METHOD:

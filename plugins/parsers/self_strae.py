@@ -17,7 +17,7 @@ from structkit import plugin, registry
 from structkit.errors import UserError
 from structkit.learning.strae.methods import TreeEncoder
 from structkit.learning.training.devices import chosen_device
-from structkit.learning.training.facts import FACTS, read_facts
+from structkit.learning.training.facts import has_facts, read_facts
 from structkit.structure.trees.tree import Tree, no_words
 from structkit.structure.trees.words import words_of
 
@@ -47,11 +47,12 @@ class Parser(plugin.Parser):
 @lru_cache(maxsize=2)
 def opened(folder: Path) -> TreeEncoder:
     """The model in a folder. Errors: `UserError` where it holds no Self-StrAE."""
-    kind = "no model folder"
-    if (folder / FACTS).is_file():
-        facts = read_facts(folder)
-        if facts["method"] == METHOD:
-            model: TreeEncoder = registry.load("method", METHOD).load(folder, facts)
-            return model.to(chosen_device(None)).eval()
-        kind = f"a {facts['method']}: it makes no trees"
-    raise UserError(f"--model {folder} is {kind}", f"structkit train {METHOD} makes one", status=2)
+    remedy = f"structkit train {METHOD} makes one"
+    if not has_facts(folder):
+        raise UserError(f"--model {folder} is not a model folder", remedy)
+    facts = read_facts(folder)
+    if facts["method"] != METHOD:
+        problem = f"--model {folder} is a {facts['method']}: it makes no trees"
+        raise UserError(problem, remedy, status=2)
+    model: TreeEncoder = registry.load("method", METHOD).load(folder, facts)
+    return model.to(chosen_device(None)).eval()

@@ -14,7 +14,7 @@ from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encode.reading import ReadRecord
 from structkit.progress import say
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, shown
 from structkit.records.rejects import accepted
 from structkit.records.stream import Stream
 
@@ -41,17 +41,24 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
     else:
         with stream.reading("encode") as (records, reject):
             texts = accepted(encoding.texts, records, reject)
-            encode_to_file(texts, stream.output, encoding, resume=resume)
+            source = shown([*stream.files, "-"][0])
+            encode_to_file(texts, stream.output, encoding, resume=resume, source=source)
     encoding.report()
 
 
 def encode_to_file(
-    texts: Iterable[ReadRecord], path: str, encoding: Encoding, *, resume: bool = False
+    texts: Iterable[ReadRecord],
+    path: str,
+    encoding: Encoding,
+    *,
+    resume: bool = False,
+    source: str = "",
 ) -> Record:
     """Write NAME.npy and what stands beside it, or NAME.parquet; returns the meta data.
 
-    Everything appears whole. `texts` is what `encoding.texts` yields. Errors: an id with a line
-    break is a `UserError`, and so are several fields and no record at all.
+    Everything appears whole. `texts` is what `encoding.texts` yields, `source` the file that an
+    error names where there are none. Errors: an id with a line break is a `UserError`, and so are
+    several fields and no record at all.
     """
     if len(encoding.fields) > 1:
         raise UserError("several --field need JSONL output", "write another name with -o", status=2)
@@ -75,6 +82,8 @@ def encode_to_file(
                     "truncation": encoding.truncation.state(),
                 }
             )
+        if not files.count:
+            raise UserError("holds no record to encode", "name a file that has some").at(source)
         meta = encoding.meta()
         run = {name: value for name, value in encoding.run().items() if name not in meta}
         meta["run"] = {**run, "records": digest.records, "sha256": digest.hex()}

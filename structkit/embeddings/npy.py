@@ -172,10 +172,6 @@ class VectorFiles:
     def finish(self, meta: Record) -> Record:
         """Complete the files and give them their names; the meta data as written."""
         if not self.complete:
-            if not self.count:
-                raise UserError(
-                    "there are no records, and no vectors to write", "name a file that has some"
-                )
             meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
             self._handles[0].seek(0)
             self._handles[0].write(header(self.count, self.dim))

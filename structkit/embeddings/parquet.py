@@ -13,7 +13,6 @@ import orjson
 from numpy.typing import NDArray
 
 from structkit.embeddings.rows import EmbeddingRow
-from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record
 from structkit.records.output import cannot_write
@@ -77,10 +76,6 @@ class ParquetFile:
 
     def finish(self, meta: Record) -> Record:
         """Complete the file and give it its name; the meta data as written."""
-        if not self.count:
-            raise UserError(
-                "there are no records, and no vectors to write", "name a file that has some"
-            )
         meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
         self._writer.add_key_value_metadata({"structkit": orjson.dumps(meta).decode()})
         self._writer.close()

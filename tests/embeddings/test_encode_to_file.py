@@ -43,6 +43,16 @@ def test_chunks_and_fields_stand_beside_the_vectors(model, tmp_path):  # noqa: F
     assert (4, meta["model_sha256"]) == (meta["chunk"], corpus.model)
 
 
+@pytest.mark.parametrize("name", ["v.npy", "v.parquet"])
+def test_no_record_at_all(model, tmp_path, name):  # noqa: F811
+    (tmp_path / "empty.jsonl").write_text("\n")
+    before = files(tmp_path)
+    stream = Stream([str(tmp_path / "empty.jsonl")], str(tmp_path / name), others=(name,))
+    with pytest.raises(UserError, match="empty.jsonl: holds no record to encode; name a file"):
+        command_line(Encoding(model, "document"), stream)
+    assert before == files(tmp_path)
+
+
 def test_parquet(model, tmp_path):  # noqa: F811
     write(model, tmp_path / "v.npy", chunk=4, keep=["n"])
     meta = write(model, tmp_path / "v.parquet", chunk=4, keep=["n"])

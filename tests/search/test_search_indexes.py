@@ -113,6 +113,13 @@ def test_a_saved_index_gives_the_same_run(corpus: str, queries: str, tmp_path: P
         found(folder, queries, filters=("language=go",))
 
 
+def test_a_folder_without_an_index_is_told_before_its_flags(queries: str, tmp_path: Path) -> None:
+    for options in ({}, {"index": "hnsw", "recall_sample": 3}):
+        with pytest.raises(UserError, match="is a folder, and holds no index; .*--save-") as error:
+            found(str(tmp_path), queries, **options)
+        assert 1 == error.value.status
+
+
 def test_an_index_that_cannot_be_saved_leaves_nothing(
     corpus: str, queries: str, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from structkit.learning.training.facts import (
     FACTS,
     FORMAT,
     POOLING_NAMES,
+    has_facts,
     own_facts,
     read_facts,
 )
@@ -124,7 +125,7 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
             status=2,
         )
     folder = model_folder(name, offline=offline)
-    if (folder / FACTS).is_file():
+    if has_facts(folder):
         facts = read_facts(folder) | changes
         method = registry.load("method", facts["method"], status=1)
         model = method.load(folder, facts)

@@ -38,7 +38,10 @@ class RunFolder:
         self.partial = self.final.with_name(self.final.name + ".partial")
         self.resume = resume
         try:
+            output.encode()
             os.lstat(self.partial)
+        except UnicodeEncodeError:  # of bytes that are not UTF-8: tokenizers cannot write there
+            raise UserError(f"-o {output!r} is not UTF-8", "name another one", status=2) from None
         except (FileNotFoundError, NotADirectoryError):
             pass  # it is made, or refused, when the run opens
         except OSError as error:  # a name that is too long

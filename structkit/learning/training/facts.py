@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,11 @@ OLD_NAMES = {
 PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
 
+def has_facts(folder: Path) -> bool:
+    """Whether there is a `structkit.json`, readable or not: `read_facts` tells what is wrong."""
+    return os.path.lexists(folder / FACTS)
+
+
 def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
     """Pooling, normalization, prompts, lengths … that a model comes with, as far as it says any.
 
@@ -35,7 +41,7 @@ def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
     does not matter where `pooling` is chosen. Errors: `UserError` for modules or poolings that
     cannot be reproduced.
     """
-    if (folder / FACTS).is_file():
+    if has_facts(folder):
         facts = read_facts(folder)
         facts["temperature"] = facts["settings"].get("temperature")
         known = ("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature")

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from structkit import registry
+from structkit.commands.parse_trees import Parsing, parse_trees
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import content_hash, open_model
@@ -206,6 +207,22 @@ def test_each_setting(copied, name):
             open_model(str(folder))
 
 
+@pytest.mark.parametrize("kind", ["folder", "link to nowhere"])
+def test_facts_that_are_no_file(copied, kind):
+    for name, parser in (("seal", ""), ("self-strae", "self-strae"), ("span-parser", "builtin")):
+        folder = copied(name)
+        facts = folder / "structkit.json"
+        facts.unlink()
+        facts.mkdir() if kind == "folder" else facts.symlink_to("nowhere")
+        with pytest.raises(UserError) as caught:
+            if parser:
+                list(parse_trees([{"id": "1", **RECORD}], Parsing(parser, model=str(folder))))
+            else:
+                open_model(str(folder))
+        assert (1, str(facts)) == (caught.value.status, caught.value.file)
+        shutil.rmtree(folder)
+
+
 @pytest.mark.parametrize("name", ["self-strae", "builtin"])
 def test_parsers_read_the_same_facts(run, copied, name):
     folder = copied({"builtin": "span-parser"}.get(name, name))
@@ -281,6 +298,11 @@ def test_a_training_from_weights_that_are_no_numbers(copied, tmp_path):
     settings = registry.load("method", "contrastive")(model=str(folder), max_steps=1)
     with pytest.raises(UserError, match=f"from the model {folder}; copy its folder again"):
         train("contrastive", settings, [str(data)], RunOptions(output=str(tmp_path / "out")))
+
+
+def test_a_run_folder_with_a_name_that_is_not_utf_8_is_refused():
+    with pytest.raises(UserError, match=r"-o 'm.udcff' is not UTF-8; name another one"):
+        RunFolder("m\udcff", overwrite=False, resume=False)
 
 
 def test_a_run_folder_with_a_name_that_is_too_long_is_refused():

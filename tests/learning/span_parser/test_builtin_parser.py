@@ -123,7 +123,7 @@ def test_a_model_of_ones_own(tmp_path):
 def test_a_folder_without_a_model_is_one_line(tmp_path):
     program = [sys.executable, "-m", "structkit", "parse-trees", "--model", str(tmp_path)]
     done = subprocess.run(program, input=b'{"text": "It rains."}', capture_output=True)
-    assert done.returncode == 2 and done.stdout == b""
+    assert done.returncode == 1 and done.stdout == b""
     assert done.stderr.count(b"\n") == 1 and b"is not a model folder" in done.stderr
 
 
