@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import typer
 from conftest import environment
-from soak.spoilers.flags import BEYOND, commands, flags, found
+from soak.commands import commands, found
+from soak.spoilers.flags import BEYOND, flags
 
 from structkit.errors import UserError
 

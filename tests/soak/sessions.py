@@ -8,9 +8,14 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from io import BytesIO
+from itertools import islice, pairwise
 from pathlib import Path
 
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from .commands import commands
 from .program import Outcome
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -44,11 +49,12 @@ class Session:
     arguments: tuple[str, ...]
     stdin: str | None
     store: Path
+    bare: bool = False  # the words of a command alone: what it needs is missing
 
     @cached_property
     def command(self) -> tuple[str, ...]:
         """The words of the command: `train santa`."""
-        return self.arguments[: 2 if self.arguments[0] in ("train", "plot") else 1]
+        return next(words for words in commands() if words == self.arguments[: len(words)])
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -84,7 +90,10 @@ def trio(path: Path) -> Iterable[Path]:
 
 
 def sessions(store: Path) -> list[Session]:
-    """All sessions; a format that `convert` reads has one for its fixture."""
+    """All sessions; a format that `convert` reads has one for its fixture.
+
+    A command that none shows has a bare one.
+    """
     text = SESSIONS.read_text("utf-8")
     lines = [tuple(map(str.strip, line.split(":", 1))) for line in text.splitlines()]
     for folder in sorted((FIXTURES / "formats").iterdir()):
@@ -97,7 +106,9 @@ def sessions(store: Path) -> list[Session]:
         stdin = words[words.index("<") + 1] if "<" in words else None
         words = words[: words.index("<")] if stdin else words
         made.append(Session(name, tuple(words), stdin, store))
-    return made
+    shown = {session.command for session in made}
+    bare = [Session(" ".join(words), words, None, store, True) for words in commands()]
+    return made + [session for session in bare if session.command not in shown]
 
 
 def make_store(store: Path, run: Run, chosen: Iterable[Session]) -> None:
@@ -108,6 +119,7 @@ def make_store(store: Path, run: Run, chosen: Iterable[Session]) -> None:
     _label(store / "sentence-pairs.jsonl")
     for folder in (FIXTURES / "formats").iterdir():
         shutil.copytree(folder, store / folder.name, ignore=shutil.ignore_patterns("records"))
+    make_tree(store)
     words = {word for each in chosen for word in (*each.arguments, each.stdin or "")}
     for line in needed(STORE.read_text("utf-8").splitlines(), words):
         command, _, log = line.partition(" 2> ")
@@ -119,6 +131,27 @@ def make_store(store: Path, run: Run, chosen: Iterable[Session]) -> None:
             (store / log).write_text("".join(filter(_is_record, lines)), "utf-8")
 
 
+def make_tree(store: Path) -> None:
+    """A folder of code and documents, a list of its paths, and the same in archives."""
+    for part in ("src", "docs"):
+        shutil.copytree(FIXTURES / "collect" / part, store / "tree" / part)
+    (store / "tree" / ".gitignore").write_text("*.rb\n/docs/notes.md\n")
+    paths = sorted(path for path in (store / "tree").rglob("*") if path.is_file())
+    (store / "paths.txt").write_text("".join(f"{path.relative_to(store)}\n" for path in paths))
+    for form in ("zip", "gztar"):
+        shutil.make_archive(str(store / "tree"), form, store, "tree")
+    with (store / "pages.warc").open("wb") as handle:
+        warc = WARCWriter(handle, gzip=False)
+        for name in ("manual.html", "letter.txt"):
+            page = (FIXTURES / "collect" / "docs" / name).read_bytes()
+            headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], "HTTP/1.1")
+            warc.write_record(
+                warc.create_warc_record(
+                    f"http://a/{name}", "response", payload=BytesIO(page), http_headers=headers
+                )
+            )
+
+
 def needed(lines: list[str], words: set[str]) -> list[str]:
     """The lines that make what these words name, and what those lines name.
 
@@ -128,13 +161,12 @@ def needed(lines: list[str], words: set[str]) -> list[str]:
     found: list[str] = []
     wanted = set(words)
     for line in reversed(lines):
-        before, _, behind = line.partition(" -o ")
-        made = {word for word in behind.split() if word[0].isalnum()} | {
-            word for word in before.rpartition("--save-index ")[2].split()[:1] if " --s" in before
-        }
+        words = line.split()
+        makers = ("-o", "--save-index", "2>")
+        made = {made for maker, made in pairwise(words) if maker in makers}
         if made & wanted:
             found.append(line)
-            wanted |= set(line.split())
+            wanted |= set(words)
     return found[::-1]
 
 

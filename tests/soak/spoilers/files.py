@@ -65,7 +65,7 @@ def file_cases(session: Session) -> Iterator[Case]:
         for how, change in CONTENTS.items():
             yield Case(session, file, how, partial(rewrite, file=file, change=change), names)
         for how, change_file in KINDS.items():
-            if (file, how) != (session.stdin, "a folder"):  # Python itself does not start
+            if file != session.stdin or how not in UNSTARTED:
                 yield Case(session, file, how, partial(change_file, file=file), names)
         if file.endswith(".json"):
             yield from json_cases(session, file)
@@ -79,6 +79,8 @@ def file_cases(session: Session) -> Iterator[Case]:
 
 def named(session: Session, file: str) -> tuple[str, ...]:
     """What an error about a file may name: the file, what it belongs to, stdin."""
+    if file == session.stdin and "-" in session.arguments:
+        return ()  # a list of paths: each is named for itself
     path = Path(file)
     beside = f"{path.name.partition('.')[0]}.npy"
     folders = [str(each) for each in path.parents][:-1]
@@ -171,3 +173,5 @@ KINDS: dict[str, Callable[..., None]] = {
     "a link to itself": link_loop,
     "unreadable": unreadable,
 }
+# with such a file as stdin no program starts
+UNSTARTED = {"a folder", "a link to nowhere", "a link to itself"}

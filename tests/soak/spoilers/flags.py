@@ -10,11 +10,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_args
 
-import typer
-
-from structkit.cli.app import app
-
 from ..cases import DATA, REFUSED, USAGE, Case, Scene
+from ..commands import found
 from ..sessions import Session
 
 ANY = DATA | USAGE
@@ -47,26 +44,6 @@ class Flag:
     def flag(self) -> str:
         """The long spelling."""
         return max(self.spellings, key=len)
-
-
-def commands(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """All commands of the app, each as its words."""
-    group = group or app
-    if not hasattr(group, "list_commands"):
-        yield words
-        return
-    context = typer.Context(group)
-    for name in group.list_commands(context):
-        yield from commands(group.get_command(context, name), (*words, name))
-
-
-@cache
-def found(command: tuple[str, ...]) -> Any:
-    """The command of these words, as typer made it."""
-    group: Any = app
-    for word in command:
-        group = group.get_command(typer.Context(group), word)
-    return group
 
 
 @cache

@@ -36,5 +36,6 @@ def table_cases(session: Session) -> Iterator[Case]:
                 line = b"".join(changed) + b"\n"
                 spoil = partial(replace_line, file=file, line=line, skip=False)
                 place = f"{file} column {number // 2 + 1}"
-                names = (*named(session, file), *filter(None, [quoted.get(how)]))
+                names = named(session, file)
+                names = names and (*names, *filter(None, [quoted.get(how)]))
                 yield Case(session, place, how, spoil, names)
