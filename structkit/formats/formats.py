@@ -13,7 +13,7 @@ from structkit.errors import UserError, unknown
 from structkit.formats.interchange import Options, Part, Parts, Row
 from structkit.formats.rows import JsonRows
 from structkit.progress import say
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, cannot_read, shown
 from structkit.records.rejects import accepted
 from structkit.records.texts import DOCUMENT
 
@@ -88,9 +88,13 @@ class Format:
         ]
         if len(alike) == 1 and ending:
             return alike[0]
-        what = "stdin" if base == "-" else base
+        if base != "-":
+            try:
+                os.stat(files[0])
+            except OSError as error:
+                raise cannot_read(error).at(files[0]) from None
         raise UserError(
-            f"{what} may be any part of {self.name}",
+            f"{shown(base)} may be any part of {self.name}",
             f"name it with --part: {', '.join(known)}",
             status=2,
         )

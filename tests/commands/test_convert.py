@@ -287,6 +287,12 @@ def test_wrong_usage_is_refused(tmp_path, arguments, message):
     assert 2 == error.value.status
 
 
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(UserError, match="nowhere: cannot be read: No such file.*check") as error:
+        convert([tmp_path / "nowhere"], tmp_path / "out", source="tevatron")
+    assert 1 == error.value.status
+
+
 def test_several_parts_need_a_folder():
     with pytest.raises(UserError, match="has several parts: corpus, queries, qrels; name one"):
         convert([FIXTURES / "beir"], "-", source="beir")
