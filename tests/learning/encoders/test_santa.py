@@ -9,6 +9,7 @@ from torch.nn import functional
 from transformers import BertForMaskedLM
 
 from structkit.errors import UserError
+from structkit.learning.encoders.encoder import settled
 from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
@@ -206,7 +207,7 @@ def test_a_document_without_masks_names_the_command_that_makes_them():
 
 
 def test_defaults_are_the_papers():
-    method = Method()
+    method = settled(Method())
     found = (method.learning_rate, method.epochs, method.batch_size, method.temperature)
     assert (5e-5, 6, 16, 1.0) == found
     lengths = (method.query_length, method.document_length, method.target_length)

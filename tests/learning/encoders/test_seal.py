@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from structkit.commands.html_variants import html_variants
 from structkit.errors import UserError
+from structkit.learning.encoders.encoder import settled
 from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
 from structkit.learning.training.plan import Step
@@ -207,7 +208,7 @@ def test_batches_know_which_documents_have_no_tags(built):
 
 
 def test_defaults_are_the_papers():
-    method = Method()
+    method = settled(Method())
     assert (32, 4096, 0.02) == (method.query_length, method.document_length, method.temperature)
     assert (2, 8, 1e-5) == (method.epochs, method.batch_size, method.learning_rate)
     assert ("cls", True, "element,structure") == (method.pooling, method.normalize, method.stages)
