@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from structkit import plugin
-from structkit.formats.codesearchnet import FILES, function_row, read_function
-from structkit.formats.interchange import Options, Part, Parts, Row
-from structkit.records.jsonl import Record
+from structkit.formats.codesearchnet import FILES, FunctionFormat
 
 
-class Format(plugin.Format):
+class Format(FunctionFormat):
     """Functions."""
 
-    def parts(self, options: Options) -> Parts:
-        files = (f"{options.split}.jsonl", f"*_{options.split}_*.jsonl.gz", "*.jsonl", "*.parquet")
-        return {"corpus": Part(files, read_function, write_function)}
+    names = FILES
 
-
-def write_function(record: Record) -> Row:
-    """A row with raw names, those that there are."""
-    return function_row(record, FILES)
+    def files(self, split: str) -> tuple[str, ...]:
+        """The usual names of the files of a split."""
+        return (f"{split}.jsonl", f"*_{split}_*.jsonl.gz", "*.jsonl", "*.parquet")

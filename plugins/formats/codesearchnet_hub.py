@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from structkit import plugin
-from structkit.formats.codesearchnet import HUB, function_row, read_function
-from structkit.formats.interchange import Options, Part, Parts, Row
-from structkit.records.jsonl import Record
+from structkit.formats.codesearchnet import HUB, FunctionFormat
 
 
-class Format(plugin.Format):
+class Format(FunctionFormat):
     """Functions."""
 
-    def parts(self, options: Options) -> Parts:
-        files = (f"{options.split}.jsonl", f"{options.split}*.parquet", "*.jsonl", "*.parquet")
-        return {"corpus": Part(files, read_function, write_function)}
+    names = HUB
 
-
-def write_function(record: Record) -> Row:
-    """A row with the hub's names, those that there are."""
-    return function_row(record, HUB)
+    def files(self, split: str) -> tuple[str, ...]:
+        """The usual names of the files of a split."""
+        return (f"{split}.jsonl", f"{split}*.parquet", "*.jsonl", "*.parquet")

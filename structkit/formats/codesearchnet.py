@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
+from functools import partial
+from typing import ClassVar
 
-from structkit.formats.interchange import Row, move, take
+from structkit import plugin
+from structkit.formats.interchange import Options, Part, Parts, Row, move, take
 from structkit.records.jsonl import Record
 
 # the names on the Hugging Face hub, by those of the files, which are ours
@@ -37,3 +41,17 @@ def function_row(record: Record, names: Mapping[str, str]) -> Row:
     """A row of a function with these names, in their order, of the fields that there are."""
     row = {names["code"]: take(record, "code")} | move(record, names)
     return {name: row[name] for name in names.values() if name in row}
+
+
+class FunctionFormat(plugin.Format):
+    """Functions in files of some names, written with the names that their fields have there."""
+
+    names: ClassVar[Mapping[str, str]]
+
+    @abstractmethod
+    def files(self, split: str) -> tuple[str, ...]:
+        """The usual names of the files of a split."""
+
+    def parts(self, options: Options) -> Parts:
+        write = partial(function_row, names=self.names)
+        return {"corpus": Part(self.files(options.split), read_function, write)}
