@@ -9,8 +9,8 @@ from __future__ import annotations
 import tree_sitter_c
 
 from structkit.structure.code.doc_comments import DocComments
+from structkit.structure.code.families import c_lexical
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.lexical import Lexical, block, quoted, until_line, whole
 from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
 
@@ -21,18 +21,6 @@ KEYWORDS = (
     "volatile while _Alignas _Alignof _Atomic _Bool _Complex _Generic _Noreturn _Static_assert "
     "_Thread_local"
 ).split()
-NUMBER = r"(?<!\w)\d[\w.]*(?:'\w+)+"  # the sign stands between digits
-LEXICAL = Lexical(
-    (
-        until_line(r"//", escape=r"\\\r?\n"),
-        until_line(r"^[ \t]*#[ \t]*(?:error|warning|pragma)\b", escape=r"\\\r?\n"),
-        whole(r"#[ \t]*include[ \t]*<[^>\n]*>?"),
-        block(),
-        quoted('"', before=r"(?:(?<!\w)(?:u8|[uUL]))?"),
-        quoted("'", before=r"(?:(?<!\w)(?:u8|[uUL]))?"),
-    ),
-    plain=(NUMBER,),
-)
 GRAMMAR = Grammar.load(
     tree_sitter_c.language(),
     take=("identifier", "field_identifier", "statement_identifier"),
@@ -42,7 +30,7 @@ GRAMMAR = Grammar.load(
     ),
     type_names=("type_identifier",),
     never=KEYWORDS,
-    lexical=LEXICAL,
+    lexical=c_lexical(),
 )
 OUTLINE = Outline(
     GRAMMAR.parser,

@@ -10,8 +10,9 @@ from __future__ import annotations
 import tree_sitter_cpp
 
 from structkit.structure.code.doc_comments import DocComments
+from structkit.structure.code.families import c_lexical
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
+from structkit.structure.code.lexical import NEVER, Form
 from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
 
@@ -24,19 +25,6 @@ KEYWORDS = (
     "sizeof static static_assert static_cast struct switch template this thread_local throw true "
     "try typedef typeid typename union unsigned using virtual void volatile while xor xor_eq"
 ).split()
-NUMBER = r"(?<!\w)\d[\w.]*(?:'\w+)+"  # the sign stands between digits
-LEXICAL = Lexical(
-    (
-        until_line(r"//", escape=r"\\\r?\n"),
-        until_line(r"^[ \t]*#[ \t]*(?:error|warning|pragma)\b", escape=r"\\\r?\n"),
-        whole(r"#[ \t]*include[ \t]*<[^>\n]*>?"),
-        block(),
-        Form(r'(?<!\w)(?:u8|[uUL])?R"([^()\\\s]*)\(', r'\){0}"', escape=NEVER),
-        quoted('"', before=r"(?:(?<!\w)(?:u8|[uUL]))?"),
-        quoted("'", before=r"(?:(?<!\w)(?:u8|[uUL]))?"),
-    ),
-    plain=(NUMBER,),
-)
 GRAMMAR = Grammar.load(
     tree_sitter_cpp.language(),
     take=("identifier", "field_identifier", "namespace_identifier", "statement_identifier"),
@@ -48,7 +36,7 @@ GRAMMAR = Grammar.load(
     type_names=("type_identifier",),
     types=("destructor_name",),
     never=KEYWORDS,  # static_cast and its like are functions in this grammar
-    lexical=LEXICAL,
+    lexical=c_lexical(Form(r'(?<!\w)(?:u8|[uUL])?R"([^()\\\s]*)\(', r'\){0}"', escape=NEVER)),
 )
 OUTLINE = Outline(
     GRAMMAR.parser,

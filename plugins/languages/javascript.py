@@ -10,7 +10,7 @@ from __future__ import annotations
 import tree_sitter_javascript
 
 from structkit.structure.code.doc_comments import DocComments
-from structkit.structure.code.ecmascript import LEXICAL, NAMES
+from structkit.structure.code.families import ECMASCRIPT, ECMASCRIPT_NAMES
 from structkit.structure.code.official import ReleasedLanguage
 from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
@@ -28,11 +28,11 @@ MEMBER = (
 )
 GRAMMAR = Grammar.load(
     tree_sitter_javascript.language(),
-    take=NAMES,
+    take=ECMASCRIPT_NAMES,
     skip=("string", "template_string", "regex", "comment", "html_comment"),
     reserved=(*KEYWORDS, "undefined"),
     member=MEMBER,
-    lexical=LEXICAL,
+    lexical=ECMASCRIPT,
 )
 CLOSURE = "[(arrow_function) (function_expression) (generator_function)]"
 OUTLINE = Outline(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tree_sitter_typescript
 
 from structkit.structure.code.doc_comments import DocComments
-from structkit.structure.code.ecmascript import LEXICAL, NAMES
+from structkit.structure.code.families import ECMASCRIPT, ECMASCRIPT_NAMES
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline
 from structkit.structure.code.spans import Span
@@ -25,12 +25,12 @@ KEYWORDS = (
 GRAMMAR, TSX = (
     Grammar.load(
         pointer,
-        take=NAMES,
+        take=ECMASCRIPT_NAMES,
         skip=("string", "template_string", "template_literal_type", "regex", "comment"),
         type_names=("type_identifier",),
         types=("new_expression>identifier", "extends_clause>identifier", "enum_declaration.name"),
         reserved=KEYWORDS,
-        lexical=LEXICAL,
+        lexical=ECMASCRIPT,
         member=(
             r"\s*(?:(?:public|private|protected|abstract|override|static|readonly)\s"
             r"|(?:async|get|set)\s+(?!function)[#\w$]+\s*[<(]|constructor\s*\()"

@@ -1,10 +1,11 @@
-"""What JavaScript and TypeScript have in common: names, strings, comments, regular expressions."""
+"""What languages of one family have in common: JavaScript and TypeScript, C and C++."""
 
 from __future__ import annotations
 
 from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line, whole
 
-NAMES = (
+# names, strings, comments and regular expressions of JavaScript and TypeScript
+ECMASCRIPT_NAMES = (
     "identifier",
     "property_identifier",
     "private_property_identifier",
@@ -14,7 +15,7 @@ NAMES = (
 )
 # a regular expression ends on its line; after a name or a bracket the sign divides
 PART = r"(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])"
-LEXICAL = Lexical(
+ECMASCRIPT = Lexical(
     (
         until_line(r"//|<!--|\A#!"),
         block(),
@@ -28,3 +29,20 @@ LEXICAL = Lexical(
         r"[\w$)\]][ \t]*/(?![/*])",
     ),
 )
+
+
+def c_lexical(*strings: Form) -> Lexical:
+    """The comments, directives and strings of C, and these strings too."""
+    before = r"(?:(?<!\w)(?:u8|[uUL]))?"
+    return Lexical(
+        (
+            until_line(r"//", escape=r"\\\r?\n"),
+            until_line(r"^[ \t]*#[ \t]*(?:error|warning|pragma)\b", escape=r"\\\r?\n"),
+            whole(r"#[ \t]*include[ \t]*<[^>\n]*>?"),
+            block(),
+            *strings,
+            quoted('"', before=before),
+            quoted("'", before=before),
+        ),
+        plain=(r"(?<!\w)\d[\w.]*(?:'\w+)+",),  # in a number the sign stands between digits
+    )
