@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from structkit import plugin
-from structkit.structure.trees.shapes import balanced
+from structkit.structure.trees.shapes import ShapeParser, balanced
 from structkit.structure.trees.tree import Tree
-from structkit.structure.trees.words import words_of
 
 
 @dataclass(frozen=True)
-class Parser(plugin.Parser):
+class Parser(ShapeParser):
     """The balanced tree of a text's words."""
 
-    tokenized: bool = False
-
-    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
-        """The tree of each text."""
-        for each in texts:
-            yield balanced(words_of(each.text, tokenized=self.tokenized))
+    def tree(self, words: Sequence[str], key: str) -> Tree:
+        """The tree over some words."""
+        return balanced(words)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from structkit import plugin
 from structkit.seeds import random_for
-from structkit.structure.trees.shapes import random
+from structkit.structure.trees.shapes import ShapeParser, random
 from structkit.structure.trees.tree import Tree
-from structkit.structure.trees.words import words_of
 
 
 @dataclass(frozen=True)
-class Parser(plugin.Parser):
+class Parser(ShapeParser):
     """A tree of a text's words, the same for the same seed, key and number of words."""
 
     seed: int = 0
-    tokenized: bool = False
 
-    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
-        """The tree of each text."""
-        for each in texts:
-            words = words_of(each.text, tokenized=self.tokenized)
-            yield random(words, random_for(self.seed, each.key, "tree"))
+    def tree(self, words: Sequence[str], key: str) -> Tree:
+        """The tree over some words."""
+        return random(words, random_for(self.seed, key, "tree"))

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
 import numpy as np
 
+from structkit import plugin
 from structkit.structure.trees.tree import Numbers, Tree, grown, no_words
+from structkit.structure.trees.words import words_of
 
 Shape = tuple[Numbers, Numbers, Numbers, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class ShapeParser(plugin.Parser):
+    """A parser that looks at nothing but how many words a text has."""
+
+    tokenized: bool = False
+
+    @abstractmethod
+    def tree(self, words: Sequence[str], key: str) -> Tree:
+        """The tree over the words of the text with this key."""
+
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
+        """The tree of each text."""
+        for each in texts:
+            yield self.tree(words_of(each.text, tokenized=self.tokenized), each.key)
 
 
 def right_branching(words: Sequence[str]) -> Tree:
