@@ -20,6 +20,7 @@ from structkit.collect.sources import (
     LINK,
     NO_PAGE,
     SPECIAL,
+    Found,
     LeftOut,
     Source,
     too_large,
@@ -40,7 +41,6 @@ DAMAGE = (
 LARGEST = 1_000_000  # bytes of an ignore file
 OUTSIDE = UserError("its name leads out of the archive", "pack the archive again")
 
-Found = Source | LeftOut
 Read = Callable[[], bytes]
 
 

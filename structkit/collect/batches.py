@@ -6,13 +6,11 @@ batch is done by a child: if it comes to no end, its files are tried one by one.
 
 from __future__ import annotations
 
-import os
-import pickle
-import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from structkit.children import in_child
 from structkit.collect.decoding import decode, is_binary
 from structkit.collect.kinds import CODE, kind_of
 from structkit.collect.kinds import is_generated as made_by_program
@@ -22,6 +20,7 @@ from structkit.collect.sources import (
     EMPTY,
     GENERATED,
     MINIFIED,
+    Found,
     LeftOut,
     Source,
     too_large,
@@ -55,9 +54,9 @@ class Collected:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-def batches(files: Iterable[Source | LeftOut]) -> Iterator[list[Source | LeftOut]]:
+def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
     """Some files at a time: many small ones, or a large one."""
-    batch: list[Source | LeftOut] = []
+    batch: list[Found] = []
     size = 0
     for each in files:
         batch.append(each)
@@ -69,9 +68,9 @@ def batches(files: Iterable[Source | LeftOut]) -> Iterator[list[Source | LeftOut
         yield batch
 
 
-def collected(batch: list[Source | LeftOut], reading: Reading) -> Collected:
+def collected(batch: list[Found], reading: Reading) -> Collected:
     """What the files of a batch give, whatever they do to the process that reads them."""
-    done = _in_child(partial(_collected, batch, reading))
+    done = in_child(partial(_collected, batch, reading), LIMIT)
     if done is None and len(batch) == 1:
         error = UserError(f"parsing takes longer than {LIMIT} s", "take it with --unit file")
         return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
@@ -90,43 +89,7 @@ def _together(parts: Iterable[Collected]) -> Collected:
     return whole
 
 
-def _in_child(work: Callable[[], Collected]) -> Collected | None:
-    """What work gives; nothing if its process is killed, or takes too long."""
-    if not hasattr(os, "fork"):
-        return work()
-    readable, writable = os.pipe()
-    child = os.fork()
-    if not child:
-        _work(work, readable, writable)
-    os.close(writable)
-    with open(readable, "rb") as pipe:
-        data = pipe.read()
-    status = os.waitpid(child, 0)[1]
-    if os.WIFSIGNALED(status):
-        return None
-    if status:
-        return work()  # what it raised is raised here again, where it can be seen
-    done: Collected = pickle.loads(data)
-    return done
-
-
-def _work(work: Callable[[], Collected], readable: int, writable: int) -> None:
-    """The life of a child; it ends without the ends of its parent's life."""
-    status = 1
-    try:
-        os.close(readable)
-        for number in (signal.SIGPROF, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, LIMIT)
-        data = pickle.dumps(work())
-        with open(writable, "wb") as pipe:
-            pipe.write(data)
-        status = 0
-    finally:
-        os._exit(status)
-
-
-def _collected(batch: list[Source | LeftOut], reading: Reading) -> Collected:
+def _collected(batch: list[Found], reading: Reading) -> Collected:
     parts: list[bytes] = []
     done = Collected(len(batch))
     for each in batch:

@@ -50,6 +50,9 @@ class LeftOut:
         return UserError(self.problem, self.remedy).at(self.path)
 
 
+Found = Source | LeftOut
+
+
 def too_large(most: int) -> UserError:
     """The error of a file with too many bytes."""
     return UserError(f"has more than {most:,} bytes", "raise --max-file-bytes")

@@ -11,11 +11,9 @@ from pathlib import Path
 
 from structkit.collect.archives import Archives, is_archive
 from structkit.collect.ignoring import VERSIONS, Ignoring, above, read_in
-from structkit.collect.sources import HIDDEN, IGNORED, LINK, OUTPUT, SPECIAL, LeftOut, Source
+from structkit.collect.sources import HIDDEN, IGNORED, LINK, OUTPUT, SPECIAL, Found, LeftOut, Source
 from structkit.errors import UserError
 from structkit.records.lines import cannot_read
-
-Found = Source | LeftOut
 
 
 @dataclass(frozen=True)

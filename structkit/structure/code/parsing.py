@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from time import thread_time
 
 import tree_sitter
 
+from structkit.children import in_child
 from structkit.errors import UserError
 
 LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
@@ -46,15 +45,4 @@ def _too_slow() -> UserError:
 
 def _ends(parser: tree_sitter.Parser, data: bytes) -> bool:
     """Whether a process of its own, which can be stopped at any step, parses the text in time."""
-    if not hasattr(os, "fork"):
-        return True
-    child = os.fork()
-    if child:
-        return os.waitpid(child, 0)[1] == 0
-    try:
-        for number in (signal.SIGPROF, signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, LIMIT)
-        parser.parse(data)
-    finally:
-        os._exit(0)
+    return in_child(lambda: bool(parser.parse(data)), LIMIT) is not None
