@@ -36,7 +36,7 @@ def _pipeline() -> Any:
             "en",
             processors="tokenize,pos,constituency",
             tokenize_pretokenized=True,
-            download_method=None,  # nothing behind the user's back
+            download_method=None,  # nothing the user did not ask for
             verbose=False,
         )
     except Exception as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
 from structkit.embeddings.reading import vector
 from structkit.embeddings.vectors import Vectors
@@ -36,7 +36,7 @@ class EmbeddingPairs:
         kept = [self.records[row] for row in rows]
         return EmbeddingPairs(self.left[[*rows]], self.right[[*rows]], kept, self.file)
 
-    def scores(self) -> npt.NDArray[np.float64]:
+    def scores(self) -> NDArray[np.float64]:
         """The gold scores (pairs,). Errors: a score that is missing or not a finite number."""
         return np.array([self._gold(row, "score", _number) for row in range(len(self))])
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
 from structkit.errors import UserError
 
-Floats = npt.NDArray[np.floating]
-Vectors = npt.NDArray[np.float32]
-Numbers = npt.NDArray[np.int64]
+Floats = NDArray[np.floating]
+Vectors = NDArray[np.float32]
+Numbers = NDArray[np.int64]
 
 BLOCK = 8192  # rows looked at together
 TOO_LARGE = "normalize the embeddings"

@@ -8,9 +8,9 @@ from typing import Any
 
 import ir_measures
 import numpy as np
-import numpy.typing as npt
 from ir_measures.measures.base import registry
 from ir_measures.providers import FallbackProvider
+from numpy.typing import NDArray
 
 from structkit.errors import UserError
 from structkit.scoring.qrels import Qrels
@@ -26,7 +26,7 @@ PROVIDERS = FallbackProvider(  # type: ignore[no-untyped-call]
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 
-Values = npt.NDArray[np.float64]
+Values = NDArray[np.float64]
 
 
 def measure(name: str) -> ir_measures.Measure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from structkit.embeddings.vectors import unit
@@ -13,7 +13,7 @@ from structkit.errors import UserError
 from structkit.scoring.measures import CONFIDENCE, RESAMPLES
 from structkit.seeds import key
 
-Values = npt.NDArray[np.float64]
+Values = NDArray[np.float64]
 
 CELLS = 4_000_000  # of a resampled or pairwise matrix at a time
 

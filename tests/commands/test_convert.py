@@ -172,7 +172,7 @@ def test_a_tree_may_take_many_lines_and_a_line_many_trees(tmp_path):
     assert ["(S (A a) (B b))", "(S (C c))", "(S (D d))"] == found
 
 
-# format, file, its content, the whole message behind the file's name
+# format, file, its content, the whole message after the file's name
 BAD = [
     ("beir", "q.tsv", "query-id\tcorpus-id\tscore\nq\td\tmuch\n",
      ':2: field "score" is much, not a whole number; mend the record, or leave it out'),

@@ -214,7 +214,7 @@ def test_chunks(model):
     assert [row["embedding"] for row in first] == [
         row["embedding"] for row in found if row["doc_id"] == "d3"
     ]
-    # the chunks have all tokens, ten each, and lie one behind the other
+    # the chunks have all tokens, ten each, and lie one after the other
     tokenizing = encoding.encoder.tokenizing
     ids = tokenizing.tokenizer(text, add_special_tokens=False)["input_ids"]
     chunks = encoding.encoder.chunks(text, "document", 10)

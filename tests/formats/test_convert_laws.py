@@ -17,7 +17,7 @@ from structkit.structure.trees.brackets import write as brackets
 
 TEXT = st.text(max_size=12)
 FULL = st.text(min_size=1, max_size=12)
-# what stands between blanks; a file may begin with U+FEFF, which is no text then
+# what stands between spaces; a file may begin with U+FEFF, which is no text then
 SIGNS = st.characters(
     exclude_categories=("Cs", "Cc", "Zs", "Zl", "Zp"), exclude_characters="\ufeff"
 )

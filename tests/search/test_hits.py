@@ -109,7 +109,7 @@ def test_a_hit_in_code_names_its_lines(model, tmp_path):  # noqa: F811
         corpus = written(source, tmp_path / name, model, chunk=8)
         found = list(encode(documents, model=model, side="document", chunk=8))
         for record in found:
-            # blanks are no part of a line span
+            # spaces are no part of a line span
             piece = CODE[record["start"] : record["end"]]
             first = CODE.count("\n", 0, record["end"] - len(piece.lstrip())) + 1
             last = CODE.count("\n", 0, record["start"] + len(piece.rstrip())) + 1

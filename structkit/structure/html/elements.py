@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from structkit.structure.html.markup import SPACES
 from structkit.structure.html.tags import SEPARATORS
 
 BLOCKS = frozenset(f"<{slash}{name}>" for name in SEPARATORS for slash in ("", "/"))
-BLANKS = " \t\n\r\f"
 
 
 # where the two tags of an element with text of its own stand among the tokens
@@ -146,7 +146,7 @@ def _without(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
 
 def _separates(token: str, side: int) -> bool:
     """Whether a token needs no space at its first (0) or last (-1) character."""
-    return is_block(token) if token[0] == "<" else token[side] in BLANKS
+    return is_block(token) if token[0] == "<" else token[side] in SPACES
 
 
 def _without_content(tokens: Sequence[str], drawn: Sequence[Element]) -> str:
@@ -159,4 +159,4 @@ def _without_content(tokens: Sequence[str], drawn: Sequence[Element]) -> str:
         if is_block(tokens[start]):
             parts.append(" ")
         at = end + 1
-    return "".join([*parts, *tokens[at:]]).strip(BLANKS)
+    return "".join([*parts, *tokens[at:]]).strip(SPACES)

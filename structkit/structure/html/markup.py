@@ -11,7 +11,7 @@ from structkit.structure.code.spans import Span
 
 SILENT = frozenset(("script", "style", "iframe", "noembed", "noframes", "xmp"))
 PLAIN = frozenset(("title", "textarea"))  # their content is text, a `<` in it included
-BLANKS = " \t\n\f\r"
+SPACES = " \t\n\f\r"
 
 
 class Tag(NamedTuple):
@@ -101,7 +101,7 @@ def _tag(text: str, at: int) -> Tag | None:
     first = text[at + 1 + slash : at + 2 + slash]
     if first.isascii() and first.isalpha():
         end = at + 1 + slash
-        while end < len(text) and text[end] not in BLANKS + "/>":
+        while end < len(text) and text[end] not in SPACES + "/>":
             end += 1
         return Tag(text[at + 1 : end].lower(), at, _end(text, end))
     if text.startswith("<!--", at):
@@ -130,12 +130,12 @@ def _end(text: str, at: int) -> int:
         if sign == ">":
             return at
         if sign == "=" and named:
-            while at < len(text) and text[at] in BLANKS:
+            while at < len(text) and text[at] in SPACES:
                 at += 1
             at, named = _after_value(text, at), False
         elif sign == "/":
             named = False
-        elif sign not in BLANKS:
+        elif sign not in SPACES:
             named = True
     return at
 
@@ -143,7 +143,7 @@ def _end(text: str, at: int) -> int:
 def _after_value(text: str, at: int) -> int:
     if text[at : at + 1] in ('"', "'"):
         return _after(text, text[at], at + 1)
-    while at < len(text) and text[at] not in BLANKS + ">":
+    while at < len(text) and text[at] not in SPACES + ">":
         at += 1
     return at
 
@@ -153,7 +153,7 @@ def _closing(text: str, name: str, at: int) -> int:
     while (at := text.find("</", at)) >= 0:
         after = at + 2 + len(name)
         if text[at + 2 : after].lower() == name and text[after : after + 1] in (
-            *BLANKS,
+            *SPACES,
             "/",
             ">",
         ):

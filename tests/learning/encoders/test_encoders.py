@@ -149,7 +149,7 @@ def test_mcls_against_plain_loops(bert_like, count, every, length):
         if number and number % every == 0:
             expected.append(2)
         expected.append(6)
-    # cut from the right, to fit with </s>; a CLS token with nothing behind it goes too
+    # cut from the right, to fit with </s>; a CLS token with nothing after it goes too
     expected = expected[: length - 1]
     while len(expected) > 1 and expected[-1] == 2:
         expected.pop()

@@ -170,7 +170,7 @@ SHAPES = ("right", "left", "balanced", "random")
 )
 def test_embeddings_losses_and_gradients_agree(seed, lengths, temperature, dtype, flags):
     untied, mask = flags
-    # a score of 100 has only 5 digits behind the point in float32
+    # a score of 100 has only 5 digits after the point in float32
     temperature = temperature if dtype == torch.float64 else max(temperature, 0.2)
     check(seed, lengths, SHAPES, 1 / temperature, dtype, untied=untied, mask_duplicates=mask)
 
