@@ -21,6 +21,7 @@ EXAMPLES = """
 structkit collect src docs -o corpus.jsonl
 structkit collect src --unit function | structkit pair --on-error skip | structkit mask-entities
 structkit collect package.zip --unit sentence --on-error fail
+structkit collect --records functions.jsonl --chunk-chars 300
 """
 
 
@@ -33,6 +34,14 @@ def collect(
             "of paths on stdin, separated by line ends or NUL.",
         ),
     ],
+    records: Annotated[
+        bool,
+        typer.Option(
+            "--records",
+            help="PATHs are JSONL, each record a file: its text in `code`, `html` or `text`, its "
+            "name in `path`. What it is cut into has its other fields, and its id in `doc_id`.",
+        ),
+    ] = False,
     unit: Annotated[
         Unit | None,
         typer.Option(
@@ -69,6 +78,7 @@ def collect(
     sorted by path. Binary files and links are left out, and told at the end.
     """
     from structkit.collect.batches import Reading
+    from structkit.collect.record_sources import FileRecords
     from structkit.collect.units import Units
     from structkit.collect.walking import Walk
     from structkit.commands.collect import Collection, write
@@ -81,6 +91,8 @@ def collect(
         max_file_bytes=max_file_bytes,
         outputs=frozenset(map(os.path.realpath, written)),
     )
+    if records and (hidden or no_ignore):
+        raise typer.BadParameter("--records walks no folders: leave out --hidden and --no-ignore")
     reading = Reading(
         units=Units(unit=unit, chunk_chars=chunk_chars),
         max_file_bytes=max_file_bytes,
@@ -88,7 +100,7 @@ def collect(
     )
     collection = Collection(
         paths=paths,
-        walk=walk,
+        origin=FileRecords(max_file_bytes) if records else walk,
         reading=reading,
         shard=None if shard is None else Shard.parse(shard),
         workers=workers,

@@ -62,7 +62,7 @@ def score(
             metavar="PRESET|LABEL=VALUE,…",
             help="Gains of the qrels' field `label`: esci-documented (E=1,S=0.1,C=0.01,I=0), "
             "esci-official (S and C swapped), exact (E=1, others 0), or your own; "
-            "default: `relevance`.",
+            "default: `relevance`; binary: 1 for any above 0.",
         ),
     ] = None,
     per_query: Annotated[
@@ -78,6 +78,19 @@ def score(
     by_records: Annotated[
         list[str] | None,
         typer.Option(help="With --by: file with the field, for queries or for documents."),
+    ] = None,
+    mean: Annotated[
+        bool,
+        typer.Option("--mean", help="With --by: the mean over its values, each counts the same."),
+    ] = False,
+    passages: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Runs rank parts of the judged documents, and this file has them: their `doc_id` "
+            "or `path`, their `lines`. A document ranks where the first of its parts does that "
+            "overlaps the judged `start_line` to `end_line`; further ones bring nothing.",
+        ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="A table for a README.")] = False,
     seed: Seed = 0,
@@ -96,7 +109,8 @@ def score(
         raise typer.BadParameter("give --qrels or --task, one of them")
     if (task is Task.classification) != bool(train):
         raise typer.BadParameter("--train goes with --task classification")
-    others = [*(queries or ()), *(compare or ()), *(by_records or ()), *(train or ())]
+    others = [*(queries or ()), *(compare or ()), *(by_records or ())]
+    others += [*(train or ()), *(passages or ())]
     apart(output, *(runs or ["-"]), None if qrels == "self" else qrels, *others)
     if task is not None:
         scores = task_scores(task, names(runs), train or [], seeds, positive_above, seed)
@@ -112,6 +126,8 @@ def score(
         compare_with=compare or (),
         by=by,
         by_records=by_records or (),
+        by_mean=mean,
+        passages=passages or (),
         seed=seed,
     )
     write(scores, output, markdown=markdown)

@@ -15,6 +15,7 @@ from structkit.collect.decoding import decode, is_binary
 from structkit.collect.kinds import CODE, kind_of
 from structkit.collect.kinds import is_generated as made_by_program
 from structkit.collect.kinds import is_minified as pressed
+from structkit.collect.record_sources import of_record
 from structkit.collect.sources import (
     BINARY,
     EMPTY,
@@ -112,13 +113,16 @@ def _lines(source: Source, reading: Reading) -> list[bytes] | LeftOut:
         text = decode(data, source.media)
         if not text.strip():
             return LeftOut(source.path, *EMPTY)
-        kind = kind_of(source.path, data[:200], source.media)
+        kind = kind_of(source.path, data[:200], source.media, source.language)
         if kind.name == CODE and not reading.generated:
             if pressed(source.path, text):
                 return LeftOut(source.path, *MINIFIED)
             if made_by_program(source.path, text):
                 return LeftOut(source.path, *GENERATED)
-        lines = [dump(record) for record in reading.units.records(source.path, text, kind)]
+        records = reading.units.records(source.path, text, kind)
+        if source.record is not None:
+            records = of_record(records, source.record)
+        lines = [dump(record) for record in records]
     except UserError as error:
         return LeftOut.because(source.path, error)
     if not lines:

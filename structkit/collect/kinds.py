@@ -87,8 +87,8 @@ class Kind:
     language: str
 
 
-def kind_of(path: str, head: bytes, media: str = "") -> Kind:
-    """The kind of a file: by the content type of a server, its name, or its first line.
+def kind_of(path: str, head: bytes, media: str = "", told: str = "") -> Kind:
+    """The kind of a file: by the content type of a server, its name, its first line, or as `told`.
 
     >>> kind_of("a/b.py", b""), kind_of("run", b"#!/usr/bin/env python3")
     (Kind(name='code', language='python'), Kind(name='code', language='python'))
@@ -101,6 +101,8 @@ def kind_of(path: str, head: bytes, media: str = "") -> Kind:
     language = _endings().get(name) or _endings().get(name.rpartition(".")[2].lower())
     if language is None and (match := SHEBANG.match(head)):
         language = _interpreter(match[1].decode("ascii", "replace"))
+    if language is None and told in _endings().values():
+        language = told
     if language is None:
         return Kind(TEXT, "text")
     return Kind(language if language in (HTML, MARKDOWN) else CODE, language)

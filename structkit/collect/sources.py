@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from structkit.errors import UserError
+from structkit.records.jsonl import Record
 
 # what is none of the texts that are asked for, and how to get it all the same
 HIDDEN = "hidden", "--hidden takes it"
@@ -28,6 +29,8 @@ class Source:
     data: bytes | None = None
     size: int = 0
     media: str = ""  # the content type that a server told
+    language: str = ""  # where its name tells none
+    record: Record | None = None  # what it was a field of: the others
 
 
 @dataclass(frozen=True)

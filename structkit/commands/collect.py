@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import orjson
 
 from structkit.collect.batches import Collected, Reading, batches, collected
-from structkit.collect.sources import LeftOut
-from structkit.collect.walking import Walk
+from structkit.collect.sources import LeftOut, Source
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Shard
@@ -22,19 +22,25 @@ from structkit.records.workers import Pool
 from structkit.seeds import key
 
 
+class Origin(Protocol):
+    """Where files come from: a `Walk` over paths, or `FileRecords`."""
+
+    def sources(self, paths: Sequence[str]) -> Iterable[Source | LeftOut]: ...
+
+
 @dataclass(frozen=True)
 class Collection:
     """What is collected: the flags of the command, checked before any work is done."""
 
     paths: Sequence[str]
-    walk: Walk
+    origin: Origin
     reading: Reading
     shard: Shard | None = None
     workers: int = 1
 
 
 def collect(collection: Collection) -> Iterator[Record]:
-    """The records of files, sorted by path; what is left out is left out silently.
+    """The records of files, in their order; what is left out is left out silently.
 
     A file that cannot be read raises.
     """
@@ -47,7 +53,7 @@ def collect(collection: Collection) -> Iterator[Record]:
 
 def parts(collection: Collection) -> Generator[Collected]:
     """The records of some files at a time, as lines, with what is left out of these."""
-    files = collection.walk.sources(collection.paths)
+    files = collection.origin.sources(collection.paths)
     if shard := collection.shard:  # by path, so that files that come and go move no other
         files = (each for each in files if key(0, each.path) % shard.count == shard.index)
     work = partial(collected, reading=collection.reading)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from structkit.errors import UserError
 from structkit.progress import say
-from structkit.records.jsonl import Record, Records, shown
+from structkit.records.jsonl import Record, shown
 from structkit.scoring.comparison import compare
-from structkit.scoring.gains import parse_gains
 from structkit.scoring.groups import NONE, Values, grouped, order, read_values
-from structkit.scoring.measures import DEFAULT, Evaluation, evaluate, measure
-from structkit.scoring.qrels import Qrels, read_qrels
-from structkit.scoring.runs import Run, read_run
+from structkit.scoring.judgements import Judgements
+from structkit.scoring.measures import DEFAULT, Evaluation, evaluate, macro, measure
+from structkit.scoring.passages import Passages
+from structkit.scoring.runs import read_run
 
 
 def score(
@@ -28,6 +28,8 @@ def score(
     compare_with: Sequence[str] = (),
     by: str | None = None,
     by_records: Sequence[str] = (),
+    by_mean: bool = False,
+    passages: Sequence[str] = (),
     seed: int = 0,
 ) -> Iterator[Record]:
     """One record for each run: measures averaged over all judged queries, with 95 % intervals.
@@ -38,18 +40,19 @@ def score(
     and judged query. `qrels` is a file, or `self`: the one relevant document of a query is that
     with its own id, as in code search; then the judged queries are the run's, or those of the
     records in the files `queries`. `gains`, a preset or `LABEL=VALUE,…`, says what the qrels'
-    labels are worth to nDCG; to the other measures a document with a gain above 0 is relevant.
+    labels are worth to nDCG; to the other measures a document with a gain above 0 is relevant;
+    `binary` makes every relevance above 0 the same.
     With `compare_with`: one record for each run, each of these runs and each measure, with paired
     tests. With `by`: one record for each run and value of that field, which the files `by_records`
-    have for queries or for the documents that answer them.
+    have for queries or for the documents that answer them; and with `by_mean` one for each run,
+    the mean over these values, each of which counts the same. `passages` are records of what the
+    runs rank, where the judgements are of the documents that these are parts of.
     """
-    names = list(dict.fromkeys(measures))
-    if not names:
-        raise UserError("--measures names none", "for example nDCG@10 R@100", status=2)
-    for name in names:
-        measure(name)  # an unknown one is refused before anything is read
+    names = _known(measures)
     if gains is not None and qrels == "self":
         raise UserError("--gains and --qrels self exclude each other", "leave one out", status=2)
+    if by_mean and not by:
+        raise UserError("--mean is over the values of --by", "add --by FIELD", status=2)
     if bool(by) != bool(by_records) or per_query + bool(by) + bool(compare_with) > 1:
         raise UserError(
             "--by FIELD goes with --by-records FILE, and not with --per-query or --compare",
@@ -57,7 +60,8 @@ def score(
             status=2,
         )
     against = _against(runs, compare_with)
-    judgements = None if qrels == "self" and not queries else _qrels(qrels, queries, gains)
+    parts = Passages(passages) if passages else None
+    judgements = Judgements(qrels, queries, gains, parts)
     others = {name: _evaluated(path, judgements, names) for name, path in against.items()}
     values = read_values(by_records, by) if by else {}
     for run_name, path in runs.items():
@@ -65,7 +69,7 @@ def score(
         if per_query:
             yield from _per_query(run_name, evaluation)
         elif by:
-            yield from _by_group(run_name, evaluation, by, values, seed)
+            yield from _by_group(run_name, evaluation, by, values, seed, mean=by_mean)
         elif others:
             for other_name, other in others.items():
                 if _same(path, against[other_name]):
@@ -73,6 +77,16 @@ def score(
                 yield from _compared(run_name, evaluation, other_name, other, seed)
         else:
             yield {"run": run_name, **_summary(evaluation, seed)}
+
+
+def _known(measures: Sequence[str]) -> list[str]:
+    """The measures, each once; an unknown one is refused before anything is read."""
+    names = list(dict.fromkeys(measures))
+    if not names:
+        raise UserError("--measures names none", "for example nDCG@10 R@100", status=2)
+    for name in names:
+        measure(name)
+    return names
 
 
 def _against(runs: Mapping[str, str], paths: Sequence[str]) -> dict[str, str]:
@@ -93,36 +107,17 @@ def _same(path: str, other: str) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def _evaluated(path: str, judgements: Qrels | None, measures: Sequence[str]) -> Evaluation:
+def _evaluated(path: str, judgements: Judgements, measures: Sequence[str]) -> Evaluation:
     run = read_run(path)
     try:
-        return evaluate(run, own(run) if judgements is None else judgements, measures)
+        return evaluate(*judgements.of(run), measures)
     except UserError as error:
         raise error.at(shown(path)) from None
 
 
-def _qrels(qrels: str, queries: Sequence[str], gains: str | None) -> Qrels:
-    if not queries:
-        return read_qrels(qrels, None if gains is None else parse_gains(gains))
-    if qrels != "self":
-        raise UserError(
-            "--queries goes with --qrels self", "a qrels file names its queries itself", status=2
-        )
-    return own(record["id"] for record in Records.read(queries))
-
-
-def own(query_ids: Run | Iterator[str]) -> Qrels:
-    """Judgements that make the document with the query's own id the relevant one.
-
-    >>> own(iter(["a", "b"]))
-    {'a': {'a': 1}, 'b': {'b': 1}}
-    """
-    return {query_id: {query_id: 1} for query_id in query_ids}
-
-
-def _summary(evaluation: Evaluation, seed: int) -> Record:
-    low, high = evaluation.intervals(seed)
-    means = evaluation.means()
+def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()) -> Record:
+    """Counts, means and intervals; where there are `parts`, each of them counts the same."""
+    means, low, high = macro([part.values for part in parts or [evaluation]], seed)
     record: Record = {
         "queries": len(evaluation.query_ids),
         "missing": evaluation.missing,
@@ -136,7 +131,7 @@ def _summary(evaluation: Evaluation, seed: int) -> Record:
 
 
 def _by_group(
-    run: str, evaluation: Evaluation, field: str, values: Values, seed: int
+    run: str, evaluation: Evaluation, field: str, values: Values, seed: int, *, mean: bool
 ) -> Iterator[Record]:
     groups = grouped(evaluation.query_ids, evaluation.qrels, values)
     if set(groups) == {NONE}:
@@ -144,8 +139,14 @@ def _by_group(
             "--by-records has none of the queries and none of the documents that answer them",
             "give records with the ids of queries or documents",
         )
-    for group in order(groups):
-        part = evaluation.part([place for place, name in enumerate(groups) if name == group])
+    parts = {
+        group: evaluation.part([place for place, name in enumerate(groups) if name == group])
+        for group in order(groups)
+    }
+    if mean:
+        yield {"run": run, field: len(parts), **_summary(evaluation, seed, list(parts.values()))}
+        return
+    for group, part in parts.items():
         yield {"run": run, field: group, **_summary(part, seed)}
 
 

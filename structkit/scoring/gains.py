@@ -10,6 +10,7 @@ from math import gcd, lcm
 from structkit.errors import UserError, unknown
 
 Gains = Mapping[str, int]
+BINARY = "binary"  # what is relevant at all is worth 1: not a gain of labels
 # ESCI: Exact, Substitute, Complement, Irrelevant
 PRESETS = {
     # Reddy et al. 2022, "Shopping Queries Dataset" (https://arxiv.org/abs/2206.06588)
@@ -32,7 +33,7 @@ def parse_gains(text: str) -> Gains:
     {'E': 100, 'S': 10, 'C': 1, 'I': 0}
     """
     if text not in PRESETS and "=" not in text:
-        raise unknown("preset of gains", text, PRESETS)
+        raise unknown("preset of gains", text, (*PRESETS, BINARY))
     values: dict[str, Fraction] = {}
     for part in PRESETS.get(text, text).split(","):
         match = GAIN.fullmatch(part)

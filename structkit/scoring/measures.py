@@ -87,15 +87,25 @@ class Evaluation:
 
 def interval(values: Values, seed: int = 0) -> tuple[Values, Values]:
     """Low and high ends (columns,) of the 95 % intervals of the means of (rows, columns)."""
+    return macro([values], seed)[1:]
+
+
+def macro(parts: Sequence[Values], seed: int = 0) -> tuple[Values, Values, Values]:
+    """The mean over parts of the means of each, (columns,), and the ends of its 95 % interval.
+
+    Each of the parts (rows, columns) counts the same, however many rows it has; rows are drawn
+    within their part.
+    """
     generator = np.random.default_rng(key(seed, "bootstrap"))
-    count = len(values)
-    means = np.empty((RESAMPLES, values.shape[1]))
-    for sample in range(RESAMPLES):
-        drawn = np.bincount(generator.integers(0, count, count), minlength=count)  # (rows,)
-        means[sample] = drawn @ values / count
+    means = np.zeros((RESAMPLES, parts[0].shape[1]))
+    for values in parts:
+        count = len(values)
+        for sample in range(RESAMPLES):
+            drawn = np.bincount(generator.integers(0, count, count), minlength=count)  # (rows,)
+            means[sample] += drawn @ values / count / len(parts)
     outside = (1 - CONFIDENCE) / 2
     low, high = np.quantile(means, [outside, 1 - outside], axis=0)
-    return low, high
+    return np.mean([values.mean(axis=0) for values in parts], axis=0), low, high
 
 
 def evaluate(run: Run, qrels: Qrels, names: Sequence[str] = DEFAULT) -> Evaluation:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import NamedTuple
+
+import orjson
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Lines
@@ -11,7 +14,17 @@ from structkit.scoring.gains import Gains
 from structkit.scoring.runs import columns, content, json_rows
 
 Qrels = dict[str, dict[str, int]]  # query_id -> doc_id -> relevance
+Span = tuple[int, int]  # the first and the last line, from 1
 FORMS = "JSONL records, TREC's `query_id 0 doc_id relevance`, or BEIR's .tsv with its header"
+
+
+class Judgement(NamedTuple):
+    """How relevant a document, or some of its lines, is for a query."""
+
+    query_id: str
+    doc_id: str
+    relevance: int
+    lines: Span | None = None
 
 
 def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
@@ -22,36 +35,79 @@ def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
     a relevance that is not a whole number and an
     empty file raise with their place.
     """
+    qrels: Qrels = {}
+    for query_id, doc_id, relevance, _ in _judgements(path, gains, lined=False):
+        qrels.setdefault(query_id, {})[doc_id] = relevance
+    return qrels
+
+
+def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement]:
+    """As `read_qrels`, where JSONL records may judge the lines `start_line` to `end_line` only."""
+    for judgement in _judgements(path, gains, lined=True):
+        yield Judgement(*judgement)
+
+
+def _judgements(
+    path: str, gains: Gains | None, *, lined: bool
+) -> Iterator[tuple[str, str, int, Span | None]]:
     lines = Lines([path])
+    seen: set[tuple[str, str, Span | None]] = set()
     try:
-        rows = content(lines)
-        first = next(rows, None)
-        if first is None:
+        for query_id, doc_id, value, span in _rows(lines, gains, lined):
+            place = query_id, doc_id, span
+            if place in seen:
+                raise UserError(
+                    f'document "{doc_id}" is judged twice for query "{query_id}"',
+                    "keep one of them",
+                )
+            seen.add(place)
+            yield query_id, doc_id, _relevance(value), span
+        if not seen:
             raise UserError("holds no judgements", f"give {FORMS}")
-        if first.startswith(b"{"):
-            every = chain([first], rows)
-            return _qrels(_gained(every, gains) if gains else json_rows(every, "relevance"))
-        if gains:
-            raise UserError(
-                "the judgements have no labels", "--gains needs JSONL with query_id, doc_id, label"
-            )
-        if columns(first) == ["query-id", "corpus-id", "score"]:
-            return _qrels(_column_rows(rows, "\t", 3, 1))
-        return _qrels(_column_rows(chain([first], rows), None, 4, 2))
     except UserError as error:
         raise error.at(lines.file, lines.line) from None
 
 
-def _qrels(rows: Iterable[tuple[str, str, float | str]]) -> Qrels:
-    qrels: Qrels = {}
-    for query_id, doc_id, relevance in rows:
-        documents = qrels.setdefault(query_id, {})
-        if doc_id in documents:
-            raise UserError(
-                f'document "{doc_id}" is judged twice for query "{query_id}"', "keep one of them"
-            )
-        documents[doc_id] = _relevance(relevance)
-    return qrels
+def _rows(
+    lines: Lines, gains: Gains | None, lined: bool
+) -> Iterator[tuple[str, str, float | str, Span | None]]:
+    """Query, document, relevance and lines, from whatever the file holds."""
+    rows = content(lines)
+    first = next(rows, b"")
+    if not first:
+        return
+    every = chain([first], rows)
+    if first.startswith(b"{") and lined:
+        for line in every:
+            for row in _gained([line], gains) if gains else json_rows([line], "relevance"):
+                yield *row, _span(orjson.loads(line))
+        return
+    found: Iterator[tuple[str, str, float | str]]
+    if first.startswith(b"{"):
+        found = _gained(every, gains) if gains else json_rows(every, "relevance")
+    elif gains:
+        raise UserError(
+            "the judgements have no labels", "--gains needs JSONL with query_id, doc_id, label"
+        )
+    elif columns(first) == ["query-id", "corpus-id", "score"]:
+        found = _column_rows(rows, "\t", 3, 1)
+    else:
+        found = _column_rows(every, None, 4, 2)
+    for query_id, doc_id, relevance in found:
+        yield query_id, doc_id, relevance, None
+
+
+def _span(record: dict[str, object]) -> Span | None:
+    ends = record.get("start_line"), record.get("end_line")
+    if ends == (None, None):
+        return None
+    first, last = ends
+    if type(first) is not int or type(last) is not int or not 1 <= first <= last:
+        raise UserError(
+            f"start_line and end_line are {first!r} and {last!r}",
+            "write the first and the last line that are judged, counted from 1",
+        )
+    return first, last
 
 
 def _gained(lines: Iterable[bytes], gains: Gains) -> Iterator[tuple[str, str, int]]:

@@ -364,3 +364,39 @@ def test_a_closed_pipe_ends_it_silently(project):
     )
     assert done.stderr == b""
     assert done.stdout.splitlines()[-1] == b"0"
+
+
+RECORDS = [
+    {"id": "r/a.py", "repository": "r", "path": "src/a.py", "code": "x = 1\n\n\ny = 2\n"},
+    {"id": "2", "language": "go", "code": "package a\n"},
+    {"id": "3", "html": "<title>T</title><p>Word."},
+    {"id": "4"},
+    {"id": "5", "path": "a.min.js", "code": "a = 1"},
+]
+
+
+def test_records_are_cut_as_files_are(tmp_path, run):
+    (tmp_path / "in.jsonl").write_text("\n".join([*map(json.dumps, RECORDS), "nothing"]))
+    done = run("collect", "--records", "in.jsonl", "--unit", "chunk", "--chunk-chars", "3")
+    assert 0 == done.returncode
+    records = read(done.stdout)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.py").write_text(RECORDS[0]["code"])
+    of_file = read(run("collect", "src/a.py", "--chunk-chars", "3").stdout)
+    assert ["src/a.py#L1-1", "src/a.py#L4-4"] == [record["id"] for record in of_file]
+    assert [
+        {**record, "id": f"r/a.py#{record['id'].partition('#')[2]}", "repository": "r"}
+        | {"doc_id": "r/a.py"}
+        for record in of_file
+    ] == records[:2]
+    assert ["2#L1-1", "3#L1-1"] == [record["id"] for record in records[2:]]
+    assert ["go", "html"] == [record["language"] for record in records[2:]]
+    assert "3 paths left out" in done.stderr.decode()
+    failed = run("collect", "--records", "in.jsonl", "--on-error", "fail")
+    assert "in.jsonl:4: the record has none of the fields code, html" in failed.stderr.decode()
+
+
+def test_records_are_no_folders(run):
+    done = run("collect", "--records", "in.jsonl", "--hidden")
+    assert 2 == done.returncode
+    assert b"leave out --hidden" in done.stderr

@@ -339,7 +339,7 @@ def test_gains_worked_by_hand(tmp_path: Path, gains: str, c: float, s: float) ->
     ("gains", "problem"),
     [
         ("esci-documnted", "no preset of gains 'esci-documnted'; did you mean 'esci-documented'?"),
-        ("", "no preset of gains ''; there are: esci-documented, esci-official, exact"),
+        ("", "no preset of gains ''; there are: binary, esci-documented, esci-official, exact"),
         ("E=1,S", "--gains 'E=1,S': 'S' is not LABEL=VALUE; for example E=1,S=0.1"),
         ("E=-1", "--gains 'E=-1': 'E=-1' is not LABEL=VALUE"),
         ("E=nan", "--gains 'E=nan': 'E=nan' is not LABEL=VALUE"),

@@ -1,0 +1,135 @@
+"""Runs of passages, judged by the documents that they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from structkit.errors import UserError
+from structkit.records.jsonl import Record, Records, shown
+from structkit.scoring.qrels import Judgement, Qrels, Span
+from structkit.scoring.runs import Run, ranking
+
+Targets = dict[str, list[Judgement]]  # query_id -> its judgements
+
+
+class Passage(NamedTuple):
+    """The document that a passage is of, and its lines, where they are known."""
+
+    doc_id: str
+    lines: Span | None
+
+    def meets(self, target: Judgement) -> bool:
+        """Whether it is of the judged document, and overlaps the lines that are judged.
+
+        >>> Passage("a.py", (1, 9)).meets(Judgement("q", "a.py", 1, (9, 12)))
+        True
+        """
+        if self.doc_id != target.doc_id:
+            return False
+        if self.lines is None or target.lines is None:
+            return True
+        return self.lines[0] <= target.lines[1] and target.lines[0] <= self.lines[1]
+
+
+def targets(judgements: Iterator[Judgement]) -> Targets:
+    """Judgements by query."""
+    found: Targets = {}
+    for judgement in judgements:
+        found.setdefault(judgement.query_id, []).append(judgement)
+    return found
+
+
+def whole(qrels: Qrels) -> Targets:
+    """Judgements of whole documents."""
+    return {
+        query_id: [Judgement(query_id, *judged) for judged in documents.items()]
+        for query_id, documents in qrels.items()
+    }
+
+
+class Passages:
+    """What the passages that a run ranks are of: their records' `doc_id`, else `path`, and `lines`.
+
+    Errors: a record with neither, an id that occurs twice.
+    """
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self.file = shown(files[0])
+        self.places: dict[str, Passage] = {}
+        records = Records.read(files)
+        for record in records:
+            try:
+                if record["id"] in self.places:
+                    raise UserError(f'id "{record["id"]}" occurs twice', "keep one of them")
+                self.places[record["id"]] = _passage(record)
+            except UserError as error:
+                raise records.place(error) from None
+
+    def judged(self, run: Run, targets: Targets) -> tuple[Run, Qrels]:
+        """The run with a document in place of the first passage that meets its judgement.
+
+        All ranks stay: further passages of a document take up theirs, and bring nothing. Where a
+        passage meets several judgements, the best one counts, and no later passage brings the
+        others.
+        """
+        found: Run = {}
+        qrels: Qrels = {}
+        for query_id, judgements in targets.items():
+            names = _names(judgements)
+            qrels[query_id] = {names[one]: one.relevance for one in judgements}
+            if query_id in run:
+                found[query_id] = self._of_query(run[query_id], names, qrels[query_id])
+        # what is not judged is only counted
+        return found | {name: hits for name, hits in run.items() if name not in targets}, qrels
+
+    def _of_query(
+        self, hits: Mapping[str, float], names: Mapping[Judgement, str], judged: dict[str, int]
+    ) -> dict[str, float]:
+        left = sorted(names, key=lambda target: -target.relevance)
+        documents = {target.doc_id for target in names}
+        ranked: dict[str, float] = {}
+        for rank, passage_id in enumerate(ranking(dict(hits)), 1):
+            passage = self._passage(passage_id)
+            met = [target for target in left if passage.meets(target)]
+            name = names[met[0]] if met else f"{passage_id} at {rank}"
+            ranked[name] = -rank
+            if not met and passage.doc_id in documents:
+                judged[name] = 0  # as known as its document, and nothing new
+            left = [target for target in left if target not in met]
+        return ranked
+
+    def _passage(self, passage_id: str) -> Passage:
+        try:
+            return self.places[passage_id]
+        except KeyError:
+            raise UserError(
+                f'"{passage_id}" is not among the passages in {self.file}',
+                "give the records that were searched",
+            ) from None
+
+
+def _passage(record: Record) -> Passage:
+    doc_id = record.get("doc_id", record.get("path"))
+    if not isinstance(doc_id, str):
+        raise UserError(
+            'a passage names its document in "doc_id" or "path"',
+            "select --rename FIELD=doc_id gives it that name",
+        )
+    lines = record.get("lines")
+    if lines is None:
+        return Passage(doc_id, None)
+    if not (isinstance(lines, list) and [int, int] == [type(line) for line in lines]):
+        raise UserError('field "lines" is not [first, last]', "write two whole numbers")
+    return Passage(doc_id, (lines[0], lines[1]))
+
+
+def _names(judgements: Sequence[Judgement]) -> dict[Judgement, str]:
+    """A name for each judgement: its document, and its lines where another has that name."""
+    taken: set[str] = set()
+    names: dict[Judgement, str] = {}
+    for one in judgements:
+        again = one.doc_id in taken and one.lines
+        names[one] = f"{one.doc_id}:{again[0]}-{again[1]}" if again else one.doc_id
+        taken.add(names[one])
+    return names

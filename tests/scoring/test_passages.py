@@ -1,0 +1,132 @@
+"""Runs of passages: a document is found where its first passage is, and only once."""
+
+import math
+
+import orjson
+import pytest
+
+from structkit.commands.score import score
+from structkit.errors import UserError
+
+# in the order of the run: two passages of a.py, one of b.py, two of c.py, the second on its lines
+PASSAGES = [
+    {"id": "a#1", "path": "a.py", "lines": [1, 9]},
+    {"id": "a#2", "path": "a.py", "lines": [10, 19]},
+    {"id": "b#1", "path": "b.py", "lines": [1, 9]},
+    {"id": "c#1", "path": "c.py", "lines": [1, 9]},
+    {"id": "c#2", "path": "c.py", "lines": [10, 19]},
+    {"id": "c#3", "path": "c.py", "lines": [20, 29]},
+]
+RUN = [
+    {"query_id": "q", "doc_id": passage["id"], "score": -place}
+    for place, passage in enumerate(PASSAGES)
+]
+QRELS = [
+    {"query_id": "q", "doc_id": "a.py", "relevance": 2},
+    {"query_id": "q", "doc_id": "c.py", "relevance": 1, "start_line": 12, "end_line": 20},
+    {"query_id": "q", "doc_id": "d.py", "relevance": 1},
+]
+
+
+def files(folder, **contents):
+    """The path of each file of records."""
+    paths = {}
+    for name, records in contents.items():
+        paths[name] = str(folder / f"{name}.jsonl")
+        (folder / f"{name}.jsonl").write_bytes(b"".join(orjson.dumps(r) + b"\n" for r in records))
+    return paths
+
+
+def scored(folder, run=RUN, qrels=QRELS, passages=PASSAGES, **options):
+    paths = files(folder, run=run, qrels=qrels, passages=passages)
+    options = {"passages": [paths["passages"]], **options}
+    (record,) = score({"run": paths["run"]}, paths["qrels"], **options)
+    return record
+
+
+def test_gains_count_once_at_the_rank_of_the_first_passage(tmp_path):
+    # a.py at rank 1, c.py at 5 (c#2 is the first on its lines), d.py nowhere
+    names = ["nDCG@10", "nDCG@3", "RR@10", "R@100", "Judged@4"]
+    found = scored(tmp_path, measures=names, gains="binary")
+    ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
+    assert (1 + 1 / math.log2(6)) / ideal == pytest.approx(found["nDCG@10"])
+    assert 1 / ideal == pytest.approx(found["nDCG@3"])
+    # both passages of a.py and the first of c.py are of judged documents, that of b.py is not
+    assert [1, 2 / 3, 3 / 4] == pytest.approx([found["RR@10"], found["R@100"], found["Judged@4"]])
+
+
+def test_graded_gains_are_those_of_the_judgements(tmp_path):
+    found = scored(tmp_path, measures=["nDCG@10"])
+    ideal = 2 + 1 / math.log2(3) + 1 / math.log2(4)
+    assert (2 + 1 / math.log2(6)) / ideal == pytest.approx(found["nDCG@10"])
+
+
+def test_a_passage_that_meets_two_judgements_counts_for_the_better_one(tmp_path):
+    qrels = [
+        {"query_id": "q", "doc_id": "a.py", "relevance": 1, "start_line": 1, "end_line": 2},
+        {"query_id": "q", "doc_id": "a.py", "relevance": 2, "start_line": 9, "end_line": 11},
+    ]
+    # a#1 meets both, and a#2 the second again
+    found = scored(tmp_path, qrels=qrels, measures=["nDCG@10", "P@2"])
+    assert 2 / (2 + 1 / math.log2(3)) == pytest.approx(found["nDCG@10"])
+    assert 1 / 2 == found["P@2"]
+
+
+def test_a_passage_without_lines_is_all_of_its_document(tmp_path):
+    passages = [{"id": passage["id"], "doc_id": passage["path"]} for passage in PASSAGES]
+    found = scored(tmp_path, passages=passages, measures=["nDCG@10"], gains="binary")
+    ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
+    assert (1 + 1 / math.log2(5)) / ideal == pytest.approx(found["nDCG@10"])
+
+
+def test_ties_are_broken_as_in_a_run_of_documents(tmp_path):
+    run = [{**hit, "score": 1.0} for hit in RUN]
+    # c#3, c#2, c#1, b#1, a#2, a#1: ids from behind
+    found = scored(tmp_path, run=run, measures=["RR@10", "nDCG@10"], gains="binary")
+    ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
+    assert 1 == found["RR@10"]
+    assert (1 + 1 / math.log2(6)) / ideal == pytest.approx(found["nDCG@10"])
+
+
+def test_passages_of_the_query_s_own_document(tmp_path):
+    run = [{**hit, "query_id": "c.py"} for hit in RUN]
+    paths = files(tmp_path, run=run, passages=PASSAGES)
+    (found,) = score({"run": paths["run"]}, "self", measures=["RR"], passages=[paths["passages"]])
+    assert 1 / 4 == found["RR"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"passages": PASSAGES[1:]}, '"a#1" is not among the passages'),
+        ({"passages": [*PASSAGES, PASSAGES[0]]}, 'id "a#1" occurs twice'),
+        ({"passages": [{"id": "a#1"}]}, '"doc_id" or "path"'),
+        ({"passages": [{**PASSAGES[0], "lines": [1]}]}, 'field "lines" is not'),
+        ({"qrels": [{**QRELS[1], "end_line": None}]}, "start_line and end_line are 12 and None"),
+        ({"qrels": [QRELS[1], QRELS[1]]}, "judged twice"),
+    ],
+)
+def test_what_does_not_fit_is_told(tmp_path, changes, told):
+    with pytest.raises(UserError, match=told):
+        scored(tmp_path, **changes)
+
+
+def test_the_mean_over_groups_counts_each_the_same(tmp_path):
+    queries = [{"id": name, "kind": name[0]} for name in ("a1", "a2", "a3", "b1")]
+    qrels = [{"query_id": query["id"], "doc_id": "d", "relevance": 1} for query in queries]
+    run = [{"query_id": "b1", "doc_id": "d", "score": 1}]
+    run += [{"query_id": f"a{n}", "doc_id": "x", "score": 1} for n in (1, 2, 3)]
+    paths = files(tmp_path, run=run, qrels=qrels, queries=queries)
+    found = list(
+        score(
+            {"run": paths["run"]},
+            paths["qrels"],
+            measures=["RR"],
+            by="kind",
+            by_records=[paths["queries"]],
+            by_mean=True,
+        )
+    )
+    # three queries with 0 and one with 1: each kind is half of it
+    wanted = {"run": "run", "kind": 2, "queries": 4, "missing": 0, "unjudged": 0}
+    assert [wanted | {"RR": 0.5, "RR_low": 0.5, "RR_high": 0.5}] == found
