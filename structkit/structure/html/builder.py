@@ -49,6 +49,8 @@ class Builder:
             if event.__class__ is str:
                 if self.pre:
                     self._preformatted(event)
+                elif event.isspace():
+                    self.space = " "
                 else:
                     self._text(event)
                 continue
@@ -66,11 +68,7 @@ class Builder:
 
     def _text(self, text: str) -> None:
         """Take a text in which any white space is one space."""
-        words = text.split()
-        if not words:
-            self.space = " "
-            return
-        line = " ".join(words)
+        line = " ".join(text.split())
         after = ""
         if len(line) != len(text):
             if line[0] != text[0]:
