@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 
 import tree_sitter
 
-Rows = tuple[int, int]  # lines from 0, half-open
+LineSpan = tuple[int, int]  # lines from 0, half-open
 
 
 class Sizes:
@@ -21,7 +21,7 @@ class Sizes:
         sizes = [len("".join(line.split())) for line in lines]
         self._sums = [0, *accumulate(sizes)]
 
-    def of(self, rows: Rows) -> int:
+    def of(self, rows: LineSpan) -> int:
         """The characters of some lines."""
         return self._sums[rows[1]] - self._sums[rows[0]]
 
@@ -30,7 +30,7 @@ class Sizes:
 class _Group:
     """Lines with the nodes that begin in them."""
 
-    rows: Rows
+    rows: LineSpan
     nodes: list[tree_sitter.Node] = field(default_factory=list)
 
 
@@ -39,10 +39,10 @@ class _Frame:
     """Groups that are still to be cut, and the pieces of those that are."""
 
     groups: Iterator[_Group]
-    pieces: list[Rows] = field(default_factory=list)
+    pieces: list[LineSpan] = field(default_factory=list)
 
 
-def cut(lines: Sequence[str], root: tree_sitter.Node | None, most: int) -> list[Rows]:
+def cut(lines: Sequence[str], root: tree_sitter.Node | None, most: int) -> list[LineSpan]:
     """Pieces of lines with at most so many characters, where no single line has more.
 
     They stand in order and hold every line that is not blank once. Without a tree, lines are cut
@@ -59,7 +59,7 @@ def cut(lines: Sequence[str], root: tree_sitter.Node | None, most: int) -> list[
     return [rows for rows in trimmed if rows[0] < rows[1]]
 
 
-def _along_tree(whole: _Group, sizes: Sizes, most: int) -> list[Rows]:
+def _along_tree(whole: _Group, sizes: Sizes, most: int) -> list[LineSpan]:
     """Each node's pieces are merged among themselves before they are with what is around it."""
     stack = [_Frame(iter([whole]))]
     while True:
@@ -90,7 +90,7 @@ def _inner(group: _Group) -> list[_Group]:
     return []
 
 
-def _groups(rows: Rows, nodes: list[tree_sitter.Node]) -> list[_Group]:
+def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Group]:
     """Nodes in a row, in groups of whole lines: what belongs together is not cut."""
     first, end = rows
     groups = [_Group((first, end))]
@@ -115,7 +115,7 @@ def last_row(node: tree_sitter.Node) -> int:
     return end.row - (end.column == 0 and end.row > node.start_point.row)
 
 
-def _paragraphs(lines: Sequence[str]) -> Iterator[Rows]:
+def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:
     """Lines up to each that follows an empty one and begins at the margin."""
     starts = [
         row
@@ -125,16 +125,16 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[Rows]:
     yield from pairwise((0, *starts, len(lines)))
 
 
-def _lines(rows: Rows, sizes: Sizes, most: int) -> list[Rows]:
+def _lines(rows: LineSpan, sizes: Sizes, most: int) -> list[LineSpan]:
     """As many lines as there is room for, at a time."""
     if sizes.of(rows) <= most:
         return [rows]
     return _merged([(row, row + 1) for row in range(*rows)], sizes, most)
 
 
-def _merged(pieces: list[Rows], sizes: Sizes, most: int) -> list[Rows]:
+def _merged(pieces: list[LineSpan], sizes: Sizes, most: int) -> list[LineSpan]:
     """Neighbors together while there is room for them."""
-    merged: list[Rows] = []
+    merged: list[LineSpan] = []
     for piece in pieces:
         together = (merged[-1][0], piece[1]) if merged else piece
         if merged and sizes.of(together) <= most:
@@ -144,7 +144,7 @@ def _merged(pieces: list[Rows], sizes: Sizes, most: int) -> list[Rows]:
     return merged
 
 
-def _trimmed(lines: Sequence[str], rows: Rows) -> Rows:
+def _trimmed(lines: Sequence[str], rows: LineSpan) -> LineSpan:
     """The lines without blank ones at both ends."""
     first, end = rows
     while first < end and not lines[first].strip():

@@ -14,7 +14,7 @@ from structkit.collect.sentences import sentences
 from structkit.records.jsonl import Record
 from structkit.structure.html.html import Reader
 from structkit.structure.html.markup import Tag, content, tags
-from structkit.structure.html.xpaths import Part, parts
+from structkit.structure.html.xpaths import Excerpt, parts
 
 HEADING = re.compile(r"h[1-6]")
 ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.I)
@@ -156,7 +156,7 @@ class Page:
         return [part.start for part in self._parts]
 
     @cached_property
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[Excerpt]:
         return parts(self.html)
 
     @cached_property

@@ -102,18 +102,18 @@ def _parsed(records: list[Record], parsing: Parsing) -> Iterator[Record | UserEr
         yield _with_trees(record, made, parsing)
 
 
-Texts = list[tuple[str, str]]
+Fields = list[tuple[str, str]]
 
 
 def _good(
-    records: list[Record], of_records: list[Texts | UserError]
-) -> Iterator[tuple[Record, Texts]]:
+    records: list[Record], of_records: list[Fields | UserError]
+) -> Iterator[tuple[Record, Fields]]:
     for record, texts in zip(records, of_records, strict=True):
         if not isinstance(texts, UserError):
             yield record, texts
 
 
-def _texts(record: Record, parsing: Parsing) -> Texts | UserError:
+def _texts(record: Record, parsing: Parsing) -> Fields | UserError:
     """The fields of a record with their texts."""
     texts = []
     try:

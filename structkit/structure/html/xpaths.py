@@ -26,7 +26,7 @@ RAW = PLAIN | SILENT  # in them a comment would be text
 NAME = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
 
 
-class Part(NamedTuple):
+class Excerpt(NamedTuple):
     """A part of a document: its element, and where it stands, in characters of the document."""
 
     xpath: str
@@ -34,7 +34,7 @@ class Part(NamedTuple):
     end: int
 
 
-def parts(html: str) -> list[Part]:
+def parts(html: str) -> list[Excerpt]:
     """The parts of a document, in its order: all of its visible text, each word in one of them.
 
     A part is a block (paragraph, heading, cell …) with all tags inside of it, where no other block
@@ -185,20 +185,20 @@ class _Walk:
         return "".join(reversed(steps)) or "/html"
 
 
-def _chosen(walk: _Walk) -> list[Part]:
+def _chosen(walk: _Walk) -> list[Excerpt]:
     """The parts, top down: a block as a whole, or what is in it."""
-    parts: list[Part] = []
+    parts: list[Excerpt] = []
     waiting: list[tuple[int, int | tuple[int, int]]] = [(0, 0)]
     while waiting:
         owner, part = waiting.pop()
         if not isinstance(part, int):
-            parts.append(Part(walk.xpath(walk.blocks[owner].element), *part))
+            parts.append(Excerpt(walk.xpath(walk.blocks[owner].element), *part))
             continue
         block = walk.blocks[part]
         small = part > 0 and walk.names[block.element] in ITEMS and block.size <= LARGE
         if small or not any(isinstance(each, int) for each in block.parts):
             if block.parts:
-                parts.append(Part(walk.xpath(block.element), block.start, block.end))
+                parts.append(Excerpt(walk.xpath(block.element), block.start, block.end))
         else:
             waiting.extend((part, each) for each in reversed(block.parts))
     return parts
