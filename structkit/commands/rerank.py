@@ -35,10 +35,10 @@ def rerank(
     query that is not among the queries raise.
     """
     order = ranking_of(preset, dict(map(weight_of, rankers)), group, repeats)
-    found = together([read_run(path) for path in runs])
-    records = records_of(corpus, {doc_id for hits in found.values() for doc_id in hits})
-    texts = texts_of(queries, found, query_field)
-    for query_id, scores in found.items():
+    run = together([read_run(path) for path in runs])
+    records = records_of(corpus, {doc_id for hits in run.values() for doc_id in hits})
+    texts = texts_of(queries, run, query_field)
+    for query_id, scores in run.items():
         hits = [Hit(doc_id, scores[doc_id]) for doc_id in ranking(scores)]
         query = Query(query_id, texts[query_id])
         yield from run_records(query_id, ordered(query, hits, records, order, k))
@@ -59,12 +59,12 @@ def records_of(files: Sequence[str], wanted: Collection[str]) -> dict[str, Recor
     """The records of a corpus with these ids; others are read over, a missing one raises."""
     records = Records.read(files)
     rows = identified(records, lambda record: record if record["id"] in wanted else None)
-    found = {doc_id: record for doc_id, record in rows if record is not None}
-    if lost := next((doc_id for doc_id in wanted if doc_id not in found), None):
+    documents = {doc_id: record for doc_id, record in rows if record is not None}
+    if lost := next((doc_id for doc_id in wanted if doc_id not in documents), None):
         raise UserError(
             f'document "{lost}" of the run is not there', "name the corpus that was searched"
         ).at(records.lines.file)
-    return found
+    return documents
 
 
 def texts_of(files: Sequence[str], wanted: Collection[str], field: str | None) -> dict[str, str]:
@@ -73,9 +73,9 @@ def texts_of(files: Sequence[str], wanted: Collection[str], field: str | None) -
     rows = identified(
         records, lambda record: query_text(record, field) if record["id"] in wanted else None
     )
-    found = {query_id: text for query_id, text in rows if text is not None}
-    if lost := next((query_id for query_id in wanted if query_id not in found), None):
+    texts = {query_id: text for query_id, text in rows if text is not None}
+    if lost := next((query_id for query_id in wanted if query_id not in texts), None):
         raise UserError(
             f'query "{lost}" of the run is not there', "name the queries that were asked"
         ).at(records.lines.file)
-    return found
+    return texts

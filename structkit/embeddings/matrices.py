@@ -83,8 +83,8 @@ def read_matrix(path: str, *, fields: bool = False) -> Embeddings:
     meta = _meta(f"{stem}.meta.json", vectors)
     chunks, kept = f"{stem}.doc_ids.txt", f"{stem}.fields.jsonl"
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
-    found = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
-    return _of_rows(path, doc_ids, vectors, ids, found, meta.get("model_sha256"))
+    records = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
+    return _of_rows(path, doc_ids, vectors, ids, records, meta.get("model_sha256"))
 
 
 def _of_rows(path: str, doc_ids: list[str], vectors: Floats, *rest: Any) -> Embeddings:
@@ -142,13 +142,13 @@ def _numbers(column: Any, rows: int, path: str) -> Floats:
             "has an embedding that is no list of as many floats as the others have",
             f"{MAKER} NAME.parquet",
         ).at(path)
-    found: Floats = flat.to_numpy().reshape(rows, lengths[0])
-    return found
+    matrix: Floats = flat.to_numpy().reshape(rows, lengths[0])
+    return matrix
 
 
 def _facts(metadata: dict[bytes, bytes]) -> Record:
-    found = orjson.loads(metadata.get(b"structkit", b"{}"))
-    return found if isinstance(found, dict) else {}
+    facts = orjson.loads(metadata.get(b"structkit", b"{}"))
+    return facts if isinstance(facts, dict) else {}
 
 
 def unique(ids: list[str], path: str) -> list[str]:
@@ -180,14 +180,14 @@ def read_fields(path: str, rows: int) -> list[Record]:
     """What was kept beside the embeddings, a JSON object a line."""
     try:
         with open(path, "rb") as handle:
-            found = [orjson.loads(line) for line in handle]
+            records = [orjson.loads(line) for line in handle]
     except (OSError, ValueError) as error:
         raise cannot_read(error).at(path) from None
-    if len(found) != rows or not all(type(record) is dict for record in found):
+    if len(records) != rows or not all(type(record) is dict for record in records):
         raise UserError(
-            f"holds {len(found):,} records for {rows:,} embeddings", "encode the corpus again"
+            f"holds {len(records):,} records for {rows:,} embeddings", "encode the corpus again"
         ).at(path)
-    return found
+    return records
 
 
 def _meta(path: str, vectors: Floats) -> Record:

@@ -186,8 +186,8 @@ class VectorFiles:
         for other in self._others():  # of the file that was there before
             other.unlink(missing_ok=True)
         self._journal_path.unlink(missing_ok=True)
-        found: Record = orjson.loads(self.targets[-1].read_bytes())
-        return found
+        facts: Record = orjson.loads(self.targets[-1].read_bytes())
+        return facts
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None

@@ -95,16 +95,16 @@ def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
 
 
 def _names(record: Record) -> tuple[str, ...]:
-    found = tuple(name for name in record if name.endswith(ENDING))
-    if set(USUAL) <= set(found):
+    names = tuple(name for name in record if name.endswith(ENDING))
+    if set(USUAL) <= set(names):
         return USUAL
-    if len(found) != 2:
+    if len(names) != 2:
         raise UserError(
-            f"the record has {len(found)} fields that end in {ENDING}, not 2"
-            + (f" ({', '.join(found)})" if found else ""),
+            f"the record has {len(names)} fields that end in {ENDING}, not 2"
+            + (f" ({', '.join(names)})" if names else ""),
             MAKER,
         )
-    return found
+    return names
 
 
 def _vector(record: Record, name: str, dimensions: int) -> Any:

@@ -36,8 +36,8 @@ class Matrix:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | Numbers) -> Vectors:
-        found = self._slice(rows) if isinstance(rows, slice) else self._numbers(rows)
-        return unit(found) if self.normalize else found
+        vectors = self._slice(rows) if isinstance(rows, slice) else self._numbers(rows)
+        return unit(vectors) if self.normalize else vectors
 
     def _slice(self, rows: slice) -> Vectors:
         first, last, step = rows.indices(len(self))
@@ -55,12 +55,12 @@ class Matrix:
     def _numbers(self, rows: Numbers) -> Vectors:
         if len(self.parts) == 1:
             return np.asarray(self.parts[0][rows], np.float32)
-        found = np.empty((len(rows), self.shape[1]), np.float32)
+        vectors = np.empty((len(rows), self.shape[1]), np.float32)
         part_of = np.searchsorted(self.starts, rows, side="right") - 1  # (rows,)
         for number, part in enumerate(self.parts):
             here = part_of == number
-            found[here] = part[rows[here] - self.starts[number]]
-        return found
+            vectors[here] = part[rows[here] - self.starts[number]]
+        return vectors
 
     def taken(self, rows: Numbers) -> Matrix:
         """Some rows as rows of their own, in memory; nothing is copied where all are taken."""

@@ -19,23 +19,23 @@ def parse_parameters(text: str) -> dict[str, float]:
     >>> parse_parameters("nprobe=16,quantizer_efSearch=64")
     {'nprobe': 16.0, 'quantizer_efSearch': 64.0}
     """
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for part in text.split(","):
         name, _, value = map(str.strip, part.partition("="))
         least = LEAST.get(name.removeprefix(QUANTIZER))
         if least is None:
             raise _wrong(text, f"{name!r} is none of {', '.join(LEAST)}")
-        if name in found:
+        if name in values:
             raise _wrong(text, f"{name} is there twice")
         try:
-            found[name] = float(value)
+            values[name] = float(value)
         except ValueError:
             raise _wrong(text, f"{name} is {value!r}, not a number") from None
-        whole = name in FACTORS or found[name].is_integer()
-        if not (math.isfinite(found[name]) and least <= found[name] <= MOST and whole):
+        whole = name in FACTORS or values[name].is_integer()
+        if not (math.isfinite(values[name]) and least <= values[name] <= MOST and whole):
             kind = "number" if name in FACTORS else "whole number"
             raise _wrong(text, f"{name} is {value}, not a {kind} from {least} on")
-    return found
+    return values
 
 
 def _wrong(text: str, problem: str) -> UserError:

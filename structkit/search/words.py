@@ -21,12 +21,12 @@ def words(text: str, stopwords: bool = True) -> list[str]:
     >>> words("def readHTTPBody(self, max_size):")
     ['def', 'readhttpbody', 'read', 'http', 'body', 'self', 'max_size', 'max', 'size']
     """
-    found: list[str] = []
+    lowered: list[str] = []
     for word in WORD.findall(text):
         lower = word.lower()
-        found.append(lower)
+        lowered.append(lower)
         if lower != word or "_" in word:
             parts = [part for part in PART.split(word) if part]
             if len(parts) > 1:
-                found.extend(map(str.lower, parts))
-    return [word for word in found if word not in STOPWORDS] if stopwords else found
+                lowered.extend(map(str.lower, parts))
+    return [word for word in lowered if word not in STOPWORDS] if stopwords else lowered
