@@ -12,9 +12,9 @@ from torch.nn import functional
 
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.grad_cache import Texts
+from structkit.learning.encoders.padded import Tokens
 from structkit.learning.encoders.poolings import decoder_states
 from structkit.learning.training.distributed import share, total
-from structkit.learning.training.tokens import Tokens
 from structkit.records.jsonl import Record
 
 from ._masked_tokens import IGNORED, MaskedTokens, TokenHead

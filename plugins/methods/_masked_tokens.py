@@ -16,9 +16,9 @@ from transformers import AutoConfig, AutoModelForMaskedLM
 
 from structkit.errors import UserError
 from structkit.learning.encoders.hub import model_folder
+from structkit.learning.encoders.padded import Tokens, padded
 from structkit.learning.encoders.pretrained import DAMAGE
 from structkit.learning.training.facts import own_facts
-from structkit.learning.training.tokens import Tokens
 from structkit.progress import say
 from structkit.structure.code.sentinels import SENTINEL
 from structkit.structure.code.spans import Span
@@ -92,7 +92,7 @@ class MaskedTokens:
                 encoded["input_ids"], encoded["offset_mapping"], found, strict=True
             )
         ]
-        tokens = tokenizing.pad([ids for ids, _ in pairs])
+        tokens = padded([ids for ids, _ in pairs], tokenizing.padding)
         labels = torch.full(tokens.ids.shape, IGNORED)
         for row, (_, wanted) in enumerate(pairs):
             labels[row, : len(wanted)] = torch.tensor(wanted)

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from structkit.learning.strae.settings import WordSettings, words_in
 from structkit.learning.strae.vocabulary import Found, Vocabulary
 from structkit.learning.training.damage import damaged
+from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.weights import WEIGHTS, read_weights, write_weights
 
-from ._skip_grams import NGrams
+from ._skip_grams import NGrams, Rows
 
 
 class Reached(Found):
@@ -85,6 +87,10 @@ class WordVectors(nn.Module):
             self._rows[word] = found
         return found
 
+    def inputs(self, texts: Sequence[str], side: str) -> list[Bag]:
+        """Texts, or the leaves of trees, each as its words."""
+        return [self.bag(words_in(text)) for text in texts]
+
     def bag(self, words: Sequence[str]) -> Bag:
         """A text as the mean of its words' vectors."""
         if self.lowercase:
@@ -120,6 +126,12 @@ class WordVectors(nn.Module):
         write_weights(folder, {"table": table, "buckets": torch.tensor(self.buckets)})
 
     @classmethod
+    def of(cls, rows: Rows, ngrams: NGrams, *, lowercase: bool) -> Self:
+        """What the library has learned."""
+        table = torch.from_numpy(rows.table)
+        return cls(rows.words, table, rows.buckets, ngrams, lowercase=lowercase)
+
+    @classmethod
     def load(cls, folder: Path, ngrams: NGrams) -> Self:
         """What `save` wrote. Errors: `UserError` where a file is missing or damaged."""
         vocabulary, found = Vocabulary.load(folder), read_weights(folder)
@@ -134,3 +146,18 @@ class WordVectors(nn.Module):
             raise damaged(problem, folder / WEIGHTS)
         words, numbers = vocabulary.words, buckets.tolist()
         return cls(words, table.float(), numbers, ngrams, lowercase=vocabulary.lowercase)
+
+
+class Trained(TrainingModule):
+    """Word vectors as the library left them: its training has no steps of ours."""
+
+    def __init__(self, settings: WordSettings, model: WordVectors) -> None:
+        super().__init__(settings)
+        self.model = model
+
+    def save(self, folder: Path) -> None:
+        self.model.save(folder)
+
+    def facts(self) -> dict[str, Any]:
+        rows = len(self.model.table)
+        return {"normalize": False, "words": len(self.model.words), "rows": rows}

@@ -7,13 +7,14 @@ Source: Opper et al. 2023, StrAE, section 5 and appendix A.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from structkit.learning.strae.methods import TextSettings
 from structkit.learning.strae.settings import PAPER
-from structkit.learning.strae.text_models import BiLSTM
-from structkit.learning.strae.text_training import TextSettings
-from structkit.learning.training.module import seed_parameters
 from structkit.plugin import setting
+
+if TYPE_CHECKING:
+    from structkit.learning.strae.text_models import BiLSTM
 
 
 @dataclass(frozen=True)
@@ -25,5 +26,8 @@ class Method(TextSettings):
     init_range: float = setting(0.1, "embeddings start between -r and r", PAPER, low=0.0, high=1e3)
 
     def untrained(self, words: int) -> BiLSTM:
+        from structkit.learning.strae.text_models import BiLSTM
+        from structkit.learning.training.module import seed_parameters
+
         seed_parameters(self.seed)
         return BiLSTM(words, self.embedding_size, self.init_range)

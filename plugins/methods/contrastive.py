@@ -7,15 +7,16 @@ field), optional `negatives`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError
-from structkit.learning.encoders.dual_encoder import DualEncoder, check_contrast, negatives_of
-from structkit.learning.encoders.encoder import build_encoder, settled
 from structkit.learning.encoders.settings import EncoderSettings, check_decoder
 from structkit.learning.training.spool import MAKERS, Spool, checked
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
+
+if TYPE_CHECKING:
+    from structkit.learning.encoders.dual_encoder import DualEncoder
 
 VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them of negatives too
 
@@ -46,6 +47,13 @@ class Method(EncoderSettings):
         return kept | ({"negatives": found[negatives]} if negatives in found else {})
 
     def build(self, spool: Spool, *, offline: bool = False) -> DualEncoder:
+        from structkit.learning.encoders.dual_encoder import (
+            DualEncoder,
+            check_contrast,
+            negatives_of,
+        )
+        from structkit.learning.encoders.encoder import build_encoder, settled
+
         settings = settled(self, offline=offline)
         negatives = negatives_of(self, spool)
         check_contrast(spool, self, negatives)

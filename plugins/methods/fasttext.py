@@ -8,16 +8,12 @@ section 5 and appendix A, for the settings.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
-
-import torch
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from structkit.errors import UserError
-from structkit.learning.strae.settings import PAPER, WordSettings, words_in
-from structkit.learning.training.module import TrainingModule
+from structkit.learning.strae.settings import PAPER, WordSettings
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
@@ -25,31 +21,11 @@ from structkit.records.jsonl import Record
 from structkit.seeds import key
 
 from ._skip_grams import NGrams, learned
-from ._word_vectors import Bag, WordVectors
+
+if TYPE_CHECKING:
+    from ._word_vectors import Trained, WordVectors
 
 DEFAULT = "fastText's default"
-
-
-class Model(WordVectors):
-    """Word vectors that encode texts, or the leaves of trees."""
-
-    def inputs(self, texts: Sequence[str], side: str) -> list[Bag]:
-        return [self.bag(words_in(text)) for text in texts]
-
-
-class Trained(TrainingModule):
-    """Word vectors as the library left them: its training has no steps of ours."""
-
-    def __init__(self, settings: Method, model: WordVectors) -> None:
-        super().__init__(settings)
-        self.model = model
-
-    def save(self, folder: Path) -> None:
-        self.model.save(folder)
-
-    def facts(self) -> dict[str, Any]:
-        rows = len(self.model.table)
-        return {"normalize": False, "words": len(self.model.words), "rows": rows}
 
 
 @dataclass(frozen=True)
@@ -97,15 +73,15 @@ class Method(WordSettings):
         return Plan(records, records, self.epochs, warmup=0.0, seed=self.seed, max_steps=0)
 
     def build(self, spool: Spool, *, offline: bool = False) -> Trained:
+        from ._word_vectors import Trained, WordVectors
+
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as text:
             for index in range(len(spool)):
                 line = " ".join(spool[index]["words"])
                 text.write((line.lower() if self.lowercase else line) + "\n")
             text.flush()
             rows = learned(self.arguments(text.name), self.ngrams)
-        table = torch.from_numpy(rows.table)
-        model = Model(rows.words, table, rows.buckets, self.ngrams, lowercase=self.lowercase)
-        return Trained(self, model)
+        return Trained(self, WordVectors.of(rows, self.ngrams, lowercase=self.lowercase))
 
     @property
     def ngrams(self) -> NGrams:
@@ -130,5 +106,7 @@ class Method(WordSettings):
         }
 
     @classmethod
-    def load(cls, folder: Path, facts: Record) -> Model:
-        return Model.load(folder, cls.of(facts["settings"]).ngrams)
+    def load(cls, folder: Path, facts: Record) -> WordVectors:
+        from ._word_vectors import WordVectors
+
+        return WordVectors.load(folder, cls.of(facts["settings"]).ngrams)

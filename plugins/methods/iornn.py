@@ -8,12 +8,13 @@ Parsing" (https://aclanthology.org/D14-1081); Opper et al. 2023, StrAE, section 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from structkit.learning.strae.baselines import IORNN
 from structkit.learning.strae.methods import NodeMethod
 from structkit.learning.strae.settings import TreeSettings
-from structkit.learning.training.module import seed_parameters
+
+if TYPE_CHECKING:
+    from structkit.learning.strae.baselines import IORNN
 
 
 @dataclass(frozen=True)
@@ -24,5 +25,8 @@ class Method(NodeMethod, TreeSettings):
     made_of: ClassVar[tuple[str, ...]] = (*NodeMethod.made_of, "subword_tree")
 
     def untrained(self, words: int) -> IORNN:
+        from structkit.learning.strae.baselines import IORNN
+        from structkit.learning.training.module import seed_parameters
+
         seed_parameters(self.seed)
         return IORNN(words, self.embedding_size, self.init_range, untied=self.untied)

@@ -8,14 +8,15 @@ appendix A.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError
+from structkit.learning.strae.methods import TextSettings
 from structkit.learning.strae.settings import PAPER
-from structkit.learning.strae.text_models import RoBERTa
-from structkit.learning.strae.text_training import TextSettings
-from structkit.learning.training.module import seed_parameters
 from structkit.plugin import setting
+
+if TYPE_CHECKING:
+    from structkit.learning.strae.text_models import RoBERTa
 
 SECTION = "StrAE, section 5"
 
@@ -51,5 +52,8 @@ class Method(TextSettings):
             )
 
     def untrained(self, words: int) -> RoBERTa:
+        from structkit.learning.strae.text_models import RoBERTa
+        from structkit.learning.training.module import seed_parameters
+
         seed_parameters(self.seed)
         return RoBERTa(words, self.embedding_size, self.inner_size, self.heads, self.layers)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from structkit.learning.span_parser.features import Features
-from structkit.learning.span_parser.scorer import Sizes, SpanParser, SpanScorer
-from structkit.learning.span_parser.training import SpanTraining
-from structkit.learning.training.module import seed_parameters
+from structkit.learning.span_parser.features import Features, Sizes
 from structkit.learning.training.settings import GradientSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.trees import brackets as trees
+
+if TYPE_CHECKING:
+    from structkit.learning.span_parser.scorer import SpanParser
+    from structkit.learning.span_parser.training import SpanTraining
 
 SIZE = 100_000  # numbers in any vector
 
@@ -92,6 +93,10 @@ class Method(GradientSettings):
         return {"id": record["id"], "words": tree.words, "spans": sorted(spans)}
 
     def build(self, spool: Spool, *, offline: bool = False) -> SpanTraining:
+        from structkit.learning.span_parser.scorer import SpanParser, SpanScorer
+        from structkit.learning.span_parser.training import SpanTraining
+        from structkit.learning.training.module import seed_parameters
+
         words = (spool[place]["words"] for place in range(len(spool)))
         features = Features.of(words, self.vocabulary_size, self.minimum_count)
         seed_parameters(self.seed)
@@ -102,4 +107,6 @@ class Method(GradientSettings):
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> SpanParser:
+        from structkit.learning.span_parser.scorer import SpanParser
+
         return SpanParser.load(folder, cls.of(facts["settings"]).sizes)

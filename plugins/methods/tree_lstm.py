@@ -8,12 +8,13 @@ Memory Networks" (https://aclanthology.org/P15-1150); Opper et al. 2023, StrAE, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from structkit.learning.strae.baselines import TreeLSTM
 from structkit.learning.strae.methods import NodeMethod
 from structkit.learning.strae.settings import TreeSettings
-from structkit.learning.training.module import seed_parameters
+
+if TYPE_CHECKING:
+    from structkit.learning.strae.baselines import TreeLSTM
 
 
 @dataclass(frozen=True)
@@ -24,5 +25,8 @@ class Method(NodeMethod, TreeSettings):
     made_of: ClassVar[tuple[str, ...]] = (*NodeMethod.made_of, "subword_tree")
 
     def untrained(self, words: int) -> TreeLSTM:
+        from structkit.learning.strae.baselines import TreeLSTM
+        from structkit.learning.training.module import seed_parameters
+
         seed_parameters(self.seed)
         return TreeLSTM(words, self.embedding_size, self.init_range, untied=self.untied)

@@ -15,7 +15,7 @@ import torch
 
 from structkit import plugin, registry
 from structkit.errors import UserError
-from structkit.learning.strae.methods import TreeEncoder
+from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.training.devices import chosen_device
 from structkit.learning.training.facts import has_facts, read_facts
 from structkit.structure.trees.tree import Tree, no_words

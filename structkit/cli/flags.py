@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from enum import StrEnum
@@ -16,7 +15,6 @@ from structkit import registry
 from structkit.cli.examples import shown
 from structkit.cli.numbers import checked
 from structkit.plugin import flag_of, help_of
-from structkit.progress import hushed, waiting
 
 SHORT = {"output": "-o", "quiet": "-q"}
 
@@ -84,9 +82,7 @@ class MethodGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         plugin = registry.find("method", cmd_name)
-        quiet = bool({"-q", "--quiet"} & {*sys.argv})  # its flags are not known yet
-        with hushed(quiet), waiting(f"loading {cmd_name}"):  # with torch, seconds
-            method = registry.load("method", cmd_name)
+        method = registry.load("method", cmd_name)
         settings = [method, type(self).options()]
         call = type(self).call
 

@@ -19,12 +19,12 @@ structkit train seal --help
 
 def fit(method: str, settings: Any, options: Any, files: list[str] | None) -> None:
     """Train one method: called with its settings and the run's options as instances."""
-    from structkit.commands.train import train as command
-    from structkit.progress import hush
+    from structkit.progress import hush, waiting
     from structkit.records.output import write_records
 
     hush(options.quiet)
-
+    with waiting(f"loading {method}"):  # with torch, seconds
+        from structkit.commands.train import train as command
     write_records([command(method, settings, files or [], options)])
 
 

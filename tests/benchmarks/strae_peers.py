@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.strae.batches import Sentence
+from structkit.learning.strae.sentences import Sentence
 
 SIZE, CHANNELS = 100, 10
 COLUMNS = SIZE // CHANNELS

@@ -13,6 +13,7 @@ PAGES = [
     *([name] for name in COMMANDS),
     ["structkit"],
     *(["plot", name] for name in PLOTS),
+    *(["train", name] for name in names("method")),
 ]
 
 
@@ -21,22 +22,6 @@ def test_help(page, run, golden):
     done = run(*([] if page == ["structkit"] else page), "--help")
     assert (0, b"") == (done.returncode, done.stderr)
     golden(Path(f"fixtures/help/{'-'.join(page)}.txt"), done.stdout.decode())
-
-
-def test_help_of_a_method(run, golden):
-    done = run("train", "santa", "--help")
-    assert (0, b"") == (done.returncode, done.stderr)
-    golden(Path("fixtures/help/train-santa.txt"), done.stdout.decode())
-
-
-# one process for all: each would import torch
-@pytest.mark.parametrize("method", [name for name in names("method") if name != "santa"])
-def test_help_of_the_other_methods(method, golden, monkeypatch, capsys):
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-    app(["train", method, "--help"], standalone_mode=False, prog_name="structkit")
-    golden(Path(f"fixtures/help/train-{method}.txt"), capsys.readouterr().out)
 
 
 def leaves(group, before=""):

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from conftest import PROGRAM, Run, environment
 
+from structkit import registry
 from structkit.cli.app import COMMANDS
 
 GOOD = b'{"id":"1","language":"python","code":"def f(a):\\n  return a"}\n'
@@ -545,21 +546,48 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
     assert 1.1 * peak(few, "mask-entities") > peak(many, "mask-entities")
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_help_is_light(tmp_path: Path, command: str) -> None:
-    arguments = [*([command] if command else []), "--help"]
+def imported(*arguments: str, of: set[str] = HEAVY) -> tuple[list[str], bytes]:
+    """Which heavy packages the program imports for its arguments, and what it prints."""
     script = (
         f"import sys; sys.argv = ['structkit', *{arguments!r}]\n"
         "from structkit.cli import main\n"
         "try: main()\n"
         "except SystemExit as exit: assert not exit.code, exit.code\n"
-        f"print(sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr)"
+        f"print(*sorted({of!r} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, env=environment(), timeout=60
     )
-    assert "[]\n" == done.stderr.decode()
-    assert f"Usage: structkit {command}".strip().encode() in done.stdout
+    assert 0 == done.returncode, done.stderr
+    return done.stderr.decode().split(), done.stdout
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_is_light(command: str) -> None:
+    heavy, page = imported(*([command] if command else []), "--help")
+    assert [] == heavy
+    assert f"Usage: structkit {command}".strip().encode() in page
+
+
+@pytest.mark.parametrize("method", registry.names("method"))
+def test_help_of_a_method_is_light(method: str) -> None:
+    # a plan of steps shuffles with numpy
+    heavy, page = imported("train", method, "--help", of=HEAVY - {"numpy"})
+    assert [] == heavy
+    assert f"Usage: structkit train {method}".encode() in page
+
+
+def test_a_wrong_flag_of_a_method_is_told_without_its_model() -> None:
+    script = (
+        "import sys; from structkit import registry\n"
+        "from structkit.errors import UserError\n"
+        "method = registry.load('method', 'seal')\n"
+        "try: method(epochs=0)\n"
+        "except UserError as error: print(error.problem)\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment())
+    assert ["--epochs 0 is not in 1 … 1,000,000", "False"] == done.stdout.decode().splitlines()
 
 
 @pytest.mark.parametrize("group", ["train", "plot"])

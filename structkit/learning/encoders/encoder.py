@@ -14,6 +14,7 @@ from torch.nn import functional
 from structkit.errors import UserError
 from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.packing import Packed, packed
+from structkit.learning.encoders.padded import Tokens, padded
 from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
 from structkit.learning.encoders.pretrained import DAMAGE, add_tokens, explained, load_pretrained
 from structkit.learning.encoders.scratch import new_model
@@ -21,7 +22,7 @@ from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer,
 from structkit.learning.training.facts import own_facts
 from structkit.learning.training.module import seed_parameters
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.tokens import Chunk, Tokenizing, Tokens
+from structkit.learning.training.tokens import Chunk, Tokenizing
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.structure.html.tags import TAG_TOKENS
@@ -81,7 +82,7 @@ class Encoder(nn.Module):
 
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
         """Texts as one padded batch, on the model's device."""
-        return self.tokenizing.batch(texts, kind).to(self.device)
+        return self.padded(self.tokenizing.ids(texts, kind))
 
     def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
         """Texts as token ids."""
@@ -105,7 +106,11 @@ class Encoder(nn.Module):
     def batch(self, inputs: Sequence[list[int] | Chunk]) -> Tokens:
         """Some inputs, padded, on the model's device."""
         ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
-        return self.tokenizing.pad(ids).to(self.device)
+        return self.padded(ids)
+
+    def padded(self, ids: Sequence[Sequence[int]]) -> Tokens:
+        """Token ids as one batch, on the model's device."""
+        return padded(ids, self.tokenizing.padding).to(self.device)
 
     def embed(self, tokens: Tokens) -> Tensor:
         """One embedding a text, (batch, dim); a CPU computes no padding."""

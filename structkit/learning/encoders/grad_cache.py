@@ -18,9 +18,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from structkit.learning.encoders.padded import Tokens
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.training.distributed import total, whole
-from structkit.learning.training.tokens import Tokens
 
 
 @dataclass(frozen=True)

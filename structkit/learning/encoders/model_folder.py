@@ -15,8 +15,8 @@ from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import MCLS_EVERY, Encoder, tried
 from structkit.learning.encoders.hub import model_folder
-from structkit.learning.encoders.poolings import POOLINGS
 from structkit.learning.encoders.pretrained import load_pretrained
+from structkit.learning.encoders.settings import POOLINGS
 from structkit.learning.encoders.tokenizer import end_with_eos
 from structkit.learning.training.facts import (
     FACTS,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from structkit.learning.training.tokens import Tokens
+from structkit.learning.encoders.padded import Tokens
 
 MODELS = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
 ERROR = 1e-5  # of the largest state

@@ -73,4 +73,3 @@ OF_TOKENS: dict[str, Pooling] = {
     "last-token": pool_last_token,
     "first-decoder-token": pool_first_decoder_token,
 }
-POOLINGS = (*OF_TOKENS, "mcls")

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from structkit.errors import UserError
-from structkit.learning.encoders.encoder import Encoder
-from structkit.learning.encoders.model_folder import load_encoder
-from structkit.learning.encoders.poolings import POOLINGS
 from structkit.learning.training.facts import are_lengths, are_prompts, check_fields, is_count
 from structkit.learning.training.settings import LENGTH, GradientSettings
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
+
+if TYPE_CHECKING:
+    from structkit.learning.encoders.encoder import Encoder
+
+POOLINGS = ("cls", "mean", "last-token", "first-decoder-token", "mcls")
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ class EncoderSettings(GradientSettings, ModelSettings):
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> Encoder:
+        from structkit.learning.encoders.model_folder import load_encoder
+
         return load_encoder(folder, facts)
 
 

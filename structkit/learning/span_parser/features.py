@@ -58,6 +58,18 @@ def _kind(sign: str) -> str:
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """Columns of the embeddings of a word, its suffixes and its shape, of LSTM and span layer."""
+
+    word: int
+    suffix: int
+    shape: int
+    hidden: int
+    layers: int
+    span: int
+
+
+@dataclass(frozen=True)
 class Features:
     """The rows of the four tables; `numbers` looks words up, with a memory of those seen."""
 

@@ -6,7 +6,6 @@ Source of the design: minimal span-based parsing, Stern et al. 2017 (https://acl
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from torch.nn import functional
 
 from structkit.errors import UserError
 from structkit.learning.span_parser.decoding import best_spans, pieces
-from structkit.learning.span_parser.features import KINDS, UNKNOWN, Features
+from structkit.learning.span_parser.features import KINDS, UNKNOWN, Features, Sizes
 from structkit.learning.training.tokens import Truncation
 from structkit.learning.training.weights import fill, write_weights
 from structkit.structure.trees.brackets import Tree, from_spans
@@ -28,18 +27,6 @@ Part = tuple[int, int, int, Sequence[str]]  # words, text's number, first word, 
 WINDOW = 2048  # texts that are sorted by length and parsed together
 BATCH, BATCH_WORDS = 64, 4096  # texts, and words with padding, in one pass of the LSTM
 SPAN_NUMBERS = 1 << 20  # hidden numbers of spans in memory at once
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Columns of the embeddings of a word, its suffixes and its shape, of LSTM and span layer."""
-
-    word: int
-    suffix: int
-    shape: int
-    hidden: int
-    layers: int
-    span: int
 
 
 class SpanScorer(nn.Module):

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.strae.batches import Sentence, TreeBatch
+from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.levels import downward, upward
 from structkit.learning.strae.model import NodeModel
+from structkit.learning.strae.sentences import Sentence
 
 
 class TreeBaseline(NodeModel):

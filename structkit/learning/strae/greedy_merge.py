@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from structkit.learning.strae.batches import Ints, Sentence
 from structkit.learning.strae.losses import unit
+from structkit.learning.strae.sentences import Ints, Sentence
 
 TIE = 1e-6  # similarities closer than this are equal, and the leftmost pair wins
 

@@ -1,33 +1,27 @@
-"""What the methods over the nodes of trees have in common: training, and encoding."""
+"""What methods with word embeddings of their own have in common: how models are built and loaded.
+
+They are imported for their settings alone: what computes is imported where it is needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
-
-import torch
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError
-from structkit.learning.strae.batches import (
-    Sentence,
-    Sentences,
-    TreeBatch,
-    portions,
-    tree_of,
-)
-from structkit.learning.strae.model import NodeModel, StrAE
-from structkit.learning.strae.settings import NodeSettings
-from structkit.learning.strae.training import StraeTraining
+from structkit.learning.strae.settings import NodeSettings, VocabularySettings
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.module import seed_parameters
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.weights import fill
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
-from structkit.structure.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from structkit.learning.strae.model import NodeModel, StrAE
+    from structkit.learning.strae.nodes import TreeEncoder
+    from structkit.learning.strae.text_models import TextModel
+    from structkit.learning.strae.text_training import TextEncoder, TextTraining
+    from structkit.learning.strae.training import StraeTraining
 
 
 @dataclass(frozen=True)
@@ -46,11 +40,16 @@ class NodeMethod(NodeSettings):
         raise NotImplementedError
 
     def build(self, spool: Spool, *, offline: bool = False) -> StraeTraining:
+        from structkit.learning.strae.training import StraeTraining
+
         vocabulary, sentences = self.corpus(spool)
         return StraeTraining(self, self.untrained(len(vocabulary)), vocabulary, sentences)
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> TreeEncoder:
+        from structkit.learning.strae.nodes import TreeEncoder
+        from structkit.learning.training.weights import fill
+
         vocabulary = Vocabulary.load(folder)
         settings = cls.of(facts["settings"])
         model = settings.untrained(len(vocabulary))
@@ -85,6 +84,9 @@ class StraeSettings(NodeMethod):
             )
 
     def untrained(self, words: int) -> StrAE:
+        from structkit.learning.strae.model import StrAE
+        from structkit.learning.training.module import seed_parameters
+
         seed_parameters(self.seed)
         return StrAE(
             words,
@@ -96,55 +98,28 @@ class StraeSettings(NodeMethod):
         )
 
 
-class TreeEncoder(nn.Module):
-    """A trained StrAE for `encode` and for trees: a text's embedding is its root's, upward.
+@dataclass(frozen=True)
+class TextSettings(VocabularySettings):
+    """What bi-lstm and roberta share: how they are built, and loaded again."""
 
-    Texts are trees in brackets; where the model induces trees, plain texts too.
-    """
+    made_of: ClassVar[tuple[str, ...]] = ("embedding_size",)
 
-    def __init__(self, settings: NodeMethod, model: NodeModel, vocabulary: Vocabulary) -> None:
-        super().__init__()
-        # a long text is no error here
-        self.settings = replace(settings, max_length=None)
-        self.model, self.vocabulary = model, vocabulary
-        self.truncation = vocabulary.found
+    def untrained(self, words: int) -> TextModel:
+        """A model with random parameters: the seed's."""
+        raise NotImplementedError
 
-    @property
-    def device(self) -> torch.device:
-        """Where the model computes."""
-        return self.model.embedding.device
+    def build(self, spool: Spool, *, offline: bool = False) -> TextTraining:
+        from structkit.learning.strae.text_training import TextTraining
 
-    def inputs(self, texts: Sequence[str], side: str = "document") -> list[Sentence]:
-        """Texts as numbers; `len()` of one is its number of leaves."""
-        settings = self.settings
-        records = (settings.prepare({"id": "", **settings.read(text)}) for text in texts)
-        return list(
-            Sentences(
-                settings.numbers(self.vocabulary.ids(record["words"]), record) for record in records
-            )
-        )
+        vocabulary, sentences = self.corpus(spool)
+        return TextTraining(self, self.untrained(len(vocabulary)), vocabulary, sentences)
 
-    def batch(self, inputs: Sequence[Sentence]) -> Sequence[Sentence]:
-        """Some inputs, as `embed` takes them: trees are laid out there."""
-        return inputs
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> TextEncoder:
+        from structkit.learning.strae.text_training import TextEncoder
+        from structkit.learning.training.weights import fill
 
-    def embed(self, batch: Sequence[Sentence]) -> Tensor:
-        """The upward embeddings of the roots, (texts, E)."""
-        return self.both_ways(batch)[1][: len(batch)]
-
-    def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
-        """The trees that the model induces over words, or over their pieces."""
-        numbers = [self.settings.numbers(self.vocabulary.ids(words), {}) for words in sentences]
-        inputs = Sentences(numbers)
-        order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
-        trees: dict[int, Tree] = {}
-        for some in portions([inputs[place] for place in order], self.settings.batch_tokens):
-            for sentence in self.model.induced(some):
-                place = order[len(trees)]
-                leaves = self.vocabulary.surfaces(sentences[place])
-                trees[place] = tree_of(leaves, sentence.depths.tolist())
-        return [trees[place] for place in range(len(inputs))]
-
-    def both_ways(self, sentences: Sequence[Sentence]) -> tuple[TreeBatch, Tensor, Tensor]:
-        """The trees, and the upward and downward embeddings of all nodes, (nodes, E) each."""
-        return self.model.both_ways(sentences, induce=self.settings.induce)
+        vocabulary = Vocabulary.load(folder)
+        model = cls.of(facts["settings"]).untrained(len(vocabulary))
+        fill(model, folder)
+        return TextEncoder(model, vocabulary)

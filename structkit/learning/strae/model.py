@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from structkit.learning.strae.batches import Sentence, TreeBatch
+from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.greedy_merge import induced
+from structkit.learning.strae.sentences import Sentence
 
 
 class NodeModel(nn.Module):

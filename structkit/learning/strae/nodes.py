@@ -1,19 +1,78 @@
-"""An embedding for every node of a tree: of words, of phrases, of whole sentences."""
+"""Trained models over trees: embeddings of texts and of every node, and trees that they induce."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from structkit.learning.strae.batches import Sentences, portions
+from structkit.learning.strae.batches import TreeBatch
+from structkit.learning.strae.model import NodeModel
+from structkit.learning.strae.sentences import Sentence, Sentences, portions, tree_of
+from structkit.learning.strae.settings import NodeSettings
+from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.records.jsonl import Record
+from structkit.structure.trees.tree import Tree
+
+
+class TreeEncoder(nn.Module):
+    """A trained StrAE for `encode` and for trees: a text's embedding is its root's, upward.
+
+    Texts are trees in brackets; where the model induces trees, plain texts too.
+    """
+
+    def __init__(self, settings: NodeSettings, model: NodeModel, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        # a long text is no error here
+        self.settings = replace(settings, max_length=None)
+        self.model, self.vocabulary = model, vocabulary
+        self.truncation = vocabulary.found
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+        return self.model.embedding.device
+
+    def inputs(self, texts: Sequence[str], side: str = "document") -> list[Sentence]:
+        """Texts as numbers; `len()` of one is its number of leaves."""
+        settings = self.settings
+        records = (settings.prepare({"id": "", **settings.read(text)}) for text in texts)
+        return list(
+            Sentences(
+                settings.numbers(self.vocabulary.ids(record["words"]), record) for record in records
+            )
+        )
+
+    def batch(self, inputs: Sequence[Sentence]) -> Sequence[Sentence]:
+        """Some inputs, as `embed` takes them: trees are laid out there."""
+        return inputs
+
+    def embed(self, batch: Sequence[Sentence]) -> Tensor:
+        """The upward embeddings of the roots, (texts, E)."""
+        return self.both_ways(batch)[1][: len(batch)]
+
+    def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
+        """The trees that the model induces over words, or over their pieces."""
+        numbers = [self.settings.numbers(self.vocabulary.ids(words), {}) for words in sentences]
+        inputs = Sentences(numbers)
+        order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
+        trees: dict[int, Tree] = {}
+        for some in portions([inputs[place] for place in order], self.settings.batch_tokens):
+            for sentence in self.model.induced(some):
+                place = order[len(trees)]
+                leaves = self.vocabulary.surfaces(sentences[place])
+                trees[place] = tree_of(leaves, sentence.depths.tolist())
+        return [trees[place] for place in range(len(inputs))]
+
+    def both_ways(self, sentences: Sequence[Sentence]) -> tuple[TreeBatch, Tensor, Tensor]:
+        """The trees, and the upward and downward embeddings of all nodes, (nodes, E) each."""
+        return self.model.both_ways(sentences, induce=self.settings.induce)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from math import exp
 from typing import ClassVar
 
 from structkit.errors import UserError
-from structkit.learning.strae.batches import Sentences, leaf_depths
+from structkit.learning.strae.sentences import Sentences, leaf_depths
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import GradientSettings, TrainingSettings
 from structkit.learning.training.spool import MAKERS, Spool

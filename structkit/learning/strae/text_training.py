@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structkit.learning.strae.batches import Ints, Sentences, portions
 from structkit.learning.strae.losses import vocabulary_loss
+from structkit.learning.strae.sentences import Ints, Sentences, portions
 from structkit.learning.strae.settings import VocabularySettings, words_in
 from structkit.learning.strae.text_models import TextBatch, TextModel
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.plan import Step
-from structkit.learning.training.spool import Spool
-from structkit.learning.training.weights import fill, write_weights
+from structkit.learning.training.weights import write_weights
 from structkit.records.jsonl import Record
 
 
@@ -97,28 +96,6 @@ class TextTraining(TrainingModule):
 
     def facts(self) -> dict[str, Any]:
         return {"normalize": False, "words": len(self.vocabulary)}
-
-
-@dataclass(frozen=True)
-class TextSettings(VocabularySettings):
-    """What bi-lstm and roberta share: how they are built, and loaded again."""
-
-    made_of: ClassVar[tuple[str, ...]] = ("embedding_size",)
-
-    def untrained(self, words: int) -> TextModel:
-        """A model with random parameters: the seed's."""
-        raise NotImplementedError
-
-    def build(self, spool: Spool, *, offline: bool = False) -> TextTraining:
-        vocabulary, sentences = self.corpus(spool)
-        return TextTraining(self, self.untrained(len(vocabulary)), vocabulary, sentences)
-
-    @classmethod
-    def load(cls, folder: Path, facts: Record) -> TextEncoder:
-        vocabulary = Vocabulary.load(folder)
-        model = cls.of(facts["settings"]).untrained(len(vocabulary))
-        fill(model, folder)
-        return TextEncoder(model, vocabulary)
 
 
 class TextEncoder(nn.Module):

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from structkit.learning.strae.batches import Sentence, Sentences, TreeBatch, portions
+from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import contrastive_loss, vocabulary_loss
 from structkit.learning.strae.model import NodeModel
+from structkit.learning.strae.sentences import Sentence, Sentences, portions
 from structkit.learning.strae.settings import NodeSettings
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TrainingModule

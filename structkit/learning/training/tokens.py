@@ -1,4 +1,4 @@
-"""Texts as token ids: cut and counted, in chunks, with CLS tokens between, padded."""
+"""Texts as token ids: cut and counted, in chunks, with CLS tokens between."""
 
 from __future__ import annotations
 
@@ -7,27 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from structkit.errors import UserError
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """A batch of token ids and its mask, both (batch, length); the mask is 1 on real tokens."""
-
-    ids: Tensor
-    mask: Tensor
-
-    def to(self, device: torch.device) -> Tokens:
-        return Tokens(self.ids.to(device), self.mask.to(device))
-
-    def shortened(self, rows: Tensor) -> Tokens:
-        """Some rows, only as wide as their longest text."""
-        mask = self.mask[rows]
-        width = int(mask.sum(1).max())
-        return Tokens(self.ids[rows, :width], mask[:, :width])
 
 
 @dataclass(frozen=True)
@@ -199,20 +179,10 @@ class Tokenizing:
         prompt = self._contents([self.prompts.get(kind, "")], kind)["input_ids"][0]
         return len(self.dressed([*prompt, *[0] * size]))
 
-    def pad(self, ids: Sequence[Sequence[int]]) -> Tokens:
-        """Token ids as one batch, as wide as its longest text.
-
-        Padding stands on the right: causal attention never sees it there.
-        """
-        width = max(map(len, ids))
-        padding = self.tokenizer.pad_token_id or 0  # masked, so any token will do
-        rows = [[*row, *[padding] * (width - len(row))] for row in ids]
-        mask = [[1] * len(row) + [0] * (width - len(row)) for row in ids]
-        return Tokens(torch.tensor(rows), torch.tensor(mask))  # (batch, length) each
-
-    def batch(self, texts: Sequence[str], kind: str) -> Tokens:
-        """Texts as one padded batch, (texts, length)."""
-        return self.pad(self.ids(texts, kind))
+    @property
+    def padding(self) -> int:
+        """The token that stands for nothing: it is masked, so any will do where there is none."""
+        return self.tokenizer.pad_token_id or 0
 
 
 def beginning(text: str, tokens: int) -> str:

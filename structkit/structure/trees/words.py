@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from nltk.tokenize import NLTKWordTokenizer
-
 from structkit.structure.trees.brackets import unescaped
-
-_TOKENIZER = NLTKWordTokenizer()
+from structkit.structure.trees.treebank import tokenize
 
 
 def words_of(text: str, *, tokenized: bool = False) -> list[str]:
-    """The words of a text, punctuation included; needs no data of nltk's.
+    """The words of a text, punctuation included.
 
     A text that is `tokenized` has white space between all its words. Brackets are plain also where
     the text has the Treebank's escapes; quotes are the Treebank's, `` and ''.
@@ -18,5 +15,5 @@ def words_of(text: str, *, tokenized: bool = False) -> list[str]:
     >>> words_of("It isn't so.")
     ['It', 'is', "n't", 'so', '.']
     """
-    words: list[str] = text.split() if tokenized else _TOKENIZER.tokenize(text)
+    words = text.split() if tokenized else tokenize(text)
     return [unescaped(word) for word in words] if "-" in text else words

@@ -7,7 +7,7 @@ from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLM
 from transformers import XLMRobertaModel as XLMRoberta
 
 from structkit.learning.encoders.packing import Packed, packed
-from structkit.learning.training.tokens import Tokens
+from structkit.learning.encoders.padded import Tokens
 
 SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
 SHAPE |= {"num_hidden_layers": 2, "max_position_embeddings": 66, "vocab_size": 40}

@@ -15,9 +15,10 @@ from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.strae import losses as tree_losses
-from structkit.learning.strae.batches import Sentence, TreeBatch
+from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import contrastive_loss, unit, vocabulary_loss
 from structkit.learning.strae.model import StrAE, dropout_noise
+from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.plan import Step

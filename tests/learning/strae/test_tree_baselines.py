@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.learning.strae.baselines import IORNN, TreeLSTM
-from structkit.learning.strae.batches import Sentence, Sentences
+from structkit.learning.strae.sentences import Sentence, Sentences
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
 from tests.learning.strae.reference_baselines import (

@@ -10,8 +10,7 @@ from structkit.commands.encode import write
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
-from structkit.learning.strae.methods import TreeEncoder
-from structkit.learning.strae.nodes import nodes_of
+from structkit.learning.strae.nodes import TreeEncoder, nodes_of
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream

@@ -18,7 +18,7 @@ from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encoders.model_folder import open_model
-from structkit.learning.strae.batches import Sentences
+from structkit.learning.strae.sentences import Sentences
 from structkit.learning.strae.text_models import BiLSTM, RoBERTa
 from structkit.learning.strae.text_training import Text, TextTraining, padded
 from structkit.learning.strae.vocabulary import Vocabulary

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from structkit.errors import UserError
-from structkit.learning.strae.batches import leaf_depths
+from structkit.learning.strae.sentences import leaf_depths
 from structkit.structure.trees.brackets import binarize, read, unescaped, write
 from structkit.structure.trees.letters import same
 from structkit.structure.trees.tree import from_spans

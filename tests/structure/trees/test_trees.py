@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk import Tree as Peer
+from nltk.tokenize import NLTKWordTokenizer
 
 from structkit.errors import UserError
 from structkit.plugin import Unparsed
@@ -22,6 +23,7 @@ from structkit.structure.trees.brackets import (
     write,
 )
 from structkit.structure.trees.letters import same
+from structkit.structure.trees.treebank import tokenize
 from structkit.structure.trees.words import words_of
 from tests.structure.trees.agreement import agreement
 from tests.structure.trees.parsed import parsed_texts
@@ -230,6 +232,21 @@ def test_words_keep_every_letter(text):
     found = words_of(text)
     assert all(word == "".join(word.split()) for word in found)
     assert same(found, text)
+
+
+SIGNS = [*"ab 'sS.\"`,:;-–—“”‘’«»()[]{}<>?!*#$%&1\n\tİſ", "can", "not", "n't", "''", "--", " 'tis"]
+
+
+@settings(deadline=None, max_examples=300)
+@given(signs=st.lists(st.sampled_from(SIGNS), max_size=40))
+def test_words_are_those_of_nltk(signs):
+    text = "".join(signs)
+    assert NLTKWordTokenizer().tokenize(text) == tokenize(text)
+
+
+def test_words_of_a_corpus_are_those_of_nltk():
+    texts = [" ".join(read(tree).words) for tree in real_trees()]
+    assert list(map(NLTKWordTokenizer().tokenize, texts)) == list(map(tokenize, texts))
 
 
 HTML = "<h1>Tea &amp; more</h1><p>is <b>very h</b>ot<script>x()</script><ul><li>one<li>two</ul>"

@@ -1,0 +1,162 @@
+"""The training of SANTA: alignment beside entity prediction, with a decoder or without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from structkit.errors import UserError
+from structkit.learning.encoders.dual_encoder import (
+    DualEncoder,
+    check_contrast,
+    negatives_of,
+    stacked,
+)
+from structkit.learning.encoders.encoder import Encoder, build_encoder, settled, token_states
+from structkit.learning.encoders.grad_cache import Texts
+from structkit.learning.encoders.padded import Tokens
+from structkit.learning.training.plan import Step
+from structkit.learning.training.spool import Spool
+from structkit.progress import say
+from structkit.records.jsonl import Record
+
+from ._entity_prediction import Masked, Predictor, TokensInPlace, WrittenEntities
+from ._masked_tokens import has_decoder, token_head
+
+if TYPE_CHECKING:
+    from .santa import Method
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A batch; what a loss does not need is absent."""
+
+    queries: Texts | None  # (batch, query length)
+    masked: Masked | None  # (batch, document length)
+    originals: Texts | None  # (batch, document length)
+    negatives: Texts | None  # (batch * n, document length)
+    exclude: Tensor | None  # (batch, batch * (1 + n))
+
+    def texts(self) -> dict[str, Texts]:
+        """What is embedded, by name."""
+        parts = {
+            "masked": self.masked.texts if self.masked else None,
+            "originals": self.originals,
+            "negatives": self.negatives,
+            "queries": self.queries,
+        }
+        return {name: texts for name, texts in parts.items() if texts is not None}
+
+
+class Santa(DualEncoder):
+    """Both losses of SANTA, from one pass over the masked documents where that is possible."""
+
+    settings: Method
+
+    def __init__(
+        self, settings: Method, encoder: Encoder, negatives: int, predictor: Predictor
+    ) -> None:
+        super().__init__(settings, encoder, negatives)
+        self.predictor = predictor
+
+    def batch(self, records: list[Record], step: Step) -> Inputs:
+        settings = self.settings
+        align, predict = settings.alignment_weight > 0, settings.entity_weight > 0
+        original = align and settings.align_on == "original"
+        masked = None
+        if predict or settings.align_on == "masked":
+            masked = self.predictor.masked(records, self.field, predict=predict)
+        documents = self.documents(records, step)
+        group = 1 + self.negatives
+        negatives = [text for place, text in enumerate(documents) if place % group]
+        return Inputs(
+            self.field(records, "query", "query") if align else None,
+            masked,
+            self.field(records, "positive", "document") if original else None,
+            self.part(negatives, len(records), "document") if align and negatives else None,
+            self.excluded(records, documents) if align else None,
+        )
+
+    def field(self, records: list[Record], name: str, kind: str) -> Texts:
+        """What this process takes of a field."""
+        return self.part([record[name] for record in records], len(records), kind)
+
+    def texts(self, inputs: Inputs) -> dict[str, Texts]:
+        return inputs.texts()
+
+    def embedded(self, inputs: Inputs, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        masked = inputs.masked
+        if name != "masked" or masked is None or masked.wanted is None:
+            return super().embedded(inputs, name, rows)
+        assert masked.texts.tokens is not None
+        tokens = masked.texts.tokens.shortened(rows)
+        wanted = self.predictor.wanted(masked.wanted, rows, tokens.ids.shape[1])
+        sums: list[Tensor] = []
+
+        def both(places: Tensor, piece: Tokens) -> Tensor:
+            states = token_states(self.encoder.model, piece)  # (places, length, dim)
+            own = self.predictor.wanted(wanted, places, piece.ids.shape[1])
+            embeddings, entity = self.predictor.predicted(self.encoder, states, piece.mask, own)
+            sums.append(entity)
+            return embeddings
+
+        embeddings = self.encoder.in_pieces(tokens, both)
+        return embeddings, {"entity": torch.stack(sums).sum() / masked.count}
+
+    def objective(
+        self, inputs: Inputs, found: dict[str, Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        if inputs.queries is None:
+            return torch.zeros((), device=self.encoder.device), {}
+        positives = found["originals" if inputs.originals else "masked"]  # (batch, dim)
+        documents = stacked(positives, found.get("negatives"))  # (batch * (1 + n), dim)
+        alignment = self.contrast(found["queries"], documents, inputs.exclude)
+        return self.settings.alignment_weight * alignment, {"alignment": alignment.detach()}
+
+    def weights(self) -> dict[str, float]:
+        weight = self.settings.entity_weight
+        return {"entity": weight} if weight else {}
+
+
+def built(method: Method, spool: Spool, offline: bool) -> Santa:
+    """The training that the settings tell, with a decoder or without."""
+    settings = settled(method, offline=offline)
+    negatives = negatives_of(method, spool) if method.alignment_weight else 0
+    if method.alignment_weight:
+        check_contrast(spool, method, negatives)
+    if encoder_only(method, offline):
+        return without_decoder(settings, spool, negatives, offline)
+    assert settings.target_length
+    encoder = build_encoder(
+        settings, spool, offline=offline, head=True, lengths={"target": settings.target_length}
+    )
+    check_sentinels(encoder.tokenizing.tokenizer)
+    return Santa(settings, encoder, negatives, WrittenEntities())
+
+
+def encoder_only(settings: Method, offline: bool) -> bool:
+    """Whether the model has no decoder."""
+    if settings.model is None:
+        return settings.architecture == "bert"
+    return not has_decoder(settings.model, offline=offline)
+
+
+def without_decoder(settings: Method, spool: Spool, negatives: int, offline: bool) -> Santa:
+    """The variant for encoder-only models; CLS takes the place of the decoder's first token."""
+    if settings.pooling == "first-decoder-token":
+        settings = replace(settings, pooling="cls")
+        say("the model has no decoder: --pooling becomes cls, and tokens are predicted in place")
+    encoder = build_encoder(settings, spool, offline=offline)
+    head = token_head(encoder.model, settings.model, offline=offline)
+    return Santa(settings, encoder, negatives, TokensInPlace(encoder, head))
+
+
+def check_sentinels(tokenizer: Any) -> None:
+    """Raise where the tokenizer would cut a sentinel into pieces."""
+    if tokenizer.convert_tokens_to_ids("<extra_id_0>") in (None, tokenizer.unk_token_id):
+        raise UserError(
+            "the model's tokenizer has no sentinels <extra_id_0> …", "use a T5 model such as CodeT5"
+        )

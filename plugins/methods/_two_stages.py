@@ -1,0 +1,79 @@
+"""The training of SEAL: element-aware alignment, structure-aware learning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs
+from structkit.learning.encoders.grad_cache import Texts
+from structkit.learning.training.plan import Step
+from structkit.records.jsonl import Record
+from structkit.seeds import random_for
+from structkit.structure.html.html import remask
+
+if TYPE_CHECKING:
+    from .seal import Method
+
+# what a stage aligns queries with
+DOCUMENTS = {
+    "element": ("masked",),
+    "structure": ("tagged", "untagged"),
+    "joint": ("masked", "tagged", "untagged"),
+}
+
+
+class Seal(DualEncoder):
+    """Element-aware alignment (EAL) and structure-aware learning (SAL), one stage at a time."""
+
+    settings: Method
+
+    def batch(self, records: list[Record], step: Step) -> Pairs:
+        count = len(records)
+        texts: dict[str, Texts] = {
+            "query": self.part([record["query"] for record in records], count, "query")
+        }
+        for name in DOCUMENTS[step.stage]:
+            documents = self.variants(records, step, name)
+            texts[name] = self.part(documents, count, "document", name)
+        # masked anew, equal documents differ: they are compared as they are with all tags
+        return Pairs(texts, self.excluded(records, self.variants(records, step, "tagged")))
+
+    def variants(self, records: list[Record], step: Step, name: str) -> list[str]:
+        """One variant of each record's document and of its drawn negatives."""
+        again = name == "masked" and self.settings.remask
+        texts: list[str] = []
+        for record in records:
+            drawn = self.drawn(record, step, "negatives_tagged")
+            if again:
+                texts.append(self.masked(record["tagged"], record["id"], step.epoch))
+                texts += [
+                    self.masked(record["negatives_tagged"][place], record["id"], step.epoch, place)
+                    for place in drawn
+                ]
+            else:
+                texts.append(record[name])
+                texts += [record[f"negatives_{name}"][place] for place in drawn]
+        return texts
+
+    def masked(self, tagged: str, *keys: str | int) -> str:
+        """A document with other elements masked in every epoch."""
+        settings = self.settings
+        return remask(tagged, settings.mask_ratio, random_for(settings.seed, "remask", *keys))
+
+    def objective(self, inputs: Any, found: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """EAL (eq. 4), SAL (eq. 2: one softmax for each of its versions), or their sum."""
+        losses = {
+            name: self.contrast(found["query"], documents, inputs.exclude)
+            for name, documents in found.items()
+            if name != "query"
+        }
+        stages = {
+            stage: torch.stack([losses[name] for name in DOCUMENTS[stage]]).mean()
+            for stage in ("element", "structure")
+            if DOCUMENTS[stage][0] in losses
+        }
+        total = torch.stack(list(stages.values())).sum()
+        return total, {name: part.detach() for name, part in losses.items()}

@@ -1,0 +1,131 @@
+"""Sentences as numbers: the ids at their leaves, and where they have trees the depths of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Sized
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.errors import UserError
+from structkit.structure.trees.tree import Tree, from_merges
+
+Ints = NDArray[np.int32]
+Measured = TypeVar("Measured", bound=Sized)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """The ids at the leaves of a sentence, and their depths in its tree: none where it has none."""
+
+    ids: Ints  # (leaves,)
+    depths: Ints  # (leaves,) or (0,)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Sentences(Sequence[Sentence]):
+    """Many sentences in three flat arrays, 8 bytes a leaf."""
+
+    def __init__(self, found: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
+        ids, depths, offsets = _Growing(), _Growing(), [0]
+        for sentence, tree in found:
+            ids.add(sentence)
+            depths.add(tree)
+            offsets.append(offsets[-1] + len(sentence))
+        self.ids, self.depths = ids.whole(), depths.whole()
+        self.offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> Sentence:  # type: ignore[override]
+        part = slice(self.offsets[index], self.offsets[index + 1])
+        return Sentence(self.ids[part], self.depths[part])
+
+
+class _Growing:
+    """Integers that come piece by piece."""
+
+    def __init__(self) -> None:
+        self._parts: list[Ints] = []
+        self._waiting: list[int] = []
+
+    def add(self, values: Sequence[int]) -> None:
+        self._waiting += values
+        if len(self._waiting) > 1 << 16:
+            self._parts.append(np.array(self._waiting, np.int32))
+            self._waiting.clear()
+
+    def whole(self) -> Ints:
+        return np.concatenate([*self._parts, np.array(self._waiting, np.int32)])
+
+
+def leaf_depths(tree: Tree) -> list[int]:
+    """The depth of every leaf of a binary tree, left to right; a tree of one word has [0].
+
+    Errors: `UserError` for a node that has another number of children than two.
+    """
+    if not tree.is_binary:
+        raise UserError("the tree has a node with more or less than two children", _remedy(tree))
+    depths = [0]  # of all nodes, in their order
+    for node, child in enumerate(tree.first.tolist()):
+        if child >= 0:
+            depths += (depths[node] + 1,) * 2
+    found = [0] * len(tree.words)
+    for place, depth in zip(tree.word.tolist(), depths, strict=True):
+        if place >= 0:
+            found[place] = depth
+    return found
+
+
+def _remedy(tree: Tree) -> str:
+    """What helps a tree that is not binary: a bare word beside nodes may be half of a label."""
+    remedy = "structkit parse-trees --parser brackets binarizes it"
+    for node in np.flatnonzero(tree.count > 1).tolist():
+        first, *others = tree.children(node)
+        if tree.word[first] >= 0 and not tree.labels[first] and any(tree.labels[n] for n in others):
+            word, label = tree.words[tree.word[first]], tree.labels[node]
+            return (
+                f"if {word!r} is part of the label {label!r}, parse the text again: a label holds "
+                f"no space; if it is a word, {remedy}"
+            )
+    return remedy
+
+
+def tree_of(words: Sequence[str], depths: Sequence[int]) -> Tree:
+    """The binary tree whose leaves have these depths: the other way of `leaf_depths`.
+
+    >>> leaf_depths(tree_of(["a", "b", "c"], [1, 2, 2]))
+    [1, 2, 2]
+    """
+    merges: list[tuple[int, int]] = []
+    stack: list[tuple[int, int]] = []  # (node, depth) of what has no parent yet
+    for leaf, depth in enumerate(depths):
+        stack.append((leaf, depth))
+        while len(stack) > 1 and stack[-1][1] == stack[-2][1]:
+            right, left = stack.pop(), stack.pop()
+            merges.append((left[0], right[0]))
+            stack.append((len(words) + len(merges) - 1, left[1] - 1))
+    return from_merges(words, merges)
+
+
+def portions(sentences: Sequence[Measured], most: int) -> list[list[Measured]]:
+    """A batch cut, in order, into portions of at most `most` leaves, at least a sentence each.
+
+    >>> one = Sentence(np.zeros(3, np.int32), np.array([1, 2, 2], np.int32))
+    >>> [len(part) for part in portions([one, one, one], 6)]
+    [2, 1]
+    """
+    parts: list[list[Measured]] = [[]]
+    leaves = 0
+    for sentence in sentences:
+        leaves += len(sentence)
+        if leaves > most and parts[-1]:
+            parts.append([])
+            leaves = len(sentence)
+        parts[-1].append(sentence)
+    return parts
