@@ -17,7 +17,7 @@ from structkit.learning.encoders.poolings import decoder_states
 from structkit.learning.training.distributed import share, total
 from structkit.records.jsonl import Record
 
-from ._masked_tokens import IGNORED, MaskedTokens, TokenHead
+from ._masked_tokens import IGNORED, MaskedTokens, TokenHead, entities_of
 
 # what this process takes of a field of all records, as tokens of a kind of text
 Part = Callable[[list[Record], str, str], Texts]
@@ -58,7 +58,13 @@ class WrittenEntities(Predictor):
         if not predict:
             return Masked(texts)
         targets = part(records, "target", "target").tokens  # (batch, target length)
-        return Masked(texts, targets, total(int(targets.mask.sum()) if targets else 0))
+        count = 0
+        if targets is not None:
+            own = records[share(len(records))]
+            plain = [not entities_of(record["target"]) for record in own]
+            targets.ids[plain] = IGNORED  # nothing is masked: the text is there to be aligned
+            count = int(_real(targets).sum())
+        return Masked(texts, targets, max(1, total(count)))
 
     def wanted(self, wanted: Tokens, rows: Tensor, length: int) -> Tokens:
         return wanted.shortened(rows)
@@ -67,7 +73,7 @@ class WrittenEntities(Predictor):
         self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Tokens
     ) -> tuple[Tensor, Tensor]:
         model = encoder.model
-        shifted = wanted.ids.roll(1, dims=1)  # (rows, target length)
+        shifted = wanted.ids.roll(1, dims=1).clamp(min=0)  # (rows, target length)
         shifted[:, 0] = model.config.decoder_start_token_id
         decoded = decoder_states(model, shifted, states, mask)  # (rows, target length, dim)
         loss = self.cross_entropies(model, decoded, wanted)
@@ -78,12 +84,17 @@ class WrittenEntities(Predictor):
 
     def cross_entropies(self, model: Any, decoded: Tensor, wanted: Tokens) -> Tensor:
         """The sum of the cross-entropies of all target tokens."""
-        real = wanted.mask.bool()  # (rows, target length)
+        real = _real(wanted)  # (rows, target length)
         states = decoded[real]  # (tokens, dim)
         if getattr(model.config, "scale_decoder_outputs", model.config.tie_word_embeddings):
             states = states * model.config.d_model**-0.5
         scores = model.lm_head(states)  # (tokens, vocabulary)
         return functional.cross_entropy(scores.float(), wanted.ids[real], reduction="sum")
+
+
+def _real(wanted: Tokens) -> Tensor:
+    """Which tokens are predicted."""
+    return wanted.mask.bool() & (wanted.ids != IGNORED)
 
 
 class TokensInPlace(Predictor):

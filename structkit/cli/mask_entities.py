@@ -75,6 +75,13 @@ def mask_entities(
             "paper's, needs NLTK's data; default of --profile official)."
         ),
     ] = None,
+    keep_plain: Annotated[
+        bool,
+        typer.Option(
+            "--keep-plain",
+            help="A text without entities passes as it is: nothing to predict, only to align.",
+        ),
+    ] = False,
     stats: Annotated[
         bool, typer.Option("--stats", help="At the end, counts by language on stderr.")
     ] = False,
@@ -107,6 +114,7 @@ def mask_entities(
         types=types,
         tagger=tagger,
         seed=seed,
+        keep_plain=keep_plain,
     )
     with statistics(show=stats and not quiet) as tally:
         through.run(partial(command, masking=masking), tally=tally, label="mask-entities")

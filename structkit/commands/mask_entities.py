@@ -40,6 +40,7 @@ class Masking:
     types: bool = False
     tagger: str | None = None
     seed: int = 0
+    keep_plain: bool = False
 
     def __post_init__(self) -> None:
         official.check(self.profile, self.strategy)
@@ -69,8 +70,8 @@ def mask_entities(
 
     The field is `positive` (a training example's), or the language's: `code`, `description`,
     `html`. `mask_ratio` is the share of distinct entities (default 1.0), or of tokens with
-    `strategy="span"` (default 0.15). A text without entities, or with a sentinel in it, raises.
-    `tally` counts what is done. Source: SANTA, section 3.2.
+    `strategy="span"` (default 0.15). A text without entities raises, or with `keep_plain` passes
+    as it is, its target the closing sentinel alone; one with a sentinel in it raises. `tally` counts what is done. Source: SANTA, section 3.2.
 
     >>> records = [{"id": "1", "language": "python", "code": "x = y + x"}]
     >>> [record["masked"] for record in mask_entities(records)]
@@ -90,8 +91,8 @@ def _masked(
         for record, each in zip(records, entities, strict=True)
     ]
     for record, each, masked in zip(records, entities, made, strict=True):
-        if not isinstance(masked, UserError) and not masked.entities:
-            masked = UserError("the text holds no entity to mask", "leave the record out")
+        if not isinstance(masked, UserError) and not masked.entities and not masking.keep_plain:
+            masked = UserError("the text holds no entity to mask", PLAIN)
         if isinstance(masked, UserError):
             if tally:
                 tally.reject(_language(record, masking), masked)
@@ -116,6 +117,7 @@ def _language(record: Record, masking: Masking) -> str:
 
 
 Marked = tuple[str, list[Span]]
+PLAIN = "leave the record out, or --keep-plain lets it pass"
 UNNAMED = (
     "name it with --language (only a record with `html`, or with `title` and `description`, "
     "needs none)"

@@ -89,6 +89,15 @@ def test_rejected(record, reason):
     assert reason in str(error.value)
 
 
+@pytest.mark.parametrize("options", [{}, {"strategy": "span"}])
+def test_a_text_without_entities_may_pass_as_it_is(options):
+    code = "" if options else "1 + 1"
+    record = masked(code, keep_plain=True, **options)
+    assert (code, "<extra_id_0>", []) == tuple(
+        record[name] for name in ("masked", "target", "entities")
+    )
+
+
 def test_span_strategy_masks_the_share_and_can_be_undone():
     code = " ".join(f"w{number}" for number in range(200))
     record = masked(code, strategy="span")

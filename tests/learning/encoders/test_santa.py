@@ -31,10 +31,11 @@ def spool(lines=LINES):
         return Spool(Records.read([file.name]), Method().prepare)
 
 
-def built(**changes):
+def built(lines=LINES, **changes):
     values = {"size": "tiny", "vocabulary_size": 500} | changes
-    module = Method(**values).build(spool()).eval()
-    records = [spool()[place] for place in range(3)]
+    spooled = spool(lines)
+    module = Method(**values).build(spooled).eval()
+    records = [spooled[place] for place in range(len(spooled))]
     return module, module.batch(records, STEP), records
 
 
@@ -66,6 +67,8 @@ def plain(module, records):
         query = embedding(module, record["query"], "query")
         scores = torch.stack([query @ document for document in documents])
         alignment += functional.cross_entropy(scores[None], torch.tensor([place * group]))
+        if record["target"] == "<extra_id_0>":
+            continue  # nothing is masked
         labels = ids(module, record["target"], "target")
         output = model(input_ids=ids(module, record["masked"], "document"), labels=labels)
         entity += output.loss * labels.numel()
@@ -92,6 +95,30 @@ def test_one_pass_agrees_with_many(align_on, pooling, negatives):
     assert expected["alignment"].item() == pytest.approx(parts["alignment"].item(), abs=1e-5)
     whole = expected["alignment"] + 0.5 * expected["entity"]
     assert whole.item() == pytest.approx(total.item(), abs=1e-5)
+
+
+PLAIN = b"""
+{"id": "4", "query": "one", "positive": "1", "masked": "1", "target": "<extra_id_0>", "negatives": ["2", "3 + 3"]}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("align_on", ["masked", "original"])
+def test_a_document_without_entities_is_aligned_only(align_on):
+    module, inputs, records = built(LINES + PLAIN, align_on=align_on)
+    expected = plain(module, records)
+    _, parts = module.loss(inputs)
+    assert expected["entity"].item() == pytest.approx(parts["entity"].item(), abs=1e-5)
+    assert expected["alignment"].item() == pytest.approx(parts["alignment"].item(), abs=1e-5)
+    assert 4 == len(records)
+
+
+@pytest.mark.parametrize("architecture", ["t5", "bert"])
+def test_a_batch_without_any_entity_predicts_nothing(architecture):
+    module, inputs, _ = built(PLAIN + PLAIN.replace(b"4", b"5"), architecture=architecture)
+    total, parts = module.loss(inputs)
+    assert 0.0 == parts["entity"].item()
+    assert total.item() == parts["alignment"].item()
+    total.backward()
 
 
 def test_gradients_agree_with_many_passes():
@@ -128,7 +155,11 @@ def test_a_loss_with_weight_0_costs_nothing(changes, parts, absent):
 def test_without_a_decoder_masked_tokens_are_predicted():
     """Against a slow plain version: one unpadded record at a time."""
     module, inputs, records = built(
-        architecture="bert", entity_weight=0.5, negatives_per_query=1, normalize=True
+        architecture="bert",
+        entity_weight=0.5,
+        negatives_per_query=1,
+        normalize=True,
+        temperature=1.0,
     )
     assert ("cls", "cls") == (module.settings.pooling, module.encoder.pooling)
     tokenizer, model = module.encoder.tokenizing.tokenizer, module.encoder.model
