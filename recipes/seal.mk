@@ -1,7 +1,7 @@
 # SEAL and its baselines. MiniLM fine-tuned on PAIRS training queries (first sentences and questions),
 # one model for each system and seed, and searched with the dev queries of the same kinds. LENGTH and
-# CHUNK are tokens; STEPS ends every training early. Tags are one token each (TAGS= leaves them in
-# pieces). Chunk is the model on raw text, with its documents in chunks.
+# CHUNK are tokens. Tags are one token each (TAGS= leaves them in pieces). Chunk is the model on raw
+# text, with its documents in chunks. What each system saw stands in exposure.jsonl.
 .PHONY: seal hard-negatives
 
 SEAL := runs/seal
@@ -9,11 +9,11 @@ SEAL_SEEDS := 0 1 2
 PAIRS := 256
 LENGTH := 256
 CHUNK := $(shell expr $(LENGTH) - 2)
-STEPS :=
+SANTA_MASK := --mask-ratio 0.5
 TAGS := --tag-tokens
-SEAL_MODEL := --model minilm --pooling mean
+SEAL_MODEL := --model minilm
 SEAL_FLAGS = $(SEAL_MODEL) --document-length $(LENGTH) --query-length 32 --temperature 0.02 \
-  --batch-size 16 --epochs 1 --learning-rate 2e-5 $(BF16) $(if $(STEPS),--max-steps $(STEPS))
+  --batch-size 16 --epochs 1 --learning-rate 2e-5 $(BF16)
 SEAL_SYSTEMS := raw chunk mcls santa element structure joint structure-element element-structure
 SEAL_MEASURES := nDCG@10 RR@10 HitRate@1 HitRate@3 HitRate@5 MRR@5
 COMPARE = --compare $(SEAL)/raw@0.jsonl
@@ -22,7 +22,7 @@ KINDS := --where 'kind~^(lead|question)$$'
 seal: $(INSTALLED) ## SEAL and its baselines on HTML: make seal DATA=../shared/data/structdoc
 	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory -j 2 $(SEAL)/table.md
-	@cat $(SEAL)/table.md
+	@cat $(SEAL)/table.md $(SEAL)/exposure.jsonl
 
 # documents are without the titles that other queries ask for: SANTA gets them as a field
 $(SEAL)/titles.jsonl: $(DATA)/train_queries.jsonl.gz
@@ -59,17 +59,17 @@ $(SEAL)/dev.jsonl: $(DATA)/dev_docs.jsonl.gz
 	@mkdir -p $(SEAL)
 	$(STRUCTKIT) html-variants $< -o $@
 
-# terms of query, title and body are what SANTA masks
+# terms of query, title and body are what SANTA masks; a page without any is there to be aligned
 $(SEAL)/masked.jsonl: $(SEAL)/variants.jsonl
 	$(STRUCTKIT) pair $< --query query --positive tagged \
-	  | $(STRUCTKIT) mask-entities --language html --field positive --on-error skip -o $@
+	  | $(STRUCTKIT) mask-entities --language html --field positive --keep-plain $(SANTA_MASK) -o $@
 
 comma := ,
 # a system, its method, its records, its flags, and the field of documents that are searched
 define seal-system
 $(SEAL)/$(1)@%.model: $(SEAL)/$(3).jsonl
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ $$(SEAL_FLAGS) --seed $$* $(4) \
-	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 50
+	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 50 > $$(@:.model=.trained.jsonl)
 $(SEAL)/$(1)@%.jsonl: $(SEAL)/$(1)@%.model $(SEAL)/dev.jsonl $(SEAL)/dev-queries.jsonl
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode --as document -m $$< --field $(5) $(SEAL)/dev.jsonl \
 	  $(if $(BF16),--dtype bf16) -o $(SEAL)/$(1)@$$*.npy
@@ -96,30 +96,36 @@ $(SEAL)/bm25.jsonl: $(SEAL)/dev.jsonl $(SEAL)/dev-queries.jsonl
 SEAL_RUNS = $(foreach seed,$(SEAL_SEEDS),$(SEAL_SYSTEMS:%=$(SEAL)/%@$(seed).jsonl)) $(SEAL)/bm25.jsonl
 $(SEAL)/table.md: $(SEAL)/dev-qrels.jsonl $(SEAL_RUNS)
 	$(STRUCTKIT) score --qrels $< --measures '$(SEAL_MEASURES)' --markdown $(COMPARE) $(SEAL_RUNS) -o $@
+	$(STRUCTKIT) select $(SEAL)/*.trained.jsonl --fields folder,records,steps -o $(SEAL)/exposure.jsonl
 
-# search with a model, take what it takes for answers as negatives, train again from there
-HARD := element-structure@0
-hard-negatives: $(INSTALLED) ## A SEAL model trained again, on documents that it confuses
+# Search with a model, take what it takes for answers as negatives, train again from there (hard), and
+# as a control on the same records without negatives (again).
+hard-negatives: $(INSTALLED) ## SEAL models trained again, on documents that they confuse
 	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(SEAL)/hard-table.md
 	@cat $(SEAL)/hard-table.md
 
+NEGATIVES := 2
+SECOND := hard again
+
 $(SEAL)/train.jsonl: $(SEAL)/docs.jsonl
 	$(STRUCTKIT) html-variants $< --on-error skip -o $@
 
-$(SEAL)/hard-run.jsonl: $(SEAL)/$(HARD).model $(SEAL)/train.jsonl $(SEAL)/train-queries.jsonl
-	$(STRUCTKIT) encode --as document -m $< $(SEAL)/train.jsonl -o $(SEAL)/hard-run.npy
-	$(STRUCTKIT) search $(SEAL)/hard-run.npy -m $< --queries $(SEAL)/train-queries.jsonl -o $@
+$(SEAL)/mined@%.jsonl: $(SEAL)/element-structure@%.model $(SEAL)/train.jsonl $(SEAL)/train-queries.jsonl
+	$(STRUCTKIT) encode --as document -m $< $(SEAL)/train.jsonl -o $(SEAL)/mined@$*.npy
+	$(STRUCTKIT) search $(SEAL)/mined@$*.npy -m $< --queries $(SEAL)/train-queries.jsonl -o $@
 
-$(SEAL)/hard-variants.jsonl: $(SEAL)/hard-run.jsonl $(SEAL)/train-qrels.jsonl
+$(SEAL)/hard-variants@%.jsonl: $(SEAL)/mined@%.jsonl $(SEAL)/train-qrels.jsonl
 	$(STRUCTKIT) pair --qrels $(SEAL)/train-qrels.jsonl --queries $(SEAL)/train-queries.jsonl \
 	  --corpus $(SEAL)/docs.jsonl --negatives-from $< --per-query $(NEGATIVES) --on-error skip \
 	  | $(STRUCTKIT) html-variants --on-error skip -o $@
-NEGATIVES := 2
 
-$(SEAL)/hard@%.model: SEAL_MODEL = --model $(SEAL)/$(HARD).model
-$(eval $(call seal-system,hard,seal,hard-variants,,tagged))
+# a second round starts from the first of its seed
+$(foreach one,$(SECOND),$(SEAL)/$(one)@%.model): private SEAL_MODEL = --model $(SEAL)/element-structure@$*.model
+$(eval $(call seal-system,hard,seal,hard-variants@%,$(TAGS),tagged))
+$(eval $(call seal-system,again,seal,hard-variants@%,--negatives-per-query 0 $(TAGS),tagged))
 
-$(SEAL)/hard-table.md: $(SEAL)/dev-qrels.jsonl $(SEAL)/hard@0.jsonl $(SEAL)/$(HARD).jsonl
+HARD_RUNS = $(foreach seed,$(SEAL_SEEDS),$(SECOND:%=$(SEAL)/%@$(seed).jsonl) $(SEAL)/element-structure@$(seed).jsonl)
+$(SEAL)/hard-table.md: $(SEAL)/dev-qrels.jsonl $(HARD_RUNS)
 	$(STRUCTKIT) score --qrels $< --measures '$(SEAL_MEASURES)' --markdown \
-	  --compare $(SEAL)/$(HARD).jsonl $(SEAL)/hard@0.jsonl $(SEAL)/$(HARD).jsonl -o $@
+	  --compare $(SEAL)/element-structure@0.jsonl $(HARD_RUNS) -o $@

@@ -71,7 +71,8 @@ def mask_entities(
     The field is `positive` (a training example's), or the language's: `code`, `description`,
     `html`. `mask_ratio` is the share of distinct entities (default 1.0), or of tokens with
     `strategy="span"` (default 0.15). A text without entities raises, or with `keep_plain` passes
-    as it is, its target the closing sentinel alone; one with a sentinel in it raises. `tally` counts what is done. Source: SANTA, section 3.2.
+    as it is, its target the closing sentinel alone; one with a sentinel in it raises. `tally`
+    counts what is done. Source: SANTA, section 3.2.
 
     >>> records = [{"id": "1", "language": "python", "code": "x = y + x"}]
     >>> [record["masked"] for record in mask_entities(records)]
