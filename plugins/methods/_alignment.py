@@ -107,13 +107,13 @@ class Santa(DualEncoder):
         return embeddings, {"entity": torch.stack(sums).sum() / masked.count}
 
     def objective(
-        self, inputs: Inputs, found: dict[str, Tensor]
+        self, inputs: Inputs, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         if inputs.queries is None:
             return torch.zeros((), device=self.encoder.device), {}
-        positives = found["originals" if inputs.originals else "masked"]  # (batch, dim)
-        documents = stacked(positives, found.get("negatives"))  # (batch * (1 + n), dim)
-        alignment = self.contrast(found["queries"], documents, inputs.exclude)
+        positives = embeddings["originals" if inputs.originals else "masked"]  # (batch, dim)
+        documents = stacked(positives, embeddings.get("negatives"))  # (batch * (1 + n), dim)
+        alignment = self.contrast(embeddings["queries"], documents, inputs.exclude)
         return self.settings.alignment_weight * alignment, {"alignment": alignment.detach()}
 
     def weights(self) -> dict[str, float]:

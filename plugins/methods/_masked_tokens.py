@@ -73,12 +73,12 @@ class MaskedTokens:
 
     def batch(self, masked: Sequence[str], targets: Sequence[str]) -> tuple[Tokens, Tensor]:
         """Tokens with masks, and the ids to predict, (batch, length), `IGNORED` elsewhere."""
-        found = [
+        whole = [
             restored(text, entities_of(target))
             for text, target in zip(masked, targets, strict=True)
         ]
         tokenizing, length = self.tokenizing, self.tokenizing.lengths["document"]
-        texts = [text for text, _ in found]
+        texts = [text for text, _ in whole]
         encoded = tokenizing.tokenizer(
             texts, truncation=True, max_length=length, return_offsets_mapping=True
         )
@@ -89,7 +89,7 @@ class MaskedTokens:
         pairs = [
             self._masked(ids, offsets, spans)
             for ids, offsets, (_, spans) in zip(
-                encoded["input_ids"], encoded["offset_mapping"], found, strict=True
+                encoded["input_ids"], encoded["offset_mapping"], whole, strict=True
             )
         ]
         tokens = padded([ids for ids, _ in pairs], tokenizing.padding)
@@ -166,8 +166,8 @@ def token_head(model: Any, name: str | None, *, offline: bool) -> TokenHead:
 
 def _pretrained_head(folder: Path) -> Any:
     """A BERT's own head for masked tokens, where its folder has the weights."""
-    full, found = AutoModelForMaskedLM.from_pretrained(
+    full, loading = AutoModelForMaskedLM.from_pretrained(
         folder, local_files_only=True, output_loading_info=True
     )
-    missing = any("predictions.transform" in key for key in found["missing_keys"])
+    missing = any("predictions.transform" in key for key in loading["missing_keys"])
     return None if missing else full.cls.predictions

@@ -85,25 +85,25 @@ def learned(arguments: dict[str, Any], ngrams: NGrams) -> Rows:
             process.join()
         if not target.with_suffix(".json").exists():
             raise UserError("the process of fastText died", "was it killed for memory?")
-        found = orjson.loads(target.with_suffix(".json").read_bytes())
-        if "error" in found:
+        answer = orjson.loads(target.with_suffix(".json").read_bytes())
+        if "error" in answer:
             remedy = "lower --minimum-count, or give more records"
-            if "NaN" in found["error"]:
+            if "NaN" in answer["error"]:
                 remedy = "lower --learning-rate"
-            raise UserError(f"fastText cannot learn from this: {found['error']}", remedy)
-        return Rows(found["words"], found["buckets"], np.load(target.with_suffix(".npy")))
+            raise UserError(f"fastText cannot learn from this: {answer['error']}", remedy)
+        return Rows(answer["words"], answer["buckets"], np.load(target.with_suffix(".npy")))
 
 
 def _learn(arguments: dict[str, Any], ngrams: NGrams, target: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    found: dict[str, Any]
+    answer: dict[str, Any]
     try:
         rows = reached(trained(arguments), ngrams)
         np.save(target.with_suffix(".npy"), rows.table)
-        found = {"words": rows.words, "buckets": rows.buckets}
+        answer = {"words": rows.words, "buckets": rows.buckets}
     except (ValueError, RuntimeError) as error:
-        found = {"error": str(error).strip().partition("\n")[0]}
-    target.with_suffix(".json").write_bytes(orjson.dumps(found))
+        answer = {"error": str(error).strip().partition("\n")[0]}
+    target.with_suffix(".json").write_bytes(orjson.dumps(answer))
 
 
 def trained(arguments: dict[str, Any]) -> Any:

@@ -63,11 +63,13 @@ class Seal(DualEncoder):
         settings = self.settings
         return remask(tagged, settings.mask_ratio, random_for(settings.seed, "remask", *keys))
 
-    def objective(self, inputs: Any, found: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+    def objective(
+        self, inputs: Any, embeddings: dict[str, Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """EAL (eq. 4), SAL (eq. 2: one softmax for each of its versions), or their sum."""
         losses = {
-            name: self.contrast(found["query"], documents, inputs.exclude)
-            for name, documents in found.items()
+            name: self.contrast(embeddings["query"], documents, inputs.exclude)
+            for name, documents in embeddings.items()
             if name != "query"
         }
         stages = {

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.strae.settings import WordSettings, words_in
-from structkit.learning.strae.vocabulary import Found, Vocabulary
+from structkit.learning.strae.vocabulary import LookedUp, Vocabulary
 from structkit.learning.training.damage import damaged
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.weights import WEIGHTS, read_weights, write_weights
@@ -24,7 +24,7 @@ from structkit.learning.training.weights import WEIGHTS, read_weights, write_wei
 from ._skip_grams import NGrams, Rows
 
 
-class Reached(Found):
+class Reached(LookedUp):
     """Counts of words, and of those without a vector, as messages."""
 
     def messages(self) -> list[str]:
@@ -79,13 +79,13 @@ class WordVectors(nn.Module):
 
     def rows(self, word: str) -> list[int]:
         """The rows whose mean is the word's vector: its own, where it has one, and its n-grams'."""
-        found = self._rows.get(word)
-        if found is None:
+        rows = self._rows.get(word)
+        if rows is None:
             known = self._bucket
             own = [self._word[word]] if word in self._word else []
-            found = own + [known[each] for each in self.ngrams.numbers(word) if each in known]
-            self._rows[word] = found
-        return found
+            rows = own + [known[each] for each in self.ngrams.numbers(word) if each in known]
+            self._rows[word] = rows
+        return rows
 
     def inputs(self, texts: Sequence[str], side: str) -> list[Bag]:
         """Texts, or the leaves of trees, each as its words."""
@@ -95,11 +95,11 @@ class WordVectors(nn.Module):
         """A text as the mean of its words' vectors."""
         if self.lowercase:
             words = [word.lower() for word in words]
-        found = [rows for rows in map(self.rows, words) if rows]
-        self.truncation.add("words", len(words), len(words) - len(found))
+        of_words = [rows for rows in map(self.rows, words) if rows]
+        self.truncation.add("words", len(words), len(words) - len(of_words))
         return Bag(
-            [row for rows in found for row in rows],
-            [1 / (len(found) * len(rows)) for rows in found for _ in rows],
+            [row for rows in of_words for row in rows],
+            [1 / (len(of_words) * len(rows)) for rows in of_words for _ in rows],
         )
 
     def batch(self, inputs: Sequence[Bag]) -> tuple[Tensor, Tensor, Tensor]:
@@ -134,8 +134,8 @@ class WordVectors(nn.Module):
     @classmethod
     def load(cls, folder: Path, ngrams: NGrams) -> Self:
         """What `save` wrote. Errors: `UserError` where a file is missing or damaged."""
-        vocabulary, found = Vocabulary.load(folder), read_weights(folder)
-        table, buckets = found.get("table"), found.get("buckets")
+        vocabulary, stored = Vocabulary.load(folder), read_weights(folder)
+        table, buckets = stored.get("table"), stored.get("buckets")
         if (
             table is None
             or buckets is None

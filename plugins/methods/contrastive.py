@@ -42,9 +42,9 @@ class Method(EncoderSettings):
         negatives = f"negatives_{field}" if field in VARIANTS else "negatives"
         if negatives not in record and "negatives" in record:
             raise UserError(f'field "{negatives}" is missing', MAKERS[field])
-        found = checked(record, ("query", field), (negatives,))
-        kept = {"id": found["id"], "query": found["query"], "positive": found[field]}
-        return kept | ({"negatives": found[negatives]} if negatives in found else {})
+        fields = checked(record, ("query", field), (negatives,))
+        kept = {"id": fields["id"], "query": fields["query"], "positive": fields[field]}
+        return kept | ({"negatives": fields[negatives]} if negatives in fields else {})
 
     def build(self, spool: Spool, *, offline: bool = False) -> DualEncoder:
         from structkit.learning.encoders.dual_encoder import (

@@ -96,14 +96,14 @@ class Method(EncoderSettings):
             for name in names:
                 if name not in record:
                     raise UserError(f'field "{name}" is missing', "structkit html-variants adds it")
-        found = checked(record, self.needs, names)
-        counts = {len(found[name]) for name in names if name in found}
+        fields = checked(record, self.needs, names)
+        counts = {len(fields[name]) for name in names if name in fields}
         if len(counts) > 1:
             raise UserError(
                 "the variants of the negatives are not equally many",
                 "structkit html-variants makes them",
             )
-        return found
+        return fields
 
     def build(self, spool: Spool, *, offline: bool = False) -> Seal:
         from structkit.learning.encoders.dual_encoder import check_contrast, negatives_of

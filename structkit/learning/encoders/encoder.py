@@ -141,16 +141,16 @@ class Encoder(nn.Module):
         rows = tokens.mask.sum(1).argsort(stable=True)  # (batch,)
         if self.device.type != "cpu" or len(rows) <= PIECE:
             return compute(torch.arange(len(rows), device=self.device), tokens)
-        found = [compute(piece, tokens.shortened(piece)) for piece in torch.split(rows, PIECE)]
-        return torch.cat(found)[rows.argsort()]
+        computed = [compute(piece, tokens.shortened(piece)) for piece in torch.split(rows, PIECE)]
+        return torch.cat(computed)[rows.argsort()]
 
     def pooled(self, states: Tensor, mask: Tensor) -> Tensor:
         """Embeddings of states that are known already, (batch, dim)."""
         if self.pooling == "mcls":
-            found = pool_mcls(states, mask, self.mcls_every, len(self.tokenizing.closing))
+            embeddings = pool_mcls(states, mask, self.mcls_every, len(self.tokenizing.closing))
         else:
-            found = OF_TOKENS[self.pooling](self.model, states, mask)
-        return self.finished(found)
+            embeddings = OF_TOKENS[self.pooling](self.model, states, mask)
+        return self.finished(embeddings)
 
     def finished(self, embeddings: Tensor) -> Tensor:
         embeddings = embeddings.float()

@@ -58,7 +58,9 @@ class Embedding(Protocol):
         """
         ...
 
-    def objective(self, inputs: Any, found: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+    def objective(
+        self, inputs: Any, embeddings: dict[str, Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss over the embeddings of all processes, and its parts for the log."""
         ...
 
@@ -99,12 +101,14 @@ def backward(module: Embedding, inputs: Any) -> dict[str, float]:
     device = next(module.parameters()).device
     texts = module.texts(inputs)
     pieces = list(_pieces(module, inputs, texts, device))
-    found = {name: _all(module.width, pieces, name, each, device) for name, each in texts.items()}
+    embeddings = {
+        name: _all(module.width, pieces, name, each, device) for name, each in texts.items()
+    }
     # the scores are divided by a temperature: bfloat16 would be too coarse for them
-    loss, parts = module.objective(inputs, found)
+    loss, parts = module.objective(inputs, embeddings)
     if loss.requires_grad:
         loss.backward()  # type: ignore[no-untyped-call]
-    _through(module, inputs, pieces, found, texts, device)
+    _through(module, inputs, pieces, embeddings, texts, device)
     return _numbers(module, loss, parts, pieces)
 
 
@@ -130,17 +134,17 @@ def _all(width: int, pieces: list[_Piece], name: str, texts: Texts, device: torc
     """The embeddings of all processes, (total, width), cut off from what they were computed by."""
     own = [piece for piece in pieces if piece.name == name]
     count = sum(len(piece.rows) for piece in own)
-    found = torch.empty(count, width, device=device)
+    embeddings = torch.empty(count, width, device=device)
     for piece in own:
-        found[piece.rows] = piece.embeddings.detach().float()
-    return whole(found, texts.first, texts.total).requires_grad_()
+        embeddings[piece.rows] = piece.embeddings.detach().float()
+    return whole(embeddings, texts.first, texts.total).requires_grad_()
 
 
 def _through(
     module: Embedding,
     inputs: Any,
     pieces: list[_Piece],
-    found: dict[str, Tensor],
+    leaves: dict[str, Tensor],
     texts: dict[str, Texts],
     device: torch.device,
 ) -> None:
@@ -154,7 +158,7 @@ def _through(
             piece.random.restore()
             with _autocast(module, device):
                 embeddings, losses = module.embedded(inputs, piece.name, piece.rows)
-        gradient = found[piece.name].grad
+        gradient = leaves[piece.name].grad
         if gradient is not None:
             outputs.append(embeddings)
             gradients.append(gradient[texts[piece.name].first + piece.rows])
@@ -186,13 +190,13 @@ def _numbers(
 
 def plain_loss(module: Embedding, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
     """The same loss of one process with its whole graph, computed at once."""
-    found: dict[str, Tensor] = {}
+    embeddings: dict[str, Tensor] = {}
     single: dict[str, Tensor] = {}
     for name, texts in module.texts(inputs).items():
         (rows,) = texts.chunks(0)
-        found[name], losses = module.embedded(inputs, name, rows)
+        embeddings[name], losses = module.embedded(inputs, name, rows)
         single |= losses
-    loss, parts = module.objective(inputs, found)
+    loss, parts = module.objective(inputs, embeddings)
     for name in single:
         loss = loss + module.weights()[name] * single[name]
     return loss, {name: part.detach() for name, part in {**parts, **single}.items()}

@@ -43,9 +43,9 @@ class Packed:
         if first:
             return self._through(last, states, runs, lengths.cumsum(0) - lengths)[:, None]
         states = self._through(last, states, runs)
-        found = states.new_zeros((*real.shape, states.shape[1]))
-        found[real] = states
-        return found
+        padded = states.new_zeros((*real.shape, states.shape[1]))
+        padded[real] = states
+        return padded
 
     def _embedded(self, tokens: Tokens, real: Tensor) -> Tensor:
         own = self.model.embeddings
@@ -58,14 +58,14 @@ class Packed:
         states = own.word_embeddings(tokens.ids[real])
         states += own.token_type_embeddings.weight[0]
         states += own.position_embeddings(places[real])
-        found: Tensor = own.dropout(own.LayerNorm(states))
-        return found
+        embedded: Tensor = own.dropout(own.LayerNorm(states))
+        return embedded
 
     def _through(self, layer: Any, *inputs: Any) -> Tensor:
         """`_layer`, with its gradients checkpointed where the layer is told to."""
         if layer.training and getattr(layer, "gradient_checkpointing", False):
-            found: Tensor = checkpoint(self._layer, layer, *inputs, use_reentrant=False)
-            return found
+            after: Tensor = checkpoint(self._layer, layer, *inputs, use_reentrant=False)
+            return after
         return self._layer(layer, *inputs)
 
     def _layer(
@@ -87,14 +87,14 @@ class Packed:
         sizes = [length * count for length, count in runs]
         keys, values = own.key(states).split(sizes), own.value(states).split(sizes)
         dropout = own.dropout.p if own.training else 0.0
-        found = []
+        attended = []
         for (_, count), *parts in zip(runs, queries, keys, values, strict=True):
             # (texts, heads, length, dim / heads)
             split = [each.view(count, -1, self.heads, own.attention_head_size) for each in parts]
             query, key, value = (each.transpose(1, 2) for each in split)
             seen = functional.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
-            found.append(seen.transpose(1, 2).flatten(2).flatten(0, 1))
-        return torch.cat(found)
+            attended.append(seen.transpose(1, 2).flatten(2).flatten(0, 1))
+        return torch.cat(attended)
 
 
 def joined(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
@@ -104,11 +104,11 @@ def joined(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
     costs a pass of its own.
     """
     if torch.is_grad_enabled() or output.training or torch.is_autocast_enabled(inputs.device.type):
-        found: Tensor = output(inputs, states)
+        after: Tensor = output(inputs, states)
     else:
         dense = output.dense
-        found = output.LayerNorm(states.add_(dense.bias).addmm_(inputs, dense.weight.T))
-    return found
+        after = output.LayerNorm(states.add_(dense.bias).addmm_(inputs, dense.weight.T))
+    return after
 
 
 def packed(model: Any) -> Packed | None:
@@ -126,13 +126,13 @@ def packed(model: Any) -> Packed | None:
     padding = model.config.pad_token_id or 0
     ids = (torch.arange(36).view(4, 9) + padding + 1) % model.config.vocab_size
     tokens = Tokens(torch.where(mask.bool(), ids, padding), mask)
-    found, training = Packed(model), model.training
+    packed, training = Packed(model), model.training
     model.eval()
     with torch.autocast("cpu", enabled=False), torch.no_grad():
         expected = model(input_ids=tokens.ids, attention_mask=mask).last_hidden_state
-        error = (found.states(tokens) - expected)[mask.bool()].abs().max()
+        error = (packed.states(tokens) - expected)[mask.bool()].abs().max()
     model.train(training)
-    return found if error <= ERROR * expected.abs().max() else None
+    return packed if error <= ERROR * expected.abs().max() else None
 
 
 def equal_lengths(lengths: list[int]) -> list[tuple[int, int]]:

@@ -62,12 +62,12 @@ def pieces(words: Sequence[str], longest: int = LONGEST) -> list[tuple[int, int]
     >>> pieces(["a", "b", ".", "c", "d", "e", "f"], longest=4)
     [(0, 3), (3, 7)]
     """
-    found, start = [], 0
+    stretches, start = [], 0
     while len(words) - start > longest:
         end = start + longest
         half = start + longest // 2
         ends = (at for marks in ENDS for at in range(end, half, -1) if words[at - 1] in marks)
         end = next(ends, end)
-        found.append((start, end))
+        stretches.append((start, end))
         start = end
-    return [*found, (start, len(words))]
+    return [*stretches, (start, len(words))]

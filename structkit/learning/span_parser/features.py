@@ -88,16 +88,16 @@ class Features:
         words: Counter[str] = Counter()
         for sentence in sentences:
             words.update(sentence)
-        found = {kind: Counter[str]() for kind in KINDS}
+        counted = {kind: Counter[str]() for kind in KINDS}
         for word, count in words.items():
             for kind, name in zip(KINDS, features(word), strict=True):
-                found[kind][name] += count
+                counted[kind][name] += count
         tables = {}
-        for kind, counts in found.items():
+        for kind, counts in counted.items():
             kept = [name for name, count in counts.items() if count >= minimum]
             kept.sort(key=lambda name, counts=counts: (-counts[name], name))  # type: ignore[misc]
             tables[kind] = [*SPECIAL, *kept[: MOST.get(kind, most_words)]]
-        return cls(tables, {name: found["word"][name] for name in tables["word"][len(SPECIAL) :]})
+        return cls(tables, {name: counted["word"][name] for name in tables["word"][len(SPECIAL) :]})
 
     def sizes(self) -> list[int]:
         """Rows of each table, in the order of KINDS."""
@@ -107,7 +107,7 @@ class Features:
         """The rows (4, words + 2) of a text and its two ends."""
         seen: dict[str, tuple[int, ...]] = self._seen  # type: ignore[attr-defined]
         rows: dict[str, dict[str, int]] = self._rows  # type: ignore[attr-defined]
-        found = [(START,) * len(KINDS)]
+        columns = [(START,) * len(KINDS)]
         for word in words:
             row = seen.get(word)
             if row is None:
@@ -115,9 +115,9 @@ class Features:
                 row = tuple(rows[kind].get(name, UNKNOWN) for kind, name in named)
                 if len(seen) < 1_000_000:  # memory must not grow with the input
                     seen[word] = row
-            found.append(row)
-        found.append((END,) * len(KINDS))
-        return np.array(found, np.int32).T
+            columns.append(row)
+        columns.append((END,) * len(KINDS))
+        return np.array(columns, np.int32).T
 
     def rarity(self, strength: float) -> NDArray[np.float32]:
         """For each row of the word table, the share of times it is hidden in training.
@@ -139,8 +139,8 @@ class Features:
     def load(cls, folder: Path) -> Self:
         """What `save` wrote. Errors: `UserError` where the file is missing or damaged."""
         try:
-            found = orjson.loads((folder / FILE).read_bytes())
-            tables = {kind: [*SPECIAL, *found[kind]] for kind in KINDS}
+            names = orjson.loads((folder / FILE).read_bytes())
+            tables = {kind: [*SPECIAL, *names[kind]] for kind in KINDS}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise damaged(f"cannot be read: {error}", folder / FILE) from None
         return cls(tables, {})

@@ -53,8 +53,8 @@ class SpanScorer(nn.Module):
 
     def embedded(self, numbers: Tensor) -> Tensor:
         """The words (texts, words + 2, columns) of their rows (texts, 4, words + 2)."""
-        found = [table(numbers[:, kind]) for kind, table in enumerate(self.tables)]
-        return torch.cat(found, dim=-1)
+        columns = [table(numbers[:, kind]) for kind, table in enumerate(self.tables)]
+        return torch.cat(columns, dim=-1)
 
     def states(self, numbers: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The states (texts, words + 2, hidden) after each word, read forward and backward."""
@@ -130,24 +130,24 @@ class SpanParser(nn.Module):
 
         A sentence of too many words is parsed in pieces that become spans of their own.
         """
-        found: list[list[tuple[int, int]]] = [[] for _ in sentences]
+        spans_of: list[list[tuple[int, int]]] = [[] for _ in sentences]
         parts: list[Part] = []
         for number, words in enumerate(sentences):
             cut = pieces(words)
             for start, end in cut:
                 if len(cut) > 1 and end - start > 1:
-                    found[number].append((start, end))
+                    spans_of[number].append((start, end))
                 if end - start > 2:
                     parts.append((end - start, number, start, words[start:end]))
         parts.sort(key=lambda part: part[:3])
         with torch.inference_mode():
             while parts:
                 count = max(1, min(BATCH, BATCH_WORDS // parts[-1][0]))  # the longest first
-                self._parse(parts[-count:], found)
+                self._parse(parts[-count:], spans_of)
                 del parts[-count:]
-        return found
+        return spans_of
 
-    def _parse(self, parts: Sequence[Part], found: list[list[tuple[int, int]]]) -> None:
+    def _parse(self, parts: Sequence[Part], spans_of: list[list[tuple[int, int]]]) -> None:
         """Add the spans of some parts, the last of which is the longest."""
         numbers = np.zeros((len(parts), len(KINDS), parts[-1][0] + 2), np.int64)
         for row, (length, _, _, words) in zip(numbers, parts, strict=True):
@@ -157,7 +157,7 @@ class SpanParser(nn.Module):
         places = self.scorer.fenceposts(rows, lengths)
         for (length, number, offset, _), place in zip(parts, places, strict=True):
             spans = best_spans(self.scorer.table(place[: length + 1]))
-            found[number] += [(start + offset, end + offset) for start, end in spans]
+            spans_of[number] += [(start + offset, end + offset) for start, end in spans]
 
     def save(self, folder: Path) -> None:
         """Write the weights, in 16 bits, and the vocabulary."""

@@ -50,7 +50,7 @@ class SpanTraining(TrainingModule):
         rows = [self.parser.features.numbers(words) for words, _ in texts]
         longest = rows[-1].shape[1]
         numbers = np.zeros((len(rows), len(rows[0]), longest), np.int64)
-        found = []  # left and right places of spans, and whether they are gold
+        candidates = []  # left and right places of spans, and whether they are gold
         for text, (row, (words, spans)) in enumerate(zip(rows, texts, strict=True)):
             numbers[text, :, : row.shape[1]] = row
             left, right = _candidates(len(words))
@@ -58,10 +58,10 @@ class SpanTraining(TrainingModule):
             if spans:
                 constituent[tuple(np.array(spans).T)] = 1
             first = text * (longest - 1)
-            found.append((left + first, right + first, constituent[left, right]))
+            candidates.append((left + first, right + first, constituent[left, right]))
         device = self.parser.device
         left_places, right_places, gold = (
-            torch.from_numpy(np.concatenate(each)) for each in zip(*found, strict=True)
+            torch.from_numpy(np.concatenate(each)) for each in zip(*candidates, strict=True)
         )
         kept = (gold > 0) | (torch.rand(gold.shape) < self.negative_share)
         weight = torch.where(gold > 0, 1.0, 1 / self.negative_share)
@@ -77,14 +77,14 @@ class SpanTraining(TrainingModule):
     def places(self, numbers: Tensor, lengths: Tensor) -> Tensor:
         """The fenceposts (texts * places, span) of all texts, in groups of like lengths."""
         longest = numbers.shape[2]
-        found = []
+        groups = []
         for rows, some in zip(
             torch.split(numbers, GROUP), torch.split(lengths, GROUP), strict=True
         ):
             width = int(some.max())
             places = self.parser.scorer.fenceposts(rows[:, :, :width], some)
-            found.append(functional.pad(places, (0, 0, 0, longest - width)))
-        return torch.cat(found).flatten(0, 1)
+            groups.append(functional.pad(places, (0, 0, 0, longest - width)))
+        return torch.cat(groups).flatten(0, 1)
 
     def loss(self, inputs: Inputs) -> tuple[Tensor, dict[str, Tensor]]:
         """The cross-entropies of all spans, summed, for each word."""
@@ -117,12 +117,12 @@ def _candidates(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def parts(record: Record) -> list[tuple[list[str], list[tuple[int, int]]]]:
     """The words and spans of a record, cut as parsing will cut a text that is too long."""
-    found = []
+    cut = []
     for start, end in pieces(record["words"]):
         inside = [
             (low - start, high - start)
             for low, high in record["spans"]
             if start <= low and high <= end and (low, high) != (start, end)
         ]
-        found.append((record["words"][start:end], inside))
-    return found
+        cut.append((record["words"][start:end], inside))
+    return cut

@@ -124,8 +124,8 @@ class TreeBatch:
         inverse = np.multiply.accumulate(inverse)
         sums = np.zeros(len(values) + 1, np.uint64)
         np.cumsum(values * powers[:-1], out=sums[1:])
-        found = (sums[self.start + self.width] - sums[self.start]) * inverse[self.start]
-        return torch.from_numpy(_mixed(found).view(np.int64)).to(self.device)
+        hashes = (sums[self.start + self.width] - sums[self.start]) * inverse[self.start]
+        return torch.from_numpy(_mixed(hashes).view(np.int64)).to(self.device)
 
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)

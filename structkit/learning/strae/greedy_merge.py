@@ -97,8 +97,8 @@ class _Frontier:
         self.right[left], self.left[after] = after, left
         self.similar[right] = -torch.inf
         neighbors = torch.stack([before, after])  # (2, active)
-        found = (self.units[neighbors] * units).sum(2) + self.wall[neighbors]
-        self.similar[torch.stack([before, left])] = found
+        similar = (self.units[neighbors] * units).sum(2) + self.wall[neighbors]
+        self.similar[torch.stack([before, left])] = similar
         return place, right - row
 
 

@@ -41,15 +41,15 @@ def upward(batch: TreeBatch, leaves: Tensor, compose: Callable[[Tensor], Tensor]
 
     `compose` makes of children (n, 2, S), left and right, their parents (n, S).
     """
-    found: list[Tensor] = []
+    bottom_up: list[Tensor] = []
     below = leaves[:0]
     for level in reversed(list(levels(batch))):
         here = leaves[level.leaves]
         if len(below):
             here = torch.cat([here, compose(below.view(-1, 2, below.shape[1]))])
         below = here[level.order]
-        found.append(below)
-    return torch.cat(found[::-1])
+        bottom_up.append(below)
+    return torch.cat(bottom_up[::-1])
 
 
 def downward(
@@ -60,9 +60,9 @@ def downward(
     `decompose` makes of parents (n, S) their children (n, 2, S), left and right; it is told which
     nodes of the batch these are.
     """
-    found = [roots]
+    down = [roots]
     for level in levels(batch):
         if len(level.inner):
             children = slice(level.last, level.last + 2 * len(level.inner))
-            found.append(decompose(found[-1][level.inner], children).flatten(0, 1))
-    return torch.cat(found)
+            down.append(decompose(down[-1][level.inner], children).flatten(0, 1))
+    return torch.cat(down)

@@ -34,8 +34,8 @@ def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None
 
 def unit(vectors: Tensor) -> Tensor:
     """Vectors (n, E) scaled to length 1; zeros stay zeros."""
-    found: Tensor = _Unit.apply(vectors)  # type: ignore[no-untyped-call]
-    return found
+    units: Tensor = _Unit.apply(vectors)  # type: ignore[no-untyped-call]
+    return units
 
 
 class _Unit(torch.autograd.Function):

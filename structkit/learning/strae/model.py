@@ -112,9 +112,9 @@ class StrAE(NodeModel):
 
     def embed(self, ids: Tensor, dropout: float = 0.0) -> Tensor:
         """The embeddings of leaves, (leaves, E)."""
-        found = functional.embedding(ids, self.embedding)
-        noise = dropout_noise(found.shape, dropout if self.training else 0.0, found)
-        return found if noise is None else found * noise
+        leaves = functional.embedding(ids, self.embedding)
+        noise = dropout_noise(leaves.shape, dropout if self.training else 0.0, leaves)
+        return leaves if noise is None else leaves * noise
 
     def upward(self, batch: TreeBatch, leaves: Tensor, noise: Tensor | None = None) -> Tensor:
         """The upward embeddings of all nodes, (nodes, E).
@@ -122,8 +122,8 @@ class StrAE(NodeModel):
         `leaves` is what stands at the leaves; compositions are multiplied with `noise` (inner, E).
         """
         weight, bias = self.composition()
-        found: Tensor = _Upward.apply(leaves, weight, bias, noise, batch)  # type: ignore[no-untyped-call]
-        return found
+        embeddings: Tensor = _Upward.apply(leaves, weight, bias, noise, batch)  # type: ignore[no-untyped-call]
+        return embeddings
 
     def downward(self, batch: TreeBatch, roots: Tensor, noise: Tensor | None = None) -> Tensor:
         """The downward embeddings of all nodes, (nodes, E), from those of the roots.
@@ -132,8 +132,8 @@ class StrAE(NodeModel):
         """
         weight = torch.cat([self._diagonal(part) for part in self.decompose.weight.chunk(2)], 1)
         bias = torch.cat([part.repeat(self.channels) for part in self.decompose.bias.chunk(2)])
-        found: Tensor = _Downward.apply(roots, weight, bias, noise, batch)  # type: ignore[no-untyped-call]
-        return found
+        embeddings: Tensor = _Downward.apply(roots, weight, bias, noise, batch)  # type: ignore[no-untyped-call]
+        return embeddings
 
     def composition(self) -> tuple[Tensor, Tensor]:
         """Composition as one map of both children: weight (2E, E) and bias (E,)."""

@@ -32,7 +32,7 @@ class TreeEncoder(nn.Module):
         # a long text is no error here
         self.settings = replace(settings, max_length=None)
         self.model, self.vocabulary = model, vocabulary
-        self.truncation = vocabulary.found
+        self.truncation = vocabulary.looked_up
 
     @property
     def device(self) -> torch.device:
@@ -133,9 +133,9 @@ def nodes_of(
         starts = batch.start - np.cumsum([0, *batch.lengths[:-1]])[batch.sentence.cpu().numpy()]
         for number, rows in enumerate(_rows(batch.sentence.cpu().numpy(), len(part))):
             spans = [(starts[row], starts[row] + batch.width[row]) for row in rows]
-            found = _records(read[first + number], spans, [each[rows] for each in vectors])
-            chosen = [record for record, kind in found if which in ("all", kind)]
-            model.vocabulary.found.without[which] += not chosen
+            nodes = _records(read[first + number], spans, [each[rows] for each in vectors])
+            chosen = [record for record, kind in nodes if which in ("all", kind)]
+            model.vocabulary.looked_up.without[which] += not chosen
             yield chosen
         first += len(part)
 

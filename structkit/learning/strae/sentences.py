@@ -30,9 +30,9 @@ class Sentence:
 class Sentences(Sequence[Sentence]):
     """Many sentences in three flat arrays, 8 bytes a leaf."""
 
-    def __init__(self, found: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
+    def __init__(self, sentences: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
         ids, depths, offsets = _Growing(), _Growing(), [0]
-        for sentence, tree in found:
+        for sentence, tree in sentences:
             ids.add(sentence)
             depths.add(tree)
             offsets.append(offsets[-1] + len(sentence))
@@ -75,11 +75,11 @@ def leaf_depths(tree: Tree) -> list[int]:
     for node, child in enumerate(tree.first.tolist()):
         if child >= 0:
             depths += (depths[node] + 1,) * 2
-    found = [0] * len(tree.words)
+    of_words = [0] * len(tree.words)
     for place, depth in zip(tree.word.tolist(), depths, strict=True):
         if place >= 0:
-            found[place] = depth
-    return found
+            of_words[place] = depth
+    return of_words
 
 
 def _remedy(tree: Tree) -> str:

@@ -44,9 +44,9 @@ class TextModel(nn.Module):
 
         A text of one id is that id's row of the table: there is no context (StrAE, section 5).
         """
-        found = self.texts(batch)
+        in_context = self.texts(batch)
         rows = functional.embedding(batch.ids[:, 0], self.embedding)
-        return torch.where((batch.lengths == 1)[:, None], rows, found)
+        return torch.where((batch.lengths == 1)[:, None], rows, in_context)
 
     def texts(self, batch: TextBatch) -> Tensor:
         """The embeddings of texts of any length, (texts, E)."""
@@ -73,10 +73,10 @@ class BiLSTM(TextModel):
         vectors = functional.dropout(vectors, dropout, self.training)
         lengths = batch.lengths.cpu()
         packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
-        found, _ = pad_packed_sequence(
+        states, _ = pad_packed_sequence(
             self.lstm(packed)[0], batch_first=True, total_length=batch.ids.shape[1]
         )
-        forward, backward = found.chunk(2, dim=2)
+        forward, backward = states.chunk(2, dim=2)
         return forward, backward
 
     def learned(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -90,8 +90,8 @@ class BiLSTM(TextModel):
     def texts(self, batch: TextBatch) -> Tensor:
         forward, backward = self.states(batch, 0.0)
         last = (batch.lengths - 1)[:, None, None].expand(-1, 1, forward.shape[2])
-        found: Tensor = self.before(forward.gather(1, last)[:, 0]) + self.after(backward[:, 0])
-        return found
+        embeddings: Tensor = self.before(forward.gather(1, last)[:, 0]) + self.after(backward[:, 0])
+        return embeddings
 
 
 class RoBERTa(TextModel):
@@ -115,8 +115,8 @@ class RoBERTa(TextModel):
     def states(self, batch: TextBatch, dropout: float) -> list[Tensor]:
         """The embeddings and the states after each layer, (texts, length, E) each."""
         dropout = dropout if self.training else 0.0
-        found = functional.embedding(batch.ids, self.embedding)
-        states = [functional.dropout(self.norm(found), dropout)]
+        vectors = functional.embedding(batch.ids, self.embedding)
+        states = [functional.dropout(self.norm(vectors), dropout)]
         for layer in self.layers:
             states.append(layer(states[-1], batch.real, dropout))
         return states
@@ -164,8 +164,8 @@ class Layer(nn.Module):
         seen = self.output(self.attend(states, real, dropout))
         states = self.attention_norm(states + functional.dropout(seen, dropout))
         inner = self.narrow(functional.gelu(self.widen(states)))
-        found: Tensor = self.norm(states + functional.dropout(inner, dropout))
-        return found
+        after: Tensor = self.norm(states + functional.dropout(inner, dropout))
+        return after
 
     def attend(self, states: Tensor, real: Tensor, dropout: float) -> Tensor:
         """What each token sees of the others, all heads side by side, (texts, length, E).

@@ -59,7 +59,7 @@ class TextTraining(TrainingModule):
     ) -> None:
         super().__init__(settings)
         self.model, self.vocabulary, self.sentences = model, vocabulary, sentences
-        self.truncation = vocabulary.found
+        self.truncation = vocabulary.looked_up
 
     def batch(self, records: list[Record], step: Step) -> list[TextBatch]:
         # by length, so that a portion holds little padding
@@ -104,7 +104,7 @@ class TextEncoder(nn.Module):
     def __init__(self, model: TextModel, vocabulary: Vocabulary) -> None:
         super().__init__()
         self.model, self.vocabulary = model, vocabulary
-        self.truncation = vocabulary.found
+        self.truncation = vocabulary.looked_up
 
     @property
     def device(self) -> torch.device:

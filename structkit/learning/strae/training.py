@@ -36,7 +36,7 @@ class StraeTraining(TrainingModule):
     ) -> None:
         super().__init__(settings)
         self.model, self.vocabulary, self.sentences = model, vocabulary, sentences
-        self.truncation = vocabulary.found
+        self.truncation = vocabulary.looked_up
 
     @property
     def device(self) -> torch.device:

@@ -4,7 +4,7 @@ How to use it: `Vocabulary.of(sentences, …)` counts the words of sentences (se
 `vocabulary.ids(words)` gives for each word the list of its ids: one for a word vocabulary, one or
 more pieces with subwords; `len(vocabulary)` is the number of rows of an embedding table. Id 0 is
 what is unknown: it stands for words too rare to have a row of their own, so that it is trained.
-`save` and `load` keep it in a model folder. What was looked up and not found is in `found`.
+`save` and `load` keep it in a model folder. `looked_up` counts words, and those that are unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WORDS, PIECES = "vocabulary.json", "tokenizer.json"
 START = "▁"  # the first piece of a word begins with it
 
 
-class Found(Truncation):
+class LookedUp(Truncation):
     """Counts of words that were looked up and of those that are unknown, as messages.
 
     They are no part of a checkpoint: a resumed training reads all its records again.
@@ -63,7 +63,7 @@ class Vocabulary:
 
     def __init__(self, words: Sequence[str], *, lowercase: bool, bpe: Any = None) -> None:
         self.words, self.lowercase, self.bpe = list(words), lowercase, bpe
-        self.found = Found()
+        self.looked_up = LookedUp()
         self._ids = {word: [number] for number, word in enumerate(self.words)}
         self._pieces: dict[str, list[int]] = {}
 
@@ -111,32 +111,34 @@ class Vocabulary:
         if self.bpe is not None:
             return self._cut(words)
         known, unknown = self._ids, [0]
-        found = [known.get(word, unknown) for word in words]
-        self.found.add("words", len(found), sum(ids is unknown for ids in found))
-        return found
+        ids_of = [known.get(word, unknown) for word in words]
+        self.looked_up.add("words", len(ids_of), sum(ids is unknown for ids in ids_of))
+        return ids_of
 
     def _cut(self, words: Sequence[str]) -> list[list[int]]:
         cache = self._pieces
         new = [word for word in dict.fromkeys(words) if word not in cache]
         for word, encoding in zip(new, self.bpe.encode_batch(new), strict=True):
             cache[word] = encoding.ids or [0]
-        found = [cache[word] for word in words]
-        self.found.add("pieces", sum(map(len, found)), sum(ids.count(0) for ids in found))
-        return found
+        ids_of = [cache[word] for word in words]
+        self.looked_up.add("pieces", sum(map(len, ids_of)), sum(ids.count(0) for ids in ids_of))
+        return ids_of
 
     def surfaces(self, words: Sequence[str]) -> list[str]:
         """The leaves of a sentence as its text has them: words, or the letters of their pieces."""
         if self.bpe is None:
             return list(words)
-        found: list[str] = []
+        surfaces: list[str] = []
         for word in words:
             read = word.lower() if self.lowercase else word
             letters = word if len(word) == len(read) else read
             cut = self.bpe.encode(read)
             pairs = zip(cut.tokens, cut.offsets, strict=True)
             # the mark of a word's start may be a piece of its own, without letters
-            found += [START if name == START else letters[a:b] for name, (a, b) in pairs] or [word]
-        return found
+            surfaces += [START if name == START else letters[a:b] for name, (a, b) in pairs] or [
+                word
+            ]
+        return surfaces
 
     def text(self, number: int) -> str:
         """The word or piece of an id, as people read it."""

@@ -109,8 +109,8 @@ class Tokenizing:
             if not cut[place] and len(shorter[place]) < len(text)
         ]
         if again:
-            found, whole = self._cut([texts[place] for place in again], kind)
-            for place, each, more in zip(again, found, whole, strict=True):
+            longer, whole = self._cut([texts[place] for place in again], kind)
+            for place, each, more in zip(again, longer, whole, strict=True):
                 ids[place], cut[place] = each, more
         self.truncation.count(kind, len(texts), sum(cut))
         return ids
@@ -155,10 +155,10 @@ class Tokenizing:
         """Token ids with the special tokens of a text, and CLS tokens between where they are."""
         if not self.mcls_every:
             return [*self.opening, *content, *self.closing]
-        found: list[int] = []
+        dressed: list[int] = []
         for start in range(0, max(1, len(content)), self.mcls_every):
-            found += [*self.opening, *content[start : start + self.mcls_every]]
-        return found + self.closing
+            dressed += [*self.opening, *content[start : start + self.mcls_every]]
+        return dressed + self.closing
 
     def chunks(self, text: str, kind: str, size: int) -> Iterator[Chunk]:
         """Chunks of at most `size` tokens, one after the other; a prompt goes before each.
