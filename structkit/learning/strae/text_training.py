@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from structkit.learning.strae.losses import vocabulary_loss
-from structkit.learning.strae.sentences import Ints, Sentences, portions
-from structkit.learning.strae.settings import VocabularySettings, words_in
+from structkit.learning.strae.sentences import Ints, portions
+from structkit.learning.strae.settings import words_in
 from structkit.learning.strae.text_models import TextBatch, TextModel
+from structkit.learning.strae.training import VocabularyTraining
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.plan import Step
-from structkit.learning.training.weights import write_weights
 from structkit.records.jsonl import Record
 
 
@@ -45,21 +43,10 @@ def padded(texts: Sequence[Text], device: torch.device) -> TextBatch:
     )
 
 
-class TextTraining(TrainingModule):
+class TextTraining(VocabularyTraining):
     """Prediction of the tokens that the model chooses, over the vocabulary, by its own table."""
 
-    settings: VocabularySettings
-
-    def __init__(
-        self,
-        settings: VocabularySettings,
-        model: TextModel,
-        vocabulary: Vocabulary,
-        sentences: Sentences,
-    ) -> None:
-        super().__init__(settings)
-        self.model, self.vocabulary, self.sentences = model, vocabulary, sentences
-        self.truncation = vocabulary.looked_up
+    model: TextModel
 
     def batch(self, records: list[Record], step: Step) -> list[TextBatch]:
         # by length, so that a portion holds little padding
@@ -89,10 +76,6 @@ class TextTraining(TrainingModule):
             if weight.grad is not None:
                 weight.grad /= tokens
         return {"loss": total / tokens}
-
-    def save(self, folder: Path) -> None:
-        write_weights(folder, self.model.state_dict())
-        self.vocabulary.save(folder)
 
     def facts(self) -> dict[str, Any]:
         return {"normalize": False, "words": len(self.vocabulary)}

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import contrastive_loss, vocabulary_loss
 from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence, Sentences, portions
-from structkit.learning.strae.settings import NodeSettings
+from structkit.learning.strae.settings import NodeSettings, VocabularySettings
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.plan import Step
@@ -22,21 +22,33 @@ from structkit.learning.training.weights import write_weights
 from structkit.records.jsonl import Record
 
 
-class StraeTraining(TrainingModule):
-    """Training on given trees, or on those that the model makes itself."""
+class VocabularyTraining(TrainingModule):
+    """Training of a model over a vocabulary, on sentences as numbers."""
 
-    settings: NodeSettings
+    settings: VocabularySettings
+    model: nn.Module
 
     def __init__(
         self,
-        settings: NodeSettings,
-        model: NodeModel,
+        settings: VocabularySettings,
+        model: nn.Module,
         vocabulary: Vocabulary,
         sentences: Sentences,
     ) -> None:
         super().__init__(settings)
         self.model, self.vocabulary, self.sentences = model, vocabulary, sentences
         self.truncation = vocabulary.looked_up
+
+    def save(self, folder: Path) -> None:
+        write_weights(folder, self.model.state_dict())
+        self.vocabulary.save(folder)
+
+
+class StraeTraining(VocabularyTraining):
+    """Training on given trees, or on those that the model makes itself."""
+
+    settings: NodeSettings
+    model: NodeModel
 
     @property
     def device(self) -> torch.device:
@@ -114,10 +126,6 @@ class StraeTraining(TrainingModule):
             torch.stack(list(parts.values())).mean().backward()  # type: ignore[no-untyped-call]
             sums.update({name: part.item() for name, part in parts.items()})
         return {"loss": sum(sums.values()) / len(sums), **(sums if len(sums) > 1 else {})}
-
-    def save(self, folder: Path) -> None:
-        write_weights(folder, self.model.state_dict())
-        self.vocabulary.save(folder)
 
     def facts(self) -> dict[str, Any]:
         return {"pooling": "root", "words": len(self.vocabulary)}
