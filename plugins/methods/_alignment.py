@@ -40,6 +40,7 @@ class Inputs:
     negatives: Texts | None  # (batch * n, document length)
     exclude: Tensor | None  # (batch, batch * (1 + n))
 
+    @property
     def texts(self) -> dict[str, Texts]:
         """What is embedded, by name."""
         parts = {
@@ -51,7 +52,7 @@ class Inputs:
         return {name: texts for name, texts in parts.items() if texts is not None}
 
 
-class Santa(DualEncoder):
+class Santa(DualEncoder[Inputs]):
     """Both losses of SANTA, from one pass over the masked documents where that is possible."""
 
     settings: Method
@@ -83,9 +84,6 @@ class Santa(DualEncoder):
     def field(self, records: list[Record], name: str, kind: str) -> Texts:
         """What this process takes of a field."""
         return self.part([record[name] for record in records], len(records), kind)
-
-    def texts(self, inputs: Inputs) -> dict[str, Texts]:
-        return inputs.texts()
 
     def embedded(self, inputs: Inputs, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         masked = inputs.masked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ DOCUMENTS = {
 }
 
 
-class Seal(DualEncoder):
+class Seal(DualEncoder[Pairs]):
     """Element-aware alignment (EAL) and structure-aware learning (SAL), one stage at a time."""
 
     settings: Method
@@ -64,7 +64,7 @@ class Seal(DualEncoder):
         return remask(tagged, settings.mask_ratio, random_for(settings.seed, "remask", *keys))
 
     def objective(
-        self, inputs: Any, embeddings: dict[str, Tensor]
+        self, inputs: Pairs, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """EAL (eq. 4), SAL (eq. 2: one softmax for each of its versions), or their sum."""
         losses = {

@@ -16,7 +16,7 @@ from structkit.plugin import setting
 from structkit.records.jsonl import Record
 
 if TYPE_CHECKING:
-    from structkit.learning.encoders.dual_encoder import DualEncoder
+    from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs
 
 VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them of negatives too
 
@@ -46,7 +46,7 @@ class Method(EncoderSettings):
         kept = {"id": fields["id"], "query": fields["query"], "positive": fields[field]}
         return kept | ({"negatives": fields[negatives]} if negatives in fields else {})
 
-    def build(self, spool: Spool, *, offline: bool = False) -> DualEncoder:
+    def build(self, spool: Spool, *, offline: bool = False) -> DualEncoder[Pairs]:
         from structkit.learning.encoders.dual_encoder import (
             DualEncoder,
             check_contrast,
@@ -57,7 +57,8 @@ class Method(EncoderSettings):
         settings = settled(self, offline=offline)
         negatives = negatives_of(self, spool)
         check_contrast(spool, self, negatives)
-        module = DualEncoder(settings, build_encoder(settings, spool, offline=offline), negatives)
+        encoder = build_encoder(settings, spool, offline=offline)
+        module: DualEncoder[Pairs] = DualEncoder(settings, encoder, negatives)
         if self.document_field != "positive":
             module.document_fields = (self.document_field,)
         return module

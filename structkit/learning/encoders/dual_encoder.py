@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 import torch
 from torch import Tensor
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import Encoder
-from structkit.learning.encoders.grad_cache import Texts, backward, plain_loss
+from structkit.learning.encoders.grad_cache import B, Texts, backward, plain_loss
 from structkit.learning.encoders.losses import duplicates, info_nce
 from structkit.learning.encoders.model_folder import save_encoder
 from structkit.learning.encoders.settings import EncoderSettings
@@ -31,7 +31,7 @@ class Pairs:
     exclude: Tensor | None  # (batch, batch * group)
 
 
-class DualEncoder(TrainingModule):
+class DualEncoder(TrainingModule, Generic[B]):
     """Contrastive training of one encoder on queries, positives and, where given, negatives.
 
     A method with other documents overrides `batch` and `objective`; one whose texts have a loss by
@@ -96,31 +96,26 @@ class DualEncoder(TrainingModule):
         assert settings.temperature
         return info_nce(queries, documents, settings.temperature, exclude, settings.symmetric)
 
-    def texts(self, inputs: Any) -> dict[str, Texts]:
-        """What of a batch is embedded, by name."""
-        texts: dict[str, Texts] = inputs.texts
-        return texts
-
-    def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def embedded(self, inputs: B, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Embeddings of some texts of a batch, (rows, dim), and their own losses: here none."""
-        tokens = self.texts(inputs)[name].tokens
+        tokens = inputs.texts[name].tokens
         assert tokens is not None
         return self.encoder.embed(tokens.shortened(rows)), {}
 
     def objective(
-        self, inputs: Any, embeddings: dict[str, Tensor]
+        self, inputs: B, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss over all embeddings of a batch, those of `texts`, and its parts."""
+        """The loss over all embeddings of a batch, by the names of its texts, and its parts."""
         return self.contrast(embeddings["query"], embeddings["document"], inputs.exclude), {}
 
     def weights(self) -> dict[str, float]:
         """The losses that texts have by themselves, and what each counts."""
         return {}
 
-    def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, inputs: B) -> tuple[Tensor, dict[str, Tensor]]:
         return plain_loss(self, inputs)
 
-    def backward(self, inputs: Any) -> dict[str, float]:
+    def backward(self, inputs: B) -> dict[str, float]:
         return backward(self, inputs)
 
     def optimizer(self) -> torch.optim.Optimizer:

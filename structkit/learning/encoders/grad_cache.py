@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -41,17 +41,33 @@ class Texts:
             yield torch.arange(len(self.tokens.ids), device=self.tokens.ids.device)
 
 
-class Embedding(Protocol):
+class Batch(Protocol):
+    """What is asked of a batch."""
+
+    @property
+    def texts(self) -> dict[str, Texts]:
+        """What of it is embedded, by name."""
+        ...
+
+    @property
+    def exclude(self) -> Tensor | None:
+        """Which documents are no negatives of which queries, (queries, documents)."""
+        ...
+
+
+B = TypeVar("B", bound=Batch)
+B_contra = TypeVar("B_contra", bound=Batch, contravariant=True)
+
+
+class Embedding(Protocol[B_contra]):
     """What is asked of a module whose gradients are computed here."""
 
     settings: EncoderSettings
     width: int  # of an embedding
 
-    def texts(self, inputs: Any) -> dict[str, Texts]:
-        """What of a batch is embedded."""
-        ...
-
-    def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def embedded(
+        self, inputs: B_contra, name: str, rows: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """Embeddings of some texts, (rows, width), and losses that these texts have by themselves.
 
         Such a loss is the texts' part of a sum over the whole batch.
@@ -59,7 +75,7 @@ class Embedding(Protocol):
         ...
 
     def objective(
-        self, inputs: Any, embeddings: dict[str, Tensor]
+        self, inputs: B_contra, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss over the embeddings of all processes, and its parts for the log."""
         ...
@@ -96,10 +112,10 @@ class _Piece:
     losses: dict[str, Tensor]
 
 
-def backward(module: Embedding, inputs: Any) -> dict[str, float]:
+def backward(module: Embedding[B], inputs: B) -> dict[str, float]:
     """Add the gradients of a batch to the module; the loss and its parts."""
     device = next(module.parameters()).device
-    texts = module.texts(inputs)
+    texts = inputs.texts
     pieces = list(_pieces(module, inputs, texts, device))
     embeddings = {
         name: _all(module.width, pieces, name, each, device) for name, each in texts.items()
@@ -112,12 +128,12 @@ def backward(module: Embedding, inputs: Any) -> dict[str, float]:
     return _numbers(module, loss, parts, pieces)
 
 
-def _autocast(module: Embedding, device: torch.device) -> torch.autocast:
+def _autocast(module: Embedding[B], device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, torch.bfloat16, enabled=module.settings.bf16)
 
 
 def _pieces(
-    module: Embedding, inputs: Any, texts: dict[str, Texts], device: torch.device
+    module: Embedding[B], inputs: B, texts: dict[str, Texts], device: torch.device
 ) -> Iterator[_Piece]:
     """All texts of this process, embedded: with a graph, or in chunks of which the last has one."""
     size = module.settings.chunk_size
@@ -141,8 +157,8 @@ def _all(width: int, pieces: list[_Piece], name: str, texts: Texts, device: torc
 
 
 def _through(
-    module: Embedding,
-    inputs: Any,
+    module: Embedding[B],
+    inputs: B,
     pieces: list[_Piece],
     leaves: dict[str, Tensor],
     texts: dict[str, Texts],
@@ -177,7 +193,7 @@ def _backward(outputs: list[Tensor], gradients: list[Tensor | None]) -> None:
 
 
 def _numbers(
-    module: Embedding, loss: Tensor, parts: dict[str, Tensor], pieces: list[_Piece]
+    module: Embedding[B], loss: Tensor, parts: dict[str, Tensor], pieces: list[_Piece]
 ) -> dict[str, float]:
     """The loss of the batch and its parts, the same in all processes."""
     sums: Counter[str] = Counter()
@@ -188,11 +204,11 @@ def _numbers(
     return {"loss": whole_loss, **{name: part.item() for name, part in parts.items()}, **single}
 
 
-def plain_loss(module: Embedding, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+def plain_loss(module: Embedding[B], inputs: B) -> tuple[Tensor, dict[str, Tensor]]:
     """The same loss of one process with its whole graph, computed at once."""
     embeddings: dict[str, Tensor] = {}
     single: dict[str, Tensor] = {}
-    for name, texts in module.texts(inputs).items():
+    for name, texts in inputs.texts.items():
         (rows,) = texts.chunks(0)
         embeddings[name], losses = module.embedded(inputs, name, rows)
         single |= losses
