@@ -296,5 +296,5 @@ def help_of(metadata: Any) -> str:
     if "usual" in metadata:
         usual = metadata["usual"]
         said = ("no", "yes")[usual] if isinstance(usual, bool) else usual or "none"
-        text += f"; default: the model's own, else {said}"
+        text += f"; default: the model's own, otherwise {said}"
     return f"{text} ({metadata['source']})" if metadata.get("source") else text

@@ -146,7 +146,7 @@ class TokenHead(nn.Module):
 
 
 def token_head(model: Any, name: str | None, *, offline: bool) -> TokenHead:
-    """The head for a model: the one of its folder where that has a BERT's, else a new one."""
+    """The head for a model: the one of its folder where that has a BERT's, otherwise a new one."""
     embeddings = model.get_input_embeddings()
     head = TokenHead(model.config.hidden_size, embeddings)
     if name is None:

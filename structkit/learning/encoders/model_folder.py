@@ -156,7 +156,7 @@ def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder
 
 
 def fitting_pooling(model: Any, tokenizer: Any) -> str:
-    """The pooling for a model that tells none: cls where it has one, else mean or last-token."""
+    """The pooling for a model that tells none: cls where it can be, or mean, or last-token."""
     if tokenizer.cls_token_id is not None:
         return "cls"
     return "mean" if model.config.is_encoder_decoder else "last-token"

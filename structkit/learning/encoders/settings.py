@@ -95,7 +95,7 @@ class EncoderSettings(GradientSettings, ModelSettings):
         return self.model
 
     def settled(self, own: Record) -> Self:
-        """These settings; what they leave open is as `own` tells of the start model, else usual."""
+        """These settings; what is open is as `own` tells of the start model, otherwise usual."""
         return replace(
             self,
             **{

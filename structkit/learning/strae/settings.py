@@ -58,7 +58,7 @@ class WordSettings(TrainingSettings):
         return {"id": record["id"], "words": self.fitting(words)}
 
     def read(self, text: str) -> Record:
-        """A text of `encode` as a record: `tree` where it is a tree in brackets, else `text`."""
+        """A text of `encode` as a record: a tree in brackets is `tree`, anything other `text`."""
         return {"text": text} if leaves_of(text) is None else {"tree": text}
 
     def fitting(self, words: Sequence[str]) -> Sequence[str]:

@@ -29,7 +29,7 @@ class Tree:
     words: tuple[str, ...]  # the leaves from left to right, brackets in them unescaped
     first: Numbers  # number of the first child; -1 at a leaf
     count: Numbers  # number of children; 0 at a leaf
-    word: Numbers  # place in `words` at a leaf, else -1
+    word: Numbers  # place in `words` at a leaf, otherwise -1
     labels: tuple[str, ...]  # "" where there is none
 
     @property
