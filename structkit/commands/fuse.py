@@ -46,7 +46,7 @@ def fuse(
         rankings = [run[query_id] for run in read if query_id in run]
         weighed = [weight for run, weight in zip(read, shares, strict=True) if query_id in run]
         try:
-            found = ranked(fused(rankings, weighed, points), k)
+            hits = ranked(fused(rankings, weighed, points), k)
         except UserError as error:
             raise error.at(f'query "{query_id}"') from None
-        yield from run_records(query_id, found)
+        yield from run_records(query_id, hits)

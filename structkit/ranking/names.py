@@ -23,8 +23,8 @@ def parts(name: str) -> tuple[str, ...]:
     >>> parts("src/HTTPClient_pool.py")
     ('src', 'http', 'client', 'pool', 'py')
     """
-    found = (part.lower() for word in WORD.findall(name) for part in PART.split(word) if part)
-    return tuple(dict.fromkeys(found))
+    lowered = (part.lower() for word in WORD.findall(name) for part in PART.split(word) if part)
+    return tuple(dict.fromkeys(lowered))
 
 
 def asked(query: str) -> tuple[str, ...]:

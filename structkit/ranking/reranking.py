@@ -49,8 +49,8 @@ def ranking_of(
     if preset is not None:
         if preset not in PRESETS:
             raise unknown("preset", preset, PRESETS)
-        found, preset_group, preset_repeats = PRESETS[preset]
-        weights.update(found)
+        preset_weights, preset_group, preset_repeats = PRESETS[preset]
+        weights.update(preset_weights)
         if group is None:
             group = preset_group
             repeats = preset_repeats if repeats is None else repeats

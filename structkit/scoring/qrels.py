@@ -82,18 +82,18 @@ def _rows(
             for row in _gained([line], gains) if gains else json_rows([line], "relevance"):
                 yield *row, _span(orjson.loads(line))
         return
-    found: Iterator[tuple[str, str, float | str]]
+    judgements: Iterator[tuple[str, str, float | str]]
     if first.startswith(b"{"):
-        found = _gained(every, gains) if gains else json_rows(every, "relevance")
+        judgements = _gained(every, gains) if gains else json_rows(every, "relevance")
     elif gains:
         raise UserError(
             "the judgements have no labels", "--gains needs JSONL with query_id, doc_id, label"
         )
     elif columns(first) == ["query-id", "corpus-id", "score"]:
-        found = _column_rows(rows, "\t", 3, 1)
+        judgements = _column_rows(rows, "\t", 3, 1)
     else:
-        found = _column_rows(every, None, 4, 2)
-    for query_id, doc_id, relevance in found:
+        judgements = _column_rows(every, None, 4, 2)
+    for query_id, doc_id, relevance in judgements:
         yield query_id, doc_id, relevance, None
 
 
