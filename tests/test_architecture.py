@@ -16,6 +16,7 @@ FLOORS = (
     ("encoders", "strae", "span_parser", "scoring"),
     ("collect", "encode", "pairs", "search"),
     ("ranking",),
+    ("asking",),
     ("commands",),
     ("cli",),
 )
@@ -114,8 +115,9 @@ def test_nobody_imports_a_plugin_by_name(path):
     assert not [module for module, _ in imported(path) if module.startswith("structkit_plugins")]
 
 
-# a terminal alone pays for rich's progress bars and lists, a comparison of runs for scipy
-LAZY = {"progress.py", "questions.py", "comparison.py"}
+# a terminal alone pays for rich's progress bars and lists, a comparison of runs for scipy, and an
+# answer from the cache for no parser
+LAZY = {"progress.py", "questions.py", "comparison.py", "folder.py"}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)

@@ -15,7 +15,7 @@ from structkit.errors import unknown
 
 # in the order of a pipeline, as `structkit --help` lists them
 COMMANDS = (
-    *("collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
+    *("ask", "collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
     *("merge-embeddings", "search", "fuse", "rerank", "score", "plot", "convert", "select"),
     "plugins",
 )

@@ -133,18 +133,12 @@ def search(
     quiet: Quiet = False,
 ) -> None:
     """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
-    apart(
-        output,
-        *corpus,
-        *(texts or ()),
-        *(queries or ["-"] * (not query)),
-        model,
-        save_index=save_index,
-    )
+    reads = (*corpus, *(texts or ()), *(queries or ["-"] * (not query)), model)
+    apart(output, *reads, save_index=save_index)
     from structkit.commands.search import search as command
     from structkit.scoring.runs import write_run
     from structkit.search.hits import SearchOptions
-    from structkit.search.questions import asked, listed, write_answers
+    from structkit.search.questions import asked, found_in, listed, write_answers
 
     shown = listed(query or [], output, format)
     options = SearchOptions(
@@ -178,8 +172,9 @@ def search(
         dense_share=dense_share,
     )
     if shown:
-        documents = texts or (corpus if method == SearchMethod.bm25 else [])
-        write_answers(run, query or [], documents)
+        write_answers(
+            run, query or [], found_in(texts or (corpus if method == SearchMethod.bm25 else []))
+        )
     else:
         write_run(run, output, format=format or RunFormat.jsonl)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from structkit.collect.chunks import cut
 from structkit.collect.functions import functions
@@ -30,10 +30,11 @@ class Units:
 
     unit: str | None = None
     chunk_chars: int = 1_500
+    defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
 
     def of(self, kind: Kind) -> str:
         """The unit that a file of a kind is cut into."""
-        return self.unit or DEFAULTS[kind.name]
+        return self.unit or self.defaults[kind.name]
 
     def records(self, path: str, text: str, kind: Kind) -> Iterator[Record]:
         """The records of a text, in its order; none where it has no such unit."""

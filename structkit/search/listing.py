@@ -16,7 +16,6 @@ from structkit.records.jsonl import Record
 from structkit.search.passages import Row, best_rows, found
 from structkit.search.words import words
 
-ROWS = 3
 NARROWEST = 40
 RANK = 4  # columns of a rank, and of the margin under it
 NAMES = 3
@@ -27,13 +26,12 @@ def listing(
     questions: Mapping[str, str],
     documents: Mapping[str, Record],
     width: int | None,
-    *,
-    rows: int = ROWS,
+    rows: int = 3,
 ) -> str:
     """Run records as a list: rank, place and score, and under them the best lines.
 
     `questions` are texts by query id, `documents` records by id: of one that is not there the id
-    is shown.
+    is shown. `rows` lines are shown of each at most.
     """
     width = max(width or 80, NARROWEST)
     shown = io.StringIO()
@@ -57,7 +55,7 @@ def listing(
 
 def _head(hit: Record, document: Record, question: str, best: Sequence[Row], width: int) -> Text:
     """Rank, place, what it stands in; the score at the right end."""
-    score = f"{hit['score']:.4g}"
+    score = f"{hit['score']:.3f}"
     head = Text.assemble((f"{hit['rank']:>{RANK - 2}}  ", "bold"), _place(hit, document, best))
     if scope := _scope(document, question):
         head.append(f"  {printable(scope)}", "dim")
@@ -98,10 +96,13 @@ def _scope(document: Record, question: str) -> str:
 
 def _body(best: Sequence[Row], width: int) -> Iterable[Text]:
     digits = max((len(str(row.number)) for row in best if row.number), default=0)
+    before = None
     for row in best:
         line = Text(" " * RANK)
-        if digits:
-            line.append(f"{row.number or '':>{digits}}  ", "dim")
+        if digits:  # a folded line has its number once
+            number = "" if row.number in (None, before) else str(row.number)
+            line.append(f"{number:>{digits}}  ", "dim")
+        before = row.number
         yield line.append(_marked(row, width - len(line)))
 
 

@@ -82,7 +82,7 @@ def _found(text: str, wanted: Set[str]) -> Iterator[Span]:
 
 
 def _best(rows: Sequence[Row], most: int) -> list[Row]:
-    """Neighbors that have most different words, with the richest of them in the middle."""
+    """Neighbors that say most of what is asked, with the richest of them in the middle."""
     if not rows:
         return []
     said = [{row.text[start:end].lower() for start, end in row.spans} for row in rows]
@@ -90,7 +90,7 @@ def _best(rows: Sequence[Row], most: int) -> list[Row]:
     def worth(first: int) -> tuple[int, int, int]:
         together = set[str]().union(*said[first : first + most])
         middle = min(first + most // 2, len(rows) - 1)
-        return len(together), len(said[middle]), -first
+        return _letters(together), _letters(said[middle]), -first
 
     best = max(range(max(1, len(rows) - most + 1)), key=worth)
     chosen = list(rows[best : best + most])
@@ -99,6 +99,11 @@ def _best(rows: Sequence[Row], most: int) -> list[Row]:
     while chosen and not chosen[0].text:
         chosen.pop(0)
     return chosen
+
+
+def _letters(said: Set[str]) -> int:
+    """What some words count: a long word is rarely there by chance."""
+    return sum(map(len, said))
 
 
 def _without_margin(rows: list[Row]) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import orjson
 
@@ -45,21 +45,35 @@ def listed(questions: Sequence[str], output: str, format: str | None) -> bool:
     return bool(questions) and output == "-" and format is None and os.isatty(1)
 
 
-def write_answers(run: Iterable[Record], questions: Sequence[str], texts: Sequence[str]) -> None:
-    """Write a run as a list, with what files of records say of the documents."""
+Documents = Callable[[list[Record]], Mapping[str, Record]]
+
+
+def write_answers(
+    run: Iterable[Record], questions: Sequence[str], documents: Documents, rows: int = 3
+) -> None:
+    """Write a run as a list, with some lines of what `documents` says of the hits, by id."""
 
     def draw(hits: list[Record], width: int | None) -> str:
         from structkit.search.listing import listing  # with rich, which only a terminal pays for
 
-        documents = records_of(texts, {hit["doc_id"] for hit in hits})
         numbered = {str(number): unicode(text) for number, text in enumerate(questions, 1)}
-        return listing(hits, numbered, documents, width)
+        return listing(hits, numbered, documents(hits), width, rows)
 
     write_drawn(run, "-", draw)
 
 
-def records_of(files: Sequence[str], wanted: Collection[str]) -> dict[str, Record]:
-    """The records with these ids, of files that can be read once more."""
-    again = [name for name in files if os.path.isfile(name)]
-    records = Records.read(again) if again else ()
-    return {record["id"]: record for record in records if record["id"] in wanted}
+def found_in(files: Sequence[str]) -> Documents:
+    """The records of hits, in files that can be read once more."""
+
+    def records(hits: list[Record]) -> dict[str, Record]:
+        wanted = {hit["doc_id"] for hit in hits}
+        again = [name for name in files if os.path.isfile(name)]
+        found = Records.read(again) if again else ()
+        return {record["id"]: record for record in found if record["id"] in wanted}
+
+    return records
+
+
+def carried(hits: list[Record]) -> dict[str, Record]:
+    """The records of hits that have all fields of theirs."""
+    return {hit["doc_id"]: hit for hit in hits}

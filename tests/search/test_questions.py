@@ -49,11 +49,11 @@ def test_a_terminal_gets_a_list(folder):
     assert (
         shown
         == """\
- 1  bare                                                                  0.2032
+ 1  bare                                                                   0.203
     A bell gives signals.
     Bells ring.
 
- 2  a.py:5  ending                                                        0.1297
+ 2  a.py:5  ending                                                         0.130
     4  def ending(number):
     5      ""\"Let signals raise.""\"
     6      raise SystemExit(128 + number)

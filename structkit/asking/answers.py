@@ -1,0 +1,102 @@
+"""What answers a question: passages by words, and by meaning where there is a model, ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pathspec
+
+from structkit.asking.folder import Folder
+from structkit.asking.meaning import Meaning
+from structkit.asking.place import Target
+from structkit.embeddings.vectors import Floats
+from structkit.errors import UserError
+from structkit.ranking.candidates import Query
+from structkit.ranking.names import QUESTION
+from structkit.ranking.reranking import Ranking, rerank
+from structkit.records.jsonl import Record
+from structkit.scoring.runs import Hit
+from structkit.search.fusion import hybrid
+from structkit.search.words import words
+
+DEPTH = 100  # passages that are ranked
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How questions are answered: the flags of the command."""
+
+    k: int
+    ranking: Ranking
+    globs: Sequence[str] = ()
+    dense_share: float = 0.5
+
+
+def answers(
+    folder: Folder, question: str, asking: Asking, meaning: Meaning | None = None
+) -> list[tuple[Hit, Record]]:
+    """The best passages and their records, best first."""
+    depth = max(asking.k, DEPTH)
+    chosen = _chosen(folder, asking.globs)
+    lexical = best(folder.postings.scores(asked_words(question)) * chosen, depth)
+    dense = best(meaning.scores(question) * chosen, depth) if meaning else {}
+    records = folder.records({*lexical, *dense})
+    by_id = {record["id"]: record for record in records.values()}
+    found, meant = (
+        [Hit(records[n]["id"], s) for n, s in each.items()] for each in (lexical, dense)
+    )
+    hits = hybrid(meant, found, depth, asking.dense_share) if meaning else found
+    ranked = rerank(Query("1", question), hits, by_id, asking.ranking, asking.k)
+    return [(hit, by_id[hit.doc_id]) for hit in ranked]
+
+
+def asked_words(question: str) -> list[str]:
+    """The words of a question that an answer may have, each once.
+
+    >>> asked_words("How does the HTTPClient retry?")
+    ['httpclient', 'http', 'client', 'retry']
+    """
+    every = dict.fromkeys(words(question))
+    return [word for word in every if word not in QUESTION] or list(every)
+
+
+def best(scores: Floats, most: int) -> dict[int, float]:
+    """The numbers of the passages with the highest scores above 0, best first.
+
+    >>> best(np.array([0.0, 1.0, 3.0, 1.0]), 2)
+    {2: 3.0, 1: 1.0}
+    """
+    order = np.argsort(-scores, kind="stable")[:most]
+    return {int(number): float(scores[number]) for number in order if scores[number] > 0}
+
+
+def _chosen(folder: Folder, globs: Sequence[str]) -> Floats:
+    """1 for passages of files that are asked for, 0 for others, (passages,)."""
+    files = np.ones(len(folder.files))
+    if globs:
+        takes = file_filter(globs)
+        files = np.array([float(takes(each.path)) for each in folder.files])
+    return np.repeat(files, [each.passages for each in folder.files])
+
+
+def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a path matches patterns as .gitignore has them; `!` leaves out, the last counts.
+
+    >>> takes = file_filter(["*.py", "!test_*"])
+    >>> [takes(path) for path in ("src/a.py", "src/test_a.py", "a.go")]
+    [True, False, False]
+    """
+    only_out = all(each.startswith("!") for each in globs)
+    try:
+        spec = pathspec.GitIgnoreSpec.from_lines(["*"] * only_out + list(globs))
+    except ValueError as error:
+        raise UserError(f"--glob: {error}", "write it as in .gitignore", status=2) from None
+    return spec.match_file
+
+
+def shown(record: Record, target: Target) -> Record:
+    """A record with the path that leads to it from where the user is."""
+    path = target.shown(record["path"])
+    return {**record, "id": path + record["id"][len(record["path"]) :], "path": path}

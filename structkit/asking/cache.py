@@ -1,0 +1,54 @@
+"""Work over a cache, in whatever state it is: one process at a time, anew where it is damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from structkit.asking.lock import locked
+from structkit.asking.store import DamagedError, Store, refused
+from structkit.progress import say
+
+T = TypeVar("T")
+# SQLite's own message may quote what is no text any more
+DAMAGE = (DamagedError, UnicodeDecodeError)
+
+
+def kept_files(place: Path) -> list[Path]:
+    """All files of a cache: SQLite's, what it may have left beside it, and the lock."""
+    beside = [Path(f"{place}{ending}") for ending in ("", "-journal", "-wal", "-shm")]
+    return [*beside, place.with_suffix(".lock")]
+
+
+def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
+    """What work makes of the cache in a file, or of an empty one in memory.
+
+    A damaged file is removed, and where the system lets none be used, work goes without; both are
+    told.
+    """
+    if place is not None:
+        try:
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with locked(kept_files(place)[-1]):
+                return _with_file(place, work)
+        except (OSError, sqlite3.DatabaseError) as error:
+            reason = getattr(error, "strerror", None) or error
+            say(f"nothing is kept in {place.parent}: {reason}; name another folder with --cache")
+    with Store(None) as store:
+        return work(store)
+
+
+def _with_file(place: Path, work: Callable[[Store], T]) -> T:
+    try:
+        with Store(place) as store:
+            return work(store)
+    except (*DAMAGE, sqlite3.DatabaseError) as error:
+        if isinstance(error, sqlite3.Error) and refused(error):
+            raise
+        say(f"the cache {place} is damaged ({error}); it is made anew")
+    for path in kept_files(place)[:-1]:  # all but the lock, which is held
+        path.unlink(missing_ok=True)
+    with Store(place) as store:
+        return work(store)

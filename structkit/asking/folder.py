@@ -1,0 +1,115 @@
+"""A folder that is ready to be asked: its passages as they are on the disk now."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from structkit.asking.changes import Changes, changes
+from structkit.asking.place import Target
+from structkit.asking.postings import NAMES, Part, Postings
+from structkit.asking.store import File, Store
+from structkit.collect.walking import Walk
+from structkit.errors import UserError
+from structkit.progress import Position, progress, say
+from structkit.records.jsonl import Record
+from structkit.search.texts import document_text
+
+
+@dataclass
+class Folder:
+    """The files with passages, sorted by path, and the words of these; `store` has the records."""
+
+    store: Store
+    files: list[Part]
+    postings: Postings
+    new: bool = False
+    _starts: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._starts = [0, *accumulate(each.passages for each in self.files)]
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @classmethod
+    def read(cls, store: Store, target: Target, walk: Walk, chunk_chars: int) -> Folder:
+        """The folder as it is now; what changed since the last time is kept in the store."""
+        known = store.files()
+        found = changes(target, walk, known)
+        parts = store.parts(NAMES)
+        postings = Postings.of(parts) if parts else Postings.empty()
+        files = _parts(found.same.values())
+        if found or postings.files != files:
+            with store.changing():
+                files = _parts(_read(store, found, known, walk, chunk_chars))
+                postings = postings.updated(files, lambda path: _texts(store, path))
+                store.put_parts(postings.data())
+        else:
+            _tell(found.faults)
+        return cls(store, files, postings, new=not known)
+
+    def records(self, passages: Iterable[int]) -> dict[int, Record]:
+        """The records of passages by their number."""
+        wanted: dict[int, list[int]] = {}  # of each file
+        for passage in passages:
+            wanted.setdefault(bisect_right(self._starts, passage) - 1, []).append(passage)
+        found: dict[int, Record] = {}
+        for file, numbers in wanted.items():
+            records = self.store.records(self.files[file].path)
+            found.update((number, records[number - self._starts[file]]) for number in numbers)
+        return found
+
+    def all_records(self, files: Iterable[str]) -> Iterator[Record]:
+        """All records of some files."""
+        for path in files:
+            yield from self.store.records(path)
+
+
+def _parts(files: Iterable[File]) -> list[Part]:
+    parts = (Part(file.path, file.hash, file.passages) for file in files if file.passages)
+    return sorted(parts)
+
+
+def _texts(store: Store, path: str) -> Iterator[str]:
+    return (document_text(record, paths=True) for record in store.records(path))
+
+
+def _read(
+    store: Store, found: Changes, known: Mapping[str, File], walk: Walk, chunk_chars: int
+) -> list[File]:
+    """All files, with those that changed read again."""
+    # grammars and parsers, which an answer from the cache does not pay for
+    from structkit.asking.reading import Reader
+
+    start = time.monotonic()
+    reader = Reader(walk.max_file_bytes, chunk_chars, faults=found.faults)
+    files = dict(found.same)
+    store.drop(found.gone)
+    with progress("read", lambda: Position(reader.done, reader.done, len(found.pending))):
+        for file, records in reader.read(found, known):
+            store.put(file, records)
+            files[file.path] = file
+    store.drop(path for source, _ in found.pending if (path := source.path) not in files)
+    if not known:
+        passages = sum(file.passages for file in files.values())
+        left = Counter(file.problem for file in files.values() if file.problem)
+        reasons = "; ".join(f"{count:,} x {problem}" for problem, count in left.most_common(4))
+        say(
+            f"read {len(files):,} files, {passages:,} passages, in "
+            f"{time.monotonic() - start:.1f} s"
+            + (f"; {left.total():,} left out ({reasons})" if left else "")
+        )
+    _tell(reader.faults)
+    return list(files.values())
+
+
+def _tell(faults: Sequence[UserError]) -> None:
+    """Say what cannot be read: the first, and how many more there are."""
+    if faults:
+        more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
+        say(f"{faults[0]}{more}")

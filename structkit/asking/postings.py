@@ -1,0 +1,171 @@
+"""Words of passages, for BM25 whose statistics follow each change of a file.
+
+The scores are those of `search --method bm25` (structkit.search.bm25) over the same texts: there
+they are computed once for a corpus that stays, here for the words of a question.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple, Self
+
+import numpy as np
+import orjson
+
+from structkit.embeddings.vectors import Floats, Numbers
+from structkit.search.words import WORD, words
+
+K1, B = 1.5, 0.75  # as search --method bm25 has them
+NAMES = ("files", "words", "lengths", "starts", "passages", "counts")
+
+
+class Part(NamedTuple):
+    """A file with passages, as an index knows it."""
+
+    path: str
+    hash: str
+    passages: int
+
+
+@dataclass(frozen=True)
+class Postings:
+    """How often each word is in each passage: word by word, passages in the order of the files.
+
+    The postings of the n-th word are `passages[starts[n] : starts[n + 1]]` and their `counts`.
+    """
+
+    files: list[Part]
+    words: list[str]
+    lengths: Numbers  # (passages,), words of each
+    starts: Numbers  # (words + 1,)
+    passages: Numbers  # (postings,)
+    counts: Numbers  # (postings,)
+
+    @classmethod
+    def empty(cls) -> Self:
+        """The index of nothing."""
+        none = np.empty(0, np.int32)
+        return cls([], [], none, np.zeros(1, np.int64), none, none)
+
+    @classmethod
+    def of(cls, data: Mapping[str, bytes]) -> Self:
+        """The index of what `data` gave."""
+        return cls(
+            [Part(*each) for each in orjson.loads(data["files"])],
+            orjson.loads(data["words"]),
+            np.frombuffer(data["lengths"], np.int32),
+            np.frombuffer(data["starts"], np.int64),
+            np.frombuffer(data["passages"], np.int32),
+            np.frombuffer(data["counts"], np.int32),
+        )
+
+    def data(self) -> dict[str, bytes]:
+        """The index as it is kept, by name."""
+        arrays = (self.lengths, self.starts, self.passages, self.counts)
+        lists = (orjson.dumps(list(map(list, self.files))), orjson.dumps(self.words))
+        return dict(zip(NAMES, (*lists, *(each.tobytes() for each in arrays)), strict=True))
+
+    def updated(self, files: Sequence[Part], texts: Callable[[str], Iterable[str]]) -> Postings:
+        """The index of these files, of which only those that it does not know yet are read."""
+        moved = moves(self.files, files)
+        known = {(each.path, each.hash) for each in self.files}
+        starts = [0, *accumulate(each.passages for each in files)]
+        reader = _Words(self.words)
+        lengths = np.zeros(starts[-1], np.int32)
+        lengths[moved[moved >= 0]] = self.lengths[moved >= 0]
+        for file, first in zip(files, starts, strict=False):
+            if (file.path, file.hash) not in known:
+                for passage, text in enumerate(texts(file.path), first):
+                    lengths[passage] = reader.add(passage, text)
+        kept = moved[self.passages] >= 0
+        word = np.repeat(np.arange(len(self.words)), np.diff(self.starts))[kept]
+        new = reader.postings(starts[-1])
+        columns = (
+            np.concatenate((old, added))
+            for old, added in zip(
+                (word, moved[self.passages[kept]], self.counts[kept]), new, strict=True
+            )
+        )
+        return _sorted(list(files), list(reader.number), lengths, *columns)
+
+    def scores(self, asked: Iterable[str]) -> Floats:
+        """BM25 of each passage, (passages,), as Lucene computes it."""
+        total = np.zeros(len(self.lengths))
+        mean = self.lengths.mean() if len(self.lengths) else 1.0
+        number = {word: place for place, word in enumerate(self.words)}
+        for place in (number[word] for word in asked if word in number):
+            here = slice(self.starts[place], self.starts[place + 1])
+            passages, counts = self.passages[here], self.counts[here]
+            with_it = len(passages)
+            rarity = np.log(1 + (len(total) - with_it + 0.5) / (with_it + 0.5))
+            lengths = self.lengths[passages] / mean
+            total[passages] += rarity * counts / (counts + K1 * (1 - B + B * lengths))
+        return total
+
+
+def moves(before: Sequence[Part], after: Sequence[Part]) -> Numbers:
+    """The new number of each passage of before, (passages,); -1 of one that went.
+
+    >>> one, other = Part("a", "1", 2), Part("b", "2", 1)
+    >>> moves([one, other], [Part("a", "9", 3), other]).tolist()
+    [-1, -1, 3]
+    """
+    starts = accumulate((each.passages for each in after), initial=0)
+    first = {(each.path, each.hash): start for each, start in zip(after, starts, strict=False)}
+    found = [np.empty(0, np.int64)]
+    for path, content, passages in before:
+        start = first.get((path, content))
+        found.append(np.full(passages, -1) if start is None else start + np.arange(passages))
+    return np.concatenate(found)
+
+
+def _sorted(
+    files: list[Part],
+    names: list[str],
+    lengths: Numbers,
+    word: Numbers,
+    passage: Numbers,
+    counts: Numbers,
+) -> Postings:
+    """The index of postings in any order, without the words that are in no passage any more."""
+    order = np.lexsort((passage, word))
+    word, passage, counts = word[order], passage[order], counts[order]
+    sizes = np.bincount(word, minlength=len(names))
+    used = np.flatnonzero(sizes)
+    starts = np.concatenate(([0], np.cumsum(sizes[used]))).astype(np.int64)
+    kept = [names[place] for place in used]
+    numbers = (each.astype(np.int32) for each in (lengths, passage, counts))
+    lengths, passage, counts = numbers
+    return Postings(files, kept, lengths, starts, passage, counts)
+
+
+class _Words(dict[str, tuple[int, ...]]):
+    """Texts to numbers of words; a word is taken apart once, however often it comes."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        super().__init__()
+        self.number = {word: place for place, word in enumerate(known)}
+        self.word, self.passage = array("q"), array("q")
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        number = self.number
+        self[word] = made = tuple(number.setdefault(each, len(number)) for each in words(word))
+        return made
+
+    def add(self, passage: int, text: str) -> int:
+        """Read the text of a passage; how many words it has."""
+        before = len(self.word)
+        for word in WORD.findall(text):
+            self.word.extend(self[word])
+        count = len(self.word) - before
+        self.passage.extend([passage] * count)
+        return count
+
+    def postings(self, passages: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Word, passage and count, of all that was read."""
+        word, passage = np.array(self.word, np.int64), np.array(self.passage, np.int64)
+        pairs, counts = np.unique(word * max(passages, 1) + passage, return_counts=True)
+        return pairs // max(passages, 1), pairs % max(passages, 1), counts

@@ -1,0 +1,102 @@
+"""Files that may have changed, read again: those with another content become new passages."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import orjson
+
+from structkit.asking.changes import Changes, is_sure
+from structkit.asking.store import File
+from structkit.collect.batches import BATCH_BYTES, Collected, Reading, batches, collected
+from structkit.collect.kinds import CODE, HTML, MARKDOWN, TEXT
+from structkit.collect.sources import LeftOut, Source, too_large
+from structkit.collect.units import Units
+from structkit.errors import UserError
+from structkit.records.lines import cannot_read
+from structkit.records.workers import Pool
+
+# passages that are short enough to be an answer, of all kinds of files
+PASSAGES = {CODE: "chunk", HTML: "section", MARKDOWN: "section", TEXT: "chunk"}
+LARGE = 4 * BATCH_BYTES  # from here on several processes are worth their start
+MOST = 8  # processes
+
+# a file, and the lines of its passages where they are new
+Read = tuple[File, bytes | None]
+
+
+@dataclass
+class Reader:
+    """How files become passages, with a tally of what came of them."""
+
+    max_file_bytes: int
+    chunk_chars: int
+    done: int = 0
+    faults: list[UserError] = field(default_factory=list)
+
+    def read(self, changes: Changes, known: Mapping[str, File]) -> Iterator[Read]:
+        """Every pending file of which there is something to know."""
+        units = Units(chunk_chars=self.chunk_chars, defaults=PASSAGES)
+        work = partial(collected, reading=Reading(units, self.max_file_bytes))
+        noted: dict[str, File] = {}
+        tasks = batches(self._changed(changes, known, noted))
+        size = sum(source.size for source, _ in changes.pending)
+        workers = min(MOST, len(os.sched_getaffinity(0))) if size > LARGE else 1
+        results = map(work, tasks) if workers == 1 else Pool(workers, work).results(tasks)
+        for done in results:
+            yield from self._files(done, noted)
+        yield from ((file, None) for file in noted.values())  # those with the content they had
+
+    def _changed(
+        self, changes: Changes, known: Mapping[str, File], noted: dict[str, File]
+    ) -> Iterator[Source | LeftOut]:
+        """The files with another content, which they carry; all are noted with its hash."""
+        for source, state in changes.pending:
+            now = time.time_ns()
+            try:
+                data = self._bytes(source)
+            except OSError as error:  # it is not known, so that the next time it is tried again
+                self.faults.append(cannot_read(error).at(source.path))
+                continue
+            digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+            before = known.get(source.path)
+            fresh = File(source.path, state, is_sure(state, now), digest)
+            if before and before.hash == digest:
+                same = {"passages": before.passages, "problem": before.problem}
+                noted[source.path] = fresh._replace(**same)
+                continue
+            noted[source.path] = fresh
+            if len(data) > self.max_file_bytes:
+                yield LeftOut.because(source.path, too_large(self.max_file_bytes))
+            else:
+                yield Source(source.path, data=data, size=len(data), media=source.media)
+
+    def _bytes(self, source: Source) -> bytes:
+        """What is in a file, or the beginning of what is too much."""
+        if source.data is not None:
+            return source.data
+        with open(source.file, "rb") as handle:
+            return handle.read(self.max_file_bytes + 1)
+
+    def _files(self, done: Collected, noted: dict[str, File]) -> Iterator[Read]:
+        self.done += done.files
+        lines = ((_path(line), line) for line in done.output.splitlines(keepends=True))
+        for path, group in groupby(lines, key=lambda pair: pair[0]):
+            records = [line for _, line in group]
+            yield noted.pop(path)._replace(passages=len(records)), b"".join(records)
+        for left in done.left_out:
+            if left.fault:
+                self.faults.append(left.error)
+            yield noted.pop(left.path)._replace(problem=left.problem), b""
+
+
+def _path(line: bytes) -> str:
+    record: dict[str, Any] = orjson.loads(line)
+    return str(record["path"])

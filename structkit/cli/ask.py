@@ -1,0 +1,112 @@
+"""Answer a question about a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from structkit.cli.options import OutputFile, Quiet
+from structkit.cli.streams import apart
+
+EXAMPLES = """
+structkit ask src "where is the name of a player read?"
+structkit ask . "how are scores counted" --glob '*.py' -k 3 --json
+"""
+
+
+def ask(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FOLDER] QUESTION…",
+            help="What to ask about (a folder, a file, an archive; default: this folder), and "
+            "questions; without one, or for -, each line of stdin is one.",
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Answers to each question.")] = 10,
+    context: Annotated[
+        int, typer.Option(min=0, max=1000, help="Lines around the best one in a list.")
+    ] = 1,
+    glob: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--glob", "-g", help="Only files that match, as in .gitignore; with ! leave these out."
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="JSONL on a terminal too, as in a pipe.")
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="Search by meaning too, with this model; default: the one in "
+            "~/.local/share/structkit/ask-model, if there is one.",
+        ),
+    ] = None,
+    preset: Annotated[
+        str, typer.Option("--for", help="Rankers and weights, as rerank has them.")
+    ] = "code",
+    hidden: Annotated[
+        bool, typer.Option("--hidden", help="Files and folders with a dot in front too.")
+    ] = False,
+    no_ignore: Annotated[
+        bool, typer.Option("--no-ignore", help="What .gitignore and .ignore hide too.")
+    ] = False,
+    max_file_bytes: Annotated[int, typer.Option(min=1, help="Leave larger files out.")] = 2_000_000,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where to keep what was read; default: structkit/ask in $XDG_CACHE_HOME or "
+            "~/.cache.",
+        ),
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Read all, and keep nothing.")] = (
+        False
+    ),
+    output: OutputFile = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Answer questions about a folder, by its passages: path, line, and what stands there.
+
+    The first time all files are read, and later only those that changed since. A list comes on a
+    terminal, JSONL in a pipe: one line an answer, best first.
+    """
+    from structkit.asking.answers import Asking
+    from structkit.asking.place import default_folder, default_model
+    from structkit.collect.walking import Walk
+    from structkit.commands.ask import ask as command
+    from structkit.commands.ask import target_and_questions
+    from structkit.ranking.reranking import ranking_of
+    from structkit.records.output import write_records
+    from structkit.search.questions import carried, listed, write_answers
+
+    named, questions = target_and_questions(words or [])
+    apart(output, named, model)
+    found = default_model()
+    answers = command(
+        named,
+        questions,
+        asking=Asking(k=k, ranking=ranking_of(preset), globs=glob or []),
+        walk=Walk(hidden=hidden, ignore_files=not no_ignore, max_file_bytes=max_file_bytes),
+        cache=None if no_cache else Path(cache) if cache else default_folder(),
+        encoding=encodings(model or (str(found) if found.exists() else None)),
+    )
+    if listed(questions, output, "jsonl" if json else None):
+        write_answers(answers, questions, carried, rows=2 * context + 1)
+    else:
+        write_records(answers, output)
+
+
+def encodings(model: str | None) -> Callable[[str], Any] | None:
+    """What makes an encoding of queries, or of documents, by a model that reads texts."""
+    if model is None:
+        return None
+    from structkit.learning.encode.encoding import Encoding
+
+    return lambda side: Encoding(model, side, field="text")

@@ -1,0 +1,110 @@
+"""Answer questions about a folder: collect, index into a cache, search, rank."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from structkit.asking.answers import Asking, answers, file_filter, shown
+from structkit.asking.cache import kept_files, with_cache
+from structkit.asking.folder import Folder
+from structkit.asking.meaning import Encoding, Meaning
+from structkit.asking.place import Target, cache_file, default_model
+from structkit.asking.store import Store
+from structkit.collect.walking import Walk
+from structkit.errors import UserError
+from structkit.progress import say
+from structkit.records.jsonl import Record
+from structkit.search.passages import best_rows
+from structkit.search.questions import unicode
+
+CHUNK_CHARS = 1_500
+WIDTH = 100
+HINT = (
+    "searched by words alone; `structkit train static -o {}` makes a model that searches by "
+    "meaning too"
+)
+
+
+def ask(
+    named: str,
+    questions: Sequence[str],
+    *,
+    asking: Asking,
+    walk: Walk,
+    cache: Path | None,
+    encoding: Callable[[str], Encoding] | None = None,
+) -> Iterator[Record]:
+    """Records of the answers to each question, best first, in the order of the questions.
+
+    Each is one of a run with the fields of its passage beside: `path`, `lines`, `language` and what
+    it has, and the `query`. `cache` is the folder of caches; None keeps nothing.
+    """
+    target = Target.of(named)
+    file_filter(asking.globs)
+    settings = {**asdict(walk), "outputs": [], "chunk_chars": CHUNK_CHARS}
+    place = None if cache is None else cache_file(cache, target, settings)
+    if place:  # what is kept in the folder itself is none of its files
+        walk = replace(walk, outputs=frozenset(map(os.path.realpath, kept_files(place))))
+
+    def work(store: Store) -> list[Record]:
+        folder = Folder.read(store, target, walk, CHUNK_CHARS)
+        if not len(folder):
+            raise UserError("holds no text that can be searched", "name another").at(named)
+        meaning = Meaning(folder, encoding) if encoding else None
+        if folder.new and not meaning:
+            say(HINT.format(default_model()))
+        return [
+            record
+            for number, question in enumerate(questions, 1)
+            for record in _records(folder, target, str(number), question, asking, meaning)
+        ]
+
+    yield from with_cache(place, work)
+
+
+def _records(
+    folder: Folder,
+    target: Target,
+    query_id: str,
+    question: str,
+    asking: Asking,
+    meaning: Meaning | None,
+) -> Iterator[Record]:
+    for rank, (hit, record) in enumerate(answers(folder, question, asking, meaning), 1):
+        record = shown(record, target)
+        found = {"query_id": query_id, "query": question, "doc_id": record["id"]}
+        yield {**found, "score": hit.score, "rank": rank, **_passage(record, question)}
+
+
+def _passage(record: Record, question: str) -> dict[str, Any]:
+    """What is told of a passage: its fields, with the line that says most of what is asked."""
+    line = next((row.number for row in best_rows(record, question, 1, WIDTH) if row.spans), None)
+    left = ("id", "hash", *(["html"] if "text" in record else []))
+    told = {name: value for name, value in record.items() if name not in left}
+    return {**({} if line is None else {"line": line}), **told}
+
+
+def target_and_questions(words: Sequence[str]) -> tuple[str, list[str]]:
+    """What is asked and the questions, of the words of the command line.
+
+    `FOLDER QUESTION…`; a question alone is about the folder where the user is. Without a question,
+    or with `-`, each line of stdin is one.
+    """
+    named, *questions = words or ["."]
+    if not questions and not os.path.exists(named) and named != "-":
+        named, questions = ".", [named]
+    if named == "-":
+        named, questions = ".", ["-"]
+    if not os.path.exists(named):
+        raise UserError("does not exist", "structkit ask FOLDER QUESTION", status=2).at(named)
+    if not questions or questions == ["-"]:
+        if sys.stdin.isatty() and not questions:
+            raise UserError("there is no question", 'structkit ask FOLDER "QUESTION"', status=2)
+        questions = sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()
+    questions = [unicode(question).strip() for question in questions]
+    return named, [question for question in questions if question]

@@ -1,0 +1,299 @@
+"""The laws of the cache: whatever happens to files or to it, answers are those of no cache."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import PROGRAM, environment
+
+from structkit.asking.answers import Asking
+from structkit.asking.changes import changes
+from structkit.asking.place import Target
+from structkit.asking.store import Store
+from structkit.collect.walking import Walk
+from structkit.commands.ask import ask
+from structkit.ranking.reranking import ranking_of
+
+QUESTION = "where are retries counted, and how long is the wait?"
+FILES = {
+    "net/retry.py": "def retry(count):\n    '''Count retries.'''\n    return count + 1\n",
+    "net/wait.py": "def wait(seconds):\n    '''How long a wait is.'''\n    sleep(seconds)\n",
+    "notes.md": "# Notes\n\nWe wait.\n\n## Retries\n\nThey are counted from one.\n",
+    "page.html": "<h1>Manual</h1><p>Retries.<h2>Waiting</h2><p>A wait is long.",
+    "data.bin": "\0\1",
+    "empty.txt": "",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def answers(folder: Path, cache: Path | None) -> list[dict[str, object]]:
+    asking = Asking(k=10, ranking=ranking_of("code"))
+    return list(ask(str(folder), [QUESTION], asking=asking, walk=Walk(), cache=cache))
+
+
+def same(folder: Path, cache: Path) -> list[dict[str, object]]:
+    """The answers over a cache, which are those over none."""
+    expected = answers(folder, None)
+    assert expected == answers(folder, cache)
+    return expected
+
+
+def settle(folder: Path) -> None:
+    """Let files be old, so that their states are sure."""
+    for path in folder.rglob("*"):
+        os.utime(path, (1e9, 1e9))
+
+
+def edit(folder: Path) -> None:
+    (folder / "net/retry.py").write_text(FILES["net/retry.py"].replace("Count", "Wait for"))
+
+
+def edit_in_place(folder: Path) -> None:
+    """Another content of the same size, at the same time, in the same file."""
+    path = folder / "net/wait.py"
+    before = path.stat()
+    with path.open("r+") as handle:
+        handle.write(FILES["net/wait.py"].replace("wait", "tiaw"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replace(folder: Path) -> None:
+    (folder / "new").write_text(FILES["net/wait.py"].replace("wait", "tiaw"))
+    os.utime(folder / "new", ns=(0, (folder / "net/wait.py").stat().st_mtime_ns))
+    (folder / "new").rename(folder / "net/wait.py")
+
+
+def rename_folder(folder: Path) -> None:
+    (folder / "net").rename(folder / "network")
+
+
+def swap(folder: Path) -> None:
+    (folder / "net/retry.py").rename(folder / "x")
+    (folder / "net/wait.py").rename(folder / "net/retry.py")
+    (folder / "x").rename(folder / "net/wait.py")
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "edited": edit,
+    "edited-in-place": edit_in_place,
+    "replaced": replace,
+    "added": lambda folder: (folder / "a.go").write_text("// Wait counts retries.\nfunc Wait() {}"),
+    "deleted": lambda folder: (folder / "net/retry.py").unlink(),
+    "emptied": lambda folder: (folder / "net/retry.py").write_text(""),
+    "made-binary": lambda folder: (folder / "net/retry.py").write_bytes(b"retries\0"),
+    "renamed": lambda folder: (folder / "notes.md").rename(folder / "retries.md"),
+    "folder-renamed": rename_folder,
+    "swapped": swap,
+    "touched": lambda folder: (folder / "notes.md").touch(),
+    "ignored": lambda folder: (folder / ".gitignore").write_text("*.py\n"),
+    "linked": lambda folder: (folder / "link.py").symlink_to(folder / "net/wait.py"),
+    "filled": lambda folder: (folder / "empty.txt").write_text("Retries wait."),
+    "nothing": lambda folder: None,
+}
+
+
+@pytest.mark.parametrize("settled", [True, False], ids=["old", "young"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_answers_follow_the_files(
+    folder: Path, cache: Path, change: Callable[[Path], object], settled: bool
+) -> None:
+    if settled:
+        settle(folder)
+    before = same(folder, cache)
+    change(folder)
+    after = same(folder, cache)
+    unseen = (CHANGES["touched"], CHANGES["linked"], CHANGES["nothing"])
+    assert (before == after) == (change in unseen)
+
+
+def pending(folder: Path, cache: Path) -> list[str]:
+    """The files that would be read again."""
+    (place,) = cache.glob("*.sqlite")
+    with Store(place) as store:
+        found = changes(Target.of(str(folder)), Walk(), store.files())
+    return [source.path for source, _ in found.pending]
+
+
+def test_only_what_changed_is_read_again(folder: Path, cache: Path) -> None:
+    settle(folder)
+    time.sleep(2.1)  # what a file system that counts in seconds may not tell apart
+    same(folder, cache)
+    assert [] == pending(folder, cache)
+    edit(folder)
+    (folder / "notes.md").touch()
+    assert ["net/retry.py", "notes.md"] == pending(folder, cache)
+    same(folder, cache)
+    time.sleep(2.1)
+    same(folder, cache)
+    assert [] == pending(folder, cache)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all")
+def test_a_file_that_may_not_be_read_is_told_each_time(
+    folder: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    same(folder, cache)
+    (folder / "notes.md").chmod(0)
+    for _ in range(2):
+        same(folder, cache)
+        assert "notes.md: cannot be read: Permission denied; make it" in capsys.readouterr().err
+    (folder / "notes.md").chmod(0o600)
+    same(folder, cache)
+    assert "notes.md" not in capsys.readouterr().err
+
+
+AGAIN = ("read ", "searched by words alone; ")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_damaged_cache_is_made_anew(
+    folder: Path, cache: Path, capsys: pytest.CaptureFixture[str], seed: int
+) -> None:
+    expected = same(folder, cache)
+    (place,) = cache.glob("*.sqlite")
+    data = bytearray(place.read_bytes())
+    rng = random.Random(seed)
+    how = seed % 3
+    if how == 0:
+        del data[rng.randrange(1, len(data)) :]
+    elif how == 1:
+        for _ in range(20):
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    else:
+        first = rng.randrange(len(data))
+        data[first : first + 4096] = rng.randbytes(len(data[first : first + 4096]))
+    place.write_bytes(data)
+    capsys.readouterr()
+    assert expected == answers(folder, cache)
+    told = capsys.readouterr().err
+    assert expected == answers(folder, cache)
+    assert "" == capsys.readouterr().err
+    known = (f"structkit: the cache {place} is damaged (", *map("structkit: {}".format, AGAIN))
+    assert all(line.startswith(known) for line in told.splitlines()), told
+
+
+def test_damage_is_told(folder: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same(folder, cache)
+    (place,) = cache.glob("*.sqlite")
+    place.write_bytes(b"no database at all" * 1000)
+    capsys.readouterr()
+    answers(folder, cache)
+    told = capsys.readouterr().err
+    assert f"structkit: the cache {place} is damaged (file is not a database); it is made" in told
+
+
+@pytest.mark.parametrize("how", ["a-file", "read-only", "full"])
+def test_where_nothing_can_be_kept(folder: Path, tmp_path: Path, how: str) -> None:
+    cache = tmp_path / "cache"
+    limit = None
+    if how == "a-file":
+        cache.write_text("")
+    elif how == "read-only":
+        cache = Path("/proc/structkit")
+    else:
+        limit = 8192
+    done = asked(folder, cache, limit=limit)
+    assert 0 == done.returncode, done.stderr
+    assert [hit["doc_id"] for hit in answers(folder, None)] == ids(done.stdout)
+    assert f"structkit: nothing is kept in {cache}: ".encode() in done.stderr
+    assert 1 == done.stderr.count(b"nothing is kept")
+    if limit:  # and with room again it works
+        assert b"nothing is kept" not in asked(folder, cache).stderr
+        same(folder, cache)
+
+
+def ids(output: bytes) -> list[str]:
+    return [json.loads(line)["doc_id"] for line in output.splitlines()]
+
+
+def command(folder: Path, cache: Path) -> list[str]:
+    return [*PROGRAM, "ask", str(folder), QUESTION, "--cache", str(cache)]
+
+
+def asked(
+    folder: Path, cache: Path, limit: int | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    def limited() -> None:
+        if limit:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    return subprocess.run(
+        command(folder, cache),
+        env=environment(PYTHONDONTWRITEBYTECODE="1"),
+        capture_output=True,
+        timeout=60,
+        check=False,
+        preexec_fn=limited,
+    )
+
+
+def grow(folder: Path, count: int) -> None:
+    """Files enough to be read for a while."""
+    for number in range(count):
+        lines = (f"def wait_{number}_{line}():\n    return retries[{line}]\n" for line in range(40))
+        (folder / f"grown_{number}.py").write_text("\n".join(lines))
+
+
+def test_two_at_once(folder: Path, cache: Path) -> None:
+    grow(folder, 60)
+    both = [
+        subprocess.Popen(command(folder, cache), env=environment(), stdout=-1, stderr=-1)
+        for _ in range(2)
+    ]
+    results = [each.communicate(timeout=60) for each in both]
+    assert [0, 0] == [each.returncode for each in both]
+    expected = [hit["doc_id"] for hit in answers(folder, None)]
+    assert [expected, expected] == [ids(stdout) for stdout, _ in results]
+    assert 1 == sum(stderr.count(b"structkit: read ") for _, stderr in results)
+    same(folder, cache)
+
+
+# `make soak` kills more often
+KILLS = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 3
+
+
+@pytest.mark.hypothesis
+def test_a_killed_process_leaves_a_cache_that_is_right(folder: Path, cache: Path) -> None:
+    grow(folder, 150)
+    start = time.monotonic()
+    assert 0 == asked(folder, cache).returncode
+    whole = time.monotonic() - start
+    rng = random.Random(0)
+    for kill in range(KILLS):
+        for path in cache.iterdir():
+            if kill % 2:  # from nothing; else from a cache of some other files
+                path.unlink()
+        grow(folder, 150 + kill)
+        edit(folder)
+        with subprocess.Popen(
+            command(folder, cache), env=environment(), stdout=-3, stderr=-3, start_new_session=True
+        ) as program:
+            time.sleep(rng.uniform(0.1, 1) * whole)
+            os.killpg(program.pid, rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGINT)))
+        done = asked(folder, cache)
+        assert 0 == done.returncode
+        assert b"damaged" not in done.stderr
+        assert [hit["doc_id"] for hit in answers(folder, None)] == ids(done.stdout)
+        same(folder, cache)

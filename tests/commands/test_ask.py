@@ -1,0 +1,195 @@
+"""ask: what it says of which words of the command line, lists, JSONL, paths and filters."""
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from terminals import seen
+
+FIXTURES = Path("fixtures/collect").absolute()
+LISTS = Path("fixtures/lists").absolute()
+HINT = "structkit: searched by words alone; `structkit train static -o "
+
+
+@pytest.fixture
+def ask(run, tmp_path):
+    """Ask in a folder of a project; the fields of the answers, or the whole outcome."""
+    shutil.copytree(FIXTURES / "docs", tmp_path / "project/docs")
+    shutil.copytree(FIXTURES / "src", tmp_path / "project/src")
+    places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
+
+    def ask(*arguments, fields=None, status=0, **options):
+        options = {"cwd": tmp_path / "project", "env": places} | options
+        done = run("ask", *arguments, **options)
+        assert status == done.returncode, done.stderr
+        if fields is None:
+            return done
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        return [tuple(answer.get(field) for field in fields) for answer in answers]
+
+    return ask
+
+
+def test_a_question_about_the_folder_where_one_is(ask):
+    ((path, lines, line, rank),) = ask(
+        "how is the area of a circle computed", "-k", "1", fields=("path", "lines", "line", "rank")
+    )
+    assert re.fullmatch(r"src/\w+\.\w+", path)
+    assert lines[0] <= line <= lines[1]
+    assert 1 == rank
+
+
+def test_answers_are_a_run_with_the_fields_of_passages(ask):
+    done = ask("docs", "tea", "-k", "1")
+    (answer,) = map(json.loads, done.stdout.splitlines())
+    assert ["query_id", "query", "doc_id", "score", "rank"] == list(answer)[:5]
+    assert ("1", "tea", 1) == (answer["query_id"], answer["query"], answer["rank"])
+    assert answer["doc_id"].startswith(answer["path"] + "#")
+    assert {"language", "lines", "title", "headings", "text"} < set(answer)
+    assert not {"id", "hash", "html"} & set(answer)
+
+
+@pytest.mark.parametrize(
+    ("named", "path"),
+    [
+        ("docs", "docs/notes.md"),
+        ("./docs/", "docs/notes.md"),
+        ("docs/notes.md", "docs/notes.md"),
+        ("../project", "../project/docs/notes.md"),
+        (".", "docs/notes.md"),
+    ],
+)
+def test_paths_lead_from_where_one_is(ask, tmp_path, named, path):
+    found = ask(named, "tea", "--glob", "*.md", fields=["path"])
+    assert {(path,)} == set(found)
+    assert (tmp_path / "project" / path).exists()
+    whole = tmp_path / "project" / named
+    found = ask(str(whole), "tea", "--glob", "*.md", fields=["path"])
+    assert {(os.path.normpath(tmp_path / "project" / path),)} == set(found)
+
+
+def test_an_archive_is_asked_like_a_folder(ask, tmp_path):
+    shutil.make_archive(str(tmp_path / "docs"), "zip", tmp_path / "project/docs")
+    inside = ask("docs", "tea", fields=["path", "lines"])
+    packed = ask("../docs.zip", "tea", fields=["path", "lines"])
+    assert inside
+    assert [("../docs.zip" + path[len("docs") :], lines) for path, lines in inside] == packed
+
+
+def test_questions_on_stdin(ask):
+    questions = b"tea\n\n area of a circle \n"
+    found = ask(".", "-k", "1", input=questions, fields=["query_id", "query"])
+    assert [("1", "tea"), ("2", "area of a circle")] == found
+    assert found == ask("-", "-k", "1", input=questions, fields=["query_id", "query"])
+    assert found == ask(".", "tea", "area of a circle", "-k", "1", fields=["query_id", "query"])
+
+
+def test_globs_choose_files(ask):
+    everything = {path for (path,) in ask("area", "-k", "100", fields=["path"])}
+    python = {path for (path,) in ask("area", "-k", "100", "-g", "*.py", fields=["path"])}
+    others = {path for (path,) in ask("area", "-k", "100", "-g", "!*.py", fields=["path"])}
+    assert python == {path for path in everything if path.endswith(".py")}
+    assert python
+    assert everything - python == others
+    done = ask("area", "-g", "*.zig")
+    assert b"" == done.stdout
+
+
+def test_nothing_found_is_no_error(ask):
+    assert b"" == ask("zebra xylophone").stdout
+
+
+def test_the_first_time_is_told_and_later_ones_are_silent(ask):
+    first = ask("tea").stderr.decode().splitlines()
+    assert re.fullmatch(r"structkit: read \d+ files, \d+ passages, in [\d.]+ s", first[0])
+    assert first[1].startswith(HINT)
+    assert 2 == len(first)
+    assert b"" == ask("tea").stderr
+    assert b"" == ask("tea", "--no-cache", "-q").stderr
+
+
+def test_no_cache_keeps_nothing(ask, tmp_path):
+    cached = ask("tea", "--cache", "../kept").stdout
+    assert cached == ask("tea", "--no-cache", "--cache", "../none").stdout
+    assert ["kept"] == [path.name for path in tmp_path.iterdir() if path.name != "project"]
+
+
+def test_a_cache_in_the_folder_is_not_read(ask):
+    first = ask("tea", "--cache", "kept", "--hidden", "--no-ignore")
+    again = ask("tea", "--cache", "kept", "--hidden", "--no-ignore")
+    assert first.stdout == again.stdout
+    assert b"" == again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ["no/such/folder", "tea"],
+            "no/such/folder: does not exist; structkit ask FOLDER QUESTION",
+        ),
+        (["tea", "--for", "cooking"], "no preset 'cooking'; there are: "),
+        (["tea", "-g", ""], "Invalid value for '--glob' / '-g': it is empty"),
+        (["docs", "tea", "-o", "docs/out.jsonl"], "-o docs/out.jsonl and the input docs are one"),
+    ],
+)
+def test_wrong_usage(ask, arguments, told):
+    done = ask(*arguments, status=2)
+    assert done.stderr.decode().startswith(f"structkit: {told}")
+    assert 1 == done.stderr.count(b"\n")
+
+
+def test_a_folder_without_text(ask, tmp_path):
+    (tmp_path / "project/none").mkdir()
+    done = ask("none", "tea", status=1)
+    assert b"none: holds no text that can be searched; name another\n" in done.stderr
+
+
+@pytest.mark.parametrize("columns", [60, 100, 200])
+def test_lists_on_a_terminal(ask, tmp_path, golden, columns):
+    ask("tea")
+    places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    shown = seen(
+        tmp_path / "project",
+        *("ask", ".", "how is the area of a circle computed", "a second cup of tea", "-k", "4"),
+        columns=columns,
+        **places,
+    )
+    here = f"{os.uname().nodename}{tmp_path}"
+    golden(LISTS / f"{columns}.txt", shown.replace(here, "HOST/FOLDER").replace("\x1b", "␛"))
+
+
+def test_context_is_lines_around_the_best(ask, tmp_path):
+    ask("area")
+    places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    counts = [
+        len(
+            seen(tmp_path / "project", "ask", "area", "-k", "1", f"--context={n}", **places).split(
+                "\n"
+            )
+        )
+        for n in (0, 1, 3)
+    ]
+    assert [3, 5, 9] == counts
+
+
+def test_jsonl_on_a_terminal(ask, tmp_path):
+    piped = ask("area").stdout.decode()
+    places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    assert piped == seen(tmp_path / "project", "ask", "area", "--json", **places)
+
+
+def test_a_model_searches_by_meaning_too(ask, tmp_path):
+    words = ask("tea", "-k", "50", fields=["doc_id"])
+    both = ask("tea", "-k", "50", "--model", "minilm")
+    again = ask("tea", "-k", "50", "--model", "minilm")
+    assert both.stdout == again.stdout
+    assert HINT.encode() not in both.stderr
+    found = [json.loads(line)["doc_id"] for line in both.stdout.splitlines()]
+    assert {doc_id for (doc_id,) in words} < set(found)
+    (tmp_path / "project/docs/notes.md").write_text("# Green\n\nA beverage of leaves.\n")
+    fresh = ask("tea", "-k", "50", "--model", "minilm", "--no-cache", "-q")
+    assert fresh.stdout == ask("tea", "-k", "50", "--model", "minilm").stdout
