@@ -16,10 +16,15 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\")
 
 
 def seen(folder: Path, *arguments: str, columns: int = 80, **changes: str) -> str:
-    """What a terminal of so many columns gets on stdout; the command must succeed."""
+    """What a terminal of so many columns gets on stdout of a command that succeeds."""
+    return shown(folder, [*PROGRAM, *arguments], columns=columns, **changes)
+
+
+def shown(folder: Path, command: list[str], columns: int = 80, **changes: str) -> str:
+    """The same of any program."""
     terminal, end = pty.openpty()
     with subprocess.Popen(
-        [*PROGRAM, *arguments],
+        command,
         cwd=folder,
         env=environment(COLUMNS=str(columns), **changes),
         stdin=subprocess.DEVNULL,

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 from conftest import environment
+from terminals import shown
 
-BLOCKS = re.findall(r"```console\n(.*?)```", Path("README.md").read_text("utf-8"), re.DOTALL)
+README = Path("README.md").read_text("utf-8")
+BLOCKS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+AT_TERMINAL = re.findall(r"```console terminal\n(.*?)```", README, re.DOTALL)
 PROGRAM = 'structkit() { "$PYTHON" -m structkit "$@"; }\n'
 
 
@@ -24,7 +27,7 @@ def commands(block):
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.partition("\n")[0][:40])
 def test_session(block, tmp_path):
     shutil.copytree("fixtures", tmp_path / "fixtures")
-    for command, shown in commands(block):
+    for command, expected in commands(block):
         done = subprocess.run(
             ["bash", "-c", PROGRAM + command],
             cwd=tmp_path,
@@ -33,12 +36,22 @@ def test_session(block, tmp_path):
             stderr=subprocess.STDOUT,
             text=True,
         )
-        pattern = ".*".join(re.escape(piece) for piece in shown.split("…"))
+        pattern = ".*".join(re.escape(piece) for piece in expected.split("…"))
         assert re.fullmatch(pattern, done.stdout, re.DOTALL), f"$ {command}\n{done.stdout}"
+
+
+@pytest.mark.parametrize("block", AT_TERMINAL, ids=lambda block: block.partition("\n")[0][:40])
+def test_session_at_a_terminal(block, tmp_path):
+    shutil.copytree("fixtures", tmp_path / "fixtures")
+    places = {"XDG_CACHE_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "TERM": "dumb"}
+    for command, expected in commands(block):
+        bash = ["bash", "-c", PROGRAM + command]
+        assert expected == shown(tmp_path, bash, PYTHON=sys.executable, **places)
 
 
 def test_there_are_sessions():
     assert len(BLOCKS) >= 2
+    assert AT_TERMINAL
 
 
 def test_make_targets_of_the_readme_exist():

@@ -12,8 +12,8 @@ from structkit.cli.options import OutputFile, Quiet
 from structkit.cli.streams import apart
 
 EXAMPLES = """
-structkit ask src "where is the name of a player read?"
-structkit ask . "how are scores counted" --glob '*.py' -k 3 --json
+structkit ask src "how is the area of a circle computed"
+structkit ask "where is a radius read" --glob '*.py' -k 3 --json
 """
 
 

@@ -43,10 +43,10 @@ def test_a_question_about_the_folder_where_one_is(ask):
 
 
 def test_answers_are_a_run_with_the_fields_of_passages(ask):
-    done = ask("docs", "tea", "-k", "1")
+    done = ask("docs", "metres", "-k", "1")
     (answer,) = map(json.loads, done.stdout.splitlines())
     assert ["query_id", "query", "doc_id", "score", "rank"] == list(answer)[:5]
-    assert ("1", "tea", 1) == (answer["query_id"], answer["query"], answer["rank"])
+    assert ("1", "metres", 1) == (answer["query_id"], answer["query"], answer["rank"])
     assert answer["doc_id"].startswith(answer["path"] + "#")
     assert {"language", "lines", "title", "headings", "text"} < set(answer)
     assert not {"id", "hash", "html"} & set(answer)
@@ -63,28 +63,28 @@ def test_answers_are_a_run_with_the_fields_of_passages(ask):
     ],
 )
 def test_paths_lead_from_where_one_is(ask, tmp_path, named, path):
-    found = ask(named, "tea", "--glob", "*.md", fields=["path"])
+    found = ask(named, "metres", "--glob", "*.md", fields=["path"])
     assert {(path,)} == set(found)
     assert (tmp_path / "project" / path).exists()
     whole = tmp_path / "project" / named
-    found = ask(str(whole), "tea", "--glob", "*.md", fields=["path"])
+    found = ask(str(whole), "metres", "--glob", "*.md", fields=["path"])
     assert {(os.path.normpath(tmp_path / "project" / path),)} == set(found)
 
 
 def test_an_archive_is_asked_like_a_folder(ask, tmp_path):
     shutil.make_archive(str(tmp_path / "docs"), "zip", tmp_path / "project/docs")
-    inside = ask("docs", "tea", fields=["path", "lines"])
-    packed = ask("../docs.zip", "tea", fields=["path", "lines"])
+    inside = ask("docs", "metres", fields=["path", "lines"])
+    packed = ask("../docs.zip", "metres", fields=["path", "lines"])
     assert inside
     assert [("../docs.zip" + path[len("docs") :], lines) for path, lines in inside] == packed
 
 
 def test_questions_on_stdin(ask):
-    questions = b"tea\n\n area of a circle \n"
+    questions = b"metres\n\n area of a circle \n"
     found = ask(".", "-k", "1", input=questions, fields=["query_id", "query"])
-    assert [("1", "tea"), ("2", "area of a circle")] == found
+    assert [("1", "metres"), ("2", "area of a circle")] == found
     assert found == ask("-", "-k", "1", input=questions, fields=["query_id", "query"])
-    assert found == ask(".", "tea", "area of a circle", "-k", "1", fields=["query_id", "query"])
+    assert found == ask(".", "metres", "area of a circle", "-k", "1", fields=["query_id", "query"])
 
 
 def test_globs_choose_files(ask):
@@ -103,23 +103,23 @@ def test_nothing_found_is_no_error(ask):
 
 
 def test_the_first_time_is_told_and_later_ones_are_silent(ask):
-    first = ask("tea").stderr.decode().splitlines()
+    first = ask("metres").stderr.decode().splitlines()
     assert re.fullmatch(r"structkit: read \d+ files, \d+ passages, in [\d.]+ s", first[0])
     assert first[1].startswith(HINT)
     assert 2 == len(first)
-    assert b"" == ask("tea").stderr
-    assert b"" == ask("tea", "--no-cache", "-q").stderr
+    assert b"" == ask("metres").stderr
+    assert b"" == ask("metres", "--no-cache", "-q").stderr
 
 
 def test_no_cache_keeps_nothing(ask, tmp_path):
-    cached = ask("tea", "--cache", "../kept").stdout
-    assert cached == ask("tea", "--no-cache", "--cache", "../none").stdout
+    cached = ask("metres", "--cache", "../kept").stdout
+    assert cached == ask("metres", "--no-cache", "--cache", "../none").stdout
     assert ["kept"] == [path.name for path in tmp_path.iterdir() if path.name != "project"]
 
 
 def test_a_cache_in_the_folder_is_not_read(ask):
-    first = ask("tea", "--cache", "kept", "--hidden", "--no-ignore")
-    again = ask("tea", "--cache", "kept", "--hidden", "--no-ignore")
+    first = ask("metres", "--cache", "kept", "--hidden", "--no-ignore")
+    again = ask("metres", "--cache", "kept", "--hidden", "--no-ignore")
     assert first.stdout == again.stdout
     assert b"" == again.stderr
 
@@ -128,12 +128,15 @@ def test_a_cache_in_the_folder_is_not_read(ask):
     ("arguments", "told"),
     [
         (
-            ["no/such/folder", "tea"],
+            ["no/such/folder", "metres"],
             "no/such/folder: does not exist; structkit ask FOLDER QUESTION",
         ),
-        (["tea", "--for", "cooking"], "no preset 'cooking'; there are: "),
-        (["tea", "-g", ""], "Invalid value for '--glob' / '-g': it is empty"),
-        (["docs", "tea", "-o", "docs/out.jsonl"], "-o docs/out.jsonl and the input docs are one"),
+        (["metres", "--for", "cooking"], "no preset 'cooking'; there are: "),
+        (["metres", "-g", ""], "Invalid value for '--glob' / '-g': it is empty"),
+        (
+            ["docs", "metres", "-o", "docs/out.jsonl"],
+            "-o docs/out.jsonl and the input docs are one",
+        ),
     ],
 )
 def test_wrong_usage(ask, arguments, told):
@@ -144,17 +147,17 @@ def test_wrong_usage(ask, arguments, told):
 
 def test_a_folder_without_text(ask, tmp_path):
     (tmp_path / "project/none").mkdir()
-    done = ask("none", "tea", status=1)
+    done = ask("none", "metres", status=1)
     assert b"none: holds no text that can be searched; name another\n" in done.stderr
 
 
 @pytest.mark.parametrize("columns", [60, 100, 200])
 def test_lists_on_a_terminal(ask, tmp_path, golden, columns):
-    ask("tea")
+    ask("metres")
     places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
     shown = seen(
         tmp_path / "project",
-        *("ask", ".", "how is the area of a circle computed", "a second cup of tea", "-k", "4"),
+        *("ask", ".", "how is the area of a circle computed", "a radius in metres", "-k", "4"),
         columns=columns,
         **places,
     )
@@ -173,7 +176,7 @@ def test_context_is_lines_around_the_best(ask, tmp_path):
         )
         for n in (0, 1, 3)
     ]
-    assert [3, 5, 9] == counts
+    assert [3, 4, 9] == counts  # blank lines at the ends are cut
 
 
 def test_jsonl_on_a_terminal(ask, tmp_path):
@@ -183,13 +186,18 @@ def test_jsonl_on_a_terminal(ask, tmp_path):
 
 
 def test_a_model_searches_by_meaning_too(ask, tmp_path):
-    words = ask("tea", "-k", "50", fields=["doc_id"])
-    both = ask("tea", "-k", "50", "--model", "minilm")
-    again = ask("tea", "-k", "50", "--model", "minilm")
+    words = ask("metres", "-k", "50", fields=["doc_id"])
+    both = ask("metres", "-k", "50", "--model", "minilm")
+    again = ask("metres", "-k", "50", "--model", "minilm")
     assert both.stdout == again.stdout
     assert HINT.encode() not in both.stderr
     found = [json.loads(line)["doc_id"] for line in both.stdout.splitlines()]
     assert {doc_id for (doc_id,) in words} < set(found)
     (tmp_path / "project/docs/notes.md").write_text("# Green\n\nA beverage of leaves.\n")
-    fresh = ask("tea", "-k", "50", "--model", "minilm", "--no-cache", "-q")
-    assert fresh.stdout == ask("tea", "-k", "50", "--model", "minilm").stdout
+    fresh = ask("metres", "-k", "50", "--model", "minilm", "--no-cache", "-q")
+    kept = ask("metres", "-k", "50", "--model", "minilm")
+    scores, expected = (
+        {hit["doc_id"]: hit["score"] for hit in map(json.loads, done.stdout.splitlines())}
+        for done in (kept, fresh)
+    )
+    assert expected == pytest.approx(scores, abs=1e-4)  # which texts share a batch differs
