@@ -14,9 +14,12 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, Numbers
 from structkit.search.words import WORD, words
+
+Counts = NDArray[np.int32]
 
 K1, B = 1.5, 0.75  # as search --method bm25 has them
 NAMES = ("files", "words", "lengths", "starts", "passages", "counts")
@@ -39,10 +42,10 @@ class Postings:
 
     files: list[Part]
     words: list[str]
-    lengths: Numbers  # (passages,), words of each
+    lengths: Counts  # (passages,), words of each
     starts: Numbers  # (words + 1,)
-    passages: Numbers  # (postings,)
-    counts: Numbers  # (postings,)
+    passages: Counts  # (postings,)
+    counts: Counts  # (postings,)
 
     @classmethod
     def empty(cls) -> Self:
@@ -82,14 +85,15 @@ class Postings:
                     lengths[passage] = reader.add(passage, text)
         kept = moved[self.passages] >= 0
         word = np.repeat(np.arange(len(self.words)), np.diff(self.starts))[kept]
-        new = reader.postings(starts[-1])
-        columns = (
-            np.concatenate((old, added))
-            for old, added in zip(
-                (word, moved[self.passages[kept]], self.counts[kept]), new, strict=True
-            )
+        new_words, new_passages, new_counts = reader.postings(starts[-1])
+        return _sorted(
+            list(files),
+            list(reader.number),
+            lengths,
+            np.concatenate((word, new_words)),
+            np.concatenate((moved[self.passages[kept]], new_passages)),
+            np.concatenate((self.counts[kept].astype(np.int64), new_counts)),
         )
-        return _sorted(list(files), list(reader.number), lengths, *columns)
 
     def scores(self, asked: Iterable[str]) -> Floats:
         """BM25 of each passage, (passages,), as Lucene computes it."""
@@ -125,7 +129,7 @@ def moves(before: Sequence[Part], after: Sequence[Part]) -> Numbers:
 def _sorted(
     files: list[Part],
     names: list[str],
-    lengths: Numbers,
+    lengths: Counts,
     word: Numbers,
     passage: Numbers,
     counts: Numbers,
@@ -137,9 +141,7 @@ def _sorted(
     used = np.flatnonzero(sizes)
     starts = np.concatenate(([0], np.cumsum(sizes[used]))).astype(np.int64)
     kept = [names[place] for place in used]
-    numbers = (each.astype(np.int32) for each in (lengths, passage, counts))
-    lengths, passage, counts = numbers
-    return Postings(files, kept, lengths, starts, passage, counts)
+    return Postings(files, kept, lengths, starts, passage.astype(np.int32), counts.astype(np.int32))
 
 
 class _Words(dict[str, tuple[int, ...]]):

@@ -69,8 +69,7 @@ class Reader:
             before = known.get(source.path)
             fresh = File(source.path, state, is_sure(state, now), digest)
             if before and before.hash == digest:
-                same = {"passages": before.passages, "problem": before.problem}
-                noted[source.path] = fresh._replace(**same)
+                noted[source.path] = before._replace(state=fresh.state, sure=fresh.sure)
                 continue
             noted[source.path] = fresh
             if len(data) > self.max_file_bytes:

@@ -11,7 +11,7 @@ from terminals import seen
 
 FIXTURES = Path("fixtures/collect").absolute()
 LISTS = Path("fixtures/lists").absolute()
-HINT = "structkit: searched by words alone; `structkit train static -o "
+HINT = "structkit: searched by words alone; --model minilm "
 
 
 @pytest.fixture
