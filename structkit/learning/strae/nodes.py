@@ -20,6 +20,8 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.records.jsonl import Record
 from structkit.structure.trees.tree import Tree
 
+ENDLESS = 10**9
+
 
 class TreeEncoder(nn.Module):
     """A trained StrAE for `encode` and for trees: a text's embedding is its root's, upward.
@@ -30,7 +32,7 @@ class TreeEncoder(nn.Module):
     def __init__(self, settings: NodeSettings, model: NodeModel, vocabulary: Vocabulary) -> None:
         super().__init__()
         # a long text is no error here
-        self.settings = replace(settings, max_length=None)
+        self.settings = replace(settings, max_length=ENDLESS)
         self.model, self.vocabulary = model, vocabulary
         self.truncation = vocabulary.looked_up
 

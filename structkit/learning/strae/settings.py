@@ -65,12 +65,17 @@ class WordSettings(TrainingSettings):
         """The words themselves. Errors: none at all, or more than `--max-length`."""
         if not words:
             raise UserError("there are no words", "leave the record out")
-        if self.max_length and len(words) > self.max_length:
+        if self.longest and len(words) > self.longest:
             raise UserError(
-                f"there are more than {self.max_length} words (--max-length): {len(words)}",
-                "leave the record out",
+                f"there are more than {self.longest:,} words (--max-length): {len(words):,}",
+                "leave the record out, or raise it",
             )
         return words
+
+    @property
+    def longest(self) -> int | None:
+        """The most words of a record."""
+        return self.max_length
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,9 @@ class VocabularySettings(WordSettings, GradientSettings):
 
     vocabulary_size: int = setting(25_000, "pieces of --subwords", low=400, high=1_000_000)
     subwords: bool = setting(False, "byte-pair pieces in place of words")
+    max_length: int | None = setting(
+        None, "a record with more words is an error; default: --batch-tokens", low=1, high=10**9
+    )
     embedding_dropout: float = setting(0.2, "dropout on embeddings", PAPER, low=0.0, high=0.99)
     batch_size: int = setting(128, "records in one step", PAPER)
     batch_tokens: int = setting(
@@ -93,6 +101,11 @@ class VocabularySettings(WordSettings, GradientSettings):
     )
     warmup: float = setting(0.0, "share of the steps in which the learning rate grows")
     max_grad_norm: float = setting(0.0, "longer gradients are scaled down to it; 0: never")
+
+    @property
+    def longest(self) -> int | None:
+        """The most words of a record: it cannot be split, and losses compare all pairs of nodes."""
+        return self.max_length or self.batch_tokens
 
     def corpus(self, spool: Spool) -> tuple[Vocabulary, Sentences]:
         """The vocabulary of the records, and all of them as numbers."""
