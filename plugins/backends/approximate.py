@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ import orjson
 
 from structkit import plugin
 from structkit.embeddings.reading import Embeddings
+from structkit.embeddings.rows import id_line
 from structkit.embeddings.vectors import Matrix, Numbers, Vectors, blocks, unit
 from structkit.errors import UserError
 from structkit.progress import Position, progress
-from structkit.records.output import cannot_write
-from structkit.records.partial import partial_of
+from structkit.records.folder import refuse_existing, whole_folder
 from structkit.scoring.runs import Hit
 from structkit.search.exact import Exact
 from structkit.search.hits import (
@@ -37,6 +36,7 @@ BOUNDED = ("nprobe", "efSearch", "k_factor_rf")
 STEP = 1024  # rows that are added between two looks at the progress
 BATCH = 256
 SAMPLE = 64  # rows a cluster is trained on, as faiss recommends (39 … 256)
+SAVE = "--save-index"
 MANY = 10_000  # rows from which codes are worth their training
 
 
@@ -111,10 +111,12 @@ class Backend(plugin.Backend):
         """The index of a corpus in JSONL or .npy files, or the one in a folder."""
         if len(corpus) == 1 and os.path.isdir(corpus[0]):
             return opened(Path(corpus[0]), options)
+        if options.save_index:
+            refuse_existing(options.save_index, SAVE)
         embeddings = read_corpus(corpus, options)
         index = built(embeddings.vectors, options.index)
         if options.save_index:
-            save(index, embeddings, options, Path(options.save_index))
+            save(index, embeddings, options, options.save_index)
         return Approximate(index, embeddings, options)
 
 
@@ -185,11 +187,8 @@ def set_parameters(index: Any, parameters: str) -> None:
             ) from None
 
 
-def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: Path) -> None:
+def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) -> None:
     """Write the folder of an index, whole: `index` and `docid` as Pyserini has them, and more."""
-    if folder.exists():
-        raise UserError(f"{folder} exists", "name a new folder with --save-index, or remove it")
-    partial = Path(partial_of(str(folder)))
     meta = {
         "count": len(corpus.ids),
         "dim": corpus.dimensions,
@@ -199,23 +198,19 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: Path) -
         "model_sha256": corpus.model,
     }
     contents: dict[str, Iterator[bytes]] = {
-        "docid": (f"{name}\n".encode() for name in corpus.doc_ids),
-        "ids.txt": (f"{name}\n".encode() for name in corpus.ids),
+        "docid": (id_line(name).encode() for name in corpus.doc_ids),
+        "ids.txt": (id_line(name).encode() for name in corpus.ids),
         "fields.jsonl": (orjson.dumps(record) + b"\n" for record in corpus.fields),
         "meta.json": iter([orjson.dumps(meta, option=orjson.OPT_INDENT_2)]),
     }
-    try:
-        partial.mkdir(parents=True)
-        faiss.write_index(index, str(partial / "index"))
+    with whole_folder(folder, SAVE) as new:
+        try:
+            faiss.write_index(index, str(new / "index"))
+        except RuntimeError as error:
+            raise OSError(said(error)) from None
         for name, lines in contents.items():
-            with (partial / name).open("wb") as handle:
+            with (new / name).open("wb") as handle:
                 handle.writelines(lines)
-        os.replace(partial, folder)
-    except (OSError, RuntimeError) as error:  # faiss raises the second
-        known = error if isinstance(error, OSError) else OSError(said(error))
-        raise cannot_write(known).at(str(folder)) from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def opened(folder: Path, options: SearchOptions) -> Approximate:

@@ -18,7 +18,7 @@ from structkit.cli.streams import apart
 EXAMPLES = """
 structkit search pages.npy -m models/seal --queries pages.jsonl -o dense.jsonl
 structkit search functions.jsonl --method bm25 --queries functions.jsonl -o run.jsonl
-structkit search functions.jsonl --method bm25 --query "read a file" -k 3
+structkit search functions.jsonl --method bm25 --save-index words --query "read a file" -k 3
 structkit search pages.npy -m models/seal --method hybrid --texts pages.jsonl --queries pages.jsonl
 """
 
@@ -39,8 +39,9 @@ def search(
         ),
     ] = None,
     method: Annotated[
-        SearchMethod, typer.Option(help="Inner product of embeddings, BM25 over texts, or both.")
-    ] = SearchMethod.dense,
+        SearchMethod | None,
+        typer.Option(help="Inner product of embeddings (default), BM25 over texts, or both."),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option("--model", "-m", help="Queries are texts; this model folder encodes them."),
@@ -52,7 +53,8 @@ def search(
         str | None, typer.Option(help="Of the index, as faiss has them: nprobe=16, efSearch=256.")
     ] = None,
     save_index: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Keep the index; DIR is a CORPUS from then.")
+        str | None,
+        typer.Option(metavar="DIR", help="Keep the index; DIR is a CORPUS from then."),
     ] = None,
     recall_sample: Annotated[
         int,
@@ -115,14 +117,22 @@ def search(
         bool, typer.Option("--exclude-self", help="Leave out the document with the query's id.")
     ] = False,
     k1: Annotated[
-        float, typer.Option(min=0, max=1000, help="bm25, hybrid: saturation of term frequency.")
-    ] = 1.5,
+        float | None,
+        typer.Option(
+            min=0, max=1000, help="bm25, hybrid: saturation of term frequency; default: 1.5."
+        ),
+    ] = None,
     b: Annotated[
-        float, typer.Option(min=0, max=1, help="bm25, hybrid: length normalization.")
-    ] = 0.75,
+        float | None,
+        typer.Option(min=0, max=1, help="bm25, hybrid: length normalization; default: 0.75."),
+    ] = None,
     stopwords: Annotated[
-        bool, typer.Option(help="bm25, hybrid: leave English function words out.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--stopwords/--no-stopwords",
+            help="bm25, hybrid: leave English function words out; default: stopwords.",
+        ),
+    ] = None,
     format: Annotated[
         RunFormat | None,
         typer.Option(
@@ -137,9 +147,11 @@ def search(
     apart(output, *reads, save_index=save_index)
     from structkit.commands.search import search as command
     from structkit.scoring.runs import write_run
+    from structkit.search.bm25_folder import method_of
     from structkit.search.hits import SearchOptions
     from structkit.search.questions import asked, found_in, listed, write_answers
 
+    found_by = method_of(corpus, method)
     shown = listed(query or [], output, format)
     options = SearchOptions(
         index=index,
@@ -155,9 +167,9 @@ def search(
     )
     run = command(
         corpus,
-        asked(query or [], queries or [], texts=bool(model) or method != SearchMethod.dense),
+        asked(query or [], queries or [], texts=bool(model) or found_by != SearchMethod.dense),
         k=k or (10 if shown else 100),
-        method=method,
+        method=found_by,
         backend=backend,
         options=options,
         encoding=query_encoding(model, query_field),
@@ -172,9 +184,8 @@ def search(
         dense_share=dense_share,
     )
     if shown:
-        write_answers(
-            run, query or [], found_in(texts or (corpus if method == SearchMethod.bm25 else []))
-        )
+        documents = texts or (corpus if found_by == SearchMethod.bm25 else [])
+        write_answers(run, query or [], found_in(documents))
     else:
         write_run(run, output, format=format or RunFormat.jsonl)
 

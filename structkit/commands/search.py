@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Protocol
 
 from structkit import registry
 from structkit.embeddings.matrices import add_new
@@ -24,9 +24,11 @@ from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import Hit, run_records
 from structkit.search.bm25 import BM25
+from structkit.search.bm25_folder import method_of
 from structkit.search.fusion import hybrid
 from structkit.search.hits import Searcher, SearchOptions
-from structkit.search.texts import document_text, query_text
+from structkit.search.lexical import lexical_index
+from structkit.search.texts import query_text
 
 METHODS = ("bm25", "dense", "hybrid")
 DEPTH = 100  # documents that are fused at least
@@ -37,47 +39,51 @@ def search(
     queries: Records,
     *,
     k: int = 100,
-    method: str = "dense",
+    method: str | None = None,
     backend: str | None = None,
     options: SearchOptions | None = None,
     encoding: QueryEncoding | None = None,
     document_field: str | None = None,
     query_field: str | None = None,
     exclude_self: bool = False,
-    k1: float = 1.5,
-    b: float = 0.75,
-    stopwords: bool = True,
+    k1: float | None = None,
+    b: float | None = None,
+    stopwords: bool | None = None,
     texts: Sequence[str] | None = None,
     paths: bool | None = None,
     dense_share: float = 0.5,
 ) -> Iterator[Record]:
     """Run records: the k best documents of each query, best first, queries in input order.
 
-    With `dense`, corpus files and queries hold embeddings (or the queries texts, which `encoding`
-    turns into some), and the score is their inner product; `backend` is the plugin that searches,
-    by default `exact`, or `approximate` where `options` ask for an index. With `bm25` both hold
-    texts: a document's is the first of `texts.DOCUMENT` that it has (a `title` goes before `text`
-    and `description`, with `paths` its path after it), a query's the first of `texts.QUERY`.
-    `hybrid` does both: the files `texts` hold the texts of the corpus, and scores are stretched to
-    0 … 1 and summed, of embeddings by `dense_share`, of words by the rest. Equal scores are ordered
-    by descending document id. `exclude_self` leaves out the query's own id. Repeated ids raise.
+    `method` is `dense`, or `bm25` where the corpus is a folder that it saved. With `dense`, corpus
+    files and queries hold embeddings (or the queries texts, which `encoding` turns into some), and
+    the score is their inner product; `backend` is the plugin that searches, by default `exact`, or
+    `approximate` where `options` ask for an index. With `bm25` both hold texts: a document's is the
+    first of `texts.DOCUMENT` that it has (a `title` goes before `text` and `description`, with
+    `paths` its path after it), a query's the first of `texts.QUERY`; `k1`, `b` and `stopwords` have
+    the defaults of `BM25`. `hybrid` does both: the files `texts` hold the texts of the corpus, and
+    scores are stretched to 0 … 1 and summed, of embeddings by `dense_share`, of words by the rest.
+    Equal scores are ordered by descending document id. `exclude_self` leaves out the query's own
+    id. Repeated ids raise.
     """
+    method = method_of(corpus, method)
     if texts and method != "hybrid":
         raise UserError("--texts goes with --method hybrid", "leave it out", status=2)
     if k < 1:
         raise UserError(f"--k {k} is less than 1", "the default is 100", status=2)
     depth, options = k + exclude_self, options or SearchOptions()
-    words = {"k1": k1, "b": b, "stopwords": stopwords}
+    reading = {"document_field": document_field, "paths": paths}
+    words = {"k1": k1, "b": b, "stopwords": stopwords, **reading}
     if method == "dense":
         rankings = _dense(opened(corpus, backend, options), queries, depth, encoding)
     elif method == "bm25":
         _check_bm25(options, backend, encoding)
-        index = _bm25(corpus, document_field, bool(paths), **words)
+        index = lexical_index(corpus, words, save_index=options.save_index)
         rankings = _lexical(index, queries, query_field, depth)
     elif method == "hybrid":
         model = _checked_hybrid(texts, encoding, options)
         searcher = opened(corpus, backend, options)
-        index = _bm25(texts or (), document_field, paths is not False, **words)
+        index = lexical_index(texts or (), words, paths=True)
         rankings = _hybrid(searcher, index, queries, depth, model, query_field, dense_share)
     else:
         raise unknown("search method", method, METHODS)
@@ -94,7 +100,7 @@ def _check_bm25(
     options: SearchOptions, backend: str | None, encoding: QueryEncoding | None
 ) -> None:
     given = options.given() + ["--backend"] * bool(backend) + ["--model"] * bool(encoding)
-    if given:
+    if given := [flag for flag in given if flag != "--save-index"]:
         raise UserError(
             f"--method bm25 searches no embeddings: it takes no {', '.join(given)}",
             "leave it out",
@@ -238,20 +244,3 @@ def _hybrid(
             )
         lexical = [Hit(*hit) for hit in index.search(asked.pop(query_id), depth)]
         yield query_id, hybrid(dense, lexical, k, share)
-
-
-def _bm25(files: Sequence[str], field: str | None, paths: bool, **options: Any) -> BM25:
-    records = Records.read(files)
-    doc_ids: list[str] = []
-
-    def texts() -> Iterator[str]:
-        for doc_id, text in identified(
-            records, lambda record: document_text(record, field, paths=paths)
-        ):
-            doc_ids.append(doc_id)
-            yield text
-
-    try:
-        return BM25(doc_ids, texts(), **options)
-    except UserError as error:
-        raise error.at(records.lines.file) from None

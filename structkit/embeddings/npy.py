@@ -18,7 +18,7 @@ import orjson
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.rows import EmbeddingRow, id_line
 from structkit.errors import UserError
 from structkit.paths import BESIDE
 from structkit.records.jsonl import Record
@@ -28,6 +28,7 @@ from structkit.records.partial import keep_mode
 # room for any number of rows: the header is written again when their count is known
 HEADER = 128
 BUFFER = 1 << 20
+JSONL = "write JSONL, or change the id"
 
 
 class VectorFiles:
@@ -145,18 +146,14 @@ class VectorFiles:
 
     def add(self, rows: Sequence[EmbeddingRow], embeddings: NDArray[np.float32]) -> None:
         """Append rows and their embeddings (rows, dim)."""
-        for row in rows:
-            for name in (row.id, row.document):
-                if len(name.splitlines()) > 1 or name != name.strip("\r\n"):
-                    raise UserError(
-                        f"id {name!r} holds a line break", "write JSONL, or change the id"
-                    )
+        ids = "".join([id_line(row.id, JSONL) for row in rows])
+        doc_ids = "".join([id_line(row.document, JSONL) for row in rows])
         self.dim = embeddings.shape[1]
         self.count += len(rows)
         self._handles[0].write(np.ascontiguousarray(embeddings, "<f4").tobytes())
-        self._handles[1].write("".join(f"{row.id}\n" for row in rows).encode())
+        self._handles[1].write(ids.encode())
         if self.chunks:
-            self._handles[2].write("".join(f"{row.document}\n" for row in rows).encode())
+            self._handles[2].write(doc_ids.encode())
         if self.fields:
             lines = (orjson.dumps(row.fields, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
             self._handles[-1].write(b"".join(lines))

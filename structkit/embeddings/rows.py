@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from structkit.errors import UserError
 from structkit.records.jsonl import Record
 
 
@@ -19,3 +20,10 @@ class EmbeddingRow:
     def document(self) -> str:
         """The id of the document: its own, or that of the document that it is a part of."""
         return self.id if self.doc_id is None else self.doc_id
+
+
+def id_line(name: str, remedy: str = "change the id") -> str:
+    """The line of an id in a file of ids. Errors: an id with a line break."""
+    if len(name.splitlines()) > 1 or name != name.strip("\r\n"):
+        raise UserError(f"id {name!r} holds a line break", remedy)
+    return f"{name}\n"

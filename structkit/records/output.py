@@ -33,25 +33,26 @@ def dump(record: Record) -> bytes:
 
 # what helps where the system refuses to write
 REMEDIES = {
-    errno.ENOENT: "make its folder first, or name another one with -o",
-    errno.ENOTDIR: "make its folder first, or name another one with -o",
-    errno.EACCES: "name a place with -o that you may write to",
-    errno.EPERM: "name a place with -o that you may write to",
-    errno.EROFS: "name a place with -o that you may write to",
-    errno.ENOSPC: "make room, or name another disk with -o",
-    errno.EDQUOT: "make room, or name another disk with -o",
-    errno.ENAMETOOLONG: "name a shorter one with -o",
+    errno.ENOENT: "make its folder first, or name another one with {flag}",
+    errno.ENOTDIR: "make its folder first, or name another one with {flag}",
+    errno.EACCES: "name a place with {flag} that you may write to",
+    errno.EPERM: "name a place with {flag} that you may write to",
+    errno.EROFS: "name a place with {flag} that you may write to",
+    errno.ENOSPC: "make room, or name another disk with {flag}",
+    errno.EDQUOT: "make room, or name another disk with {flag}",
+    errno.ENAMETOOLONG: "name a shorter one with {flag}",
 }
 
 
-def cannot_write(error: OSError, verb: str = "written") -> UserError:
+def cannot_write(error: OSError, verb: str = "written", flag: str = "-o") -> UserError:
     """What is wrong with an output that the system refuses, and what helps.
 
     >>> print(cannot_write(PermissionError(errno.EACCES, "Permission denied")))
     cannot be written: Permission denied; name a place with -o that you may write to
     """
-    remedy = REMEDIES.get(error.errno or 0, "name another one with -o")
-    return UserError(f"cannot be {verb}: {error.strerror or error}", remedy)
+    remedy = REMEDIES.get(error.errno or 0, "name another one with {flag}")
+    problem = f"cannot be {verb}: {error.strerror or error}"
+    return UserError(problem, remedy.format(flag=flag))
 
 
 class Output:

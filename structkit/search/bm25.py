@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any, Self
 
 import bm25s
 import numpy as np
 
+from structkit.embeddings.rows import id_line
 from structkit.errors import UserError
+from structkit.records.folder import whole_folder
+from structkit.records.jsonl import Record
+from structkit.records.output import write_json
+from structkit.search.bm25_folder import FORMAT, IDS, META, METHOD, SavedIndex
 from structkit.search.index import best, places
-from structkit.search.words import words
+from structkit.search.words import WORD, words
 
 
 class BM25:
     """Documents ready for BM25 as Lucene computes it (Robertson et al. 1994; Kamphuis et al. 2020).
 
-    `k1` and `b` default to those of bm25s. Texts are read once and not kept. A corpus without
-    any word raises.
+    `k1` and `b` default to those of bm25s. Texts are read once and not kept; `sha256` is the hash
+    of all ids and texts; `reading` says how texts were read of records, and is kept. A corpus
+    without any word raises.
     """
 
     def __init__(
@@ -27,24 +36,75 @@ class BM25:
         k1: float = 1.5,
         b: float = 0.75,
         stopwords: bool = True,
+        reading: Mapping[str, Any] | None = None,
     ) -> None:
         if k1 < 0 or not 0 <= b <= 1:
             raise UserError(
                 f"--k1 {k1} --b {b} are out of range", "k1 >= 0 and 0 <= b <= 1", status=2
             )
-        self.vocabulary: dict[str, int] = {}
-        self.stopwords = stopwords
-        number = self.vocabulary
-        tokens = [
-            [number.setdefault(word, len(number)) for word in words(text, stopwords)]
-            for text in texts
-        ]
-        if not number:
+        digest = hashlib.sha256()
+        numbers = _Numbers(stopwords)
+        tokens = []
+        for text in texts:
+            digest.update(_told(text))
+            tokens.append(list(chain.from_iterable(map(numbers.__getitem__, WORD.findall(text)))))
+        if not numbers.vocabulary:
             raise UserError("the corpus holds no words", "name the field of its text")
-        self.doc_ids = doc_ids
+        for doc_id in doc_ids:
+            digest.update(_told(doc_id))
+        index = bm25s.BM25(method="lucene", k1=float(k1), b=float(b))
+        pair = tokens, numbers.vocabulary
+        index.index(pair, create_empty_token=False, show_progress=False)
+        self._keep(index, doc_ids, numbers.vocabulary, stopwords, digest.hexdigest())
+        self.reading: Record = dict(reading or {})
+
+    def _keep(
+        self, index: Any, doc_ids: list[str], vocabulary: dict[str, int], stopwords: bool, sha: str
+    ) -> None:
+        self.index, self.doc_ids, self.vocabulary = index, doc_ids, vocabulary
+        self.stopwords, self.sha256 = stopwords, sha
         self.place = places(doc_ids)
-        self.index = bm25s.BM25(method="lucene", k1=k1, b=b)
-        self.index.index((tokens, dict(number)), show_progress=False)
+
+    @property
+    def settings(self) -> Record:
+        """What it was built with."""
+        return {"k1": self.index.k1, "b": self.index.b, "stopwords": self.stopwords}
+
+    def save(self, folder: str) -> None:
+        """Write a folder, whole or not at all, in the place of an older one.
+
+        It holds the files of bm25s, `ids.txt` and `meta.json`. Errors: an id with a line break.
+        """
+        lines = "".join(map(id_line, self.doc_ids))
+        meta = {
+            "format": FORMAT,
+            "method": METHOD,
+            "count": len(self.doc_ids),
+            "sha256": self.sha256,
+            "settings": self.settings,
+            "reading": self.reading,
+            "library": f"bm25s {bm25s.__version__}",
+        }
+        with whole_folder(folder, "--save-index") as new:
+            self.index.save(new, show_progress=False)
+            (new / IDS).write_text(lines, "utf-8", newline="\n")
+            write_json(new / META, meta)
+
+    @classmethod
+    def open(cls, folder: str) -> Self:
+        """The index that `save` wrote, its numbers mapped from the files.
+
+        Errors: a folder that holds none, or a damaged one.
+        """
+        saved = SavedIndex.read(folder)
+        k1, b = saved.settings["k1"], saved.settings["b"]
+        index = bm25s.BM25(method="lucene", k1=k1, b=b)
+        index.scores, index.nonoccurrence_array = saved.scores, None
+        made = cls.__new__(cls)
+        stopwords = saved.settings["stopwords"]
+        made._keep(index, saved.doc_ids, saved.vocabulary, stopwords, saved.sha256)
+        made.reading = saved.reading
+        return made
 
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
         """The k best documents that share a word with the query, with their scores, best first."""
@@ -57,3 +117,25 @@ class BM25:
         matched = np.flatnonzero(scores > 0)
         ranked = matched[best(scores[matched], self.place[matched], k)]
         return [(self.doc_ids[document], float(scores[document])) for document in ranked]
+
+
+class _Numbers(dict[str, tuple[int, ...]]):
+    """The numbers of what a word of a text counts for: of itself and its parts, in lower case.
+
+    A word is taken apart once, however often it comes.
+    """
+
+    def __init__(self, stopwords: bool) -> None:
+        super().__init__()
+        self.stopwords, self.vocabulary = stopwords, dict[str, int]()
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        number = self.vocabulary
+        found = [number.setdefault(each, len(number)) for each in words(word, self.stopwords)]
+        self[word] = made = tuple(found)
+        return made
+
+
+def _told(text: str) -> bytes:
+    """A text with its length, so that no two lists of texts are told alike."""
+    return f"{len(text)} {text}".encode("utf-8", "surrogatepass")

@@ -1,0 +1,158 @@
+"""An index for BM25 in a folder: the files of bm25s, `ids.txt` and `meta.json`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import orjson
+
+from structkit.embeddings.matrices import unique
+from structkit.errors import UserError
+from structkit.records.jsonl import Record, cannot_read
+
+FORMAT = 1
+METHOD = "bm25"
+META, IDS, VOCABULARY = "meta.json", "ids.txt", "vocab.index.json"
+# the postings of bm25s: scores, their documents, and where each word's begin
+ARRAYS = {"data": "f", "indices": "i", "indptr": "i"}
+WHOLE = {"count": int, "sha256": str, "reading": dict, "settings": dict}
+KINDS = {"k1": float, "b": float, "stopwords": bool}
+AGAIN = "build the index again with --save-index"
+
+
+@dataclass(frozen=True)
+class SavedIndex:
+    """What a folder holds; `scores` as bm25s has them, mapped from the files."""
+
+    doc_ids: list[str]
+    vocabulary: dict[str, int]
+    scores: dict[str, Any]
+    settings: Record
+    reading: Record
+    sha256: str
+
+    @classmethod
+    def read(cls, folder: str) -> Self:
+        """The index of a folder. Errors: `UserError` for a folder that holds none or is damaged."""
+        meta = read_meta(folder)
+        count = meta["count"]
+        vocabulary = _vocabulary(os.path.join(folder, VOCABULARY))
+        return cls(
+            _ids(os.path.join(folder, IDS), count),
+            vocabulary,
+            {**_scores(folder, count, len(vocabulary)), "num_docs": count},
+            meta["settings"],
+            meta["reading"],
+            meta["sha256"],
+        )
+
+
+def is_saved(folder: str) -> bool:
+    """Whether a folder says that it holds an index for BM25."""
+    try:
+        with open(os.path.join(folder, META), "rb") as handle:
+            return bool(orjson.loads(handle.read())["method"] == METHOD)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def method_of(corpus: Sequence[str], method: str | None = None) -> str:
+    """How a corpus is searched: as asked for, or as its folder says, or dense.
+
+    Errors: an index for BM25 that shall be searched otherwise.
+    """
+    lexical = len(corpus) == 1 and is_saved(corpus[0])
+    if lexical and method not in (None, METHOD):
+        raise UserError("is an index for --method bm25", "leave --method out").at(corpus[0])
+    return method or (METHOD if lexical else "dense")
+
+
+def read_meta(folder: str) -> Record:
+    """What an index says of itself."""
+    path = os.path.join(folder, META)
+    if not os.path.exists(path):
+        raise UserError(f"holds no index for BM25 (no {META})", AGAIN).at(folder)
+    meta = _json(path)
+    if not isinstance(meta, dict) or meta.get("method") != METHOD:
+        raise UserError("is of no index for BM25", AGAIN).at(path)
+    if meta.get("format") != FORMAT:
+        raise UserError(f"has format {meta.get('format')}, not {FORMAT}", AGAIN).at(path)
+    kinds = {name: type(meta.get(name)) for name in WHOLE}
+    settings = {name: type(meta["settings"].get(name)) for name in KINDS} if kinds == WHOLE else {}
+    if settings != KINDS or meta["count"] < 1:
+        raise UserError("is damaged: a setting or the count is missing or wrong", AGAIN).at(path)
+    return meta
+
+
+def _ids(path: str, count: int) -> list[str]:
+    try:
+        doc_ids = _bytes(path).decode().removesuffix("\n").split("\n")
+    except ValueError as error:
+        raise UserError(f"is damaged ({error})", AGAIN).at(path) from None
+    if len(doc_ids) != count:
+        raise UserError(f"holds {len(doc_ids):,} ids for {count:,} documents", AGAIN).at(path)
+    try:
+        return unique(doc_ids, path)
+    except UserError as error:
+        error.remedy = AGAIN
+        raise
+
+
+def _vocabulary(path: str) -> dict[str, int]:
+    found = _json(path)
+    if not isinstance(found, dict) or list(found.values()) != list(range(len(found))):
+        raise UserError("is damaged: it does not number its words", AGAIN).at(path)
+    return found
+
+
+def _scores(folder: str, documents: int, words: int) -> dict[str, Any]:
+    paths = {name: os.path.join(folder, f"{name}.csc.index.npy") for name in ARRAYS}
+    found = {name: _array(path, ARRAYS[name]) for name, path in paths.items()}
+    data, indices, starts = found.values()
+    if len(starts) != words + 1 or starts[0] != 0 or (np.diff(starts) < 0).any():
+        raise UserError("is damaged: it does not fit the words", AGAIN).at(paths["indptr"])
+    for name, array in (("data", data), ("indices", indices)):
+        if len(array) != starts[-1]:
+            problem = f"is damaged: it holds {len(array):,} postings of {starts[-1]:,}"
+            raise UserError(problem, AGAIN).at(paths[name])
+    if len(indices) and not 0 <= indices.min() <= indices.max() < documents:
+        raise UserError("is damaged: it names documents that are none", AGAIN).at(paths["indices"])
+    return found
+
+
+def _array(path: str, kind: str) -> Any:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise _unreadable(error).at(path) from None
+    except (ValueError, EOFError) as error:
+        reason = str(error).partition(".")[0]
+        raise UserError(f"is damaged, or no .npy file (NumPy: {reason})", AGAIN).at(path) from None
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != kind:
+        raise UserError("is damaged: it holds other numbers", AGAIN).at(path)
+    return array
+
+
+def _json(path: str) -> Any:
+    try:
+        return orjson.loads(_bytes(path))
+    except ValueError as error:
+        raise UserError(f"is damaged: it is not JSON ({error})", AGAIN).at(path) from None
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        with open(path, "rb") as handle:
+            return handle.read()
+    except OSError as error:
+        raise _unreadable(error).at(path) from None
+
+
+def _unreadable(error: OSError) -> UserError:
+    if isinstance(error, FileNotFoundError):
+        return UserError("is missing", AGAIN)
+    return cannot_read(error)
