@@ -18,6 +18,7 @@ from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import read_run, write_run
 from structkit.search import index as index_module
 from structkit.search.index import Index
+from tests.tolerances import rounding
 
 Write = Callable[..., str]
 
@@ -137,7 +138,8 @@ def test_many_queries_and_a_large_k_give_every_document(write: Write) -> None:
     for ranked, query in zip(result, queries, strict=True):
         assert sorted(ids) == sorted(doc_id for doc_id, _ in ranked)
         expected = np.sort(vectors @ query)[::-1]
-        np.testing.assert_allclose([score for _, score in ranked], expected, atol=1e-5)
+        near = rounding(3, np.abs(vectors).max() * np.abs(query).max())
+        np.testing.assert_allclose([score for _, score in ranked], expected, **near)
 
 
 def test_no_queries_give_an_empty_run_and_a_message(

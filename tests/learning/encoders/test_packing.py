@@ -8,6 +8,7 @@ from transformers import XLMRobertaModel as XLMRoberta
 
 from structkit.learning.encoders.packing import Packed, packed
 from structkit.learning.encoders.padded import Tokens
+from tests.tolerances import rounding
 
 SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
 SHAPE |= {"num_hidden_layers": 2, "max_position_embeddings": 66, "vocab_size": 40}
@@ -17,6 +18,14 @@ KINDS = [(BertConfig, BertModel), (RobertaConfig, RobertaModel), (XLMRobertaConf
 def a_model(config, kind, **changes):
     torch.manual_seed(0)
     return kind(config(**SHAPE | {"initializer_range": 0.5} | changes)).eval()
+
+
+TERMS = SHAPE["num_hidden_layers"] * SHAPE["intermediate_size"]  # the longest sums of each layer
+
+
+def near(states):
+    """How far states may lie apart that the same layers computed in another order."""
+    return rounding(TERMS, states.detach().abs().max().item())
 
 
 def a_batch(lengths, padding):
@@ -35,7 +44,7 @@ def test_the_states_are_those_of_the_model(config, kind, lengths):
         found = packed(model).states(tokens)
         expected = model(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state
     real = tokens.mask.bool()
-    torch.testing.assert_close(found[real], expected[real], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(found[real], expected[real], **near(expected[real]))
     assert not found[~real].any()
 
 
@@ -50,15 +59,14 @@ def test_the_gradients_are_those_of_the_model(config, kind, first):
     found = packed(model).states(tokens, first=first)
     ours = found[:, 0] if first else found[real]
     theirs = model(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state[real]
-    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(ours, theirs, **near(theirs))
     weights = [weight for name, weight in model.named_parameters() if "pooler" not in name]
     direction = torch.randn_like(ours)
-    for mine, expected in zip(
-        torch.autograd.grad(ours, weights, direction),
-        torch.autograd.grad(theirs, weights, direction),
-        strict=True,
-    ):
-        torch.testing.assert_close(mine, expected, atol=1e-4, rtol=1e-4)
+    found = torch.autograd.grad(ours, weights, direction)
+    expected = torch.autograd.grad(theirs, weights, direction)
+    # a weight's gradient is a sum over all tokens, of numbers as large as the largest
+    scale = max(gradient.abs().max().item() for gradient in expected)
+    torch.testing.assert_close(found, expected, **rounding(TERMS + int(real.sum()), scale))
 
 
 def test_dropout_is_the_model_s():
@@ -87,7 +95,7 @@ def test_a_padding_token_within_a_text():
     with torch.no_grad():
         expected = model(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state
         found = packed(model).states(tokens)
-    torch.testing.assert_close(found[0], expected[0], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(found[0], expected[0], **near(expected[0]))
 
 
 def test_a_model_that_computes_otherwise_is_not_packed():
