@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from structkit.asking.lock import locked
+from structkit.asking.lock import free, locked
 from structkit.asking.store import DamagedError, Store, refused
 from structkit.progress import say
 
 T = TypeVar("T")
+LONG = 90 * 24 * 3600  # seconds
 # SQLite's own message may quote what is no text any more
 DAMAGE = (DamagedError, UnicodeDecodeError)
 
@@ -31,6 +34,8 @@ def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
     if place is not None:
         try:
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not place.exists():
+                forget_old(place.parent)
             with locked(kept_files(place)[-1]):
                 return _with_file(place, work)
         except (OSError, sqlite3.DatabaseError) as error:
@@ -38,6 +43,17 @@ def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
             say(f"nothing is kept in {place.parent}: {reason}; name another folder with --cache")
     with Store(None) as store:
         return work(store)
+
+
+def forget_old(folder: Path) -> None:
+    """Remove caches that were not used for long."""
+    for lock in folder.glob("*.lock"):
+        if time.time() - lock.stat().st_mtime > LONG:
+            handle = free(lock)
+            if handle is not None:
+                for path in kept_files(lock.with_suffix(".sqlite")):
+                    path.unlink(missing_ok=True)
+                os.close(handle)
 
 
 def _with_file(place: Path, work: Callable[[Store], T]) -> T:

@@ -20,21 +20,34 @@ def locked(path: Path) -> Iterator[None]:
 
     Errors: `OSError` where the file cannot be made or locked.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = _taken(path)
+    if handle is None:
+        with waiting("another process reads the same files"):
+            while (handle := _taken(path)) is None:
+                time.sleep(STEP)
     try:
-        if not _taken(handle):
-            with waiting("another process reads the same files"):
-                while not _taken(handle):
-                    time.sleep(STEP)
         os.utime(handle)  # when it was used last
         yield
     finally:
         os.close(handle)
 
 
-def _taken(handle: int) -> bool:
+def _taken(path: Path) -> int | None:
+    """The open file, if nobody else has the lock on it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        if os.path.samestat(os.fstat(handle), os.stat(path)):
+            return handle
+    except (BlockingIOError, FileNotFoundError):  # it is held, or was removed with its cache
+        pass
+    except BaseException:
+        os.close(handle)
+        raise
+    os.close(handle)
+    return None
+
+
+def free(path: Path) -> int | None:
+    """The open lock of a file that exists, if nobody else has it; to be closed."""
+    return _taken(path) if path.exists() else None

