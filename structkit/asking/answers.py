@@ -22,6 +22,9 @@ from structkit.search.fusion import hybrid
 from structkit.search.words import words
 
 DEPTH = 100  # passages that are ranked
+# what another word of the same stem counts; 0.3 and 0.5 were tried on 257 questions about 13
+# repositories: nDCG@10 0.820 and 0.818, and 0.794 without
+RELATED = 0.3
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ def answers(
     """The best passages and their records, best first."""
     depth = max(asking.k, DEPTH)
     chosen = _chosen(folder, asking.globs)
-    lexical = best(folder.postings.scores(asked_words(question)) * chosen, depth)
+    asked, postings = asked_words(question), folder.postings
+    lexical = best((postings.scores(asked) + RELATED * postings.related(asked)) * chosen, depth)
     dense = best(meaning.scores(question) * chosen, depth) if meaning else {}
     records = folder.records({*lexical, *dense})
     by_id = {record["id"]: record for record in records.values()}

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from os.path import commonprefix
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ import orjson
 from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, Numbers
+from structkit.ranking.names import ENDINGS, SHORTEST
 from structkit.search.words import WORD, words
 
 Counts = NDArray[np.int32]
@@ -98,16 +100,46 @@ class Postings:
     def scores(self, asked: Iterable[str]) -> Floats:
         """BM25 of each passage, (passages,), as Lucene computes it."""
         total = np.zeros(len(self.lengths))
-        mean = self.lengths.mean() if len(self.lengths) else 1.0
         number = {word: place for place, word in enumerate(self.words)}
         for place in (number[word] for word in asked if word in number):
-            here = slice(self.starts[place], self.starts[place + 1])
-            passages, counts = self.passages[here], self.counts[here]
-            with_it = len(passages)
-            rarity = np.log(1 + (len(total) - with_it + 0.5) / (with_it + 0.5))
-            lengths = self.lengths[passages] / mean
-            total[passages] += rarity * counts / (counts + K1 * (1 - B + B * lengths))
+            passages, scores = self._of_word(place)
+            total[passages] += scores
         return total
+
+    def related(self, asked: Iterable[str]) -> Floats:
+        """BM25 by the best other word with the stem of each that is asked, (passages,)."""
+        total = np.zeros(len(self.lengths))
+        stems = {word: word[:SHORTEST] for word in asked}
+        beginning = set(stems.values())
+        places = [n for n, word in enumerate(self.words) if word[:SHORTEST] in beginning]
+        for word in stems:
+            best = np.zeros(len(total))
+            for place in places:
+                if self.words[place] != word and same_stem(word, self.words[place]):
+                    passages, scores = self._of_word(place)
+                    best[passages] = np.maximum(best[passages], scores)
+            total += best
+        return total
+
+    def _of_word(self, place: int) -> tuple[Counts, Floats]:
+        """The passages with a word, and its BM25 in each."""
+        here = slice(self.starts[place], self.starts[place + 1])
+        passages, counts = self.passages[here], self.counts[here]
+        without = len(self.lengths) - len(passages)
+        rarity = np.log(1 + (without + 0.5) / (len(passages) + 0.5))
+        lengths = self.lengths[passages] / self.lengths.mean()
+        return passages, rarity * counts / (counts + K1 * (1 - B + B * lengths))
+
+
+def same_stem(one: str, other: str) -> bool:
+    """Whether two words are one but for their endings.
+
+    >>> same_stem("retries", "retry"), same_stem("config", "configuration")
+    (True, False)
+    """
+    shared = len(commonprefix((one, other)))
+    rests = {one[shared:], other[shared:]} - {""}
+    return shared >= SHORTEST and rests <= ENDINGS
 
 
 def moves(before: Sequence[Part], after: Sequence[Part]) -> Numbers:

@@ -59,6 +59,14 @@ def test_what_is_kept_is_what_was_there(folder):
     assert content(postings) == content(Postings.of(postings.data()))
 
 
+def test_another_word_of_the_stem_is_related():
+    postings = index({"a": ["retries wait", "config", "retry", "retriever"]})
+    alone = {word: postings.scores([word]) for word in postings.words}
+    expected = np.maximum(alone["retries"], 0)
+    assert expected.tolist() == postings.related(["retry", "configure"]).tolist()
+    assert (alone["retry"] > 0).tolist() == [False, False, True, False]
+
+
 def test_only_new_files_are_read():
     folder = {"a": ["tea"], "b": ["milk"]}
     postings = index(folder)
