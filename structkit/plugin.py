@@ -38,8 +38,7 @@ class Language(ABC):
 
     Its flags are those of `mask-entities`: types, tagger, profile. Code with a tree-sitter
     grammar extends `CodeLanguage` (structkit.structure.code.languages), which gives the rest.
-    `aliases`, `implied_by`, `extensions` and `interpreters` are read without importing the file:
-    tuples of literal strings.
+    `aliases`, `implied_by`, `extensions`, `interpreters`: literal strings, read without an import.
     """
 
     fields: ClassVar[tuple[str, ...]] = ("code",)
@@ -177,6 +176,7 @@ class Method(ABC):
     document_fields: ClassVar[tuple[str, ...]]
     """Where `encode` finds a document."""
 
+    without_records: ClassVar[bool] = False  # whether a model can be made of none
     shared: ClassVar[bool] = False
     """Whether several processes can share a batch."""
 

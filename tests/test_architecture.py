@@ -13,6 +13,7 @@ FLOORS = (
     ("structkit",),
     ("records",),
     ("training", "embeddings", "structure", "formats"),
+    ("static",),
     ("encoders", "strae", "span_parser", "scoring"),
     ("collect", "encode", "pairs", "search"),
     ("ranking",),

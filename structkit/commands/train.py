@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -41,6 +43,8 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     output = f"models/{name}" if options.output is None else options.output
     writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
     keep_apart(writes, [*(files or ["-"]), method.start], folders=["-o"])
+    if not files and method.without_records and sys.stdin.isatty():
+        files = [os.devnull]  # a person means the start model alone
     folder = RunFolder(output, overwrite=options.overwrite, resume=options.resume)
     check_processes(name, method, options)
     stream = Stream(files, on_error=options.on_error, rejects=options.rejects)
@@ -54,7 +58,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     arguments = (name, method, spool, options, folder, data)
     try:
         folder.open(run)
-        count = useful(options.nproc, min(method.plan(len(spool)).batch_size, len(spool)))
+        count = useful(options.nproc, min(method.plan(len(spool)).batch_size, max(1, len(spool))))
         if count == 1:
             summary = fit(*arguments, device=options.device)
         else:
@@ -130,4 +134,4 @@ def fit_quietly(*arguments: Any, device: str | None) -> Record:
 def read(method: Method, stream: Stream) -> Spool:
     """All records of files or stdin, checked, on disk."""
     with stream.reading("read") as (records, reject):
-        return Spool(records, method.prepare, reject)
+        return Spool(records, method.prepare, reject, empty=method.without_records)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from structkit.errors import UserError
 from structkit.learning.encode.reading import ReadRecord
+from structkit.learning.static.encoder import normalized
 
 Embeddings = NDArray[np.float32]
 
@@ -96,14 +97,28 @@ class Embedder:
 
     def finished(self, embeddings: Tensor) -> Tensor:
         """What is left of a model's embeddings (inputs, dim)."""
-        if self.dimensions and embeddings.shape[1] < self.dimensions:
-            raise UserError(
-                f"--dimensions {self.dimensions} is more than the model gives",
-                f"it gives {embeddings.shape[1]}",
-                status=2,
-            )
+        self.check_dimensions(embeddings.shape[1])
         embeddings = embeddings[:, : self.dimensions]
         return torch.nn.functional.normalize(embeddings, dim=-1) if self.normalize else embeddings
+
+    def check_dimensions(self, given: int) -> None:
+        """Raise where fewer dimensions are there than are to be kept."""
+        if self.dimensions and given < self.dimensions:
+            raise UserError(
+                f"--dimensions {self.dimensions} is more than the model gives",
+                f"it gives {given}",
+                status=2,
+            )
+
+
+class TableEmbedder(Embedder):
+    """A table of token vectors: all inputs are looked up together, without torch."""
+
+    def embed_inputs(self, inputs: Sequence[Any]) -> Embeddings:
+        found: Any = self.model.embed(inputs)
+        self.check_dimensions(found.shape[1])
+        kept: Embeddings = found[:, : self.dimensions]
+        return normalized(kept) if self.normalize else kept
 
 
 def check_finite(

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError, unknown
-from structkit.learning.encode.batches import Embedder, check_finite
+from structkit.learning.encode.batches import Embedder, TableEmbedder, check_finite
 from structkit.learning.encode.parts import FIELDS, Elements, chosen_part, lines_of, part_row
 from structkit.learning.encode.reading import ReadRecord, TextReader
 from structkit.learning.encoders.model_folder import content_hash, open_model
+from structkit.learning.static.encoder import StaticEncoder
 from structkit.learning.strae.nodes import nodes_of
 from structkit.learning.training.devices import chosen_device
 from structkit.learning.training.precision import fastest_matmul, has_bf16
@@ -86,12 +87,14 @@ class Encoding:
             Elements(tagged=known[0] == "tagged") if elements else None,
             settings if hasattr(settings, "read") else None,
         )
-        self.encoder = encoder.to(chosen_device(device))
-        bf16 = dtype == "bf16" or dtype == "auto" and has_bf16(encoder.device)
-        self.dtype, self.dimensions = "bf16" if bf16 else "fp32", dimensions
-        self.batch_tokens = batch_tokens or BATCH_TOKENS.get(encoder.device.type, GPU_BATCH_TOKENS)
-        self.precision: str | None = None
-        self.embedder = Embedder(
+        static = isinstance(encoder, StaticEncoder)  # it computes without torch
+        self.device = torch.device("cpu") if static else chosen_device(device)
+        self.encoder = encoder if static else encoder.to(self.device)
+        bf16 = dtype == "bf16" or dtype == "auto" and has_bf16(self.device)
+        self.dtype, self.dimensions = "bf16" if bf16 and not static else "fp32", dimensions
+        self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, GPU_BATCH_TOKENS)
+        self.precision: str | None = "highest" if static else None
+        self.embedder = (TableEmbedder if static else Embedder)(
             encoder,
             side,
             self.batch_tokens,
@@ -220,7 +223,7 @@ class Encoding:
     def computed(self, compute: Any) -> NDArray[np.float32]:
         """What `compute()` gives at the precision that is fastest here, measured once."""
         if self.precision is None:
-            on_cpu = self.encoder.device.type == "cpu"
+            on_cpu = self.device.type == "cpu"
             self.precision = fastest_matmul() if on_cpu else "highest"
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision(self.precision)

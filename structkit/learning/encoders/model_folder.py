@@ -18,6 +18,9 @@ from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.encoders.settings import POOLINGS
 from structkit.learning.encoders.tokenizer import end_with_eos
+from structkit.learning.static.bag import Bag
+from structkit.learning.static.encoder import StaticEncoder
+from structkit.learning.static.table import Table, is_table, normalizes
 from structkit.learning.training.facts import (
     FACTS,
     FORMAT,
@@ -26,6 +29,7 @@ from structkit.learning.training.facts import (
     own_facts,
     read_facts,
 )
+from structkit.learning.training.settings import ANY_LENGTH
 from structkit.plugin import Method
 from structkit.records.jsonl import Record, cannot_read
 from structkit.records.output import write_json
@@ -38,6 +42,10 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
     A pooling that it does not have is a module that it does not find: it refuses the folder, where
     without a list of modules it would take the mean.
     """
+    if isinstance(encoder.model, Bag):
+        table = encoder.model.table(encoder.tokenizing.tokenizer)
+        table.write(folder, normalize=encoder.normalize)
+        return
     encoder.model.save_pretrained(folder)
     encoder.tokenizing.tokenizer.save_pretrained(folder)
     if encoder.pooling in POOLING_NAMES:
@@ -127,10 +135,16 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     folder = model_folder(name, offline=offline)
     if has_facts(folder):
         facts = read_facts(folder) | changes
+        if is_table(folder):
+            return _static(folder, facts)
         method = registry.load("method", facts["method"], status=1)
         model = method.load(folder, facts)
     else:
         own = own_facts(folder, pooling=changes.get("pooling"))
+        place = own.get("transformer", folder)
+        if is_table(place):
+            plain = plain_facts("mean") | {"normalize": normalizes(place), "lengths": ANY_LENGTH}
+            return _static(folder, plain | own | changes)
         model, tokenizer = load_pretrained(
             own.pop("transformer", folder),
             decoder=changes.get("pooling") == "first-decoder-token",
@@ -140,6 +154,19 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
             end_with_eos(tokenizer)
         model = _encoder(folder, model, tokenizer, facts)
     return model.eval(), facts | {"folder": folder}
+
+
+def _static(folder: Path, facts: Record) -> tuple[StaticEncoder, Record]:
+    """A table of token vectors, which needs no torch to encode."""
+    if facts["pooling"] != "mean":
+        raise UserError(
+            f"{folder} is a table of token vectors, which have no {facts['pooling']}",
+            "leave --pooling out",
+            status=2,
+        )
+    return StaticEncoder(Table.read(facts.get("transformer", folder)), facts), facts | {
+        "folder": folder
+    }
 
 
 def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder:

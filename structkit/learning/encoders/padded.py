@@ -31,7 +31,7 @@ def padded(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
 
     Padding stands on the right: causal attention never sees it there.
     """
-    width = max(map(len, ids))
+    width = max(1, *map(len, ids))
     rows = [[*row, *[padding] * (width - len(row))] for row in ids]
     mask = [[1] * len(row) + [0] * (width - len(row)) for row in ids]
     return Tokens(torch.tensor(rows), torch.tensor(mask))  # (batch, length) each

@@ -29,7 +29,7 @@ def pool_cls(model: Any, states: Tensor, mask: Tensor) -> Tensor:
 def pool_mean(model: Any, states: Tensor, mask: Tensor) -> Tensor:
     """The mean state of the real tokens."""
     weights = mask.unsqueeze(-1).to(states.dtype)  # (batch, length, 1)
-    return (states * weights).sum(1) / weights.sum(1)  # (batch, dim)
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)  # (batch, dim)
 
 
 def pool_last_token(model: Any, states: Tensor, mask: Tensor) -> Tensor:

@@ -21,6 +21,8 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
 from structkit.errors import UserError
+from structkit.learning.static.bag import load_bag
+from structkit.learning.static.table import is_table
 
 # what a folder can be damaged into raising, as far as it was met
 DAMAGE = (
@@ -41,6 +43,10 @@ def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) 
     `decoder` keeps the decoder of an encoder-decoder model, `head` also the layer that predicts
     tokens. Errors: `UserError` that names the folder, or the file in it that is missing or damaged.
     """
+    if is_table(folder):
+        if decoder or head:
+            raise UserError(f"the model {folder} is a table of token vectors", "use --pooling mean")
+        return load_bag(folder)
     if not (folder / "config.json").is_file():
         raise UserError(
             f"the folder {folder} holds no config.json", "name a folder that holds a model"

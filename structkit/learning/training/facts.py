@@ -16,6 +16,7 @@ from structkit.records.jsonl import Record
 
 FORMAT = 1
 FACTS = "structkit.json"
+TABLE = "StaticEmbedding"  # sentence-transformers' module of token vectors and their mean
 POOLING_NAMES = {"cls": "cls", "mean": "mean", "last-token": "lasttoken"}
 OLD_NAMES = {
     "pooling_mode_cls_token": "cls",
@@ -60,10 +61,12 @@ def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
 
 def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
     paths = {module["type"].rpartition(".")[2]: module["path"] for module in modules}
+    if TABLE in paths and "Pooling" not in paths:
+        paths["Transformer"] = paths.pop(TABLE)
     if unknown := sorted(set(paths) - {"Transformer", "Pooling", "Normalize"}):
         raise UserError(
             f"the model {folder} has a module {unknown[0]}, which structkit cannot compute",
-            "take a model of Transformer, Pooling and Normalize",
+            f"take a model of Transformer, Pooling and Normalize, or of {TABLE} and Normalize",
         )
     place = folder / paths["Transformer"]
     facts: Record = {"normalize": "Normalize" in paths, "transformer": place}

@@ -13,6 +13,7 @@ from structkit.records.jsonl import Record
 from structkit.records.texts import DOCUMENT, QUERY
 
 LENGTH = 1_000_000  # tokens of any text
+ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class Spool:
 
     `spool[i]` is the i-th record, `hash` names the content, `fewest_negatives` is the smallest
     number of negatives and the id of a record that has no more. `prepare` makes of a record what is
-    kept of it, with its id, or raises `UserError`.
+    kept of it, with its id, or raises `UserError`; no records raise too, but for `empty`.
     """
 
     def __init__(
@@ -62,6 +62,8 @@ class Spool:
         records: Records,
         prepare: Callable[[Record], Record],
         reject: Callable[[Rejected], None] | None = None,
+        *,
+        empty: bool = False,
     ) -> None:
         prefix = "structkit-spool-"
         self._file: Any = tempfile.TemporaryFile("w+b", buffering=1 << 20, prefix=prefix)
@@ -84,7 +86,7 @@ class Spool:
                 "set TMPDIR to a folder with more space",
             ) from None
         self.hash = digest.hexdigest()
-        if not len(self):
+        if not len(self) and not empty:
             raise UserError("there are no training records", "name a file that has some").at(
                 records.lines.file
             )

@@ -1,0 +1,113 @@
+"""Token vectors in a table, whose mean is a text: any encoder distilled, 100 times as fast.
+
+Records, if any: texts, as `encode` finds them; their words are added to the vocabulary. Without
+--model the vectors are random ones, to be trained by contrastive. Source: model2vec
+(https://github.com/MinishLab/model2vec).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from structkit.errors import UserError
+from structkit.learning.training.facts import are_lengths, check_fields
+from structkit.learning.training.plan import Plan
+from structkit.learning.training.settings import TrainingSettings
+from structkit.learning.training.spool import Spool
+from structkit.plugin import setting
+from structkit.records.jsonl import Record, text_field
+from structkit.records.texts import DOCUMENT, QUERY, text_name
+
+if TYPE_CHECKING:
+    from structkit.learning.static.encoder import StaticEncoder
+
+    from ._distilled import Distilled
+
+MODEL2VEC = "model2vec's default"
+WEIGHTS = ("zipf", "sif", "idf", "none")
+
+
+@dataclass(frozen=True)
+class Method(TrainingSettings):
+    """Settings of a table of token vectors."""
+
+    example: ClassVar[str] = "structkit train static functions.jsonl -o models/static"
+    without_records: ClassVar[bool] = True
+
+    model: str | None = setting(
+        None,
+        "distill this encoder: a local folder, a hub name, or minilm (an extra); without it, "
+        "random vectors",
+    )
+    dimensions: int = setting(
+        256, "numbers of a vector: the first main components", MODEL2VEC, low=1, high=65_536
+    )
+    weights: str | None = setting(
+        None,
+        "what a token counts, by its rank in the vocabulary (zipf), by its frequency in the "
+        "records (sif), or by the root of its idf in them; default: zipf, from scratch idf",
+        "",
+        WEIGHTS,
+    )
+    sif_coefficient: float = setting(
+        1e-4, "zipf, sif: share of the texts' tokens at which one counts half", MODEL2VEC,
+        low=1e-9, high=1.0,
+    )  # fmt: skip
+    saturating: bool = setting(False, "a token that a text has n times counts as root of n")
+    field: str | None = setting(None, "field of the records' texts; default: as encode finds them")
+    minimum_count: int = setting(
+        5, "words of the records that come so often are one token", low=1, high=10**9
+    )
+    most_words: int = setting(10_000, "most words of the records", low=0, high=10_000_000)
+    vocabulary_size: int = setting(
+        30_000, "from scratch: tokens of a tokenizer trained on the records",
+        low=400, high=1_000_000,
+    )  # fmt: skip
+    split_identifiers: bool = setting(
+        True, "from scratch: the tokenizer lowercases, and splits fooBar and foo_bar"
+    )
+
+    @property
+    def start(self) -> str | None:
+        return self.model
+
+    def prepare(self, record: Record) -> Record:
+        """All texts of a training pair, or the text of a document."""
+        if self.field is None and "query" in record and "positive" in record:
+            names = ["query", "positive"]
+        else:
+            names = [self.field or text_name(record, (*DOCUMENT, *QUERY), "name it with --field")]
+        return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
+
+    def plan(self, records: int) -> Plan:
+        """No steps: the table is there when it is built."""
+        return Plan(1, 1, self.epochs, warmup=0.0, seed=self.seed, max_steps=0)
+
+    def build(self, spool: Spool, *, offline: bool = False) -> Distilled:
+        from ._distilled import distilled, from_scratch
+
+        if not len(spool) and (self.weights in ("sif", "idf") or not self.model):
+            raise UserError(
+                "there are no records, and without them no frequencies of words",
+                "name a file of texts, or --model and --weights zipf or none",
+            )
+        return distilled(self, spool, offline) if self.model else from_scratch(self, spool)
+
+    def texts(self, spool: Spool) -> Iterator[str]:
+        """All texts of the records."""
+        for index in range(len(spool)):
+            yield from spool[index]["texts"]
+
+    @classmethod
+    def check_facts(cls, facts: Record) -> None:
+        check_fields(facts, {"lengths": are_lengths})
+
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> StaticEncoder:
+        from structkit.learning.static.encoder import StaticEncoder
+        from structkit.learning.static.table import Table
+
+        return StaticEncoder(Table.read(folder), facts)

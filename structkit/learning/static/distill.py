@@ -1,0 +1,57 @@
+"""What a table is made of: main components, and what a token's frequency makes it count.
+
+As model2vec does it (https://github.com/MinishLab/model2vec); its own distillation needs versions
+of transformers that ours are not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.learning.static.table import Rows
+
+Numbers = NDArray[np.float64]
+
+
+def components(vectors: Rows, dimensions: int) -> Rows:
+    """The vectors (tokens, dim) along their first main components, (tokens, dimensions).
+
+    >>> line = np.array([[0, 0], [1, 1], [3, 3]], np.float32)
+    >>> np.abs(np.diff(components(line, 1)[:, 0]) / 2**0.5).round(6).tolist()
+    [1.0, 2.0]
+    """
+    centered = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
+    _, axes = np.linalg.eigh(centered.T @ centered)  # the largest component is the last
+    found: Rows = (centered @ axes[:, ::-1][:, :dimensions]).astype(np.float32)
+    return found
+
+
+def smooth_inverse_frequencies(shares: Numbers, coefficient: float) -> Numbers:
+    """A / (a + p) of the share p that a token has in texts (Arora et al. 2017, eq. 3).
+
+    >>> smooth_inverse_frequencies(np.array([0.0, 0.001]), 0.001).tolist()
+    [1.0, 0.5]
+    """
+    weights: Numbers = coefficient / (coefficient + shares)
+    return weights
+
+
+def zipf(tokens: int) -> Numbers:
+    """The shares of tokens that stand by falling frequency, by Zipf's law, as model2vec has them.
+
+    >>> zipf(2).round(3).tolist()
+    [0.6, 0.4]
+    """
+    inverse = 1 / np.arange(2, tokens + 2)
+    shares: Numbers = inverse / inverse.sum()
+    return shares
+
+
+def roots_of_idf(texts: int, having: NDArray[np.int64]) -> Numbers:
+    """√idf of tokens that so many of the texts have, so that products of two are weighted by it.
+
+    The inverse document frequency is that of Lucene's BM25, which is never negative.
+    """
+    roots: Numbers = np.sqrt(np.log1p((texts - having + 0.5) / (having + 0.5)))
+    return roots

@@ -1,0 +1,154 @@
+"""A table of token vectors in a folder, as model2vec and sentence-transformers have it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+from tokenizers import Tokenizer
+
+from structkit.learning.training.damage import damaged
+from structkit.learning.training.facts import TABLE
+from structkit.records.output import write_json
+
+CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+KIND = "model2vec"  # whose folders these are
+
+Rows = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A vector for each token, (vocabulary, dim), and the tokenizer.
+
+    A text is the mean of its tokens' vectors; `saturating`, a token that it has n times counts as
+    √n of them.
+    """
+
+    rows: Rows
+    tokenizer: Tokenizer
+    saturating: bool = False
+
+    def means(self, inputs: Sequence[Sequence[int]]) -> Rows:
+        """The means of some texts' tokens, (texts, dim); of no token, zeros."""
+        found = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
+        for text, ids in enumerate(inputs):  # one by one stays in the processor's cache
+            if self.saturating and ids:
+                different, counts = np.unique(ids, return_counts=True)
+                roots = np.sqrt(counts, dtype=np.float32)
+                found[text] = roots @ self.rows[different] / len(ids)
+            elif ids:
+                found[text] = self.rows.take(ids, axis=0).sum(0) / len(ids)
+        return found
+
+    def write(self, folder: Path, *, normalize: bool) -> None:
+        """Write what model2vec reads, and sentence-transformers where a plain mean is meant.
+
+        Numbers have 16 bits, as model2vec's.
+        """
+        # as model2vec's `StaticModelConfig` has it, but for our own last field
+        config = {
+            "model_type": KIND,
+            "architectures": ["StaticModel"],
+            "hidden_dim": self.rows.shape[1],
+            "normalize": normalize,
+            "max_length": None,
+            "saturating": self.saturating,
+        }
+        kind = f"sentence_transformers.models.{TABLE}"
+        if self.saturating:  # it would take another mean: then rather none
+            kind = "structkit.only_structkit_encodes_with.saturating"
+        modules = [{"idx": 0, "name": "0", "path": "", "type": kind}]
+        if normalize:
+            (folder / "1_Normalize").mkdir()
+            type_ = "sentence_transformers.models.Normalize"
+            modules.append({"idx": 1, "name": "1", "path": "1_Normalize", "type": type_})
+        write_json(folder / "modules.json", modules)
+        write_json(folder / CONFIG, config)
+        save_file({"embeddings": self.rows.astype(np.float16)}, folder / WEIGHTS)
+        self.tokenizer.save(str(folder / TOKENIZER))
+
+    @classmethod
+    def read(cls, folder: Path) -> Table:
+        """The table in a folder. Errors: a file that is missing, damaged, or of another table."""
+        tokenizer = _tokenizer(folder / TOKENIZER)
+        rows = _rows(folder / WEIGHTS)
+        if len(rows) < tokenizer.get_vocab_size():
+            problem = (
+                f"has {len(rows):,} rows, and the tokenizer {tokenizer.get_vocab_size():,} tokens"
+            )
+            raise damaged(problem, folder / WEIGHTS)
+        config = _json(folder / CONFIG) or {}
+        return cls(rows, tokenizer, bool(config.get("saturating")))
+
+
+def is_table(folder: Path) -> bool:
+    """Whether a folder holds a table and no other model."""
+    config = _json(folder / CONFIG)
+    if config is not None:
+        return isinstance(config, dict) and config.get("model_type") == KIND
+    # sentence-transformers writes no config.json beside a table
+    return (folder / TOKENIZER).is_file() and "embedding.weight" in _names(folder / WEIGHTS)
+
+
+def normalizes(folder: Path) -> bool:
+    """Whether the config of a table says that texts are scaled to length 1."""
+    return bool((_json(folder / CONFIG) or {}).get("normalize"))
+
+
+def _tokenizer(file: Path) -> Tokenizer:
+    try:
+        tokenizer = Tokenizer.from_str(file.read_text("utf-8"))
+    except OSError as error:
+        raise damaged(f"cannot be read: {error.strerror}", file) from None
+    except Exception as error:  # tokenizers raises no class of its own
+        raise damaged(f"is no tokenizer: {str(error)[:200]}", file) from None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _names(file: Path) -> set[str]:
+    try:
+        return set(load_file(file))
+    except (OSError, SafetensorError, ValueError):
+        return set()
+
+
+def _rows(file: Path) -> Rows:
+    """The vectors by token; model2vec may keep a token's weight and the place of its row apart."""
+    try:
+        found = load_file(file)
+    except OSError as error:
+        raise damaged(
+            f"cannot be read: {error.strerror or 'there is no such file'}", file
+        ) from None
+    except (SafetensorError, ValueError) as error:
+        raise damaged(f"is damaged or cut short (safetensors: {error})", file) from None
+    name = next((name for name in ("embeddings", "embedding.weight") if name in found), None)
+    if name is None or found[name].ndim != 2:
+        raise damaged("holds no table of embeddings", file)
+    rows = found[name].astype(np.float32)
+    if "mapping" in found:
+        rows = rows[found["mapping"]]
+    if "weights" in found:
+        rows = rows * found["weights"].astype(np.float32)[:, None]
+    if not np.isfinite(rows).all():
+        raise damaged("holds numbers that are not finite", file)
+    return rows
+
+
+def _json(file: Path) -> Any:
+    try:
+        return orjson.loads(file.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise damaged(f"cannot be read: {error}", file) from None

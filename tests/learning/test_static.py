@@ -1,0 +1,258 @@
+"""Tables of token vectors: distilled, random, trained; read by three libraries alike."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import orjson
+import pytest
+from conftest import PROGRAM
+from sentence_transformers import SentenceTransformer
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from structkit.commands.encode import encode
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.pretrained import load_pretrained
+from structkit.learning.static.table import Table
+from structkit.learning.static.words import Frequencies, with_words
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+
+TEXTS = [
+    "the river runs to the sea",
+    "a boat on the river",
+    "readHTTPBody(self, max_size)",
+    "the the the sea",
+    "a",
+]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    path = tmp_path_factory.mktemp("static") / "texts.jsonl"
+    lines = [{"id": str(number), "text": text} for number, text in enumerate(TEXTS * 4)]
+    path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    return path
+
+
+def made(folder, records, name="static", **settings):
+    method = load("method", name)(**settings)
+    train(name, method, [str(records)], RunOptions(output=str(folder), quiet=True))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scratch(records):
+    return made(records.parent / "scratch", records, dimensions=8, vocabulary_size=400)
+
+
+@pytest.fixture(scope="module")
+def encoder(records):
+    """A small encoder to be distilled."""
+    pairs = records.parent / "pairs.jsonl"
+    lines = [{"id": text, "query": text, "positive": text[::-1]} for text in TEXTS]
+    pairs.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    settings = {"architecture": "bert", "size": "tiny", "vocabulary_size": 400, "max_steps": 0}
+    return made(records.parent / "bert", pairs, "contrastive", **settings)
+
+
+def embeddings(folder, texts, **options):
+    given = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    found = encode(given, model=str(folder), side="document", field="text", **options)
+    return np.array([record["embedding"] for record in found])
+
+
+def test_a_text_is_the_mean_of_its_tokens():
+    words = {"a": 0, "b": 1, "c": 2}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="c"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    rows = np.array([[1, 0], [0, 4], [0, 0]], np.float32)
+    table = Table(rows, tokenizer)
+    assert [[1 / 2, 2], [0, 0], [1, 0]] == table.means([[0, 1], [], [0, 0]]).tolist()
+    # twice counts as √2 of once
+    saturating = Table(rows, tokenizer, saturating=True)
+    assert [2**0.5 / 3, 4 / 3] == pytest.approx(saturating.means([[0, 1, 0]])[0].tolist())
+
+
+def test_sentence_transformers_computes_the_same(scratch):
+    theirs = SentenceTransformer(str(scratch), device="cpu").float().encode(TEXTS)
+    assert np.allclose(theirs, embeddings(scratch, TEXTS), atol=1e-6)
+
+
+def test_a_saturating_table_is_none_that_sentence_transformers_knows(records, tmp_path):
+    folder = made(tmp_path / "model", records, dimensions=8, vocabulary_size=400, saturating=True)
+    with pytest.raises(Exception, match="only_structkit_encodes_with"):
+        SentenceTransformer(str(folder), device="cpu")
+    # "the the the sea" is nearer to sea than where each word counts
+    sea, text = embeddings(folder, ["sea", "the the the sea"])
+    plain = made(tmp_path / "plain", records, dimensions=8, vocabulary_size=400)
+    each_sea, each_text = embeddings(plain, ["sea", "the the the sea"])
+    assert each_sea @ each_text < sea @ text
+
+
+@pytest.mark.parametrize("saturating", [False, True])
+def test_what_is_trained_is_what_encodes(records, tmp_path, saturating):
+    settings = {"dimensions": 8, "vocabulary_size": 400, "saturating": saturating}
+    folder = made(tmp_path / "model", records, **settings)
+    from structkit.learning.encoders.encoder import Encoder
+
+    lengths = {"query": 64, "document": 64}
+    model = Encoder(*load_pretrained(folder), "mean", True, lengths)
+    texts = [*TEXTS, ""]
+    found = model.embed(model.tokens(texts, "document")).detach().numpy()
+    assert np.allclose(found, embeddings(folder, texts), atol=1e-6)
+    assert not found[-1].any()
+
+
+def test_contrastive_training_gives_a_table_again(scratch, encoder, tmp_path):
+    pairs = encoder.parent / "pairs.jsonl"
+    settings = {"model": str(scratch), "learning_rate": 0.01, "epochs": 5, "batch_size": 5}
+    folder = made(tmp_path / "trained", pairs, "contrastive", **settings)
+    assert {"config.json", "model.safetensors", "modules.json", "structkit.json"} <= {
+        path.name for path in folder.iterdir()
+    }
+    before, after = (Table.read(each).rows for each in (scratch, folder))
+    assert before.shape == after.shape
+    assert not np.allclose(before, after)
+    theirs = SentenceTransformer(str(folder), device="cpu").float().encode(TEXTS)
+    assert np.allclose(theirs, embeddings(folder, TEXTS), atol=1e-6)
+
+
+def test_rows_are_the_components_of_the_tokens_embeddings(encoder, tmp_path, records):
+    pytest.importorskip("torch")
+    folder = tmp_path / "model"
+    method = load("method", "static")(model=str(encoder), dimensions=5, weights="none")
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    train("static", method, [str(empty)], RunOptions(output=str(folder), quiet=True))
+    table = Table.read(folder)
+    model, _ = open_model(str(encoder), normalize=False)
+    names = ["a", "e", "th", "river"]
+    ids = [table.tokenizer.token_to_id(name) for name in names]
+    kept = [place for place in range(len(table.rows)) if table.rows[place].any()]
+    states = model.embed(model.batch([model.tokenizing.dressed([each]) for each in kept]))
+    vectors = states.detach().numpy().astype(np.float64)
+    # distances along the first components, however their axes are turned
+    centered = vectors - vectors.mean(0)
+    left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
+    wanted = left[:, :5] * sizes[:5]
+    rows = table.rows[kept]
+    scale = np.abs(wanted).max()
+    assert np.allclose(np.abs(wanted), np.abs(rows), atol=2e-3 * scale)
+    assert all(each is None or each in kept for each in ids)
+
+
+def test_weights_are_those_of_the_frequencies(records, tmp_path):
+    plain = made(tmp_path / "a", records, dimensions=8, vocabulary_size=400, weights="none")
+    idf = made(tmp_path / "b", records, dimensions=8, vocabulary_size=400, weights="idf")
+    one, other = Table.read(plain), Table.read(idf)
+    assert one.tokenizer.to_str() == other.tokenizer.to_str()
+    (token,) = set(one.tokenizer.encode("sea").ids) - set(one.tokenizer.encode("a").ids)
+    # 8 of 20 texts have it
+    wanted = math.sqrt(math.log(1 + 12.5 / 8.5))
+    assert other.rows[token] == pytest.approx(one.rows[token] * wanted, rel=2e-3)
+
+
+def test_words_of_the_records_are_tokens(encoder, records, tmp_path):
+    folder = made(
+        tmp_path / "model", records, model=str(encoder), dimensions=5, minimum_count=4, most_words=2
+    )
+    own = load_pretrained(encoder)[1].backend_tokenizer
+    tokenizer = Table.read(folder).tokenizer
+    new = range(own.get_vocab_size(), tokenizer.get_vocab_size())
+    assert len(new) <= 2
+    for number in new:
+        word = tokenizer.id_to_token(number).strip("Ġ")
+        assert [number] == tokenizer.encode(f"x {word}", add_special_tokens=False).ids[-1:]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        models.WordPiece({"[UNK]": 0, "a": 1, "##b": 2}, unk_token="[UNK]"),
+        models.Unigram([("<unk>", 0.0), ("a", -1.0), ("b", -1.0)], 0),
+        models.BPE({"a": 0, "b": 1}, []),
+    ],
+)
+def test_each_kind_of_tokenizer_learns_words(model):
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    counted = Frequencies(tokenizer).count(["ab ab a", "ab"])
+    assert ["ab"] == counted.common(3, 10)
+    assert [] == counted.common(4, 10)
+    size = tokenizer.get_vocab_size()
+    assert [size, *tokenizer.encode("a").ids] == with_words(tokenizer, ["ab"]).encode("ab a").ids
+
+
+def test_a_table_is_read_as_model2vec_and_sentence_transformers_write_it(scratch, tmp_path):
+    for name in ("config.json", "structkit.json", "modules.json"):
+        assert (scratch / name).is_file()
+    theirs = tmp_path / "theirs"
+    SentenceTransformer(str(scratch), device="cpu").save_pretrained(str(theirs))
+    assert np.allclose(embeddings(scratch, TEXTS), embeddings(theirs, TEXTS), atol=1e-6)
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        (bare / name).write_bytes((scratch / name).read_bytes())
+    assert np.allclose(embeddings(scratch, TEXTS), embeddings(bare, TEXTS), atol=1e-6)
+
+
+def test_chunks_have_their_lines(scratch):
+    text = "the river\nruns to the sea"
+    record = {"id": "d", "text": text}
+    rows = list(encode([record], model=str(scratch), side="document", field="text", chunk=3))
+    assert 1 < len(rows)
+    assert 0 == rows[0]["start"]
+    assert len(text) == rows[-1]["end"]
+    parts = [text[row["start"] : row["end"]] for row in rows]
+    assert np.allclose([row["embedding"] for row in rows], embeddings(scratch, parts), atol=1e-5)
+
+
+def test_reading_a_table_imports_no_torch(scratch):
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from structkit.learning.static.table import Table\n"
+        f"Table.read(Path({str(scratch)!r})).means([[1]])\n"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode
+
+
+def damaged_config(folder):
+    (folder / "config.json").write_text("{")
+
+
+def cut_weights(folder):
+    data = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
+
+
+def no_tokenizer(folder):
+    (folder / "tokenizer.json").unlink()
+
+
+@pytest.mark.parametrize("damage", [damaged_config, cut_weights, no_tokenizer])
+def test_a_damaged_table_is_told(scratch, tmp_path, damage):
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for path in scratch.iterdir():
+        if path.is_file():
+            (folder / path.name).write_bytes(path.read_bytes())
+    damage(folder)
+    with pytest.raises(UserError, match=r"config.json|model.safetensors|tokenizer.json"):
+        embeddings(folder, TEXTS)
+
+
+def test_without_records_a_model_is_needed(tmp_path):
+    for flags in (["--weights", "idf", "--model", "minilm"], []):
+        done = subprocess.run(
+            [*PROGRAM, "train", "static", *flags, "-o", str(tmp_path / "model")],
+            input=b"",
+            capture_output=True,
+            check=False,
+        )
+        assert 1 == done.returncode
+        assert b"there are no records" in done.stderr
