@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 from typing import ClassVar
 
 import numpy as np
@@ -11,36 +10,55 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.candidates import Candidate, Query
-from structkit.ranking.names import alike, asked, parts
+from structkit.ranking.names import alike, asked, file_and_folders
+
+FOLDERS = 0.5  # what a word of a folder counts
 
 
 class Ranker(plugin.Ranker):
-    """The share of the query's words, or of the file name's if they are fewer, that are in both."""
+    """How much of the query is in the path, and how much of the file's name in the query.
 
-    weight: ClassVar[float] = 0.5
+    The score is the geometric mean of both. A word of the query counts the more, the fewer of the
+    hits' files have it: what all files are called after tells nothing.
+    """
+
+    weight: ClassVar[float] = 1.0
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """0 … 1 for each hit; folders count half."""
+        """0 … 1 for each hit."""
         wanted = asked(query.text)
-        known: dict[str, float] = {}
-        for hit in hits:
-            path = str(hit.record.get("path", ""))
-            if path not in known:
-                known[path] = matched(wanted, path)
-        return np.array([known[str(hit.record.get("path", ""))] for hit in hits])
+        paths = list(dict.fromkeys(hit.path for hit in hits))
+        if not wanted:
+            return np.zeros(len(hits))
+        found = np.array([matches(wanted, path) for path in paths])  # (files, words)
+        rarity = np.log1p(len(paths) / (np.count_nonzero(found, axis=0) + 0.5))  # (words,)
+        covered = found @ (rarity / rarity.sum())  # (files,)
+        named = np.array([meant(wanted, path) for path in paths])  # (files,)
+        scores = dict(zip(paths, np.sqrt(covered * named).tolist(), strict=True))
+        return np.array([scores[hit.path] for hit in hits])
 
 
-def matched(wanted: Sequence[str], path: str) -> float:
-    """How much of the wanted words a path has.
+def matches(wanted: Sequence[str], path: str) -> list[float]:
+    """What each word finds in a path.
 
-    >>> matched(["session", "cookies"], "src/sessions.py")
-    1.0
+    >>> matches(["retry", "net", "thread", "pool", "x"], "net/threadpool_retries.py")
+    [1.0, 0.5, 1.0, 1.0, 0.0]
     """
-    place = PurePosixPath(path)
-    name = parts(place.stem)
-    folders = parts(str(place.parent))
-    if not wanted or not name:
-        return 0.0
-    of_name = sum(any(alike(word, other) for word in wanted) for other in name)
-    of_folders = any(alike(word, other) for word in wanted for other in folders)
-    return max(of_name / len(name), of_folders / 2)
+    name, folders = file_and_folders(path)
+    found = [
+        float(any(alike(word, other) for other in name))
+        or FOLDERS * any(alike(word, other) for other in folders)
+        for word in wanted
+    ]
+    for place in range(len(wanted) - 1):  # two words that a name writes as one
+        if wanted[place] + wanted[place + 1] in name:
+            found[place] = found[place + 1] = 1.0
+    return found
+
+
+def meant(wanted: Sequence[str], path: str) -> float:
+    """The share of the file's name that the query has; a folder that it has counts half."""
+    name, folders = file_and_folders(path)
+    if share := sum(any(alike(word, other) for word in wanted) for other in name):
+        return share / len(name)
+    return FOLDERS * any(alike(word, other) for word in wanted for other in folders)

@@ -20,3 +20,16 @@ class Candidate(NamedTuple):
     doc_id: str
     score: float
     record: Record
+
+    @property
+    def path(self) -> str:
+        """The path of its file, empty where the record has none."""
+        path = self.record.get("path")
+        return path if isinstance(path, str) else ""
+
+    @property
+    def names(self) -> list[str]:
+        """The names that it defines, as `collect` tells them."""
+        names = self.record.get("names", [self.record.get("name")])
+        names = names if isinstance(names, list) else [names]
+        return [name for name in names if isinstance(name, str)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from os.path import commonprefix
+from pathlib import PurePosixPath
 
 from structkit.search.words import PART, STOPWORDS, WORD
 
@@ -11,7 +13,8 @@ from structkit.search.words import PART, STOPWORDS, WORD
 QUESTION = frozenset("how does do what where which when why can from using via".split())
 # after the stem that two words share: both have one of these, or the shorter has nothing
 ENDINGS = frozenset(
-    "e y s es ed er ers or ors ing ings ion ions ation ations ies ied able ables r rs d".split()
+    "e y s d r es ed er ers or ors ing ings ion ions ation ations ies ied able ables ity ities "
+    "al als ment ments".split()
 )
 SHORTEST = 3  # characters of a stem
 
@@ -50,3 +53,44 @@ def alike(one: str, other: str) -> bool:
         return False
     rests = one[shared:], other[shared:]
     return "" in rests or ENDINGS.issuperset(rests)
+
+
+# files that are called after what they are to their folder, which has the telling name
+ROLES = frozenset("index init main lib mod package doc".split())
+SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:::|\\|->|\.|#)[^\W\d]\w*)*")
+SEPARATOR = re.compile(r"::|\\|->|\.|#")
+
+
+@lru_cache(maxsize=1 << 16)
+def file_and_folders(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of a file's name, and those of its folders.
+
+    >>> file_and_folders("src/http_client/retry.test.ts")
+    (('retry', 'test'), ('src', 'http', 'client'))
+    >>> file_and_folders("src/routing/mod.rs")
+    (('routing',), ('src',))
+    """
+    place = PurePosixPath(path)
+    name, folder = parts(place.stem), place.parent
+    if ROLES.issuperset(name[:1]) and folder.name:
+        name, folder = parts(folder.name), folder.parent
+    return name, parts(str(folder))
+
+
+def symbols(query: str) -> list[list[str]]:
+    """The symbols that a query writes, each by its qualifiers and its name.
+
+    A word alone is one; among others, what is qualified or written as no word is.
+
+    >>> symbols("Router"), symbols("how Foo.bar calls to_json")
+    ([['Router']], [['Foo', 'bar'], ['to_json']])
+    """
+    found = [SEPARATOR.split(text) for text in SYMBOL.findall(query)]
+    if len(query.split()) == 1:
+        return found
+    return [names for names in found if len(names) > 1 or len(parts(names[0])) > 1]
+
+
+def plain_name(name: str) -> str:
+    """A name as all ways to write it have it: `foo_bar`, `fooBar` and `FooBar` are `foobar`."""
+    return "".join(parts(name))

@@ -31,7 +31,21 @@ class Ranking:
 
 # weights are those that `rerank --fit` finds on judged queries
 PRESETS: dict[str, tuple[dict[str, float], str | None, float]] = {
-    "code": ({"path-words": 0.5}, "path", 0.5),
+    "code": (
+        {
+            "path-words": 1.0,
+            "definitions": 1.0,
+            "name-words": 0.25,
+            "coherence": 0.25,
+            "tests": 1.0,
+            "examples": 0.3,
+            "vendored": 0.3,
+            "generated": 0.3,
+            "compat": 0.3,
+        },
+        "path",
+        0.5,
+    ),
 }
 
 

@@ -1,0 +1,33 @@
+"""Several hits of one file that answer together: the best of them rises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from structkit import plugin
+from structkit.embeddings.vectors import Floats
+from structkit.ranking.candidates import Candidate, Query
+
+
+class Ranker(plugin.Ranker):
+    """The sum of a file's scores, given to its best hit."""
+
+    weight: ClassVar[float] = 0.25
+
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+        """0 … 1 for the best hit of each file, by the best file; 0 for others."""
+        sums: dict[str, float] = {}
+        best: dict[str, int] = {}
+        for number, hit in enumerate(hits):
+            file = hit.path or hit.doc_id
+            sums[file] = sums.get(file, 0.0) + hit.score
+            if file not in best or hit.score > hits[best[file]].score:
+                best[file] = number
+        scores = np.zeros(len(hits))
+        most = max(sums.values(), default=0.0)
+        for file, number in best.items():
+            scores[number] = sums[file] / most if most else 0.0
+        return scores

@@ -1,0 +1,55 @@
+"""Definitions of the symbols that the query writes: `Foo.bar`, `foo_bar`, `fooBar`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from structkit import plugin
+from structkit.embeddings.vectors import Floats
+from structkit.ranking.candidates import Candidate, Query
+from structkit.ranking.names import SEPARATOR, file_and_folders, plain_name, symbols
+
+SPELLED = 0.5  # what a name counts that is written in another way
+ELSEWHERE = 2 / 3  # what a definition counts in a file, or in a class, of another name
+
+
+class Ranker(plugin.Ranker):
+    """Whether a hit defines a symbol of the query, and whether its file is called after it."""
+
+    weight: ClassVar[float] = 1.0
+
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+        """0 … 1 for each hit; a half at most where the query says more than the symbol."""
+        wanted = symbols(query.text)
+        most = 1.0 if len(query.text.split()) == 1 else 0.5
+        return np.array(
+            [
+                most
+                * max(
+                    (defined(symbol, name, hit.path) for name in hit.names for symbol in wanted),
+                    default=0.0,
+                )
+                for hit in hits
+            ]
+        )
+
+
+def defined(symbol: Sequence[str], name: str, path: str) -> float:
+    """How well a name of a file is the symbol, given by its qualifiers and its own name.
+
+    >>> defined(["Pool"], "net.Pool", "net/pool.py"), defined(["pool"], "Pool", "pool.py")
+    (1.0, 0.5)
+    """
+    *outer, own = SEPARATOR.split(name.partition("<")[0])
+    if plain_name(own) != plain_name(symbol[-1]):
+        return 0.0
+    value = 1.0 if own == symbol[-1] else SPELLED
+    if len(symbol) > 1 and plain_name(symbol[-2]) not in map(plain_name, outer):
+        value *= ELSEWHERE
+    file = "".join(file_and_folders(path)[0])
+    if file.rstrip("s") != plain_name(own).rstrip("s"):
+        value *= ELSEWHERE
+    return value

@@ -1,0 +1,15 @@
+"""Generated files put down, and declarations without what they declare."""
+
+from typing import ClassVar
+
+from structkit import plugin
+from structkit.ranking.folders import PutDown
+
+
+class Ranker(PutDown, plugin.Ranker):
+    """Files that a tool wrote, and files of declarations alone."""
+
+    weight: ClassVar[float] = 0.3
+    folders = frozenset("generated gen autogen __generated__".split())
+    words = frozenset("generated".split())
+    endings = (".d.ts", ".pyi", ".pb.go", "_pb2.py", ".g.cs", ".designer.cs", ".min.js")

@@ -1,0 +1,40 @@
+"""The words of the query that stand in the names that a hit defines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from structkit import plugin
+from structkit.embeddings.vectors import Floats
+from structkit.ranking.candidates import Candidate, Query
+from structkit.ranking.names import SEPARATOR, alike, asked, parts
+
+
+class Ranker(plugin.Ranker):
+    """The best name of a hit: how much of the query it says, and how much of it the query says."""
+
+    weight: ClassVar[float] = 0.25
+
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+        """0 … 1 for each hit."""
+        wanted = asked(query.text)
+        return np.array(
+            [max((said(wanted, name) for name in hit.names), default=0.0) for hit in hits]
+        )
+
+
+def said(wanted: Sequence[str], name: str) -> float:
+    """The geometric mean of two shares: of the words in the name, of the name in the words.
+
+    >>> said(["open", "a", "retry", "pool"], "Client.openPools")
+    0.7071067811865476
+    """
+    own = parts(SEPARATOR.split(name)[-1])
+    if not wanted or not own:
+        return 0.0
+    here = sum(any(alike(word, other) for other in own) for word in wanted)
+    there = sum(any(alike(word, other) for word in wanted) for other in own)
+    return float((here / len(wanted) * there / len(own)) ** 0.5)

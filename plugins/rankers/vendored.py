@@ -1,0 +1,15 @@
+"""Copies of other projects and what is built put down."""
+
+from typing import ClassVar
+
+from structkit import plugin
+from structkit.ranking.folders import PutDown
+
+
+class Ranker(PutDown, plugin.Ranker):
+    """Files that were not written in this project."""
+
+    weight: ClassVar[float] = 0.3
+    folders = frozenset(
+        "vendor vendored _vendor third_party thirdparty 3rdparty external node_modules dist".split()
+    )
