@@ -82,7 +82,7 @@ def ask(
     from structkit.collect.walking import Walk
     from structkit.commands.ask import ask as command
     from structkit.commands.ask import target_and_questions
-    from structkit.ranking.reranking import ranking_of
+    from structkit.ranking.weights import chosen
     from structkit.records.output import write_records
     from structkit.search.questions import carried, listed, write_answers
 
@@ -92,7 +92,7 @@ def ask(
     answers = command(
         named,
         questions,
-        asking=Asking(k=k, ranking=ranking_of(preset), globs=glob or []),
+        asking=Asking(k=k, ranking=chosen(preset).ranking(), globs=glob or []),
         walk=Walk(hidden=hidden, ignore_files=not no_ignore, max_file_bytes=max_file_bytes),
         cache=None if no_cache else Path(cache) if cache else default_folder(),
         encoding=encodings(model or (str(found) if found.exists() else None)),

@@ -13,6 +13,17 @@ from structkit.cli.options import (
     RunFormat,
     RunFormatFlag,
 )
+from structkit.cli.ranking import (
+    EmbeddingsFlag,
+    GroupFlag,
+    PresetFlag,
+    QueryEmbeddingsFlag,
+    RankerFlag,
+    RepeatsFlag,
+    WeightsFile,
+    chosen_weights,
+    ranker_flags,
+)
 from structkit.cli.streams import apart
 
 EXAMPLES = """
@@ -30,13 +41,40 @@ def fuse(
     ] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
     rrf_k: Annotated[int, typer.Option(min=0, help="rrf: added to every rank.")] = 60,
+    ranker: RankerFlag = None,
+    preset: PresetFlag = None,
+    weights: WeightsFile = None,
+    group: GroupFlag = None,
+    repeats: RepeatsFlag = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="With rankers: the records that were searched."),
+    ] = None,
+    queries: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="With rankers: the queries that were asked."),
+    ] = None,
+    embeddings: EmbeddingsFlag = None,
+    query_embeddings: QueryEmbeddingsFlag = None,
     format: RunFormatFlag = RunFormat.jsonl,
     output: OutputFile = "-",
     quiet: Quiet = False,
 ) -> None:
     """Make one run of several, by reciprocal ranks or a weighted sum of scores."""
-    apart(output, *runs)
+    others = (*(corpus or ()), *(queries or ()), weights, embeddings, query_embeddings)
+    apart(output, *runs, *others)
     from structkit.commands.fuse import fuse as command
     from structkit.scoring.runs import write_run
 
-    write_run(command(runs, method=method, weights=weight, k=k, rrf_k=rrf_k), output, format=format)
+    run = command(
+        runs,
+        method=method,
+        weights=weight,
+        k=k,
+        rrf_k=rrf_k,
+        order=chosen_weights(preset, weights, ranker, group, repeats),
+        flags=ranker_flags(embeddings=embeddings, query_embeddings=query_embeddings),
+        corpus=corpus,
+        queries=queries,
+    )
+    write_run(run, output, format=format)

@@ -1,4 +1,4 @@
-"""Order the hits of runs by rankers."""
+"""Order the hits of runs by rankers, or find their weights."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ from typing import Annotated
 
 import typer
 
-from structkit.cli.options import OutputFile, Preset, Quiet, RunFormat, RunFormatFlag
+from structkit.cli.options import OutputFile, Quiet, RunFormat, RunFormatFlag
+from structkit.cli.ranking import (
+    EmbeddingsFlag,
+    GroupFlag,
+    PresetFlag,
+    QueryEmbeddingsFlag,
+    RankerFlag,
+    RepeatsFlag,
+    WeightsFile,
+    chosen_weights,
+    ranker_flags,
+)
 from structkit.cli.streams import apart
 
 EXAMPLES = """
-structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --for code
+structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --for code -k 10
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --ranker path-words=1
 """
 
@@ -25,26 +36,25 @@ def rerank(
     queries: Annotated[
         list[str], typer.Option(metavar="FILE", help="The queries that were asked.")
     ],
-    ranker: Annotated[
-        list[str] | None,
+    ranker: RankerFlag = None,
+    preset: PresetFlag = None,
+    weights: WeightsFile = None,
+    group: GroupFlag = None,
+    repeats: RepeatsFlag = None,
+    embeddings: EmbeddingsFlag = None,
+    query_embeddings: QueryEmbeddingsFlag = None,
+    fit: Annotated[
+        str | None,
         typer.Option(
-            metavar="NAME[=WEIGHT]",
-            help="A sign to count; structkit plugins lists them. All are off unless named.",
+            metavar="QRELS",
+            help="Write the weights of these rankers that fit judged queries, instead of a run.",
         ),
     ] = None,
-    preset: Annotated[
-        Preset | None, typer.Option("--for", help="Rankers and weights that go together.")
-    ] = None,
-    group: Annotated[
+    folds: Annotated[
         str | None,
-        typer.Option(metavar="FIELD", help="Hits with one value of it are a group: path, a file."),
-    ] = None,
-    repeats: Annotated[
-        float | None,
         typer.Option(
-            min=0,
-            max=1,
-            help="What a hit counts for each better one of its group; 0 keeps one.  [default: 0]",
+            metavar="FIELD",
+            help="fit: cross-validate by this field of queries; default: ten parts.",
         ),
     ] = None,
     query_field: Annotated[
@@ -59,18 +69,33 @@ def rerank(
     quiet: Quiet = False,
 ) -> None:
     """Order the hits of runs by their scores, stretched to 0 … 1, and by what rankers add."""
-    apart(output, *runs, *corpus, *queries)
+    apart(output, *runs, *corpus, *queries, weights, embeddings, query_embeddings, fit)
+    from structkit.commands.rerank import fit as command_fit
     from structkit.commands.rerank import rerank as command
+    from structkit.records.output import write_records
     from structkit.scoring.runs import write_run
 
+    chosen = chosen_weights(preset, weights, ranker, group, repeats)
+    flags = ranker_flags(embeddings=embeddings, query_embeddings=query_embeddings)
+    if fit is not None:
+        found = command_fit(
+            runs,
+            qrels=fit,
+            corpus=corpus,
+            queries=queries,
+            weights=chosen,
+            folds=folds,
+            flags=flags,
+            query_field=query_field,
+        )
+        write_records(found, output)
+        return
     run = command(
         runs,
         corpus=corpus,
         queries=queries,
-        rankers=ranker or (),
-        preset=preset,
-        group=group,
-        repeats=repeats,
+        weights=chosen,
+        flags=flags,
         query_field=query_field,
         k=k,
     )

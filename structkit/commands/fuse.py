@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from structkit.errors import UserError, unknown
+from structkit.ranking.reading import Found, reordered
+from structkit.ranking.weights import Weights
 from structkit.records.jsonl import Record
-from structkit.scoring.runs import read_run, run_records
+from structkit.scoring.runs import Run, read_run, run_records
 from structkit.search.fusion import METHODS, Scores, fused, ranked, reciprocal_ranks, stretched
 
 
@@ -18,13 +21,18 @@ def fuse(
     weights: Sequence[float] | None = None,
     k: int = 100,
     rrf_k: int = 60,
+    order: Weights | None = None,
+    flags: dict[str, Any] | None = None,
+    corpus: Sequence[str] | None = None,
+    queries: Sequence[str] | None = None,
 ) -> Iterator[Record]:
     """Run records: the k best documents of each query by all runs together, best first.
 
     `rrf` adds weight / (rrf_k + rank) over the runs that found the document (Cormack, Clarke and
     Büttcher, SIGIR 2009). `weighted` adds weight * score, with each query's scores stretched to
     0 … 1 (all equal: 1). The weights are 1 unless given, one for each run. Queries come in the
-    order of their first appearance; equal scores are ordered by descending document id.
+    order of their first appearance; equal scores are ordered by descending document id. With
+    rankers in `order`, what is fused is ranked by them as `rerank` does.
     """
     if method not in METHODS:
         raise unknown("fusion method", method, METHODS)
@@ -42,11 +50,29 @@ def fuse(
         return reciprocal_ranks(documents, rrf_k) if method == "rrf" else stretched(documents)
 
     read = [read_run(path) for path in runs]
-    for query_id in dict.fromkeys(query_id for run in read for query_id in run):
-        rankings = [run[query_id] for run in read if query_id in run]
-        weighed = [weight for run, weight in zip(read, shares, strict=True) if query_id in run]
+    order = order or Weights()
+    if order != Weights():
+        if not corpus or not queries:
+            raise UserError(
+                f"rankers need {'--queries' if corpus else '--corpus'}",
+                "name the records that were searched, and the queries that were asked",
+                status=2,
+            )
+        found = Found.read(dict(_fused(read, shares, points)), corpus, queries)
+        yield from reordered(found, order.ranking(flags), k)
+        return
+    for query_id, scores in _fused(read, shares, points):
         try:
-            hits = ranked(fused(rankings, weighed, points), k)
+            hits = ranked(scores, k)
         except UserError as error:
             raise error.at(f'query "{query_id}"') from None
         yield from run_records(query_id, hits)
+
+
+def _fused(
+    runs: Sequence[Run], weights: Sequence[float], points: Callable[[Scores], Scores]
+) -> Iterator[tuple[str, Scores]]:
+    for query_id in dict.fromkeys(query_id for run in runs for query_id in run):
+        rankings = [run[query_id] for run in runs if query_id in run]
+        shares = [weight for run, weight in zip(runs, weights, strict=True) if query_id in run]
+        yield query_id, fused(rankings, shares, points)

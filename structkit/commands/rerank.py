@@ -1,18 +1,22 @@
-"""Order the hits of runs by rankers."""
+"""Order the hits of runs by rankers, or find their weights."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
-from structkit.embeddings.reading import identified
+import numpy as np
+
 from structkit.errors import UserError
-from structkit.ranking.candidates import Query
-from structkit.ranking.reranking import ranking_of, weight_of
-from structkit.ranking.reranking import rerank as ordered
-from structkit.records.jsonl import Record, Records
-from structkit.scoring.runs import Hit, Run, ranking, read_run, run_records
-from structkit.search.fusion import fused, stretched
-from structkit.search.texts import query_text
+from structkit.progress import say
+from structkit.ranking.fitting import cross_validated, fitted, judged, mean_of, tied
+from structkit.ranking.reading import Found, reordered, together
+from structkit.ranking.weights import Weights
+from structkit.records.fields import ABSENT, lookup, plain
+from structkit.records.jsonl import Record
+from structkit.scoring.qrels import read_qrels
+from structkit.scoring.runs import read_run
 
 
 def rerank(
@@ -20,62 +24,78 @@ def rerank(
     *,
     corpus: Sequence[str],
     queries: Sequence[str],
-    rankers: Sequence[str] = (),
-    preset: str | None = None,
-    group: str | None = None,
-    repeats: float | None = None,
+    weights: Weights,
+    flags: dict[str, Any] | None = None,
     query_field: str | None = None,
     k: int = 100,
 ) -> Iterator[Record]:
     """Run records: the k best hits of each query by their scores and by rankers, best first.
 
     Each query's scores are stretched to 0 … 1, of several runs their mean counts, and every ranker
-    adds its weight times what it says of the hit. `rankers` are `NAME` or `NAME=WEIGHT`, beside
-    those of `preset`. Queries come in the order of the runs. A hit that is not in the corpus, a
-    query that is not among the queries raise.
+    adds its weight times what it says of the hit. Queries come in the order of the runs. A hit
+    that is not in the corpus, a query that is not among the queries raise.
     """
-    order = ranking_of(preset, dict(map(weight_of, rankers)), group, repeats)
-    run = together([read_run(path) for path in runs])
-    records = records_of(corpus, {doc_id for hits in run.values() for doc_id in hits})
-    texts = texts_of(queries, run, query_field)
-    for query_id, scores in run.items():
-        hits = [Hit(doc_id, scores[doc_id]) for doc_id in ranking(scores)]
-        query = Query(query_id, texts[query_id])
-        yield from run_records(query_id, ordered(query, hits, records, order, k))
+    order = weights.ranking(flags)
+    found = Found.read(together([read_run(path) for path in runs]), corpus, queries, query_field)
+    yield from reordered(found, order, k)
 
 
-def together(runs: Sequence[Run]) -> Run:
-    """One run of several: the mean of each query's stretched scores."""
-    if len(runs) == 1:
-        return runs[0]
-    share = [1 / len(runs)] * len(runs)
-    return {
-        query_id: fused([run[query_id] for run in runs if query_id in run], share, stretched)
-        for query_id in dict.fromkeys(query_id for run in runs for query_id in run)
+def fit(
+    runs: Sequence[str],
+    *,
+    qrels: str,
+    corpus: Sequence[str],
+    queries: Sequence[str],
+    weights: Weights,
+    folds: str | None = None,
+    flags: dict[str, Any] | None = None,
+    query_field: str | None = None,
+) -> Iterator[Record]:
+    """One record: the weights of the same rankers with the best nDCG@10 on judged queries.
+
+    A hit meets a judged document by its id or by its path, each document once; all relevant ones
+    count alike. `folds` is a field of the queries: means are over its values, and the record tells
+    what the queries of each value get with weights of the others, by default of ten parts.
+    """
+    order = weights.ranking(flags)
+    if not order.rankers:
+        raise UserError("--fit has no rankers", "name some with --ranker or --for", status=2)
+    found = Found.read(together([read_run(path) for path in runs]), corpus, queries, query_field)
+    relevant = {
+        query_id: [doc_id for doc_id, relevance in documents.items() if relevance > 0]
+        for query_id, documents in read_qrels(qrels).items()
+    }
+    asked = [(query, hits) for query, hits in found if relevant.get(query.id)]
+    if not asked:
+        raise UserError("judges no query of the run", "name its judgements").at(qrels)
+    names = [
+        f"part {number % 10}" if folds is None else fold(found.queries[query.id], folds)
+        for number, (query, _) in enumerate(asked)
+    ]
+    if len(set(names)) < 2:
+        raise UserError("all judged queries are one fold", "name another field with --folds")
+    features = [
+        judged(query, hits, found.records, order, relevant[query.id]) for query, hits in asked
+    ]
+    mean, together_ = mean_of(features, names, order.repeats), tied(order)
+    best = fitted(mean, together_)
+    others = cross_validated(features, names, order.repeats, together_)
+    means = {name: float(np.mean(values)) for name, values in others.items()}
+    rankers = dict(zip(weights.rankers, best[1:].tolist(), strict=True))
+    before = np.array([1.0, *np.zeros(len(rankers))])
+    value = float(np.mean(list(means.values())))
+    say(f"nDCG@10 {mean(before):.4f} becomes {mean(best):.4f}, cross-validated {value:.4f}")
+    yield {
+        **replace(weights, rankers=rankers).record(),
+        "queries": len(asked),
+        "nDCG@10": {"search": mean(before), "fitted": mean(best), "cross_validated": value},
+        "folds": means,
     }
 
 
-def records_of(files: Sequence[str], wanted: Collection[str]) -> dict[str, Record]:
-    """The records of a corpus with these ids; others are read over, a missing one raises."""
-    records = Records.read(files)
-    rows = identified(records, lambda record: record if record["id"] in wanted else None)
-    documents = {doc_id: record for doc_id, record in rows if record is not None}
-    if lost := next((doc_id for doc_id in wanted if doc_id not in documents), None):
-        raise UserError(
-            f'document "{lost}" of the run is not there', "name the corpus that was searched"
-        ).at(records.lines.file)
-    return documents
-
-
-def texts_of(files: Sequence[str], wanted: Collection[str], field: str | None) -> dict[str, str]:
-    """The texts of the queries with these ids; a missing one raises."""
-    records = Records.read(files)
-    rows = identified(
-        records, lambda record: query_text(record, field) if record["id"] in wanted else None
-    )
-    texts = {query_id: text for query_id, text in rows if text is not None}
-    if lost := next((query_id for query_id in wanted if query_id not in texts), None):
-        raise UserError(
-            f'query "{lost}" of the run is not there', "name the queries that were asked"
-        ).at(records.lines.file)
-    return texts
+def fold(record: Record, field: str) -> str:
+    """What a query has in the field of the folds."""
+    value = lookup(record, field)
+    if value is ABSENT:
+        raise UserError(f'query "{record["id"]}" has no field {field}', "name one with --folds")
+    return plain(value)

@@ -8,8 +8,10 @@ import numpy as np
 import orjson
 import pytest
 
-from structkit.commands.rerank import rerank
+from structkit.commands.fuse import fuse
+from structkit.commands.rerank import fit, rerank
 from structkit.errors import UserError
+from structkit.ranking.weights import chosen, read, weight_of
 from structkit.records.jsonl import Record
 
 CORPUS = [
@@ -37,8 +39,13 @@ def written(path: Path, records: Iterable[Record]) -> str:
     return str(path)
 
 
-def scores(files: dict[str, Any], **options: Any) -> dict[str, float]:
-    return {row["doc_id"]: row["score"] for row in rerank(**files, **options)}
+def weights(rankers: list[str] | None = None, preset: str | None = None, **group: Any) -> Any:
+    return chosen(preset, None, dict(map(weight_of, rankers or ())), **group)
+
+
+def scores(files: dict[str, Any], k: int = 100, **options: Any) -> dict[str, float]:
+    found = rerank(**files, weights=weights(**options), k=k)
+    return {row["doc_id"]: row["score"] for row in found}
 
 
 def test_nothing_named_stretches_the_scores(files: dict[str, Any]) -> None:
@@ -48,7 +55,9 @@ def test_nothing_named_stretches_the_scores(files: dict[str, Any]) -> None:
 
 def test_a_ranker_adds_its_weight(files: dict[str, Any]) -> None:
     # the only word is there, one of the two words of the file's name is asked for
-    assert {"c": float(np.float32(3 * 0.5**0.5)), "a": 1.0, "b": 0.75} == scores(files, rankers=["path-words=3"])
+    assert {"c": float(np.float32(3 * 0.5**0.5)), "a": 1.0, "b": 0.75} == scores(
+        files, rankers=["path-words=3"]
+    )
 
 
 def test_later_hits_of_a_group_count_less(files: dict[str, Any]) -> None:
@@ -86,3 +95,74 @@ def test_wrong_usage(files: dict[str, Any], options: dict[str, Any], message: st
     with pytest.raises(UserError, match=message) as error:
         scores(files, **options)
     assert 2 == error.value.status
+
+
+def test_fuse_takes_the_same_rankers(files: dict[str, Any]) -> None:
+    order = weights(["path-words=3"], group="path")
+    runs, inputs = files["runs"], {key: files[key] for key in ("corpus", "queries")}
+    fused = list(fuse(runs, method="weighted", order=order, **inputs))
+    assert list(rerank(**files, weights=order)) == fused
+    with pytest.raises(UserError, match="rankers need --corpus"):
+        list(fuse(runs, order=order))
+
+
+# of each query, the last hit of the search is right: its path has the query's word
+WORDS = ["alpha", "bravo", "delta", "gamma"]
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> dict[str, Any]:
+    corpus = [{"id": word, "path": f"{word}.py", "code": "x"} for word in WORDS]
+    corpus += [{"id": f"{word} test", "path": f"test_{word}.py", "code": "x"} for word in WORDS]
+    queries = [{"id": f"q{word}", "query": f"the {word}", "half": word < "c"} for word in WORDS]
+    run = [
+        {"query_id": query["id"], "doc_id": record["id"], "score": -place}
+        for query in queries
+        for place, record in enumerate(sorted(corpus, key=lambda each: each["id"][::-1]))
+    ]
+    qrels = [{"query_id": f"q{word}", "doc_id": f"{word}.py", "relevance": 1} for word in WORDS]
+    return {
+        "runs": [written(tmp_path / "run", run)],
+        "corpus": [written(tmp_path / "corpus", corpus)],
+        "queries": [written(tmp_path / "queries", queries)],
+        "qrels": written(tmp_path / "qrels", qrels),
+    }
+
+
+def test_fitted_weights_find_what_the_judgements_say(
+    judged: dict[str, Any], tmp_path: Path
+) -> None:
+    (found,) = fit(**judged, weights=weights(["path-words", "tests", "name-words"]), folds="half")
+    assert found["rankers"]["path-words"] > 0 < found["rankers"]["tests"]
+    assert 4 == found["queries"]
+    assert 1.0 == found["nDCG@10"]["fitted"] == found["nDCG@10"]["cross_validated"]
+    assert 1.0 > found["nDCG@10"]["search"]
+    assert {"true": 1.0, "false": 1.0} == found["folds"]
+    file = written(tmp_path / "weights.json", [found])
+    del judged["qrels"]
+    run = list(rerank(**judged, weights=read(file), k=1))
+    assert [(f"q{word}", word) for word in WORDS] == [
+        (row["query_id"], row["doc_id"]) for row in run
+    ]
+
+
+def test_weights_that_cannot_be_read(tmp_path: Path) -> None:
+    for wrong in ({"weights": {}}, {"rankers": {"tests": "much"}}, {"rankers": []}):
+        with pytest.raises(UserError, match="file: holds no weights"):
+            read(written(tmp_path / "file", [wrong]))
+    with pytest.raises(UserError, match="out of range"):
+        read(written(tmp_path / "file", [{"rankers": {}, "repeats": 2}]))
+    with pytest.raises(UserError, match="no such|cannot|not there|No such"):
+        read(str(tmp_path / "nothing"))
+
+
+def test_what_cannot_be_fitted(judged: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--fit has no rankers"):
+        list(fit(**judged, weights=weights()))
+    with pytest.raises(UserError, match='query "qalpha" has no field repository'):
+        list(fit(**judged, weights=weights(["tests"]), folds="repository"))
+    judged["qrels"] = written(
+        tmp_path / "qrels", [{"query_id": "x", "doc_id": "y", "relevance": 1}]
+    )
+    with pytest.raises(UserError, match="judges no query of the run"):
+        list(fit(**judged, weights=weights(["tests"])))

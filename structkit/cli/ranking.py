@@ -1,0 +1,71 @@
+"""Flags of the commands that rank hits: which rankers count how much, and what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from structkit.cli.options import Preset
+
+if TYPE_CHECKING:
+    from structkit.ranking.weights import Weights
+
+RankerFlag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ranker",
+        metavar="NAME[=WEIGHT]",
+        help="A sign to count; structkit plugins lists them. All are off unless named.",
+    ),
+]
+PresetFlag = Annotated[
+    Preset | None, typer.Option("--for", help="Rankers and weights that go together.")
+]
+WeightsFile = Annotated[
+    str | None, typer.Option("--weights", metavar="FILE", help="What rerank --fit wrote.")
+]
+GroupFlag = Annotated[
+    str | None,
+    typer.Option(
+        "--group", metavar="FIELD", help="Hits with one value of it are a group: path, a file."
+    ),
+]
+RepeatsFlag = Annotated[
+    float | None,
+    typer.Option(
+        "--repeats",
+        min=0,
+        max=1,
+        help="What a hit counts for each better one of its group; 0 keeps one.  [default: 0]",
+    ),
+]
+EmbeddingsFlag = Annotated[
+    str | None,
+    typer.Option(
+        "--embeddings", metavar="FILE", help="maxsim: rows of the documents, .npy or JSONL."
+    ),
+]
+QueryEmbeddingsFlag = Annotated[
+    str | None,
+    typer.Option("--query-embeddings", metavar="FILE", help="maxsim: rows of the queries."),
+]
+
+
+def chosen_weights(
+    preset: Preset | None,
+    file: str | None,
+    rankers: Sequence[str] | None,
+    group: str | None,
+    repeats: float | None,
+) -> Weights:
+    """The weights that flags name."""
+    from structkit.ranking.weights import chosen, weight_of
+
+    return chosen(preset, file, dict(map(weight_of, rankers or ())), group, repeats)
+
+
+def ranker_flags(**flags: Any) -> dict[str, Any]:
+    """The flags of rankers that are given."""
+    return {name: value for name, value in flags.items() if value is not None}

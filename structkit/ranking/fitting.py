@@ -1,0 +1,147 @@
+"""Weights of rankers that fit judged queries: coordinate ascent on nDCG@10 itself.
+
+Metzler and Croft, Linear feature-based models for information retrieval (2007). On the
+repositories of the published comparison it goes further than a logistic regression: 0.02 nDCG@10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from structkit.embeddings.vectors import Floats, Numbers
+from structkit.ranking.candidates import Candidate, Query
+from structkit.ranking.folders import PutDown
+from structkit.ranking.reranking import Ranking, candidates_of
+from structkit.records.jsonl import Record
+from structkit.scoring.runs import Hit
+
+GRID = (0.0, 0.25, 0.5, 1.0)  # finer, or beyond 1, fits the judged queries and no others
+START = 0.5
+LEAST = 0.0005  # what a change must gain: less is chance
+ROUNDS = 4
+DEPTH = 10
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The hits of a judged query, by descending score of the search.
+
+    `target` is the number of the relevant document that a hit meets, or -1; a hit meets a document
+    by its id or by its path. `most` is the best DCG that there can be.
+    """
+
+    features: Floats  # (hits, 1 + rankers)
+    target: Numbers  # (hits,)
+    group: Numbers  # (hits,)
+    most: float
+
+    def ndcg(self, weights: Floats, repeats: float) -> float:
+        """nDCG@10 of the hits in the order of these weights, each target counted once."""
+        scores = self.features @ weights
+        order = np.argsort(-scores, kind="stable")
+        scores = np.where(scores > 0, scores * repeats ** self._before(order), scores)
+        best = self.target[np.argsort(-scores, kind="stable")[:DEPTH]]
+        targets, ranks = np.unique(best, return_index=True)
+        return float((1 / np.log2(ranks[targets >= 0] + 2)).sum() / self.most)
+
+    def _before(self, order: Numbers) -> Numbers:
+        """How many hits of its own group stand before each hit."""
+        groups = self.group[order]
+        together = np.argsort(groups, kind="stable")
+        first = np.searchsorted(groups[together], groups[together])
+        before = np.empty(len(order), np.int64)
+        before[order[together]] = np.arange(len(order)) - first
+        return before
+
+
+def judged(
+    query: Query,
+    hits: Sequence[Hit],
+    records: Mapping[str, Record],
+    ranking: Ranking,
+    relevant: Sequence[str],
+) -> Judged:
+    """What the search and each ranker say of the hits of a query, and which are relevant."""
+    candidates = candidates_of(hits, records)
+    columns = [np.array([each.score for each in candidates])]
+    columns += [ranker.scores(query, candidates) for ranker, _ in ranking.rankers]
+    numbers = {doc_id: number for number, doc_id in enumerate(relevant)}
+    groups: dict[str, int] = {}
+    of_hits = [ranking.group_of(each.doc_id, each.record) for each in candidates]
+    ideal = min(DEPTH, len(relevant))
+    return Judged(
+        np.column_stack(columns),
+        np.array([_target(each, numbers) for each in candidates]),
+        np.array([groups.setdefault(each, len(groups)) for each in of_hits]),
+        float((1 / np.log2(np.arange(ideal) + 2)).sum()),
+    )
+
+
+def _target(candidate: Candidate, numbers: Mapping[str, int]) -> int:
+    return numbers.get(candidate.doc_id, numbers.get(candidate.path, -1))
+
+
+Mean = Callable[[Floats], float]
+
+
+def mean_of(queries: Sequence[Judged], folds: Sequence[str], repeats: float) -> Mean:
+    """Mean nDCG@10 by weights: over the queries of a fold, then over folds."""
+    numbers = {fold: number for number, fold in enumerate(dict.fromkeys(folds))}
+    fold = np.array([numbers[each] for each in folds])
+    counts = np.bincount(fold)
+
+    def mean(weights: Floats) -> float:
+        values = [query.ndcg(weights, repeats) for query in queries]
+        return float((np.bincount(fold, values) / counts).mean())
+
+    return mean
+
+
+def fitted(mean: Mean, tied: Sequence[int]) -> Floats:
+    """The weights (1 + rankers,) of the best mean that one change at a time finds; the first is 1.
+
+    Rankers with the same number in `tied` have one weight.
+    """
+    of_ranker = np.array([-1, *tied])
+    weights = np.where(of_ranker < 0, 1.0, START)
+    best = mean(weights)
+    for _ in range(ROUNDS):
+        before = best
+        for number in dict.fromkeys(tied):
+            for value in GRID:
+                changed = np.where(of_ranker == number, value, weights)
+                if (changed != weights).any() and (found := mean(changed)) > best + LEAST:
+                    weights, best = changed, found
+        if best == before:
+            break
+    return weights
+
+
+def tied(ranking: Ranking) -> list[int]:
+    """The number of each ranker's weight: what puts files down has one, as few queries judge it."""
+    kinds = [PutDown if isinstance(each, PutDown) else type(each) for each, _ in ranking.rankers]
+    return [kinds.index(kind) for kind in kinds]
+
+
+def cross_validated(
+    queries: Sequence[Judged], folds: Sequence[str], repeats: float, tied: Sequence[int]
+) -> dict[str, list[float]]:
+    """nDCG@10 of each fold's queries with weights that were fitted on the other folds."""
+    found: dict[str, list[float]] = {}
+    for fold in dict.fromkeys(folds):
+        others = [(query, name) for query, name in zip(queries, folds, strict=True) if name != fold]
+        weights = fitted(mean_of(*_columns(others), repeats), tied)
+        here = (query for query, name in zip(queries, folds, strict=True) if name == fold)
+        found[fold] = [query.ndcg(weights, repeats) for query in here]
+    return found
+
+
+def _columns(pairs: Iterable[tuple[Judged, str]]) -> tuple[list[Judged], list[str]]:
+    queries, folds = [], []
+    for query, fold in pairs:
+        queries.append(query)
+        folds.append(fold)
+    return queries, folds

@@ -1,0 +1,79 @@
+"""What is to be ranked, read from files: runs, the records of their hits, and queries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from structkit.embeddings.reading import identified
+from structkit.errors import UserError
+from structkit.ranking.candidates import Query
+from structkit.ranking.reranking import Ranking, rerank
+from structkit.records.jsonl import Record, Records
+from structkit.scoring.runs import Hit, Run, ranking, run_records
+from structkit.search.fusion import fused, stretched
+from structkit.search.texts import query_text
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is to be ranked: the hits of each query, their records, and the queries."""
+
+    run: Run
+    records: dict[str, Record]
+    queries: dict[str, Record]
+    query_field: str | None = None
+
+    @classmethod
+    def read(
+        cls,
+        run: Run,
+        corpus: Sequence[str],
+        queries: Sequence[str],
+        query_field: str | None = None,
+    ) -> Found:
+        """The records of the hits and the queries of a run; what is missing raises."""
+        documents = {doc_id for hits in run.values() for doc_id in hits}
+        records = chosen(corpus, documents, "document", "name the corpus that was searched")
+        asked = chosen(queries, run, "query", "name the queries that were asked")
+        return cls(run, records, asked, query_field)
+
+    def __iter__(self) -> Iterator[tuple[Query, list[Hit]]]:
+        for query_id, scores in self.run.items():
+            text = query_text(self.queries[query_id], self.query_field)
+            hits = [Hit(doc_id, scores[doc_id]) for doc_id in ranking(scores)]
+            yield Query(query_id, text), hits
+
+
+def reordered(found: Found, order: Ranking, k: int) -> Iterator[Record]:
+    """Run records of the hits in another order."""
+    for query, hits in found:
+        yield from run_records(query.id, rerank(query, hits, found.records, order, k))
+
+
+def together(runs: Sequence[Run]) -> Run:
+    """One run of several: the mean of each query's stretched scores."""
+    if len(runs) == 1:
+        return runs[0]
+    share = [1 / len(runs)] * len(runs)
+    return {
+        query_id: fused([run.get(query_id, {}) for run in runs], share, points)
+        for query_id in dict.fromkeys(query_id for run in runs for query_id in run)
+    }
+
+
+def points(documents: dict[str, float]) -> dict[str, float]:
+    """The stretched scores of a query, if any."""
+    return stretched(documents) if documents else {}
+
+
+def chosen(
+    files: Sequence[str], wanted: Collection[str], kind: str, remedy: str
+) -> dict[str, Record]:
+    """The records with these ids; others are read over, a missing one raises."""
+    records = Records.read(files)
+    rows = identified(records, lambda record: record if record["id"] in wanted else None)
+    found = {identifier: record for identifier, record in rows if record is not None}
+    if lost := next((identifier for identifier in wanted if identifier not in found), None):
+        raise UserError(f'{kind} "{lost}" of the run is not there', remedy).at(records.lines.file)
+    return found

@@ -1,0 +1,124 @@
+"""Which rankers count how much: presets, files of weights, and flags."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from structkit import plugin, registry
+from structkit.errors import UserError, unknown
+from structkit.ranking.reranking import Ranking
+from structkit.records.jsonl import Record
+from structkit.records.lines import cannot_read
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of rankers by name, and what `Ranking` has beside them; a missing one is its own."""
+
+    rankers: Mapping[str, float | None] = field(default_factory=dict)
+    group: str | None = None
+    repeats: float = 0.0
+
+    def ranking(self, flags: Mapping[str, Any] | None = None) -> Ranking:
+        """The rankers, each with those flags that it takes."""
+        given, rankers, taken = flags or {}, [], set[str]()
+        for name, weight in self.rankers.items():
+            kind = registry.load("ranker", name)
+            own = {flag: value for flag, value in given.items() if plugin.takes(kind, flag)}
+            taken |= own.keys()
+            ranker = plugin.configured(kind, registry.canonical("ranker", name), own)
+            rankers.append((ranker, kind.weight if weight is None else weight))
+        for flag in given:
+            if flag not in taken:
+                flag = plugin.flag_of(flag)
+                raise UserError(f"no ranker takes {flag}", "add --ranker maxsim", status=2)
+        return Ranking(tuple(rankers), self.group, self.repeats)
+
+    def record(self) -> Record:
+        """As `rerank --fit` writes them."""
+        return {"rankers": dict(self.rankers), "group": self.group, "repeats": self.repeats}
+
+
+# fitted to the repositories of the published comparison, which cross-validation confirmed
+PRESETS = {
+    "code": Weights(
+        {
+            "path-words": 1.0,
+            "definitions": 1.0,
+            "name-words": 0.25,
+            "coherence": 0.25,
+            "tests": 1.0,
+            "examples": 1.0,
+            "vendored": 1.0,
+            "generated": 1.0,
+            "compat": 1.0,
+        },
+        "path",
+        0.5,
+    ),
+}
+
+
+def chosen(
+    preset: str | None = None,
+    file: str | None = None,
+    rankers: Mapping[str, float | None] | None = None,
+    group: str | None = None,
+    repeats: float | None = None,
+) -> Weights:
+    """The weights of a preset or a file, with what is named beside them."""
+    if preset is not None and file is not None:
+        raise UserError("--for and --weights are both given", "leave one out", status=2)
+    if preset is not None and preset not in PRESETS:
+        raise unknown("preset", preset, PRESETS)
+    base = PRESETS[preset] if preset is not None else read(file) if file is not None else Weights()
+    if group is None:
+        group, own = base.group, base.repeats
+    else:
+        own = 0.0
+    repeats = own if repeats is None else repeats
+    return Weights({**base.rankers, **(rankers or {})}, group, repeats)
+
+
+def read(file: str) -> Weights:
+    """The weights that `rerank --fit` wrote to a file."""
+    try:
+        with open(file, "rb") as lines:
+            record = orjson.loads(lines.read())
+        rankers = {str(name): float(weight) for name, weight in record["rankers"].items()}
+        group, repeats = record.get("group"), float(record.get("repeats", 0))
+    except OSError as error:
+        raise cannot_read(error).at(file) from None
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
+        raise UserError(
+            'holds no weights {"rankers": {NAME: WEIGHT}}', "write them with rerank --fit"
+        ).at(file) from None
+    known = group is None or isinstance(group, str)
+    if not known or not 0 <= repeats <= 1 or not all(map(math.isfinite, rankers.values())):
+        raise UserError("a weight, group or repeats is out of range", "fit them again").at(file)
+    return Weights(rankers, group, repeats)
+
+
+def weight_of(text: str, flag: str = "--ranker") -> tuple[str, float | None]:
+    """The name and the weight, if any, that `NAME` or `NAME=WEIGHT` is.
+
+    >>> weight_of("tests=0.3"), weight_of("tests")
+    (('tests', 0.3), ('tests', None))
+    """
+    name, sign, number = text.partition("=")
+    if not sign:
+        return name, None
+    try:
+        weight = float(number)
+        if not math.isfinite(weight):
+            raise ValueError
+    except ValueError:
+        raise UserError(
+            f"{flag} {text}: {number!r} is no weight", "write NAME=0.5", status=2
+        ) from None
+    return name, weight
