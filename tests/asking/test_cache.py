@@ -22,7 +22,7 @@ from structkit.asking.place import Target
 from structkit.asking.store import Store
 from structkit.collect.walking import Walk
 from structkit.commands.ask import ask
-from structkit.ranking.reranking import ranking_of
+from structkit.ranking.weights import chosen
 
 QUESTION = "where are retries counted, and how long is the wait?"
 FILES = {
@@ -50,7 +50,7 @@ def cache(tmp_path: Path) -> Path:
 
 
 def answers(folder: Path, cache: Path | None) -> list[dict[str, object]]:
-    asking = Asking(k=10, ranking=ranking_of("code"))
+    asking = Asking(k=10, ranking=chosen("code").ranking())
     return list(ask(str(folder), [QUESTION], asking=asking, walk=Walk(), cache=cache))
 
 
