@@ -18,7 +18,7 @@ from structkit.ranking.names import QUESTION
 from structkit.ranking.reranking import Ranking, rerank
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
-from structkit.search.fusion import hybrid
+from structkit.search.fusion import SHARE, hybrid
 from structkit.search.words import words
 
 DEPTH = 100  # passages that are ranked
@@ -34,7 +34,7 @@ class Asking:
     k: int
     ranking: Ranking
     globs: Sequence[str] = ()
-    dense_share: float = 0.5
+    dense_share: float = SHARE
 
 
 def answers(
@@ -51,7 +51,7 @@ def answers(
     found, meant = (
         [Hit(records[n]["id"], s) for n, s in each.items()] for each in (lexical, dense)
     )
-    hits = hybrid(meant, found, depth, asking.dense_share) if meaning else found
+    hits = hybrid(meant, found, 2 * depth, asking.dense_share) if meaning else found
     ranked = rerank(Query("1", question), hits, by_id, asking.ranking, asking.k)
     return [(hit, by_id[hit.doc_id]) for hit in ranked]
 

@@ -90,12 +90,12 @@ def search(
     dense_share: Annotated[
         float,
         typer.Option(min=0, max=1, help="hybrid: what embeddings count; words count the rest."),
-    ] = 0.5,
+    ] = 0.35,
     paths: Annotated[
         bool | None,
         typer.Option(
             "--paths/--no-paths",
-            help="bm25, hybrid: read the words of `path` too; default: hybrid does.",
+            help="bm25, hybrid: read `path`, `scope` and `names` too; default: hybrid does.",
             show_default=False,
         ),
     ] = None,

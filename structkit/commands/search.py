@@ -25,7 +25,7 @@ from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import Hit, run_records
 from structkit.search.bm25 import BM25
 from structkit.search.bm25_folder import method_of
-from structkit.search.fusion import hybrid
+from structkit.search.fusion import SHARE, hybrid
 from structkit.search.hits import Searcher, SearchOptions
 from structkit.search.lexical import lexical_index
 from structkit.search.texts import query_text
@@ -51,7 +51,7 @@ def search(
     stopwords: bool | None = None,
     texts: Sequence[str] | None = None,
     paths: bool | None = None,
-    dense_share: float = 0.5,
+    dense_share: float = SHARE,
 ) -> Iterator[Record]:
     """Run records: the k best documents of each query, best first, queries in input order.
 
@@ -60,7 +60,7 @@ def search(
     the score is their inner product; `backend` is the plugin that searches, by default `exact`, or
     `approximate` where `options` ask for an index. With `bm25` both hold texts: a document's is the
     first of `texts.DOCUMENT` that it has (a `title` goes before `text` and `description`, with
-    `paths` its path after it), a query's the first of `texts.QUERY`; `k1`, `b` and `stopwords` have
+    `paths` its place after it), of a query `texts.QUERY`; `k1`, `b` and `stopwords` have
     the defaults of `BM25`. `hybrid` does both: the files `texts` hold the texts of the corpus, and
     scores are stretched to 0 … 1 and summed, of embeddings by `dense_share`, of words by the rest.
     Equal scores are ordered by descending document id. `exclude_self` leaves out the query's own

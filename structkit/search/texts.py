@@ -9,12 +9,12 @@ from structkit.records.texts import DOCUMENT, QUERY, text_name
 
 
 def document_text(record: Record, field: str | None = None, *, paths: bool = False) -> str:
-    """A document's text, its title before it; with `paths` also its path, the file's name twice.
+    """A document's text, its title before it; with `paths` also where it stands (`place_text`).
 
-    >>> document_text({"id": "1", "path": "src/net/retry.py", "code": "pass"}, paths=True)
-    'pass src/net/retry.py retry'
+    >>> chunk = {"id": "1", "path": "src/net/retry.py", "scope": "class Retry", "code": "pass"}
+    >>> document_text(chunk, paths=True)
+    'pass src/net/retry.py retry class Retry'
     """
-    path = record.get("path") if paths else None
     if field is not None:
         text = text_field(record, field)
     else:
@@ -22,7 +22,19 @@ def document_text(record: Record, field: str | None = None, *, paths: bool = Fal
         text = text_field(record, field)
         if field in ("text", "description") and isinstance(record.get("title"), str):
             text = f"{record['title']} {text}"
-    return f"{text} {path} {PurePosixPath(path).stem}" if isinstance(path, str) else text
+    place = place_text(record) if paths else ""
+    return f"{text} {place}" if place else text
+
+
+def place_text(record: Record) -> str:
+    """What `collect` says of a text's place: its path, the file's name twice, scope and names."""
+    path, scope, names = (record.get(field) for field in ("path", "scope", "names"))
+    parts = [path, PurePosixPath(path).stem] if isinstance(path, str) else []
+    if isinstance(scope, str):
+        parts.append(scope)
+    if isinstance(names, list):
+        parts += [name for name in names if isinstance(name, str)]
+    return " ".join(part for part in parts if part)
 
 
 def query_text(record: Record, field: str | None = None) -> str:
