@@ -121,7 +121,9 @@ def output_cases(session: Session, flag: Flag) -> Iterator[Case]:
         spoil = partial(output, flag=flag, value=value)
         own = (session.inputs[0] if value == "link" else value,)  # in place, at the end
         own = own if flag.name == "output" else ()
-        yield Case(session, flag.flag, f"is {value}", spoil, (flag.flag, value), ANY, replaces=own)
+        yield Case(
+            session, flag.flag, f"is {value}", spoil, (*flag.spellings, value), ANY, replaces=own
+        )
 
 
 def _case(
