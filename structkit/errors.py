@@ -62,3 +62,12 @@ def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> U
     return UserError(
         f"no {kind} {name!r}", f"{hint}there are: {', '.join(names) or 'none'}", status=status
     )
+
+
+def spoken(number: float) -> str:
+    """A number for people.
+
+    >>> spoken(1_000_000), spoken(1e-6), spoken(0.5)
+    ('1,000,000', '0.000001', '0.5')
+    """
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.6f}".rstrip("0").rstrip(".")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
-from structkit.errors import UserError
+from structkit.errors import UserError, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -188,6 +188,16 @@ class Method(ABC):
         """The model that the training starts from: a folder, or a name of the hub."""
         return None
 
+    @property
+    def held_out(self) -> str | None:
+        """The file of records that choose the best model, and are not learned from."""
+        return None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What the training reads beside the records."""
+        return tuple(filter(None, (self.start, self.held_out)))
+
     @abstractmethod
     def prepare(self, record: Record) -> Record:
         """What is kept of a training record, with its `id`; one that does not do is refused."""
@@ -255,10 +265,9 @@ def check(settings: Any) -> None:
     """Raise where a setting is none of its choices or out of its bounds: wrong usage."""
     for each in fields(settings):
         value, flag = getattr(settings, each.name), flag_of(each.name)
-        choices = each.metadata.get("choices")
         if value is None:
             continue
-        if choices and value not in choices:
+        if (choices := each.metadata.get("choices")) and value not in choices:
             raise UserError(
                 f"{flag} {value} is not {' or '.join(choices)}", "name one of them", status=2
             )
@@ -270,15 +279,6 @@ def check(settings: Any) -> None:
                     "name a number in between",
                     status=2,
                 )
-
-
-def spoken(number: float) -> str:
-    """A number for people.
-
-    >>> spoken(1_000_000), spoken(1e-6), spoken(0.5)
-    ('1,000,000', '0.000001', '0.5')
-    """
-    return f"{number:,}" if isinstance(number, int) else f"{number:,.6f}".rstrip("0").rstrip(".")
 
 
 def flag_of(name: str) -> str:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.strae.settings import WordSettings, words_in
+from structkit.learning.strae.settings import WordSettings
 from structkit.learning.strae.vocabulary import LookedUp, Vocabulary
 from structkit.learning.training.damage import damaged
 from structkit.learning.training.module import TrainingModule
@@ -55,6 +55,8 @@ class WordVectors(nn.Module):
     that no training ever touched); where none is, it counts for nothing.
     """
 
+    settings: WordSettings
+
     def __init__(
         self,
         words: Sequence[str],
@@ -89,7 +91,7 @@ class WordVectors(nn.Module):
 
     def inputs(self, texts: Sequence[str], side: str) -> list[Bag]:
         """Texts, or the leaves of trees, each as its words."""
-        return [self.bag(words_in(text)) for text in texts]
+        return [self.bag(self.settings.words(text)) for text in texts]
 
     def bag(self, words: Sequence[str]) -> Bag:
         """A text as the mean of its words' vectors."""

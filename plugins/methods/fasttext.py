@@ -109,4 +109,7 @@ class Method(WordSettings):
     def load(cls, folder: Path, facts: Record) -> WordVectors:
         from ._word_vectors import WordVectors
 
-        return WordVectors.load(folder, cls.of(facts["settings"]).ngrams)
+        settings = cls.of(facts["settings"])
+        model = WordVectors.load(folder, settings.ngrams)
+        model.settings = settings
+        return model

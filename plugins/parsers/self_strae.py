@@ -1,4 +1,4 @@
-"""Trees that a trained Self-StrAE induces: the most similar neighbors are merged; needs --model.
+"""Trees that a trained model induces: the most similar neighbors are merged; needs --model.
 
 Leaves are the words of the text, or the pieces of a model with subwords.
 """
@@ -16,6 +16,7 @@ import torch
 from structkit import plugin, registry
 from structkit.errors import UserError
 from structkit.learning.strae.nodes import TreeEncoder
+from structkit.learning.strae.settings import ComposedSettings
 from structkit.learning.training.devices import chosen_device
 from structkit.learning.training.facts import has_facts, read_facts
 from structkit.structure.trees.tree import Tree, no_words
@@ -27,7 +28,7 @@ WINDOW = 256  # sentences merged at a time
 
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
-    """The trees of a trained Self-StrAE, in the folder `model`."""
+    """The trees of a trained Self-StrAE or Banyan, in the folder `model`."""
 
     model: str = field(metadata={"remedy": f"structkit train {METHOD} makes one"})
     tokenized: bool = False
@@ -46,13 +47,14 @@ class Parser(plugin.Parser):
 
 @lru_cache(maxsize=2)
 def opened(folder: Path) -> TreeEncoder:
-    """The model in a folder. Errors: `UserError` where it holds no Self-StrAE."""
+    """The model in a folder. Errors: `UserError` where it holds none that makes trees."""
     remedy = f"structkit train {METHOD} makes one"
     if not has_facts(folder):
         raise UserError(f"--model {folder} is not a model folder", remedy)
     facts = read_facts(folder)
-    if facts["method"] != METHOD:
+    method = registry.load("method", facts["method"])
+    if not (issubclass(method, ComposedSettings) and method.induce):
         problem = f"--model {folder} is a {facts['method']}: it makes no trees"
         raise UserError(problem, remedy, status=2)
-    model: TreeEncoder = registry.load("method", METHOD).load(folder, facts)
+    model: TreeEncoder = method.load(folder, facts)
     return model.to(chosen_device(None)).eval()

@@ -14,6 +14,7 @@ from structkit.learning.encoders.model_folder import write_facts
 from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.devices import chosen_device, enough_memory
 from structkit.learning.training.distributed import check_ranks, launch, rank, useful
+from structkit.learning.training.module import HeldOut
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Trainer
@@ -42,7 +43,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     started = time.monotonic()
     output = f"models/{name}" if options.output is None else options.output
     writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
-    keep_apart(writes, [*(files or ["-"]), method.start], folders=["-o"])
+    keep_apart(writes, [*(files or ["-"]), *method.reads], folders=["-o"])
     if not files and method.without_records and sys.stdin.isatty():
         files = [os.devnull]  # a person means the start model alone
     folder = RunFolder(output, overwrite=options.overwrite, resume=options.resume)
@@ -52,10 +53,14 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
         model_folder(method.start, offline=options.offline)
     spool = read(method, stream)
     run = {"method": name, **method.values(), "data": spool.hash}
+    data = {"records": len(spool), "sha256": spool.hash}
+    held_out = None
+    if method.held_out:
+        held_out = read(method, Stream([method.held_out], on_error=options.on_error))
+        run["held_out"] = data["held_out"] = held_out.hash
     if folder.complete:
         return folder.finished(run)
-    data = {"records": len(spool), "sha256": spool.hash}
-    arguments = (name, method, spool, options, folder, data)
+    arguments = (name, method, (spool, held_out), options, folder, data)
     try:
         folder.open(run)
         count = useful(options.nproc, min(method.plan(len(spool)).batch_size, max(1, len(spool))))
@@ -88,7 +93,7 @@ def check_processes(name: str, method: Method, options: RunOptions) -> None:
 def fit(
     name: str,
     method: Method,
-    spool: Spool,
+    spools: tuple[Spool, Spool | None],
     options: RunOptions,
     folder: RunFolder,
     data: Record,
@@ -100,10 +105,13 @@ def fit(
     The first one writes and tells; returns what a finished run says of itself.
     """
     chosen = chosen_device(device)
+    spool, records = spools
+    plan = method.plan(len(spool))
     with enough_memory():
         with waiting("making the model"):
             module = method.build(spool, offline=True).to(chosen)  # the hub's is here by now
-        trainer = Trainer(module, spool, method.plan(len(spool)), options, folder)
+        held_out = records and HeldOut(module, records, plan.look_every, plan.batch_size)
+        trainer = Trainer(module, spool, plan, options, folder, held_out)
         trainer.run()
     truncation = trainer.truncation()
     if rank() == 0:
@@ -118,6 +126,7 @@ def fit(
         "records": len(spool),
         "parameters": sum(weight.numel() for weight in module.parameters()),
         "losses": trainer.losses(),
+        **({"held_out": held_out.facts()} if held_out and held_out.losses else {}),
         "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
         "texts": dict(truncation.texts),
         "seconds_per_step": round(trainer.log.seconds, 4),

@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 
 from tests.benchmarks import (
+    banyan,
     collect,
     database,
     encode,
@@ -37,6 +38,7 @@ records.main()
 collect.main([])
 html.main(data("structdoc"))
 strae.main(["--dgl", args.dgl] if args.dgl else [])
+banyan.main([])
 training.main([])
 encode.main(data())
 search.main([])

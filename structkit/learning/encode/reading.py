@@ -8,10 +8,10 @@ from typing import Any
 
 from structkit.errors import UserError
 from structkit.learning.encode.parts import Elements
-from structkit.learning.strae.settings import text_or_tree
 from structkit.learning.training.spool import MAKERS
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.texts import HTML, text_name
+from structkit.structure.trees.texts import text_or_tree
 
 
 @dataclass(frozen=True)

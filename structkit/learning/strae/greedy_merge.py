@@ -5,7 +5,7 @@ Source: Opper et al. 2023, appendix B, algorithm 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -18,25 +18,25 @@ from structkit.learning.strae.sentences import Ints, Sentence
 TIE = 1e-6  # similarities closer than this are equal, and the leftmost pair wins
 
 
+# of left and right children (n, E) and their keys (n,): the parents and their keys
+Composing = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
 def induced(
-    sentences: Sequence[Sentence],
-    leaves: Tensor,
-    composition: tuple[Tensor, Tensor],
-    noise: Tensor | None = None,
+    sentences: Sequence[Sentence], leaves: Tensor, keys: Tensor, compose: Composing
 ) -> list[Sentence]:
     """The sentences with the trees that greedy merging gives them.
 
     `leaves` (leaves, E) are the embeddings in the order of the text, sentence after sentence;
-    `composition` is weight (2E, E) and bias (E,); `noise` (leaves, E) multiplies the composition
-    whose right child begins at that leaf.
+    `keys` (leaves,) are whole numbers by which `compose` knows them.
     """
     lengths = np.array([len(sentence) for sentence in sentences])
     # longest first: the sentences that still merge are the first ones
     order = np.argsort(-lengths, kind="stable")
     starts = (np.cumsum(lengths) - lengths)[order]
     with torch.no_grad():
-        frontier = _Frontier(lengths[order], starts, leaves, noise)
-        merges = [frontier.merge(composition) for _ in range(int(lengths.max()) - 1)]
+        frontier = _Frontier(lengths[order], starts, leaves, keys)
+        merges = [frontier.merge(compose) for _ in range(int(lengths.max()) - 1)]
     depths = _depths(lengths[order], merges)
     return [
         Sentence(sentences[place].ids, depths[rank, : lengths[place]])
@@ -56,16 +56,16 @@ class _Frontier:
         lengths: NDArray[np.int64],
         starts: NDArray[np.int64],
         leaves: Tensor,
-        noise: Tensor | None,
+        keys: Tensor,
     ) -> None:
-        device, self.width, self.noise = leaves.device, int(lengths[0]) + 2, noise
+        device, self.width = leaves.device, int(lengths[0]) + 2
         column = np.arange(self.width)
         real = (column >= 1) & (column <= lengths[:, None])  # (sentences, width)
         leaf = np.where(real, starts[:, None] + column - 1, 0).ravel()
         wall = np.where(real, 0.0, -np.inf).ravel()
-        self.leaf = torch.from_numpy(leaf).to(device)  # (slots,)
+        places = torch.from_numpy(leaf).to(device)  # (slots,)
         self.wall = torch.from_numpy(wall).to(leaves)  # (slots,) added to a similarity
-        self.vectors = leaves[self.leaf]  # (slots, E)
+        self.vectors, self.keys = leaves[places], keys[places]  # (slots, E), (slots,)
         self.units = unit(self.vectors)
         slots = torch.arange(len(leaf), device=device)
         self.left, self.right = slots - 1, slots + 1
@@ -77,7 +77,7 @@ class _Frontier:
         self.active = (lengths[:, None] - 1 > steps).sum(0).tolist()
         self.step = 0
 
-    def merge(self, composition: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def merge(self, compose: Composing) -> tuple[Tensor, Tensor]:
         """Merge a pair in every sentence that has one; its slots in the row, left and right."""
         active = self.active[self.step]
         self.step += 1
@@ -87,10 +87,8 @@ class _Frontier:
         place = (similar >= best - TIE).to(torch.uint8).argmax(1)  # the first of the best
         left = row + place
         right = self.right[left]
-        children = torch.cat([self.vectors[left], self.vectors[right]], 1)  # (active, 2E)
-        made = torch.addmm(composition[1], children, composition[0])  # (active, E)
-        if self.noise is not None:
-            made *= self.noise[self.leaf[right]]
+        vectors, keys = self.vectors, self.keys
+        made, keys[left] = compose(vectors[left], vectors[right], keys[left], keys[right])
         units = unit(made)
         self.vectors[left], self.units[left] = made, units
         before, after = self.left[left], self.right[right]

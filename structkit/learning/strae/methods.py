@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError
-from structkit.learning.strae.settings import NodeSettings, VocabularySettings
+from structkit.learning.strae.settings import ComposedSettings, NodeSettings, VocabularySettings
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
@@ -25,25 +25,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class NodeMethod(NodeSettings):
-    """How such a method is trained, and its model read again; a subclass knows the model."""
+class TreeMethod(ComposedSettings):
+    """How the model of such a method is read again; a subclass knows the model."""
 
-    made_of: ClassVar[tuple[str, ...]] = ("embedding_size", "objective", "head")
-
-    @property
-    def untied(self) -> bool:
-        """Whether words are scored with a table of their own."""
-        return self.head == "untied" and self.objective != "contrastive"
+    made_of: ClassVar[tuple[str, ...]] = ("embedding_size",)
 
     def untrained(self, words: int) -> NodeModel:
         """A model with random parameters: the seed's."""
         raise NotImplementedError
-
-    def build(self, spool: Spool, *, offline: bool = False) -> StraeTraining:
-        from structkit.learning.strae.training import StraeTraining
-
-        vocabulary, sentences = self.corpus(spool)
-        return StraeTraining(self, self.untrained(len(vocabulary)), vocabulary, sentences)
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> TreeEncoder:
@@ -58,19 +47,32 @@ class NodeMethod(NodeSettings):
 
 
 @dataclass(frozen=True)
-class StraeSettings(NodeMethod):
-    """Settings of StrAE; a square embedding has as many channels as columns."""
+class NodeMethod(NodeSettings, TreeMethod):
+    """A method with StrAE's objectives."""
 
-    made_of: ClassVar[tuple[str, ...]] = (*NodeMethod.made_of, "channels")
+    made_of: ClassVar[tuple[str, ...]] = (*TreeMethod.made_of, "objective", "head")
+
+    @property
+    def untied(self) -> bool:
+        """Whether words are scored with a table of their own."""
+        return self.head == "untied" and self.objective != "contrastive"
+
+    def build(self, spool: Spool, *, offline: bool = False) -> StraeTraining:
+        from structkit.learning.strae.training import StraeTraining
+
+        vocabulary, sentences = self.corpus(spool)
+        model = self.untrained(len(vocabulary)).started(self, vocabulary.words)
+        return StraeTraining(self, model, vocabulary, sentences)
+
+
+@dataclass(frozen=True)
+class ChannelSettings(TreeMethod):
+    """An embedding is a matrix, whose rows share composition and decomposition."""
+
+    made_of: ClassVar[tuple[str, ...]] = (*TreeMethod.made_of, "channels")
 
     channels: int = setting(
         10, "rows of an embedding; composition sees one", "StrAE, section 2", low=1, high=100_000
-    )
-    composition_init: str = setting(
-        "uniform",
-        "composition starts at random, as the released code has it, or as a scaled sum",
-        "",
-        ("uniform", "sum"),
     )
 
     def __post_init__(self) -> None:
@@ -82,6 +84,20 @@ class StraeSettings(NodeMethod):
                 "name another one of them",
                 status=2,
             )
+
+
+@dataclass(frozen=True)
+class StraeSettings(NodeMethod, ChannelSettings):
+    """Settings of StrAE; a square embedding has as many channels as columns."""
+
+    made_of: ClassVar[tuple[str, ...]] = (*NodeMethod.made_of, "channels")
+
+    composition_init: str = setting(
+        "uniform",
+        "composition starts at random, as the released code has it, or as a scaled sum",
+        "",
+        ("uniform", "sum"),
+    )
 
     def untrained(self, words: int) -> StrAE:
         from structkit.learning.strae.model import StrAE
@@ -120,6 +136,7 @@ class TextSettings(VocabularySettings):
         from structkit.learning.training.weights import fill
 
         vocabulary = Vocabulary.load(folder)
-        model = cls.of(facts["settings"]).untrained(len(vocabulary))
+        settings = cls.of(facts["settings"])
+        model = settings.untrained(len(vocabulary))
         fill(model, folder)
-        return TextEncoder(model, vocabulary)
+        return TextEncoder(settings, model, vocabulary)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod, sqrt
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -17,9 +17,13 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from structkit.embeddings.word_vectors import word_vectors
+from structkit.errors import UserError
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.greedy_merge import induced
 from structkit.learning.strae.sentences import Sentence
+from structkit.learning.strae.settings import ComposedSettings
+from structkit.progress import say
 
 
 class NodeModel(nn.Module):
@@ -45,6 +49,37 @@ class NodeModel(nn.Module):
     def induced(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with the trees that the model makes itself."""
         raise NotImplementedError
+
+    def started(self, settings: ComposedSettings, words: Sequence[str]) -> Self:
+        """The model to be trained: random, or with the word vectors that the settings ask for.
+
+        Words that their file lacks stay as they are, and are counted. Errors: `UserError` for
+        vectors of another size.
+        """
+        self.embedding.requires_grad_(not settings.freeze_embeddings)
+        if path := settings.init_embeddings:
+            vectors, known = word_vectors(path, words)
+            size = self.embedding.shape[1]
+            if vectors.shape[1] != size:
+                raise UserError(
+                    f"{path} has vectors of {vectors.shape[1]} numbers, and embeddings have {size}",
+                    f"--embedding-size {vectors.shape[1]} takes them",
+                )
+            self.embedding.data[torch.from_numpy(known)] = torch.from_numpy(vectors[known])
+            if missing := int((~known).sum()):
+                say(f"{missing:,} of {len(words):,} words are not in {path} and start at random")
+        return self
+
+    def embed_text(self, sentences: Sequence[Sentence], dropout: float = 0.0) -> Tensor:
+        """The embeddings of all leaves in the order of the text, (leaves, E)."""
+        text = np.concatenate([sentence.ids for sentence in sentences])
+        return self.embed(torch.from_numpy(text).to(self.embedding.device), dropout)
+
+    def embed(self, ids: Tensor, dropout: float = 0.0) -> Tensor:
+        """The embeddings of leaves, (leaves, E)."""
+        leaves = functional.embedding(ids, self.embedding)
+        noise = dropout_noise(leaves.shape, dropout if self.training else 0.0, leaves)
+        return leaves if noise is None else leaves * noise
 
 
 class StrAE(NodeModel):
@@ -95,7 +130,7 @@ class StrAE(NodeModel):
         # the composition whose right child begins at a leaf has that leaf's row
         noise = dropout_noise((len(leaves), size), dropout, leaves)
         if induce:
-            sentences = induced(sentences, leaves.detach(), self.composition(), noise)
+            sentences = self._merged(sentences, leaves.detach(), noise)
         batch = TreeBatch.of(sentences, leaves.device)
         up = self.upward(batch, leaves[batch.places], None if noise is None else noise[batch.right])
         noise = dropout_noise((len(batch.inner), 2 * size), dropout, leaves)
@@ -103,18 +138,21 @@ class StrAE(NodeModel):
 
     def induced(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with the trees of greedy merging."""
-        return induced(sentences, self.embed_text(sentences), self.composition())
+        return self._merged(sentences, self.embed_text(sentences))
 
-    def embed_text(self, sentences: Sequence[Sentence], dropout: float = 0.0) -> Tensor:
-        """The embeddings of all leaves in the order of the text, (leaves, E)."""
-        text = np.concatenate([sentence.ids for sentence in sentences])
-        return self.embed(torch.from_numpy(text).to(self.embedding.device), dropout)
+    def _merged(
+        self, sentences: Sequence[Sentence], leaves: Tensor, noise: Tensor | None = None
+    ) -> list[Sentence]:
+        weight, bias = self.composition()
 
-    def embed(self, ids: Tensor, dropout: float = 0.0) -> Tensor:
-        """The embeddings of leaves, (leaves, E)."""
-        leaves = functional.embedding(ids, self.embedding)
-        noise = dropout_noise(leaves.shape, dropout if self.training else 0.0, leaves)
-        return leaves if noise is None else leaves * noise
+        # the key of a node is its first leaf
+        def compose(
+            left: Tensor, right: Tensor, first: Tensor, middle: Tensor
+        ) -> tuple[Tensor, Tensor]:
+            made = torch.addmm(bias, torch.cat([left, right], 1), weight)  # (n, E)
+            return made if noise is None else made.mul_(noise[middle]), first
+
+        return induced(sentences, leaves, torch.arange(len(leaves), device=leaves.device), compose)
 
     def upward(self, batch: TreeBatch, leaves: Tensor, noise: Tensor | None = None) -> Tensor:
         """The upward embeddings of all nodes, (nodes, E).

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence, Sentences, portions, tree_of
-from structkit.learning.strae.settings import NodeSettings
+from structkit.learning.strae.settings import ComposedSettings
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.records.jsonl import Record
 from structkit.structure.trees.tree import Tree
@@ -29,10 +29,12 @@ class TreeEncoder(nn.Module):
     Texts are trees in brackets; where the model induces trees, plain texts too.
     """
 
-    def __init__(self, settings: NodeSettings, model: NodeModel, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, settings: ComposedSettings, model: NodeModel, vocabulary: Vocabulary
+    ) -> None:
         super().__init__()
-        # a long text is no error here
-        self.settings = replace(settings, max_length=ENDLESS)
+        # a short or a long text is no error here
+        self.settings = replace(settings, min_length=1, max_length=ENDLESS)
         self.model, self.vocabulary = model, vocabulary
         self.truncation = vocabulary.looked_up
 
@@ -61,15 +63,20 @@ class TreeEncoder(nn.Module):
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """The trees that the model induces over words, or over their pieces."""
-        numbers = [self.settings.numbers(self.vocabulary.ids(words), {}) for words in sentences]
+        settings, vocabulary = self.settings, self.vocabulary
+        numbers = [settings.numbers(vocabulary.ids(settings.kept(each)), {}) for each in sentences]
         inputs = Sentences(numbers)
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
         trees: dict[int, Tree] = {}
-        for some in portions([inputs[place] for place in order], self.settings.batch_tokens):
+        for some in portions([inputs[place] for place in order], settings.batch_tokens):
             for sentence in self.model.induced(some):
                 place = order[len(trees)]
-                leaves = self.vocabulary.surfaces(sentences[place])
-                trees[place] = tree_of(leaves, sentence.depths.tolist())
+                leaves = vocabulary.surfaces(sentences[place])
+                # what was not read stands beside all the rest
+                more = range(len(leaves) - len(sentence))
+                depths = [depth + len(more) for depth in sentence.depths.tolist()]
+                depths += [len(more) - number for number in more]
+                trees[place] = tree_of(leaves, depths)
         return [trees[place] for place in range(len(inputs))]
 
     def both_ways(self, sentences: Sequence[Sentence]) -> tuple[TreeBatch, Tensor, Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -129,3 +130,42 @@ def portions(sentences: Sequence[Measured], most: int) -> list[list[Measured]]:
             leaves = len(sentence)
         parts[-1].append(sentence)
     return parts
+
+
+def grown(
+    ids: Sequence[Sequence[int]], depths: Sequence[int], shape: str
+) -> tuple[list[int], Sequence[int]]:
+    """The leaves of a tree whose words are cut into pieces: each word becomes a subtree.
+
+    >>> grown([[7], [1, 2, 3]], [1, 1], "balanced")
+    ([7, 1, 2, 3], [1, 3, 3, 2])
+    >>> grown([[7], [1, 2, 3]], [1, 1], "left")
+    ([7, 1, 2, 3], [1, 3, 3, 2])
+    """
+    flat = [number for pieces in ids for number in pieces]
+    if len(flat) == len(ids):
+        return flat, depths
+    pairs = zip(ids, depths, strict=True)
+    return flat, [depth + more for pieces, depth in pairs for more in subtree(len(pieces), shape)]
+
+
+@cache
+def subtree(pieces: int, shape: str) -> tuple[int, ...]:
+    """The depths of the leaves of a tree over so many pieces.
+
+    >>> subtree(5, "balanced"), subtree(5, "left")
+    ((3, 3, 2, 2, 2), (4, 4, 3, 2, 1))
+    """
+    if shape == "left":
+        return tuple(min(pieces - 1, pieces - place) for place in range(pieces))
+    depths = [0]
+    parts: list[int] = [pieces]
+    while any(part > 1 for part in parts):
+        halves = [((part + 1) // 2, part // 2) if part > 1 else (part,) for part in parts]
+        depths = [
+            depth + (len(half) > 1)
+            for half, depth in zip(halves, depths, strict=True)
+            for _ in half
+        ]
+        parts = [part for half in halves for part in half]
+    return tuple(depths)

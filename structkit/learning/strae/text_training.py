@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from structkit.learning.strae.losses import vocabulary_loss
 from structkit.learning.strae.sentences import Ints, portions
-from structkit.learning.strae.settings import words_in
+from structkit.learning.strae.settings import WordSettings
 from structkit.learning.strae.text_models import TextBatch, TextModel
 from structkit.learning.strae.training import VocabularyTraining
 from structkit.learning.strae.vocabulary import Vocabulary
@@ -48,9 +48,17 @@ class TextTraining(VocabularyTraining):
 
     model: TextModel
 
+    def held_out(self, records: list[Record], step: Step) -> list[TextBatch]:
+        settings, vocabulary = self.settings, self.vocabulary
+        texts = (settings.numbers(vocabulary.ids(record["words"]), record)[0] for record in records)
+        return self.portioned(Text(np.array(ids, np.int32)) for ids in texts)
+
     def batch(self, records: list[Record], step: Step) -> list[TextBatch]:
-        # by length, so that a portion holds little padding
-        chosen = sorted((Text(self.sentences[index].ids) for index in step.indices), key=len)
+        return self.portioned(Text(self.sentences[index].ids) for index in step.indices)
+
+    def portioned(self, texts: Iterable[Text]) -> list[TextBatch]:
+        """A batch in portions, by length, so that one holds little padding."""
+        chosen = sorted(texts, key=len)
         device = next(self.parameters()).device
         return [padded(portion, device) for portion in portions(chosen, self.settings.batch_tokens)]
 
@@ -84,8 +92,9 @@ class TextTraining(VocabularyTraining):
 class TextEncoder(nn.Module):
     """A trained model for `encode`."""
 
-    def __init__(self, model: TextModel, vocabulary: Vocabulary) -> None:
+    def __init__(self, settings: WordSettings, model: TextModel, vocabulary: Vocabulary) -> None:
         super().__init__()
+        self.settings = settings
         self.model, self.vocabulary = model, vocabulary
         self.truncation = vocabulary.looked_up
 
@@ -98,7 +107,7 @@ class TextEncoder(nn.Module):
         """Texts, or the leaves of trees, as numbers; a text without words is one unknown word."""
         numbered = []
         for text in texts:
-            words = self.vocabulary.ids(words_in(text)) or [[0]]
+            words = self.vocabulary.ids(self.settings.words(text)) or [[0]]
             ids = np.array([number for word in words for number in word], np.int32)
             numbered.append(Text(ids, word=len(words) == 1))
         return numbered

@@ -14,7 +14,11 @@ from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import contrastive_loss, vocabulary_loss
 from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence, Sentences, portions
-from structkit.learning.strae.settings import NodeSettings, VocabularySettings
+from structkit.learning.strae.settings import (
+    ComposedSettings,
+    NodeSettings,
+    VocabularySettings,
+)
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.plan import Step
@@ -44,10 +48,10 @@ class VocabularyTraining(TrainingModule):
         self.vocabulary.save(folder)
 
 
-class StraeTraining(VocabularyTraining):
+class TreeTraining(VocabularyTraining):
     """Training on given trees, or on those that the model makes itself."""
 
-    settings: NodeSettings
+    settings: ComposedSettings
     model: NodeModel
 
     @property
@@ -55,9 +59,71 @@ class StraeTraining(VocabularyTraining):
         """Where the model computes."""
         return next(self.parameters()).device
 
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Adam; what composes may learn at a rate of its own."""
+        rate = self.settings.learning_rate
+        words = [
+            self.model.embedding,
+            *([] if self.model.head is None else self.model.head.parameters()),
+        ]
+        known = set(map(id, words))
+        others = [weight for weight in self.model.parameters() if id(weight) not in known]
+        groups = [
+            {"params": words},
+            {"params": others, "lr": rate * self.settings.composition_rate},
+        ]
+        return torch.optim.Adam(groups, lr=rate, fused=True)
+
+    def held_out(self, records: list[Record], step: Step) -> list[list[Sentence]]:
+        settings, vocabulary = self.settings, self.vocabulary
+        sentences = Sentences(
+            settings.numbers(vocabulary.ids(record["words"]), record) for record in records
+        )
+        return portions(list(sentences), settings.batch_tokens)
+
     def batch(self, records: list[Record], step: Step) -> list[list[Sentence]]:
         chosen = [self.sentences[index] for index in step.indices]
         return portions(chosen, self.settings.batch_tokens)
+
+    def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
+        """The parts of the objective, each a mean over one portion."""
+        raise NotImplementedError
+
+    def counts(self, sentences: list[Sentence]) -> dict[str, int]:
+        """How many things each part of the objective is the mean of."""
+        raise NotImplementedError
+
+    def shared_losses(self, inputs: list[list[Sentence]]) -> Iterator[dict[str, Tensor]]:
+        """The parts of the objective, portion by portion: their sums are those of the batch."""
+        counts = [self.counts(sentences) for sentences in inputs]
+        for sentences, count in zip(inputs, counts, strict=True):
+            yield {
+                name: part * (count[name] / max(1, sum(each[name] for each in counts)))
+                for name, part in self.losses(sentences).items()
+            }
+
+    def loss(self, inputs: list[list[Sentence]]) -> tuple[Tensor, dict[str, Tensor]]:
+        sums: dict[str, Tensor] = {}
+        for parts in self.shared_losses(inputs):
+            sums = {name: part + sums.get(name, 0.0) for name, part in parts.items()}
+        return torch.stack(list(sums.values())).mean(), sums if len(sums) > 1 else {}
+
+    def backward(self, inputs: list[list[Sentence]]) -> dict[str, float]:
+        """Gradients portion by portion, so that the graph of one alone is in memory."""
+        sums: Counter[str] = Counter()
+        for parts in self.shared_losses(inputs):
+            torch.stack(list(parts.values())).mean().backward()  # type: ignore[no-untyped-call]
+            sums.update({name: part.item() for name, part in parts.items()})
+        return {"loss": sum(sums.values()) / len(sums), **(sums if len(sums) > 1 else {})}
+
+    def facts(self) -> dict[str, Any]:
+        return {"pooling": "root", "words": len(self.vocabulary)}
+
+
+class StraeTraining(TreeTraining):
+    """Training with StrAE's objectives."""
+
+    settings: NodeSettings
 
     def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
         """The parts of the objective, each a mean over one portion."""
@@ -103,29 +169,3 @@ class StraeTraining(VocabularyTraining):
             "contrastive": inner if self.settings.objective == "both" else inner + leaves - single,
             "ce": len(lengths) if self.settings.mean == "sentence" else leaves,
         }
-
-    def shared_losses(self, inputs: list[list[Sentence]]) -> Iterator[dict[str, Tensor]]:
-        """The parts of the objective, portion by portion: their sums are those of the batch."""
-        counts = [self.counts(sentences) for sentences in inputs]
-        for sentences, count in zip(inputs, counts, strict=True):
-            yield {
-                name: part * (count[name] / max(1, sum(each[name] for each in counts)))
-                for name, part in self.losses(sentences).items()
-            }
-
-    def loss(self, inputs: list[list[Sentence]]) -> tuple[Tensor, dict[str, Tensor]]:
-        sums: dict[str, Tensor] = {}
-        for parts in self.shared_losses(inputs):
-            sums = {name: part + sums.get(name, 0.0) for name, part in parts.items()}
-        return torch.stack(list(sums.values())).mean(), sums if len(sums) > 1 else {}
-
-    def backward(self, inputs: list[list[Sentence]]) -> dict[str, float]:
-        """Gradients portion by portion, so that the graph of one alone is in memory."""
-        sums: Counter[str] = Counter()
-        for parts in self.shared_losses(inputs):
-            torch.stack(list(parts.values())).mean().backward()  # type: ignore[no-untyped-call]
-            sums.update({name: part.item() for name, part in parts.items()})
-        return {"loss": sum(sums.values()) / len(sums), **(sums if len(sums) > 1 else {})}
-
-    def facts(self) -> dict[str, Any]:
-        return {"pooling": "root", "words": len(self.vocabulary)}

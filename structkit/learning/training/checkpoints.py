@@ -109,7 +109,9 @@ class RunFolder:
         if not (self.final / FACTS).is_file():
             raise UserError(f"{self.final} is not a model folder", "name another one with -o")
         facts = read_facts(self.final)
-        before = {"method": facts["method"], **facts["settings"], "data": facts["data"]["sha256"]}
+        data = facts["data"]
+        before = {"method": facts["method"], **facts["settings"], "data": data["sha256"]}
+        before |= {"held_out": data.get("held_out")}
         if other := differences(before, run):
             raise UserError(
                 f"the finished run in {self.final} differs in {', '.join(other)}",

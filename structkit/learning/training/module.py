@@ -1,7 +1,13 @@
-"""What the training engine knows of a method: batches, a loss, an optimizer, a folder."""
+"""What the training engine knows of a method: batches, a loss, an optimizer, a folder.
+
+Beside it stands what it does with records that are not learned from.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +37,10 @@ class TrainingModule(nn.Module):
     def batch(self, records: list[Record], step: Step) -> Any:
         """The inputs of one step, on the module's device."""
         raise NotImplementedError
+
+    def held_out(self, records: list[Record], step: Step) -> Any:
+        """The inputs of records that are none of the training's."""
+        return self.batch(records, step)
 
     def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, and its parts by name for the log."""
@@ -73,3 +83,69 @@ def adamw(module: nn.Module, learning_rate: float, weight_decay: float) -> torch
 def seed_parameters(seed: int) -> None:
     """Make the random parameters of the next model depend on the settings' seed alone."""
     torch.manual_seed(key(seed, "parameters") >> 1)
+
+
+class HeldOut:
+    """The losses of held-out records, and the weights with which theirs was lowest.
+
+    The loss is that of the training, without dropout, in batches of the same size and the file's
+    order. Of a training in stages, whose losses differ, the best model of each goes on.
+    """
+
+    def __init__(
+        self, module: TrainingModule, records: Sequence[Record], every: int, batch_size: int
+    ) -> None:
+        self.module, self.records, self.every = module, records, every
+        rows = range(len(records))
+        self.batches = [rows[start : start + batch_size] for start in rows[::batch_size]]
+        self.losses: list[float] = []
+        self.best_step = 0
+        self.best, self.weights = math.inf, dict[str, Tensor]()
+
+    def look(self, steps: int, stage: str) -> float:
+        """Measure the loss after so many steps, and remember the model if none was better."""
+        module = self.module
+        counted = deepcopy(vars(module.truncation))
+        module.eval()
+        # a recurrent net of cudnn has no gradients outside of a training
+        with torch.backends.cudnn.flags(enabled=False):
+            losses = [self._loss(rows, stage) for rows in self.batches]
+        module.train()
+        module.zero_grad(set_to_none=True)
+        vars(module.truncation).update(counted)  # what is held out is no text of the training
+        sizes = list(map(len, self.batches))
+        loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)
+        self.losses.append(loss)
+        if loss < self.best:
+            self.best, self.best_step = loss, steps
+            weights = module.state_dict()
+            self.weights = {name: each.detach().cpu().clone() for name, each in weights.items()}
+        return loss
+
+    def _loss(self, rows: range, stage: str) -> float:
+        """The loss of a batch as it is trained, which fits into memory; gradients are dropped."""
+        records = [self.records[row] for row in rows]
+        torch.manual_seed(key(self.module.settings.seed, "held out", rows.start) >> 1)
+        step = Step(0, stage, 0, list(range(len(records))))
+        self.module.zero_grad(set_to_none=True)
+        return self.module.backward(self.module.held_out(records, step))["loss"]
+
+    def keep_best(self) -> None:
+        """Give the module the best weights, and begin anew: at the end of each stage."""
+        if self.weights:
+            self.module.load_state_dict(self.weights)
+        self.best, self.weights = math.inf, {}
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint needs."""
+        names = ("losses", "best_step", "best", "weights")
+        return {name: getattr(self, name) for name in names}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """What `state` gave."""
+        vars(self).update(state)
+
+    def facts(self) -> Record:
+        """For the summary: the first, the lowest and the last loss, and the step of the model."""
+        first, *_, last = [*self.losses, self.losses[-1]]
+        return {"first": first, "lowest": min(self.losses), "last": last, "step": self.best_step}

@@ -39,6 +39,7 @@ class Plan:
     stages: tuple[str, ...] = ("train",)
     constant: bool = False
     max_grad_norm: float = 0.0  # 0: gradients may be of any length
+    look_every: int = 500  # steps between two looks at the loss of held-out records
 
     @property
     def epoch_steps(self) -> int:

@@ -87,6 +87,16 @@ class GradientSettings(TrainingSettings):
         None, "stop after so many steps; 0 writes the untrained model", low=0, high=10**12
     )
 
+    validate: str | None = setting(
+        None, "records that are not learned from: the model with their lowest loss is kept"
+    )
+    every: int = setting(500, "validate: steps between two looks at the loss", low=1, high=10**12)
+
+    @property
+    def held_out(self) -> str | None:
+        """As above."""
+        return self.validate
+
     @property
     def stage_names(self) -> tuple[str, ...]:
         """The stages of a training, in order, each with all its epochs and its own warm-up."""
@@ -103,6 +113,7 @@ class GradientSettings(TrainingSettings):
             self.stage_names,
             constant=self.schedule == "constant",
             max_grad_norm=self.max_grad_norm,
+            look_every=self.every,
         )
 
 

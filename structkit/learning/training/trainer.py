@@ -22,7 +22,7 @@ from structkit.learning.training.distributed import (
     total,
 )
 from structkit.learning.training.interrupt import Interrupt
-from structkit.learning.training.module import TrainingModule
+from structkit.learning.training.module import HeldOut, TrainingModule
 from structkit.learning.training.plan import Plan, Step
 from structkit.learning.training.precision import fastest_matmul
 from structkit.learning.training.settings import RunOptions
@@ -46,7 +46,9 @@ class Trainer:
         plan: Plan,
         options: RunOptions,
         folder: RunFolder,
+        held_out: HeldOut | None = None,
     ) -> None:
+        self.held_out = held_out
         self.module, self.spool, self.plan = module, spool, plan
         self.options, self.folder = options, folder
         self.optimizer = module.optimizer()
@@ -90,6 +92,7 @@ class Trainer:
             while self.step < steps:
                 self._train(self.plan.step(self.step))
                 self.step += 1
+                self._look()
                 # a signal reaches one process sooner than another: they agree
                 stop = total(interrupt.asked > 0) > 0 and self.step < steps
                 if stop or (every and self.step % every == 0 and self.step < steps):
@@ -100,6 +103,18 @@ class Trainer:
             say(f"stopped at step {self.step:,} of {steps:,}; --resume goes on")
             raise interrupt.ending()
         self.log.seconds = (time.monotonic() - self.started) / max(1, steps - start)
+
+    def _look(self) -> None:
+        """The loss of the held-out records, where it is time; a stage ends with its best model."""
+        if self.held_out is None:
+            return
+        step, plan = self.step, self.plan
+        ends = step % plan.stage_steps == 0 or step == plan.steps
+        if ends or step % self.held_out.every == 0:
+            loss = self.held_out.look(step, plan.step(step - 1).stage)
+            self.log.line({"step": step, "held_out_loss": loss})
+        if ends:
+            self.held_out.keep_best()
 
     def _train(self, step: Step) -> None:
         settings = self.module.settings
@@ -161,6 +176,7 @@ class Trainer:
             "last": self.last,
             "sums": dict(self.sums),
             "counts": dict(self.counts),
+            **({} if self.held_out is None else {"held_out": self.held_out.state()}),
         }
 
     def _restore(self) -> None:
@@ -173,6 +189,8 @@ class Trainer:
         self.matmul = state.get("matmul", "")
         self.first, self.last = state["first"], state["last"]
         self.sums, self.counts = Counter(state["sums"]), Counter(state["counts"])
+        if self.held_out:
+            self.held_out.load(state["held_out"])
         if rank() == 0:  # the counts of all processes
             self.module.truncation.load(state["truncation"])
 
@@ -224,5 +242,10 @@ class Log:
             "learning_rate": learning_rate,
             "records_per_second": self._records / (time.monotonic() - self._since),
         }
-        print(orjson.dumps(line).decode(), file=sys.stderr, flush=True)  # noqa: T201 the log itself
+        self.line(line)
         self._clear()
+
+    def line(self, line: dict[str, Any]) -> None:
+        """Write a line, where there is a log."""
+        if self.every:
+            print(orjson.dumps(line).decode(), file=sys.stderr, flush=True)  # noqa: T201 the log

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from io import StringIO
 
 from structkit.errors import MEND, UserError
+from structkit.structure.trees.final_punct import before_final_punct
 from structkit.structure.trees.tree import Tree, from_merges, from_spans, grown
 
 __all__ = [
@@ -251,9 +252,7 @@ def lift_final(tree: Tree) -> Tree:
     '(S (S|<> (NP I) (VP go)) (. .))'
     """
     count, labels, words = tree.count.tolist(), tree.labels, tree.words
-    last = len(words)
-    while last > 1 and not any(map(str.isalnum, words[last - 1])):
-        last -= 1
+    last = before_final_punct(words)
     if last == len(words):
         return tree
     starts = tree.spans()[:, 0].tolist()

@@ -13,6 +13,7 @@ from structkit import registry
 from structkit.commands.parse_trees import Parsing, parse_trees
 from structkit.commands.train import train
 from structkit.errors import UserError
+from structkit.learning.encode.reading import TextReader
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.brackets import read
@@ -119,6 +120,7 @@ def folders(tmp_path_factory):
     method = registry.load("method", "self-strae")
     for name, changes in (("words", {}), ("pieces", {"subwords": True, "vocabulary_size": 400})):
         values = {"epochs": 2, "batch_size": 5, "embedding_size": 20, "channels": 5} | changes
+        values["final_punct"] = "keep"
         options = RunOptions(output=str(base / name), quiet=True)
         train("self-strae", method(**values), [str(data)], options)
     return base
@@ -171,3 +173,12 @@ def test_texts_and_trees_of_the_same_words_embed_alike(folders):
     one, other, laughs = model.embed(model.batch(model.inputs(texts)))
     assert torch.equal(one, other) and not torch.equal(one, laughs)
     assert [4, 4, 3] == [len(each) for each in model.inputs(texts)]
+
+
+def test_text_in_brackets_loses_no_word(folders):
+    model, _ = open_model(str(folders / "words"))
+    texts = ["(Laughs (quietly now) again)", "(Laughs (quietly) (now))", "((a b) (c d))"]
+    assert [8, 9, 10] == [len(each) for each in model.inputs(texts)]
+    record = {"id": "1", "tree": "(S (NP (DT a) (NN cat)) (VP sleeps))"}
+    (text,) = TextReader((), ("text", "tree"), settings=model.settings).texts(record)
+    assert 3 == len(model.inputs([text])[0])

@@ -361,7 +361,7 @@ def test_a_loss_falls(tmp_path):
 
 def test_rare_and_unknown_words_share_an_embedding_and_are_counted(tmp_path, capsys):
     data = records(tmp_path / "trees.jsonl", times=1)
-    values = {"embedding_size": 20, "channels": 5, "max_steps": 0}
+    values = {"embedding_size": 20, "channels": 5, "max_steps": 0, "final_punct": "keep"}
     train("strae", Method(**values), [str(data)], RunOptions(output=str(tmp_path / "model")))
     expected = "6 of 17 words (35.3%) are not in the vocabulary and share one embedding"
     assert expected in capsys.readouterr().err

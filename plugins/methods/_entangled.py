@@ -1,0 +1,204 @@
+"""Entangled trees: the nodes of a batch, where equal tokens are one leaf and equal pairs one node.
+
+Each node is composed once, and decomposed to the mean of what all its parents make of it. Nodes
+are numbered by height: leaves first, then pairs of leaves, and so on, so that loops are over it.
+Source: Opper and Siddharth 2025, "Banyan" (https://arxiv.org/abs/2407.17771), section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from structkit.learning.strae.batches import TreeBatch
+
+# odd, and beyond any pattern (the golden ratio, and pi, in 64 bits)
+LEFT, RIGHT = -0x61C8864680B583EB, 0x3243F6A8885A308D
+
+
+def joined(left: Tensor, right: Tensor) -> Tensor:
+    """The keys of nodes over children with these keys, (n,): equal for equal pairs alone."""
+    mixed = (left * LEFT) ^ (right * RIGHT + LEFT)  # multiplied modulo 2^64
+    mixed = (mixed ^ (mixed >> 31)) * RIGHT
+    return mixed ^ (mixed >> 29)
+
+
+@dataclass(frozen=True)
+class Entangled:
+    """The different nodes of a batch, by height: U of them, I of which have children."""
+
+    ids: Tensor  # (leaves,) what stands at the leaves, the first nodes
+    keys: Tensor  # (U,)
+    left: Tensor  # (I,) the nodes below all others
+    right: Tensor  # (I,)
+    edges: Tensor  # (2I,) twice a node's place in `left`, and 1 more to the right; by child
+    starts: Tensor  # (U,) where the edges to a node begin
+    roots: Tensor  # the nodes that are no other's children
+    levels: tuple[tuple[int, int, int, int], ...]  # of a height: first and last node and edge
+    node: Tensor  # (nodes,) which of these a node of the batch is
+
+    @classmethod
+    def of(cls, batch: TreeBatch, *, apart: bool = False) -> Entangled:
+        """The nodes of a batch, or with `apart` those of each sentence by itself."""
+        device, trees = batch.device, batch.sentences
+        keys = torch.zeros(batch.nodes, dtype=torch.int64, device=device)
+        ids, heights, place = keys.clone(), keys.clone(), keys.clone()
+        ids[batch.leaves] = batch.ids
+        place[batch.inner] = torch.arange(len(batch.inner), device=device)
+        owner = batch.sentence[batch.leaves] if apart else torch.zeros_like(batch.ids)
+        keys[batch.leaves] = joined(batch.ids, owner)
+        for first, last in reversed(batch.levels):
+            inner, below = batch.inner[first:last], slice(trees + 2 * first, trees + 2 * last)
+            keys[inner] = joined(*keys[below].view(-1, 2).unbind(1))
+            heights[inner] = heights[below].view(-1, 2).amax(1) + 1
+        found, number = keys.unique(return_inverse=True)  # type: ignore[no-untyped-call]
+        example = torch.empty_like(found).scatter_(0, number, torch.arange(len(keys)).to(device))
+        order = heights[example].argsort(stable=True)
+        example = example[order]
+        node = order.argsort()[number]
+        sizes = heights[example].bincount()
+        leaves = int(sizes[0])
+        first_child = trees + 2 * place[example[leaves:]]
+        children = node[torch.stack([first_child, first_child + 1], 1)]  # (I, 2)
+        edges = children.flatten().argsort(stable=True)
+        parents = children.flatten().bincount(minlength=len(found))  # (U,)
+        starts = parents.cumsum(0) - parents
+        return cls(
+            ids[example[:leaves]],
+            found[order],
+            children[:, 0].contiguous(),
+            children[:, 1].contiguous(),
+            edges,
+            starts,
+            (parents == 0).nonzero()[:, 0],
+            tuple(_levels(sizes.tolist(), [*starts.tolist(), len(edges)])),
+            node,
+        )
+
+    def gathered(self, level: tuple[int, int, int, int], of_edges: Tensor, mode: str) -> Tensor:
+        """Sum or mean over the edges to each node of a height, of their rows (I, 2, E)."""
+        first, last, start, end = level
+        starts = self.starts[first:last] - start
+        rows = of_edges.flatten(0, 1)
+        return functional.embedding_bag(self.edges[start:end], rows, starts, mode=mode)
+
+
+def _levels(sizes: list[int], starts: list[int]) -> Iterator[tuple[int, int, int, int]]:
+    first = 0
+    for size in sizes:
+        yield first, first + size, starts[first], starts[first + size]
+        first += size
+
+
+class Upward(torch.autograd.Function):
+    """All nodes (U, E) from the leaves: left · a + right · b + c, times the noise (I, E)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, leaves: Tensor, a: Tensor, b: Tensor, c: Tensor, noise: Tensor | None, graph: Any
+    ) -> Tensor:
+        count = len(leaves)
+        up = leaves.new_empty(len(graph.keys), leaves.shape[1])
+        up[:count] = leaves
+        for first, last, _, _ in graph.levels[1:]:
+            part = slice(first - count, last - count)
+            made = composed(up[graph.left[part]], up[graph.right[part]], a, b, c)
+            up[first:last] = made if noise is None else made.mul_(noise[part])
+        ctx.save_for_backward(up, a, b, noise)
+        ctx.graph, ctx.leaves = graph, count
+        return up
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        up, a, b, noise = ctx.saved_tensors
+        graph, count = ctx.graph, ctx.leaves
+        gradient = gradient.clone()
+        edges = gradient.new_empty(len(graph.left), 2, gradient.shape[1])
+        for level in reversed(graph.levels):
+            first, last = level[:2]
+            made = gradient[first:last]
+            made += graph.gathered(level, edges, "sum")
+            if first >= count:
+                part = slice(first - count, last - count)
+                if noise is not None:
+                    made *= noise[part]
+                torch.mul(made, a, out=edges[part, 0])
+                torch.mul(made, b, out=edges[part, 1])
+        made = gradient[count:]
+        to_a, to_b = ((made * up[side]).sum(0) for side in (graph.left, graph.right))
+        return gradient[:count], to_a, to_b, made.sum(0), None, None
+
+
+def composed(left: Tensor, right: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """The parents (n, E) of nodes: left · a + right · b + c.
+
+    >>> composed(*torch.tensor([[[1.0]], [[2.0]], [[3.0]], [[4.0]], [[0.5]]]))
+    tensor([[11.5000]])
+    """
+    return torch.addcmul(c, left, a).addcmul_(right, b)
+
+
+class Downward(torch.autograd.Function):
+    """All nodes (U, E) from the upward roots: (parent · p + s, parent · q + t), times the noise.
+
+    `noise` is (I, 2, E). What has several parents is the mean of what they make of it.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        up: Tensor,
+        p: Tensor,
+        q: Tensor,
+        s: Tensor,
+        t: Tensor,
+        noise: Tensor | None,
+        graph: Any,
+    ) -> Tensor:
+        count = len(graph.ids)
+        down = torch.zeros_like(up)
+        down[graph.roots] = up[graph.roots]
+        edges = up.new_empty(len(graph.left), 2, up.shape[1])
+        for level in reversed(graph.levels):
+            first, last = level[:2]
+            here = down[first:last]
+            here += graph.gathered(level, edges, "mean")  # roots have no edges: 0
+            if first >= count:
+                part = slice(first - count, last - count)
+                torch.addcmul(s, here, p, out=edges[part, 0])
+                torch.addcmul(t, here, q, out=edges[part, 1])
+                if noise is not None:
+                    edges[part] *= noise[part]
+        ctx.save_for_backward(down, p, q, noise)
+        ctx.graph = graph
+        return down
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        down, p, q, noise = ctx.saved_tensors
+        graph = ctx.graph
+        count = len(graph.ids)
+        gradient = gradient.clone()
+        ends = torch.cat([graph.starts[1:], graph.starts.new_tensor([len(graph.edges)])])
+        share = 1 / (ends - graph.starts).clamp(min=1).to(gradient)[:, None]  # (U, 1)
+        edges = gradient.new_empty(len(graph.left), 2, gradient.shape[1])
+        for first, last, _, _ in graph.levels[1:]:
+            part = slice(first - count, last - count)
+            for side, children in enumerate((graph.left[part], graph.right[part])):
+                torch.mul(gradient[children], share[children], out=edges[part, side])
+            if noise is not None:
+                edges[part] *= noise[part]
+            gradient[first:last].addcmul_(edges[part, 0], p).addcmul_(edges[part, 1], q)
+        up = torch.zeros_like(gradient)
+        up[graph.roots] = gradient[graph.roots]
+        to_p, to_q = (edges * down[count:, None]).sum(0)
+        to_s, to_t = edges.sum(0)
+        return up, to_p, to_q, to_s, to_t, None, None

@@ -1,0 +1,178 @@
+"""Banyan: entangled trees in levels over a batch against one node at a time; the command."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from structkit_plugins.methods._banyan import BanyanTraining
+
+from structkit import registry
+from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.train import train
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.strae.sentences import Sentence, Sentences
+from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.settings import RunOptions
+from structkit.structure.trees.brackets import read
+from tests.learning.strae.reference_banyan import Plain
+from tests.learning.strae.test_strae import difference, gradients
+
+WORDS = 12
+Method = registry.load("method", "banyan")
+
+
+def training(sentences, **changes):
+    """A training of the method over sentences of numbers, in float64."""
+    values = {"embedding_size": 12, "channels": 4, "init_range": 1.0, "batch_size": 64} | changes
+    method = Method(**values)
+    vocabulary = Vocabulary([str(number) for number in range(WORDS)], lowercase=True)
+    model = method.untrained(WORDS).double()
+    with torch.no_grad():
+        for name in ("compose_bias", "decompose_bias"):
+            getattr(model, name).uniform_(-0.3, 0.3)
+    return BanyanTraining(method, model, vocabulary, Sentences((words, ()) for words in sentences))
+
+
+def drawn(seed, lengths):
+    draw = random.Random(seed)
+    return [[draw.randrange(WORDS) for _ in range(length)] for length in lengths]
+
+
+def numbers(sentences):
+    return [Sentence(np.array(words, np.int32), np.zeros(0, np.int32)) for words in sentences]
+
+
+def plain(model):
+    return {name: weight.detach().clone().requires_grad_() for name, weight in
+            model.named_parameters()}  # fmt: skip
+
+
+batches = st.lists(st.integers(1, 12), min_size=1, max_size=6)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 1 << 30), batches)
+def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
+    sentences = drawn(seed, lengths)
+    fast = training(sentences, seed=seed).eval()
+    parameters = plain(fast.model)
+    expected = Plain(parameters, 4).loss(sentences)
+    found, _ = fast.loss([numbers(sentences)])
+    assert difference(expected, found) < 1e-9
+    theirs = gradients(expected, list(parameters.values()))
+    ours = gradients(found, list(fast.model.parameters()))
+    for name, one, other in zip(parameters, theirs, ours, strict=True):
+        assert difference(one, other) < 1e-9, name
+
+
+def test_a_node_of_two_parents_by_hand():
+    """(0 0) once in (0 0) 1 and once by itself; factors 1/2, no biases, all vectors of one."""
+    fast = training([[0]], embedding_size=2, channels=1)
+    model = fast.model.eval()
+    for weight in (model.compose, model.compose_bias, model.decompose, model.decompose_bias):
+        weight.data.zero_()
+    model.embedding.data[:2] = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    _, graph, up, down = model.entangled(numbers([[0, 0, 1], [0, 0], [1]]))
+    assert [0, 1] == sorted(graph.ids.tolist()) and 4 == len(up)
+    pair, root = (graph.node[place] for place in (1, 0))  # the second and the first root
+    torch.testing.assert_close(up[pair].tolist(), [1.0, 0.0])
+    torch.testing.assert_close(up[root].tolist(), [0.5, 0.5])
+    # the pair is a sentence and a part of one: what has a parent comes from it
+    torch.testing.assert_close(down[pair].tolist(), [0.25, 0.25])
+    first, second = (graph.ids.tolist().index(token) for token in (0, 1))
+    torch.testing.assert_close(down[first].tolist(), [0.125, 0.125])
+    torch.testing.assert_close(down[second].tolist(), [0.25, 0.25])
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(0, 1 << 30), batches)
+def test_dropout_is_once_for_each_node_and_known_to_the_merging(seed, lengths):
+    sentences = drawn(seed, lengths)
+    fast = training(sentences, seed=seed)
+    model = fast.model.train()
+    torch.manual_seed(seed)
+    batch, graph, up, _ = model.entangled(numbers(sentences), 0.3, 0.3)
+    pairs = torch.stack([graph.left, graph.right], 1).tolist()
+    nodes = list(graph.ids.tolist())  # as the plain version has them
+    nodes += [tuple(pair) for pair in pairs]
+    for place in range(len(graph.ids), len(nodes)):
+        nodes[place] = tuple(nodes[child] for child in nodes[place])
+    assert len(set(nodes)) == len(nodes)
+    weights = plain(model)
+    noise = {}
+    for place, node in enumerate(nodes):
+        whole = Plain(weights, 4)
+        if place >= len(graph.ids):
+            whole.ups = {nodes[child]: up[child] for child in pairs[place - len(graph.ids)]}
+        noise[node] = (up[place] / whole.up(node)).detach()
+    values = torch.stack(list(noise.values()))
+    kept = values[values != 0]
+    torch.testing.assert_close(kept, torch.full_like(kept, 1 / 0.7), rtol=1e-4, atol=0)
+    # merging has seen the same factors: else it would meet a pair that has none
+    again = Plain(weights, 4, noise.__getitem__)
+    roots = [nodes[number] for number in graph.node[: batch.sentences].tolist()]
+    with torch.no_grad():
+        assert roots == [again.greedy(words) for words in sentences]
+
+
+def test_a_batch_in_portions_is_the_mean_over_their_tokens():
+    sentences = drawn(3, [9, 4, 7])
+    fast = training(sentences).eval()
+    whole = [fast.losses(numbers([words]))["ce"] for words in sentences]
+    tokens = [len(set(words)) for words in sentences]
+    found, _ = fast.loss([numbers([words]) for words in sentences])
+    expected = sum(loss * count for loss, count in zip(whole, tokens, strict=True)) / sum(tokens)
+    torch.testing.assert_close(found, expected)
+
+
+LINES = ["The cat sleeps on the mat.", "A dog barks.", "Stop", "The dog (a cat) sleeps, and."] * 6
+SMALL = {"epochs": 2, "batch_size": 8, "embedding_size": 20, "channels": 10}
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    file = tmp_path_factory.mktemp("banyan") / "texts.jsonl"
+    lines = [{"id": str(number), "text": text} for number, text in enumerate(LINES)]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+@pytest.fixture(scope="module")
+def folder(records):
+    options = RunOptions(output=str(records.parent / "model"), quiet=True)
+    train("banyan", Method(**SMALL), [str(records)], options)
+    return records.parent / "model"
+
+
+def test_embeddings_do_not_depend_on_the_batch_and_nodes_have_both(folder):
+    model, _ = open_model(str(folder))
+    texts = ["The cat sleeps.", "The cat", "A dog sleeps on the mat.", "cat"]
+    with torch.inference_mode():
+        whole = model.both_ways(model.inputs(texts))
+        for place, text in enumerate(texts):
+            alone = model.both_ways(model.inputs([text]))
+            rows = whole[0].sentence == place
+            for one, other in zip(whole[1:], alone[1:], strict=True):
+                torch.testing.assert_close(one[rows], other)
+        roots = slice(0, len(texts))
+        torch.testing.assert_close(whole[1][roots], whole[2][roots])
+
+
+def test_its_trees_are_written(folder):
+    parsing = Parsing("self-strae", model=str(folder))
+    (record,) = parse_trees([{"id": "1", "text": "The cat sleeps."}], parsing)
+    tree = read(record["tree"])
+    assert ("The", "cat", "sleeps", ".") == tree.words and tree.is_binary
+
+
+def test_training_is_repeatable(records, folder):
+    options = RunOptions(output=str(records.parent / "again"), quiet=True)
+    train("banyan", Method(**SMALL), [str(records)], options)
+    one, other = (
+        (records.parent / name / "model.safetensors").read_bytes() for name in ("model", "again")
+    )
+    assert one == other

@@ -1,0 +1,111 @@
+"""Embeddings that start from word vectors in a file, trained or frozen."""
+
+import json
+
+import numpy as np
+import pytest
+
+from structkit.commands.train import train
+from structkit.embeddings.word_vectors import word_vectors
+from structkit.errors import UserError
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+
+TEXTS = ["the cat sleeps on the mat", "a dog barks and a cat sleeps", "the zebra sleeps"] * 3
+VECTORS = {"the": [1.0, 0.0], "cat": [0.5, -2.0], "dog": [0.25, 3.0]}
+METHODS = {
+    "strae": {"channels": 1},
+    "self-strae": {"channels": 1},
+    "self-strae-plus": {"channels": 1, "min_length": 1},
+    "banyan": {"channels": 1},
+    "iornn": {},
+    "tree-lstm": {},
+}
+
+
+@pytest.fixture
+def matrix(tmp_path):
+    np.save(tmp_path / "vectors.npy", np.array(list(VECTORS.values()), np.float32))
+    (tmp_path / "vectors.ids.txt").write_text("".join(word + "\n" for word in VECTORS))
+    return str(tmp_path / "vectors.npy")
+
+
+def in_text(file, header=""):
+    lines = [f"{word} {' '.join(map(str, numbers))}\n" for word, numbers in VECTORS.items()]
+    file.write_text(header + "".join(lines))
+    return str(file)
+
+
+def nested(words):
+    return f"(X {words[0]})" if len(words) == 1 else f"(X (X {words[0]}) {nested(words[1:])})"
+
+
+def trained(name, tmp_path, **values):
+    data = tmp_path / "records.jsonl"
+    records = [{"id": str(n), "tree": nested(text.split())} for n, text in enumerate(TEXTS)]
+    data.write_text("".join(json.dumps(record) + "\n" for record in records))
+    values = {"embedding_size": 2, "epochs": 2, "batch_size": 4, **METHODS[name], **values}
+    output = tmp_path / "model"
+    train(name, load("method", name)(**values), [str(data)], RunOptions(output=str(output)))
+    return open_model(str(output))[0]
+
+
+def test_all_forms_of_files_are_read(matrix, tmp_path):
+    expected = np.array([[0.5, -2.0], [0.0, 0.0], [1.0, 0.0]], np.float32)
+    files = [
+        matrix,
+        in_text(tmp_path / "glove.txt"),
+        in_text(tmp_path / "word2vec.vec", header="3 2\n"),
+    ]
+    for file in files:
+        vectors, known = word_vectors(file, ["cat", "zebra", "the"])
+        assert [True, False, True] == known.tolist()
+        np.testing.assert_array_equal(vectors, expected)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_words_have_the_vectors_of_the_file_and_frozen_ones_keep_them(
+    name, matrix, tmp_path, capsys
+):
+    model = trained(name, tmp_path, init_embeddings=matrix, freeze_embeddings=True)
+    table = model.model.embedding.detach().numpy()
+    words = model.vocabulary.words
+    for word in ("the", "cat", "dog"):
+        assert VECTORS[word] == table[words.index(word)].tolist()
+    missing = len(words) - 3
+    said = f"{missing} of {len(words)} words are not in {matrix} and start at random"
+    assert said in capsys.readouterr().err
+
+
+def test_words_that_are_not_frozen_learn(matrix, tmp_path):
+    model = trained("banyan", tmp_path, init_embeddings=matrix, learning_rate=0.01)
+    found = model.model.embedding.detach().numpy()[model.vocabulary.words.index("cat")]
+    assert 0 < np.abs(found - VECTORS["cat"]).max() < 0.2
+
+
+def test_composition_has_a_rate_of_its_own(tmp_path):
+    values = {"learning_rate": 0.01, "embedding_dropout": 0.0, "composition_dropout": 0.0}
+    still = trained("banyan", tmp_path, **values, composition_rate=0.0)
+    assert not still.model.compose_bias.any() and not still.model.decompose_bias.any()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("the 1 2\ncat 1\n", r":2: is no vector of 2 numbers; a line is a word and its numbers"),
+        ("the 1 2\ncat 1 nan\n", ":2: has a number that is not finite"),
+        ("zebu 1 2\n", "has none of the words of the records"),
+        ("the 1 2 3\n", "has vectors of 3 numbers, and embeddings have 2; --embedding-size 3"),
+    ],
+)
+def test_what_does_not_fit_is_one_clear_line(content, message, tmp_path):
+    file = tmp_path / "vectors.txt"
+    file.write_text(content)
+    with pytest.raises(UserError, match=message):
+        trained("strae", tmp_path, init_embeddings=str(file))
+
+
+def test_pieces_have_no_vectors(matrix):
+    with pytest.raises(UserError, match="--subwords learns pieces of them; leave one out"):
+        load("method", "self-strae")(init_embeddings=matrix, subwords=True)

@@ -1,0 +1,117 @@
+"""Held-out records: the model with their lowest loss is kept, also by a run that was stopped."""
+
+import json
+from copy import deepcopy
+
+import pytest
+import torch
+
+from structkit.commands.train import train
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.training.module import HeldOut
+from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.spool import Spool
+from structkit.learning.training.trainer import Trainer
+from structkit.records.jsonl import Records
+from structkit.registry import load
+
+WORDS = "the cat dog sleeps barks on a mat and then red house falls".split()
+METHODS = {
+    "banyan": {"embedding_size": 8, "channels": 4, "minimum_count": 1},
+    "bi-lstm": {"embedding_size": 8, "minimum_count": 1},
+    "contrastive": {
+        "size": "tiny",
+        "vocabulary_size": 400,
+        "document_length": 16,
+        "learning_rate": 0.01,
+    },
+}
+
+
+def written(file, first, last, way=1):
+    """Sentences whose words follow each other, or with `way` 5 others."""
+    with file.open("w") as handle:
+        for n in range(first, last):
+            words = [WORDS[(n + way * place) % len(WORDS)] for place in range(5)]
+            record = {
+                "id": str(n),
+                "text": " ".join(words),
+                "query": words[0],
+                "positive": words[1],
+            }
+            handle.write(json.dumps(record) + "\n")
+    return str(file)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return written(tmp_path / "train.jsonl", 0, 24), written(
+        tmp_path / "held.jsonl", 24, 31, way=-1
+    )
+
+
+@pytest.mark.parametrize("name", ["banyan", "bi-lstm"])
+def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys):
+    values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5} | METHODS[name]
+    values |= {"validate": files[1], "every": 2, "warmup": 0.0, "schedule": "constant"}
+    method = load("method", name)(**values)
+    options = RunOptions(output=str(tmp_path / "model"), log_format="json", log_every=1)
+    summary = train(name, method, [files[0]], options)
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines() if line[0] == "{"]
+    losses = {line["step"]: line["held_out_loss"] for line in lines if "held_out_loss" in line}
+    assert [2, 4, 6, 8, 10, 12] == list(losses)
+    best = min(losses, key=losses.__getitem__)
+    found = summary["held_out"]
+    assert (losses[2], losses[best], losses[12], best) == tuple(found.values())
+    assert best < 12  # at such a rate the last model is not the best one
+    # a training of as many steps ends with the same model, but for a rate that falls with them
+    again = load("method", name)(**{**values, "max_steps": best, "validate": None})
+    train(name, again, [files[0]], RunOptions(output=str(tmp_path / "best"), quiet=True))
+    one, other = (
+        (tmp_path / each / "model.safetensors").read_bytes() for each in ("model", "best")
+    )
+    assert one == other
+    assert open_model(str(tmp_path / "model"))[1]["data"]["held_out"]
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path, monkeypatch):
+    values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5, **METHODS["banyan"]}
+    method = load("method", "banyan")(**values, validate=files[1], every=2)
+    whole = RunOptions(output=str(tmp_path / "whole"), quiet=True)
+    expected = train("banyan", method, [files[0]], whole)
+    step = Trainer._train
+
+    def stopping(self, each):
+        if each.number == 9:
+            raise Stopped
+        step(self, each)
+
+    options = {"output": str(tmp_path / "parts"), "quiet": True, "save_every": 3}
+    monkeypatch.setattr(Trainer, "_train", stopping)
+    with pytest.raises(Stopped):
+        train("banyan", method, [files[0]], RunOptions(**options))
+    monkeypatch.setattr(Trainer, "_train", step)
+    found = train("banyan", method, [files[0]], RunOptions(**options, resume=True))
+    assert expected["held_out"] == found["held_out"]
+    one, other = (
+        (tmp_path / each / "model.safetensors").read_bytes() for each in ("whole", "parts")
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_held_out_is_not_counted_and_changes_nothing(name, files):
+    method = load("method", name)(**METHODS[name])
+    module = method.build(Spool(Records.read([files[0]]), method.prepare)).train()
+    before = {name: weight.clone() for name, weight in module.state_dict().items()}
+    counted = deepcopy(vars(module.truncation))
+    held_out = HeldOut(module, Spool(Records.read([files[1]]), method.prepare), 1, 4)
+    first, second = held_out.look(1, "train"), held_out.look(2, "train")
+    assert first == second and 1 == held_out.best_step
+    assert counted == vars(module.truncation) and module.training
+    assert all(torch.equal(before[name], weight) for name, weight in module.state_dict().items())
+    assert all(weight.grad is None for weight in module.parameters())
