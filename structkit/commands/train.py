@@ -110,7 +110,9 @@ def fit(
     with enough_memory():
         with waiting("making the model"):
             module = method.build(spool, offline=True).to(chosen)  # the hub's is here by now
-        held_out = records and HeldOut(module, records, plan.look_every, plan.batch_size)
+        held_out = None
+        if records:
+            held_out = HeldOut(module, records, plan.look_every, plan.batch_size)
         trainer = Trainer(module, spool, plan, options, folder, held_out)
         trainer.run()
     truncation = trainer.truncation()

@@ -68,7 +68,7 @@ class TreeTraining(VocabularyTraining):
         ]
         known = set(map(id, words))
         others = [weight for weight in self.model.parameters() if id(weight) not in known]
-        groups = [
+        groups: list[dict[str, Any]] = [
             {"params": words},
             {"params": others, "lr": rate * self.settings.composition_rate},
         ]

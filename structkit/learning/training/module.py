@@ -6,7 +6,6 @@ Beside it stands what it does with records that are not learned from.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 
 from structkit.learning.training.plan import Step
 from structkit.learning.training.settings import TrainingSettings
+from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
 from structkit.records.jsonl import Record
 from structkit.seeds import key
@@ -92,9 +92,7 @@ class HeldOut:
     order. Of a training in stages, whose losses differ, the best model of each goes on.
     """
 
-    def __init__(
-        self, module: TrainingModule, records: Sequence[Record], every: int, batch_size: int
-    ) -> None:
+    def __init__(self, module: TrainingModule, records: Spool, every: int, batch_size: int) -> None:
         self.module, self.records, self.every = module, records, every
         rows = range(len(records))
         self.batches = [rows[start : start + batch_size] for start in rows[::batch_size]]
