@@ -70,7 +70,10 @@ def score(
     ] = False,
     compare: Annotated[
         list[str] | None,
-        typer.Option(metavar="RUN", help="Paired tests of every run against this one."),
+        typer.Option(
+            metavar="RUN",
+            help="Paired tests of every run against this one; suite: of every model on each task.",
+        ),
     ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="FIELD", help="One record for each value of this field.")
@@ -92,6 +95,9 @@ def score(
             "overlaps the judged `start_line` to `end_line`; further ones bring nothing.",
         ),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="suite: processes that score files.")
+    ] = 1,
     markdown: Annotated[bool, typer.Option("--markdown", help="A table for a README.")] = False,
     seed: Seed = 0,
     output: OutputFile = "-",
@@ -112,6 +118,16 @@ def score(
     others = [*(queries or ()), *(compare or ()), *(by_records or ())]
     others += [*(train or ()), *(passages or ())]
     apart(output, *(runs or ["-"]), None if qrels == "self" else qrels, *others)
+    if compare and task not in (None, Task.suite):
+        raise typer.BadParameter("--compare goes with --qrels or --task suite")
+    if task is Task.suite:
+        from structkit.scoring.suite import suite
+
+        # what is compared with is one of the models
+        models = names(list(dict.fromkeys([*(runs or ["-"]), *(compare or ())])))
+        known = [name for name, path in models.items() if path in (compare or ())]
+        scores = suite(models, compare_with=known, seed=seed, seeds=seeds, workers=workers)
+        return write(scores, output, markdown=markdown)
     if task is not None:
         scores = task_scores(task, names(runs), train or [], seeds, positive_above, seed)
         return write(scores, output, markdown=markdown)
@@ -137,10 +153,6 @@ def task_scores(
     task: Task, files: Any, train: list[str], seeds: int, above: float, seed: int
 ) -> Any:
     """The scores of pairs of embeddings; only a classifier needs torch."""
-    if task is Task.suite:
-        from structkit.scoring.suite import suite
-
-        return suite(files, seed=seed, seeds=seeds)
     if task is Task.classification:
         from structkit.commands.score_classification import classification
 

@@ -19,8 +19,8 @@ def classification(
 ) -> Iterator[Record]:
     """One record for each file of test pairs: accuracy x 100, mean and deviation over seeds.
 
-    `train` is one file of pairs for all tests, or one for each. The deviation is that of the
-    population of seeds, `majority` what the most frequent label alone would reach.
+    `train` is one file of pairs for all tests, or one for each. The deviation is over the
+    seeds (n - 1), `majority` what the most frequent label alone would reach.
     """
     if len(train) not in (1, len(files)):
         raise UserError(
@@ -47,7 +47,7 @@ def classification(
             "classes": len(set(learned.labels())),
             "majority": 100 * max(map(labels.count, set(labels))) / len(labels),
             "accuracy": 100 * float(accuracies.mean()),
-            "accuracy_deviation": 100 * float(accuracies.std()),
+            "accuracy_deviation": 100 * float(accuracies.std(ddof=1)) if seeds > 1 else 0.0,
         }
 
 

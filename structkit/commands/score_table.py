@@ -86,8 +86,10 @@ def _cell(record: Record, name: str) -> str:
         return str(value)
     if name.startswith("p_") and value < SMALLEST:
         return f"<{SMALLEST}"
+    digits, deviation = 3, ""
     if f"{name}_deviation" in record:
-        return f"{value:.2f} ± {record[f'{name}_deviation']:.2f}"
+        digits, deviation = 2, f" ± {record[f'{name}_deviation']:.2f}"
     if f"{name}_low" not in record:
-        return f"{value:.3f}"
-    return f"{value:.3f} [{record[f'{name}_low']:.3f}, {record[f'{name}_high']:.3f}]"
+        return f"{value:.{digits}f}{deviation}"
+    low, high = (f"{record[f'{name}_{end}']:.{digits}f}" for end in ("low", "high"))
+    return f"{value:.{digits}f}{deviation} [{low}, {high}]"

@@ -36,7 +36,12 @@ Side = tuple[NDArray[np.float32], NDArray[np.float32], Sequence[str]]
 
 
 def classified(train: Side, test: Side, seeds: Sequence[int]) -> list[float]:
-    """The share of right answers on the test pairs, one for each seed.
+    """The share of right answers on the test pairs, one for each seed."""
+    return [float(share) for share in right_answers(train, test, seeds).mean(1)]
+
+
+def right_answers(train: Side, test: Side, seeds: Sequence[int]) -> NDArray[np.bool_]:
+    """Which of the test pairs are answered rightly, (seeds, pairs).
 
     A side has the two embeddings of its pairs, (pairs, dim) each, and their labels. Errors: labels
     that are all equal, or of the test alone; embeddings of different dimensions.
@@ -62,13 +67,13 @@ def classified(train: Side, test: Side, seeds: Sequence[int]) -> list[float]:
         )
         for left, right, labels in (train, test)
     ]
-    return accuracies(sides[0], sides[1], seeds)
+    return answered(sides[0], sides[1], seeds)
 
 
-def accuracies(
+def answered(
     train: tuple[Tensor, Sequence[int]], test: tuple[Tensor, Sequence[int]], seeds: Sequence[int]
-) -> list[float]:
-    """The share of right answers on the test pairs, one for each seed.
+) -> NDArray[np.bool_]:
+    """Which of the test pairs are answered rightly, (seeds, pairs).
 
     Features are standardized with mean and deviation of the training pairs, so that the length of a
     model's embeddings does not matter; a tenth of the training pairs chooses the epoch, as GLUE
@@ -79,11 +84,9 @@ def accuracies(
     scale = torch.where(deviation > 1e-12, deviation, torch.ones_like(deviation))
     inputs, questions = (((each - mean) / scale).float() for each in (inputs, test[0].double()))
     answers = torch.tensor(test[1])
-    accuracies = []
-    for seed in seeds:
-        model = _trained(inputs, wanted, seed)
-        accuracies.append(_accuracy(model, questions, answers))
-    return accuracies
+    models = [_trained(inputs, wanted, seed) for seed in seeds]
+    with torch.inference_mode():
+        return np.stack([(model(questions).argmax(1) == answers).numpy() for model in models])
 
 
 def _trained(inputs: Tensor, wanted: Tensor, seed: int) -> nn.Module:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from structkit.scoring.measures import CONFIDENCE, RESAMPLES
 from structkit.seeds import key
 
 Values = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 
 CELLS = 4_000_000  # of a resampled or pairwise matrix at a time
 
@@ -58,15 +60,23 @@ def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[floa
         raise UserError(
             f"all {len(gold):,} {which} are equal: there is no correlation", "check the pairs"
         )
-    generator = np.random.default_rng(key(seed, "bootstrap"))
-    count, correlations = len(gold), list[Values]()
-    step = max(1, CELLS // count)
-    for start in range(0, RESAMPLES, step):
-        drawn = generator.integers(0, count, (min(step, RESAMPLES - start), count))
-        correlations.append(spearman(similarities[drawn], gold[drawn]))
+    draws = resampled(len(gold), lambda rows: spearman(similarities[rows], gold[rows]), seed)
     outside = (1 - CONFIDENCE) / 2
-    low, high = np.nanquantile(np.concatenate(correlations), [outside, 1 - outside])
+    low, high = np.nanquantile(draws, [outside, 1 - outside])
     return value, float(low), float(high)
+
+
+def resampled(count: int, statistic: Callable[[Numbers], Values], seed: int = 0) -> Values:
+    """A statistic on draws of `count` pairs with replacement, (resamples,): the same every time.
+
+    `statistic` takes the rows that are drawn (draws, count) and gives (draws,).
+    """
+    generator = np.random.default_rng(key(seed, "bootstrap"))
+    step, draws = max(1, CELLS // count), list[Values]()
+    for start in range(0, RESAMPLES, step):
+        size = min(step, RESAMPLES - start), count
+        draws.append(statistic(generator.integers(0, count, size)))
+    return np.concatenate(draws)
 
 
 def alignment(left: Any, right: Any) -> float:

@@ -2,58 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 
 import numpy as np
+import torch
 
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, shown
-from structkit.scoring.classification import classified
-from structkit.scoring.similarity import cosines, spearman
+from structkit.scoring.classification import right_answers
+from structkit.scoring.measures import CONFIDENCE, Values
+from structkit.scoring.similarity import cosines, resampled, spearman
 
 TRAIN = "train"
+SCORE = "Score"
 
 
-def suite(files: Mapping[str, str], *, seed: int = 0, seeds: int = 5) -> Iterator[Record]:
+@dataclass(frozen=True)
+class Scored:
+    """What one or more files are worth on each task, and on as many draws of its pairs."""
+
+    values: Record
+    draws: dict[str, Values]  # (resamples,) each; the same pairs for all models
+
+    def ends(self, task: str) -> tuple[float, float]:
+        """The 95 % interval over the pairs."""
+        outside = (1 - CONFIDENCE) / 2
+        low, high = np.nanquantile(self.draws[task], [outside, 1 - outside])
+        return float(low), float(high)
+
+
+def suite(
+    files: Mapping[str, str],
+    *,
+    compare_with: Sequence[str] = (),
+    seed: int = 0,
+    seeds: int = 5,
+    workers: int = 1,
+) -> Iterator[Record]:
     """One record for each model: its value on every task, and their mean, `Score`.
 
     Each file holds pairs of all tasks: their field `task` names the task. Where `split` is `train`
     for some of its pairs, it is worth the accuracy x 100 of classifiers that learn from these to
     tell the `label` (or `score`) of the others; otherwise Spearman x 100 of cosines and `score`.
     Names that differ only after an `@`, such as `strae@0` and `strae@1`, are one model, trained
-    with several seeds: it gets means, and the deviation over the seeds in `TASK_deviation`.
-    Source: StrAE, table 3.
+    with several seeds: it gets means, and the deviation over the seeds (n - 1) in `TASK_deviation`.
+    `TASK_low` and `TASK_high` are the ends of the 95 % interval over the test pairs, drawn with
+    replacement. With `compare_with`, names of `files`: one record for each other model, each of
+    these and each task, with the difference on the same draws. Source: StrAE, table 3.
     """
-    models: dict[str, list[Record]] = {}
-    for name, path in files.items():
-        try:
-            values = _values(read_pairs([path]), seed, seeds)
-        except UserError as error:
-            raise error.at(shown(path)) from None
+    models: dict[str, list[Scored]] = {}
+    for (name, path), scored in zip(files.items(), _all(files, seed, seeds, workers), strict=True):
         known = models.setdefault(name.partition("@")[0], [])
         other = next(iter(models.values()))
-        if other and other[0].keys() != values.keys():
+        if other and other[0].values.keys() != scored.values.keys():
             raise UserError(
-                f"has the tasks {', '.join(values)}, not {', '.join(other[0])}",
+                f"has the tasks {', '.join(scored.values)}, not {', '.join(other[0].values)}",
                 "score all models on the same pairs",
             ).at(shown(path))
-        known.append(values)
-    for name, of_seeds in models.items():
-        yield _row(name, of_seeds)
+        known.append(scored)
+    against = list(dict.fromkeys(name.partition("@")[0] for name in compare_with))
+    for name, seeded in models.items():
+        if not against:
+            yield _row(name, seeded)
+        for other_name in against:
+            if other_name != name:
+                yield from _compared(name, seeded, other_name, models[other_name])
 
 
-def _row(name: str, of_seeds: list[Record]) -> Record:
-    row: Record = {"run": name, "seeds": len(of_seeds)}
-    for task in of_seeds[0]:
-        values = np.array([each[task] for each in of_seeds])
-        row[task] = float(values.mean())
-        if len(of_seeds) > 1:
-            row[f"{task}_deviation"] = float(values.std())
+def _all(files: Mapping[str, str], seed: int, seeds: int, workers: int) -> Iterator[Scored]:
+    one = partial(_scored, seed=seed, seeds=seeds)
+    if workers == 1 or len(files) == 1:
+        yield from map(one, files.values())
+        return
+    # a process uses one core: a sum in another order is another sum
+    with ProcessPoolExecutor(
+        min(workers, len(files)), get_context("spawn"), torch.set_num_threads, (1,)
+    ) as pool:
+        yield from pool.map(one, files.values())
+
+
+def _scored(path: str, seed: int, seeds: int) -> Scored:
+    try:
+        return _of_tasks(read_pairs([path]), seed, seeds)
+    except UserError as error:
+        raise error.at(shown(path)) from None
+
+
+def _row(name: str, seeded: Sequence[Scored]) -> Record:
+    row: Record = {"run": name, "seeds": len(seeded)}
+    whole = _mean(seeded)
+    for task, value in whole.values.items():
+        row[task] = value
+        if len(seeded) > 1:
+            values = [each.values[task] for each in seeded]
+            row[f"{task}_deviation"] = float(np.std(values, ddof=1))
+        row[f"{task}_low"], row[f"{task}_high"] = whole.ends(task)
     return row
 
 
-def _values(pairs: EmbeddingPairs, seed: int, seeds: int) -> Record:
+def _mean(seeded: Sequence[Scored]) -> Scored:
+    tasks = list(seeded[0].values)
+    return Scored(
+        {task: float(np.mean([each.values[task] for each in seeded])) for task in tasks},
+        {task: np.mean([each.draws[task] for each in seeded], axis=0) for task in tasks},
+    )
+
+
+def _compared(
+    name: str, seeded: Sequence[Scored], other_name: str, others: Sequence[Scored]
+) -> Iterator[Record]:
+    """The differences on the same draws of pairs; p: twice the share of draws beyond 0."""
+    ours, theirs = _mean(seeded), _mean(others)
+    for task, value in ours.values.items():
+        draws = ours.draws[task] - theirs.draws[task]
+        difference = Scored({}, {task: draws[np.isfinite(draws)]})
+        low, high = difference.ends(task)
+        found = difference.draws[task]
+        beyond = min((found <= 0).sum(), (found >= 0).sum())
+        yield {
+            "run": name,
+            "against": other_name,
+            "task": task,
+            "value": value,
+            "against_value": theirs.values[task],
+            "difference": value - theirs.values[task],
+            "difference_low": low,
+            "difference_high": high,
+            "p_bootstrap": min(1.0, 2 * float(beyond + 1) / (len(found) + 1)),
+        }
+
+
+def _of_tasks(pairs: EmbeddingPairs, seed: int, seeds: int) -> Scored:
     rows: dict[str, list[int]] = {}
     for row, record in enumerate(pairs.records):
         if "task" not in record:
@@ -61,17 +145,24 @@ def _values(pairs: EmbeddingPairs, seed: int, seeds: int) -> Record:
                 f'the pair "{record["id"]}": field "task" is missing', "encode with --keep task"
             )
         rows.setdefault(str(record["task"]), []).append(row)
-    values = {task: _value(task, pairs.taken(chosen), seed, seeds) for task, chosen in rows.items()}
-    return {**values, "Score": float(np.mean(list(values.values())))}
+    values: Record = {}
+    draws: dict[str, Values] = {}
+    for task, chosen in rows.items():
+        values[task], draws[task] = _value(task, pairs.taken(chosen), seed, seeds)
+    values[SCORE] = float(np.mean(list(values.values())))
+    draws[SCORE] = np.mean(list(draws.values()), axis=0)
+    return Scored(values, draws)
 
 
-def _value(task: str, pairs: EmbeddingPairs, seed: int, seeds: int) -> float:
+def _value(task: str, pairs: EmbeddingPairs, seed: int, seeds: int) -> tuple[float, Values]:
     learning = [record.get("split") == TRAIN for record in pairs.records]
     if not any(learning):
-        value = float(spearman(cosines(pairs.left, pairs.right), pairs.scores()))
+        similar, gold = cosines(pairs.left, pairs.right), pairs.scores()
+        value = float(spearman(similar, gold))
         if np.isnan(value):
             raise UserError(f"{task}: all scores or all similarities are equal", "check the pairs")
-        return 100 * value
+        draws = resampled(len(gold), lambda drawn: spearman(similar[drawn], gold[drawn]), seed)
+        return 100 * value, 100 * draws
     if all(learning):
         raise UserError(f"{task}: all pairs are of the training", "leave some to be tested")
     known, asked = (
@@ -80,4 +171,6 @@ def _value(task: str, pairs: EmbeddingPairs, seed: int, seeds: int) -> float:
     )
     sides = [(each.left, each.right, each.labels()) for each in (known, asked)]
     numbers = [seed + number for number in range(seeds)]
-    return 100 * float(np.mean(classified(sides[0], sides[1], numbers)))
+    right = right_answers(sides[0], sides[1], numbers).mean(0)  # (pairs,)
+    draws = resampled(len(right), lambda drawn: right[drawn].mean(1), seed)
+    return 100 * float(right.mean()), 100 * draws

@@ -17,7 +17,7 @@ from structkit.commands.score_classification import classification
 from structkit.commands.score_pairs import similarity, space
 from structkit.commands.score_table import table
 from structkit.errors import UserError
-from structkit.scoring.classification import accuracies, features
+from structkit.scoring.classification import answered, features
 from structkit.scoring.similarity import alignment, correlation, cosines, spearman, uniformity
 from structkit.scoring.suite import suite
 
@@ -123,6 +123,11 @@ def test_space_takes_labels_scores_or_all_pairs(tmp_path):
         list(space({"model": str(file)}))
 
 
+def accuracies(train, test):
+    """The share of right answers, of one seed."""
+    return answered(train, test, [0]).mean(1).tolist()
+
+
 def test_the_classifier_learns_what_the_features_show():
     generator = torch.Generator().manual_seed(0)
     left = torch.randn(300, 8, generator=generator)
@@ -132,19 +137,17 @@ def test_the_classifier_learns_what_the_features_show():
     labels = [number % 2 for number in range(300)]
     inputs = features(left, right)
     train, test = (inputs[:200], labels[:200]), (inputs[200:], labels[200:])
-    found = accuracies(train, test, [0])
+    found = accuracies(train, test)
     assert min(found) > 0.95  # equal sides have |u - v| = 0
-    assert found == accuracies(train, test, [0])
+    assert found == accuracies(train, test)
     # the length of a model's embeddings does not matter
     small = features(left * 1e-4, right * 1e-4)
     assert found == pytest.approx(
-        accuracies((small[:200], labels[:200]), (small[200:], labels[200:]), [0]), abs=0.02
+        accuracies((small[:200], labels[:200]), (small[200:], labels[200:])), abs=0.02
     )
     # nor does it learn where there is nothing to learn
     noise = torch.randn(300, 8, generator=generator)
-    assert (
-        0.35 < accuracies((noise[:200], labels[:200]), (noise[200:], labels[200:]), [0])[0] < 0.65
-    )
+    assert 0.35 < accuracies((noise[:200], labels[:200]), (noise[200:], labels[200:]))[0] < 0.65
 
 
 def test_classification_says_mean_deviation_and_majority(tmp_path):
@@ -249,10 +252,13 @@ def test_a_suite_gives_a_row_for_each_model(tmp_path):
     files = {f"strae@{seed}": str(suite_of(tmp_path, seed)) for seed in (0, 1)}
     (found,) = suite(files, seeds=2)
     assert ("strae", 2) == (found["run"], found["seeds"])
-    assert (pytest.approx(90), pytest.approx(10)) == (found["STS"], found["STS_deviation"])
+    # 100 and 80: sqrt((10² + 10²) / (2 - 1))
+    assert (pytest.approx(90), pytest.approx(200**0.5)) == (found["STS"], found["STS_deviation"])
     assert 85 < found["MRPC"] <= 100
     assert pytest.approx((found["STS"] + found["MRPC"]) / 2) == found["Score"]
-    assert "90.00 ± 10.00" in table([found])
+    assert "90.00 ± 14.14 [" in table([found])
+    assert found["MRPC_low"] < found["MRPC"] <= found["MRPC_high"]
+    assert [found] == list(suite(files, seeds=2, workers=2))
     (alone,) = suite({"strae": files["strae@0"]}, seeds=1)
     assert "STS_deviation" not in alone
 
@@ -268,3 +274,36 @@ def test_a_suite_gives_a_row_for_each_model(tmp_path):
     assert "bad.jsonl: has the tasks STS, Score, not STS, MRPC, Score" in problem(alone)
     untested = pairs(EAST, ROUND, label=[1, 0, 1, 0], task=["MRPC"] * 4, split=["train"] * 4)
     assert "MRPC: all pairs are of the training" in problem(untested)
+
+
+def test_a_suites_intervals_are_those_of_the_tasks_and_its_differences_are_paired(tmp_path):
+    generator = np.random.default_rng(0)
+    gold = generator.normal(size=60)
+    sides = np.stack([np.ones(60), np.zeros(60)], 1)
+
+    def model(name, noise):
+        angles = np.pi / 2 + gold / 10 + noise * generator.normal(size=60)
+        right = np.stack([np.cos(angles), np.sin(angles)], 1)
+        file = tmp_path / f"{name}.jsonl"
+        found = pairs(sides.tolist(), right.tolist(), score=(-gold).tolist(), task=["STS"] * 60)
+        file.write_bytes(found)
+        return str(file)
+
+    files = {name: model(name, noise) for name, noise in [("good", 0.02), ("bad", 0.4)]}
+    row, _ = suite(files)
+    (alone,) = similarity({"good": files["good"]})
+    ends = ("low", "high")
+    expected = pytest.approx([alone[f"spearman_{end}"] for end in ends])
+    assert expected == [row[f"STS_{end}"] for end in ends]
+    task, whole = suite(files, compare_with=["bad"])
+    assert ("good", "bad", "STS", "Score") == (
+        task["run"], task["against"], task["task"], whole["task"]
+    )  # fmt: skip
+    assert pytest.approx(task["value"] - task["against_value"]) == task["difference"]
+    assert 0 < task["difference_low"] < task["difference"] < task["difference_high"]
+    assert 0.01 > task["p_bootstrap"]
+    same = {**files, "again": files["bad"]}
+    twin = [record for record in suite(same, compare_with=["bad"]) if record["run"] == "again"][0]
+    assert (0, 0, 0, 1) == (
+        twin["difference"], twin["difference_low"], twin["difference_high"], twin["p_bootstrap"]
+    )  # fmt: skip
