@@ -85,7 +85,10 @@ def search(
     ] = False,
     texts: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="hybrid: the records whose embeddings CORPUS holds."),
+        typer.Option(
+            metavar="FILE",
+            help="hybrid: the records whose embeddings CORPUS holds; a list of --query shows them.",
+        ),
     ] = None,
     dense_share: Annotated[
         float,
@@ -179,7 +182,7 @@ def search(
         k1=k1,
         b=b,
         stopwords=stopwords,
-        texts=texts,
+        texts=texts if found_by == SearchMethod.hybrid or not query else None,
         paths=paths,
         dense_share=dense_share,
     )

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from terminals import seen
+from terminals import plain, seen
 
 FIXTURES = Path("fixtures/collect").absolute()
 LISTS = Path("fixtures/lists").absolute()
@@ -169,15 +169,16 @@ def test_lists_on_a_terminal(ask, tmp_path, golden, columns):
 def test_context_is_lines_around_the_best(ask, tmp_path):
     ask("area")
     places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
-    counts = [
-        len(
-            seen(tmp_path / "project", "ask", "area", "-k", "1", f"--context={n}", **places).split(
-                "\n"
-            )
-        )
-        for n in (0, 1, 3)
-    ]
-    assert [3, 4, 9] == counts  # blank lines at the ends are cut
+    question = ("ask", "unit of the radius squared", "-g", "shapes.go", "-k", "1")
+    first, second, third = (
+        plain(seen(tmp_path / "project", *question, f"--context={lines}", **places)).splitlines()[
+            1:
+        ]
+        for lines in (0, 1, 3)
+    )
+    assert [1, 3, 7] == [len(first), len(second), len(third)]
+    assert "// in the unit of the radius squared." in first[0]
+    assert first[0].strip() in second[1] and second[1].strip() in third[3]
 
 
 def test_jsonl_on_a_terminal(ask, tmp_path):

@@ -121,3 +121,13 @@ def test_questions_about_embeddings_need_a_model(run, folder):
 def test_bytes_that_are_no_text_are_replaced(run, folder):
     done = run(*BM25, "--query", b"bells \xff".decode("utf-8", "surrogateescape"))
     assert 0 == done.returncode and b"bare" in done.stdout
+
+
+def test_texts_are_shown_of_what_holds_none(run, folder):
+    assert 0 == run(*BM25, "--save-index", "index", "--query", "signals").returncode
+    bare = plain(seen(folder, "search", "index", "--query", "signals"))
+    assert "\n 2  a.py#L4-6 " in bare
+    shown = plain(seen(folder, "search", "index", "--query", "signals", "--texts", "corpus.jsonl"))
+    assert shown == plain(seen(folder, *BM25, "--query", "signals"))
+    told = complaint(run("search", "index", "--texts", "corpus.jsonl", input=b""), 2)
+    assert "--texts goes with --method hybrid or --query; leave it out" == told
