@@ -14,7 +14,7 @@ FLOORS = (
     ("records",),
     ("training", "embeddings", "structure", "formats"),
     ("static",),
-    ("encoders", "strae", "span_parser", "scoring"),
+    ("encoders", "engines", "strae", "span_parser", "scoring"),
     ("collect", "encode", "pairs", "search"),
     ("ranking",),
     ("asking",),

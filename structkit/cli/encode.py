@@ -8,6 +8,8 @@ import typer
 
 from structkit.cli.options import (
     Dtype,
+    Engine,
+    EngineFlag,
     Files,
     Nodes,
     OnError,
@@ -71,6 +73,7 @@ def encode(
         str, typer.Option(metavar="N|auto", help="Most tokens in a batch, padding included.")
     ] = "auto",
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …")] = None,
+    engine: EngineFlag = Engine.auto,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="NAME.npy: go on where a killed run stopped.")
@@ -118,6 +121,7 @@ def encode(
         dtype=dtype,
         batch_tokens=tokens_of_a_batch(batch_tokens),
         device=device,
+        engine=engine,
         offline=offline,
     )
     write(encoding, through, resume=resume)

@@ -32,6 +32,14 @@ class Dtype(StrEnum):
     auto = "auto"
 
 
+class Engine(StrEnum):
+    """What computes a model."""
+
+    auto = "auto"
+    torch = "torch"
+    onnx = "onnx"
+
+
 class Unit(StrEnum):
     """What files are cut into."""
 
@@ -175,6 +183,12 @@ Quiet = Annotated[
 ]
 
 
+EngineFlag = Annotated[
+    Engine,
+    typer.Option(
+        help="torch, or onnx (an extra; encoders); auto: onnx where it computes the same."
+    ),
+]
 RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six columns.")]
 Picture = Annotated[
     str, typer.Option("--output", "-o", help="Picture to write: .svg, .png or .pdf.")

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from structkit.cli.options import (
+    Engine,
+    EngineFlag,
     OutputFile,
     Quiet,
     RunFormat,
@@ -46,6 +48,7 @@ def search(
         str | None,
         typer.Option("--model", "-m", help="Queries are texts; this model folder encodes them."),
     ] = None,
+    engine: EngineFlag = Engine.auto,
     index: Annotated[
         str, typer.Option(help="flat (exact), hnsw, ivf, or a factory string of faiss.")
     ] = "flat",
@@ -175,7 +178,7 @@ def search(
         method=found_by,
         backend=backend,
         options=options,
-        encoding=query_encoding(model, query_field),
+        encoding=query_encoding(model, query_field, engine),
         document_field=document_field,
         query_field=query_field,
         exclude_self=exclude_self,
@@ -193,10 +196,10 @@ def search(
         write_run(run, output, format=format or RunFormat.jsonl)
 
 
-def query_encoding(model: str | None, field: str | None) -> Any:
+def query_encoding(model: str | None, field: str | None, engine: Engine) -> Any:
     """What turns query texts into embeddings, or nothing where they are embeddings."""
     if model is None:
         return None
     from structkit.learning.encode.encoding import Encoding
 
-    return Encoding(model, "query", field=field)
+    return Encoding(model, "query", field=field, engine=engine)

@@ -19,6 +19,7 @@ from tests.benchmarks import (
     records,
     score,
     search,
+    start,
     strae,
     training,
 )
@@ -42,6 +43,7 @@ banyan.main([])
 training.main([])
 encode.main(data())
 search.main([])
+start.main()
 database.main([])
 score.main()
 languages.main(data("codesearch"))

@@ -38,8 +38,12 @@ LEAST, MOST = 20, 512  # tokens
 TAG = re.compile(r"<[^>]*>")
 STRETCH = 1024  # tokens in a product: what is fastest
 SHARE = 0.5  # of the texts are documents, the others sentences
-# name, --dtype, times as fast, least cosine
-WAYS = (("float32", "fp32", 2.5, 0.99999), ("bfloat16", "bf16", 3.5, 0.9999))
+# name, --engine, --dtype, times as fast, least cosine
+WAYS = (
+    ("torch, float32", "torch", "fp32", 2.5, 0.99999),
+    ("onnx, float32", "onnx", "fp32", 3.5, 0.99999),
+    ("torch, bfloat16", "torch", "bf16", 3.5, 0.9999),
+)
 
 
 def documents(data: Path | None) -> Iterator[str]:
@@ -83,8 +87,8 @@ def texts(data: Path | None, count: int, tokenizer: Any) -> list[str]:
     return found
 
 
-def ours(dtype: str) -> Encoding:
-    encoding = Encoding("minilm", "document", dtype=dtype)
+def ours(dtype: str, engine: str) -> Encoding:
+    encoding = Encoding("minilm", "document", dtype=dtype, engine=engine)
     encoding.encoder.tokenizing.lengths["document"] = MOST
     return encoding
 
@@ -115,8 +119,8 @@ def compare(data: Path | None, count: int, rounds: int) -> None:
     chosen_ways = WAYS
     if not has_bf16(torch.device("cpu")):
         print("the processor has no bfloat16 products: what bfloat16 takes would say nothing")
-        chosen_ways = WAYS[:1]
-    encodings = {name: ours(dtype) for name, dtype, _, _ in chosen_ways}
+        chosen_ways = WAYS[:2]
+    encodings = {name: ours(dtype, engine) for name, engine, dtype, _, _ in chosen_ways}
     ways: dict[str, Any] = {"theirs": lambda: theirs.encode(chosen, batch_size=32)}
     for name, encoding in encodings.items():
         ways[name] = lambda encoding=encoding: encoding.embed(chosen)
@@ -129,14 +133,14 @@ def compare(data: Path | None, count: int, rounds: int) -> None:
             start = time.process_time()
             found[name] = way()
             times[name].append(time.process_time() - start)
-    print(f"matmul precision {encodings['float32'].precision}")
+    print(f"matmul precision {encodings['torch, float32'].precision}")
     most = sorted(a / b for a, b in zip(times["theirs"], times["products"], strict=True))
     seconds = ", ".join(f"{name} {statistics.median(each):.2f} s" for name, each in times.items())
     print(
         f"{seconds}; the products alone would be {statistics.median(most):.2f}x as fast as "
         f"sentence-transformers  ({most[0]:.2f} … {most[-1]:.2f})"
     )
-    for name, _, target, least in chosen_ways:
+    for name, _, _, target, least in chosen_ways:
         ratios = sorted(a / b for a, b in zip(times["theirs"], times[name], strict=True))
         middle = statistics.median(ratios)
         cosine = float(np.einsum("nd,nd->n", found["theirs"], found[name]).min())
@@ -155,7 +159,7 @@ PEAK = "from tests.benchmarks import encode; encode.short_texts({})"
 def short_texts(count: int) -> None:
     """Encode so many short texts and print the peak of this process's memory in MiB."""
     torch.set_num_threads(1)
-    encoding = ours("fp32")
+    encoding = ours("fp32", "auto")
     records = ({"id": str(n), "text": f"number {n}"} for n in range(count))
     for _ in islice(encoding.embeddings(encoding.texts(records)), count):
         pass

@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Sized
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from structkit.errors import UserError
+from structkit.learning.encode.engines import Engine
 from structkit.learning.encode.reading import ReadRecord
 from structkit.learning.static.encoder import normalized
 
 Embeddings = NDArray[np.float32]
 
 
-class Model(Protocol):
-    """What `encode` needs of a method's model, be it of tokens, words or trees.
-
-    `len()` of an input is what it costs. A model that can embed parts of a text also has
-    `chunks(text, side, size)`: a list of inputs with `start` and `end`, characters of the text.
-    """
-
-    truncation: Any
-
-    @property
-    def device(self) -> torch.device: ...
-
-    def to(self, device: torch.device) -> Any: ...
-
-    def inputs(self, texts: Sequence[str], side: str) -> Sequence[Sized]:
-        """Texts as the model reads them."""
-        ...
-
-    def batch(self, inputs: Sequence[Any]) -> Any:
-        """Some inputs together, padded, on the device."""
-        ...
-
-    def embed(self, batch: Any) -> Tensor:
-        """One embedding an input, (inputs, dim)."""
-        ...
-
-
 class Embedder:
-    """A model in inference, with at most `batch_tokens` padded tokens in a batch.
+    """An engine for one side, with at most `batch_tokens` padded tokens in a batch.
 
     `dimensions` keeps only the first numbers of an embedding; `normalize` scales what is left to
     length 1.
@@ -53,15 +25,14 @@ class Embedder:
 
     def __init__(
         self,
-        model: Model,
+        engine: Engine,
         side: str,
         batch_tokens: int,
         *,
-        bf16: bool = False,
         dimensions: int | None = None,
         normalize: bool = False,
     ) -> None:
-        self.model, self.side, self.batch_tokens, self.bf16 = model, side, batch_tokens, bf16
+        self.engine, self.side, self.batch_tokens = engine, side, batch_tokens
         self.dimensions, self.normalize = dimensions, normalize
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
@@ -71,7 +42,7 @@ class Embedder:
         computed again, so that memory does not grow with the corpus.
         """
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        embeddings = self.embed_inputs(self.model.inputs(list(places), self.side))
+        embeddings = self.embed_inputs(self.engine.inputs(list(places), self.side))
         return embeddings[[places[text] for text in texts]]  # (texts, dim)
 
     def embed_inputs(self, inputs: Sequence[Any]) -> Embeddings:
@@ -80,26 +51,19 @@ class Embedder:
         embeddings: Embeddings | None = None
         for batch in budgeted([len(inputs[place]) for place in order], self.batch_tokens):
             chosen = [order[rank] for rank in batch]
-            some = self._embed([inputs[place] for place in chosen])  # (batch, dim)
+            found = self.engine.embeddings([inputs[place] for place in chosen])
+            some = self.finished(found)  # (batch, dim)
             if embeddings is None:
                 embeddings = np.empty((len(inputs), some.shape[1]), np.float32)
             embeddings[chosen] = some
         assert embeddings is not None
         return embeddings
 
-    def _embed(self, inputs: list[Any]) -> Embeddings:
-        model = self.model
-        bf16 = torch.autocast(model.device.type, torch.bfloat16, enabled=self.bf16)
-        with torch.inference_mode(), bf16:
-            finished = self.finished(model.embed(model.batch(inputs)).float())
-            embeddings: Embeddings = finished.cpu().numpy()
-        return embeddings
-
-    def finished(self, embeddings: Tensor) -> Tensor:
+    def finished(self, embeddings: Embeddings) -> Embeddings:
         """What is left of a model's embeddings (inputs, dim)."""
         self.check_dimensions(embeddings.shape[1])
         embeddings = embeddings[:, : self.dimensions]
-        return torch.nn.functional.normalize(embeddings, dim=-1) if self.normalize else embeddings
+        return normalized(embeddings) if self.normalize else embeddings
 
     def check_dimensions(self, given: int) -> None:
         """Raise where fewer dimensions are there than are to be kept."""
@@ -109,16 +73,6 @@ class Embedder:
                 f"it gives {given}",
                 status=2,
             )
-
-
-class TableEmbedder(Embedder):
-    """A table of token vectors: all inputs are looked up together, without torch."""
-
-    def embed_inputs(self, inputs: Sequence[Any]) -> Embeddings:
-        found: Any = self.model.embed(inputs)
-        self.check_dimensions(found.shape[1])
-        kept: Embeddings = found[:, : self.dimensions]
-        return normalized(kept) if self.normalize else kept
 
 
 def check_finite(

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError, unknown
-from structkit.learning.encode.batches import Embedder, TableEmbedder, check_finite
+from structkit.learning.encode.batches import Embedder, check_finite
+from structkit.learning.encode.engines import Wanted
 from structkit.learning.encode.parts import FIELDS, Elements, chosen_part, lines_of, part_row
 from structkit.learning.encode.reading import ReadRecord, TextReader
-from structkit.learning.encoders.model_folder import content_hash, open_model
-from structkit.learning.static.encoder import StaticEncoder
-from structkit.learning.strae.nodes import nodes_of
-from structkit.learning.training.devices import chosen_device
-from structkit.learning.training.precision import fastest_matmul, has_bf16
+from structkit.learning.training.facts import content_hash
 from structkit.progress import say
 from structkit.records.jsonl import Record
 
@@ -28,9 +23,6 @@ TREES = 256  # … or trees: each has many nodes …
 CHARACTERS = 1 << 24  # … or fewer, where they are long
 SIDES = ("query", "document")
 DTYPES = ("fp32", "bf16", "auto")
-# padded tokens in a batch: what stays in a processor's cache, what keeps a GPU busy
-BATCH_TOKENS = {"cpu": 1024}
-GPU_BATCH_TOKENS = 32768
 
 Embedded = tuple[list[EmbeddingRow], NDArray[np.float32]]  # (rows, dim)
 
@@ -63,6 +55,7 @@ class Encoding:
         dimensions: int | None = None,
         dtype: str = "fp32",
         device: str | None = None,
+        engine: str = "auto",
         offline: bool = False,
     ) -> None:
         check_flags(side, dtype, batch_tokens, chunk)
@@ -75,7 +68,9 @@ class Encoding:
         side = str(side)  # of a flag it is more than a string
         self.model, self.side, self.keep, self.chunk = model, side, tuple(keep), chunk
         changes = {"pooling": pooling, "mcls_every": mcls_every, "normalize": normalize}
-        encoder, self.facts = open_model(model, offline=offline, **changes)
+        wanted = Wanted(model, str(engine), device, str(dtype), offline, changes)
+        self.engine, self.facts = wanted.load()
+        self.encoder = encoder = self.engine.model
         check_able(encoder, self.part)
         known = self.facts[f"{side}_fields"]
         settings = getattr(encoder, "settings", None)
@@ -87,23 +82,26 @@ class Encoding:
             Elements(tagged=known[0] == "tagged") if elements else None,
             settings if hasattr(settings, "read") else None,
         )
-        static = isinstance(encoder, StaticEncoder)  # it computes without torch
-        self.device = torch.device("cpu") if static else chosen_device(device)
-        self.encoder = encoder if static else encoder.to(self.device)
-        bf16 = dtype == "bf16" or dtype == "auto" and has_bf16(self.device)
-        self.dtype, self.dimensions = "bf16" if bf16 and not static else "fp32", dimensions
-        self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, GPU_BATCH_TOKENS)
-        self.precision: str | None = "highest" if static else None
-        self.embedder = (TableEmbedder if static else Embedder)(
-            encoder,
+        self.dtype, self.dimensions = self.engine.dtype, dimensions
+        self.batch_tokens = batch_tokens or self.engine.batch_tokens
+        self.embedder = Embedder(
+            self.engine,
             side,
             self.batch_tokens,
-            bf16=bf16,
             dimensions=dimensions,
             normalize=bool(normalize or dimensions and self.facts["normalize"]),
         )
-        self.truncation = encoder.truncation
+        self.truncation = self.engine.truncation
         self._read_field(self.fields[0] if self.fields and not elements else known[0])
+
+    @property
+    def precision(self) -> str | None:
+        """The precision of matrix products: the fastest one that is exact enough, once measured."""
+        return self.engine.precision
+
+    @precision.setter
+    def precision(self, value: str | None) -> None:
+        self.engine.precision = value
 
     def texts(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
         """What is read of every record: the part that may fail, and be skipped."""
@@ -139,7 +137,7 @@ class Encoding:
                     zip(different, self.encoder.inputs(different, self.side), strict=True)
                 )
             numbers = {text: number for number, text in enumerate(inputs)}
-            of_texts = self.computed(partial(self.embedder.embed_inputs, list(inputs.values())))
+            of_texts = self.embedder.embed_inputs(list(inputs.values()))
             for record in window:
                 embeddings = of_texts[[numbers[text] for text in record.texts]]
                 check_finite([record], [record.id] * len(names), embeddings)
@@ -193,14 +191,14 @@ class Encoding:
             for number, chunk in enumerate(chunks_of[record.texts[0]]):
                 rows.append(part_row(record.id, number, places[chunk], record.kept))
                 chosen.append(chunk)
-        return rows, self.computed(lambda: self.embedder.embed_inputs(inputs))[chosen]
+        return rows, self.embedder.embed_inputs(inputs)[chosen]
 
     def _nodes(self, window: Sequence[ReadRecord]) -> Embedded:
-        nodes_of_records = nodes_of(
-            self.encoder,
+        engine: Any = self.engine  # torch, which alone has models of trees
+        nodes_of_records = engine.nodes(
             [record.prepared[0] for record in window],
             self.nodes,
-            self.batch_tokens,
+            batch_tokens=self.batch_tokens,
             downward=self.downward,
             finish=self.embedder.finished,
         )
@@ -218,20 +216,7 @@ class Encoding:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The embeddings of texts, (texts, dim)."""
-        return self.computed(partial(self.embedder.embed, texts))
-
-    def computed(self, compute: Any) -> NDArray[np.float32]:
-        """What `compute()` gives at the precision that is fastest here, measured once."""
-        if self.precision is None:
-            on_cpu = self.device.type == "cpu"
-            self.precision = fastest_matmul() if on_cpu else "highest"
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision(self.precision)
-        try:
-            embeddings: NDArray[np.float32] = compute()
-        finally:
-            torch.set_float32_matmul_precision(before)
-        return embeddings
+        return self.embedder.embed(texts)
 
     def report(self) -> None:
         """Say how many texts were cut."""
@@ -245,6 +230,7 @@ class Encoding:
             "model": self.model,
             "model_sha256": content_hash(folder),
             "method": self.facts["method"],
+            "engine": self.engine.name,
             "side": self.side,
             "pooling": self.facts["pooling"],
             "normalize": self.facts["normalize"],

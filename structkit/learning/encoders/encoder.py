@@ -45,9 +45,8 @@ class Encoder(nn.Module):
     """A model from texts to embeddings.
 
     `lengths` holds the most tokens of each kind of text: query, document, and what a method adds;
-    `prompts` what goes before a query or a document; `positions` the most tokens that the model
-    can read, None where there is no limit. Errors: `UserError` where the tokenizer lacks the token
-    that the pooling needs.
+    `prompts` what goes before a query or a document. Errors: `UserError` where the tokenizer lacks
+    the token that the pooling needs.
     """
 
     def __init__(
@@ -66,13 +65,14 @@ class Encoder(nn.Module):
             check_cls(tokenizer, pooling)
         self.model = model
         self.pooling, self.normalize, self.mcls_every = pooling, normalize, mcls_every
-        self.positions = positions(model.config)
+        most = positions(model.config)
         self.tokenizing = Tokenizing(
             tokenizer,
-            _possible(lengths, self.positions),
+            _possible(lengths, most),
             prompts,
             mcls_every if pooling == "mcls" else None,
             plain=without_tokens(tokenizer, TAG_TOKENS),
+            positions=most,
         )
         self.truncation = self.tokenizing.truncation
 
@@ -89,19 +89,8 @@ class Encoder(nn.Module):
         return self.tokenizing.ids(texts, side)
 
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
-        """A text as chunks of `size` tokens.
-
-        Errors: `UserError` where the model cannot read so many.
-        """
-        longest = self.tokenizing.longest_chunk(side, size)
-        if self.positions and longest > self.positions:
-            raise UserError(
-                f"--chunk {size} is {longest} tokens with special ones, and the model reads "
-                f"{self.positions}",
-                f"use --chunk {max(1, size - (longest - self.positions))}",
-                status=2,
-            )
-        return list(self.tokenizing.chunks(text, side, size))
+        """A text as chunks of `size` tokens."""
+        return self.tokenizing.chunks(text, side, size)
 
     def batch(self, inputs: Sequence[list[int] | Chunk]) -> Tokens:
         """Some inputs, padded, on the model's device."""

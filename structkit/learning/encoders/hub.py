@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
-from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled, RepositoryNotFoundError
+import huggingface_hub as hub  # it imports what is used, when it is used
 
 from structkit.errors import UserError
 from structkit.extras import require
@@ -50,7 +49,7 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
         answer = ask(name)
         if isinstance(answer, list):
             return _download(name, answer)
-        if isinstance(answer, RepositoryNotFoundError):
+        if isinstance(answer, hub.errors.RepositoryNotFoundError):
             raise UserError(f"{nothing} has no model of that name", OTHERWISE)
         earlier, why = downloaded(name), f"cannot be asked: {_reason(answer)}"
         if earlier:
@@ -72,7 +71,7 @@ def looks_like_path(name: str) -> bool:
 def downloaded(name: str) -> Path | None:
     """The folder of an earlier download."""
     for file in ("modules.json", "config.json"):
-        path = try_to_load_from_cache(name, file)
+        path = hub.try_to_load_from_cache(name, file)
         if isinstance(path, str):
             return Path(path).parent
     return None
@@ -84,7 +83,7 @@ def ask(name: str) -> list[str] | Exception:
 
     def asking() -> None:
         try:
-            info = HfApi().model_info(name, timeout=PATIENCE)
+            info = hub.HfApi().model_info(name, timeout=PATIENCE)
             answers.put([file.rfilename for file in info.siblings or ()])
         except Exception as error:  # whatever it is, it is the answer
             answers.put(error)
@@ -102,7 +101,7 @@ def _download(name: str, files: list[str]) -> Path:
     safe = any(file.endswith(".safetensors") for file in files)
     wanted = [*FILES, "*.safetensors" if safe else "*.bin"]
     try:
-        return Path(snapshot_download(name, allow_patterns=wanted))
+        return Path(hub.snapshot_download(name, allow_patterns=wanted))
     except Exception as error:  # of several libraries of the network
         raise UserError(
             f"the model hub does not give {name}: {_reason(error)}", OTHERWISE
@@ -111,9 +110,9 @@ def _download(name: str, files: list[str]) -> Path:
 
 def _reason(error: Exception) -> str:
     """Why the hub gives nothing, in a few words."""
-    if isinstance(error, OfflineModeIsEnabled):
+    if isinstance(error, hub.errors.OfflineModeIsEnabled):
         return "HF_HUB_OFFLINE is set"
-    if isinstance(error, HfHubHTTPError):
+    if isinstance(error, hub.errors.HfHubHTTPError):
         return f"it answers {error.response.status_code}"
     if isinstance(error, TimeoutError) or "timed out" in str(error):
         return f"no answer within {PATIENCE:g} s"

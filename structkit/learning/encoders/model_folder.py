@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from pathlib import Path
 from typing import Any
@@ -19,21 +18,19 @@ from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.encoders.settings import POOLINGS
 from structkit.learning.encoders.tokenizer import end_with_eos
 from structkit.learning.static.bag import Bag
-from structkit.learning.static.encoder import StaticEncoder
-from structkit.learning.static.table import Table, is_table, normalizes
+from structkit.learning.static.encoder import opened_table
 from structkit.learning.training.facts import (
     FACTS,
     FORMAT,
     POOLING_NAMES,
     has_facts,
     own_facts,
+    plain_facts,
     read_facts,
 )
-from structkit.learning.training.settings import ANY_LENGTH
 from structkit.plugin import Method
-from structkit.records.jsonl import Record, cannot_read
+from structkit.records.jsonl import Record
 from structkit.records.output import write_json
-from structkit.records.texts import DOCUMENT, QUERY
 
 
 def save_encoder(encoder: Encoder, folder: Path) -> None:
@@ -133,18 +130,14 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
             status=2,
         )
     folder = model_folder(name, offline=offline)
+    if table := opened_table(folder, changes):
+        return table
     if has_facts(folder):
         facts = read_facts(folder) | changes
-        if is_table(folder):
-            return _static(folder, facts)
         method = registry.load("method", facts["method"], status=1)
         model = method.load(folder, facts)
     else:
         own = own_facts(folder, pooling=changes.get("pooling"))
-        place = own.get("transformer", folder)
-        if is_table(place):
-            plain = plain_facts("mean") | {"normalize": normalizes(place), "lengths": ANY_LENGTH}
-            return _static(folder, plain | own | changes)
         model, tokenizer = load_pretrained(
             own.pop("transformer", folder),
             decoder=changes.get("pooling") == "first-decoder-token",
@@ -154,19 +147,6 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
             end_with_eos(tokenizer)
         model = _encoder(folder, model, tokenizer, facts)
     return model.eval(), facts | {"folder": folder}
-
-
-def _static(folder: Path, facts: Record) -> tuple[StaticEncoder, Record]:
-    """A table of token vectors, which needs no torch to encode."""
-    if facts["pooling"] != "mean":
-        raise UserError(
-            f"{folder} is a table of token vectors, which have no {facts['pooling']}",
-            "leave --pooling out",
-            status=2,
-        )
-    return StaticEncoder(Table.read(facts.get("transformer", folder)), facts), facts | {
-        "folder": folder
-    }
 
 
 def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder:
@@ -187,29 +167,3 @@ def fitting_pooling(model: Any, tokenizer: Any) -> str:
     if tokenizer.cls_token_id is not None:
         return "cls"
     return "mean" if model.config.is_encoder_decoder else "last-token"
-
-
-def plain_facts(pooling: str) -> Record:
-    """The facts of a model that structkit did not train."""
-    return {
-        "method": "",
-        "pooling": pooling,
-        "normalize": True,
-        "prompts": {},
-        "lengths": {"query": 512, "document": 512},
-        "query_fields": QUERY,
-        "document_fields": DOCUMENT,
-    }
-
-
-def content_hash(folder: Path) -> str:
-    """The sha256 of a model folder's weights and facts, for the meta data of what it encodes."""
-    digest = hashlib.sha256()
-    for file in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.json")):
-        digest.update(file.name.encode())
-        try:
-            with file.open("rb") as handle:
-                digest.update(hashlib.file_digest(handle, "sha256").digest())
-        except OSError as error:
-            raise cannot_read(error).at(str(file)) from None
-    return digest.hexdigest()

@@ -1,4 +1,8 @@
-"""Poolings: how the states of a text's tokens become one embedding."""
+"""Poolings: how the states of a text's tokens become one embedding.
+
+They are traced for a graph of ONNX: there the length of a tensor is a number of the example, and
+`shape` is that of each batch.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +45,12 @@ def pool_last_token(model: Any, states: Tensor, mask: Tensor) -> Tensor:
     """
     places = torch.arange(mask.shape[1], device=mask.device)
     last = (mask * places).argmax(1)  # (batch,)
-    return states[torch.arange(len(states), device=states.device), last]
+    return states[torch.arange(states.shape[0], device=states.device), last]
 
 
 def pool_first_decoder_token(model: Any, states: Tensor, mask: Tensor) -> Tensor:
     """What the decoder makes of its start token (SANTA, eq. 1)."""
-    start = mask.new_full((len(mask), 1), model.config.decoder_start_token_id)
+    start = mask.new_full((mask.shape[0], 1), model.config.decoder_start_token_id)
     return decoder_states(model, start, states, mask)[:, 0]
 
 

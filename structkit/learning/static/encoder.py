@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
-from structkit.learning.static.table import Rows, Table
+from structkit.errors import UserError
+from structkit.learning.static.table import Rows, Table, is_table, normalizes
+from structkit.learning.training.facts import has_facts, own_facts, plain_facts, read_facts
+from structkit.learning.training.settings import ANY_LENGTH
 from structkit.learning.training.tokens import Chunk, Truncation, beginning
 from structkit.records.jsonl import Record
 
@@ -57,6 +61,29 @@ class StaticEncoder:
     def _ids(self, texts: list[str]) -> list[list[int]]:
         encoded = self.table.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return [each.ids for each in encoded]
+
+
+def opened_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | None:
+    """The table in a model folder and its facts, `changes` before its own; None: it holds none.
+
+    Errors: `UserError` for a pooling that is not the mean.
+    """
+    ours = has_facts(folder)
+    own = read_facts(folder) if ours else own_facts(folder, pooling=changes.get("pooling"))
+    place = own.get("transformer", folder)
+    if not is_table(place):
+        return None
+    if not ours:
+        plain = plain_facts("mean") | {"lengths": ANY_LENGTH, "normalize": normalizes(place)}
+        own = plain | own
+    facts = own | changes
+    if facts["pooling"] != "mean":
+        raise UserError(
+            f"{folder} is a table of token vectors, which have no {facts['pooling']}",
+            "leave --pooling out",
+            status=2,
+        )
+    return StaticEncoder(Table.read(place), facts), facts | {"folder": folder}
 
 
 def normalized(embeddings: Rows) -> Rows:

@@ -21,6 +21,7 @@ from structkit.records.jsonl import Record
 from structkit.structure.trees.tree import Tree
 
 ENDLESS = 10**9
+Rows = NDArray[np.float32]
 
 
 class TreeEncoder(nn.Module):
@@ -123,7 +124,7 @@ def nodes_of(
     batch_tokens: int,
     *,
     downward: bool = False,
-    finish: Callable[[Tensor], Tensor] = lambda vectors: vectors,
+    finish: Callable[[Rows], Rows] = lambda vectors: vectors,
 ) -> Iterator[list[Record]]:
     """The nodes of each text, in its order: `node`, `span`, `text`, `embedding`.
 
@@ -138,7 +139,7 @@ def nodes_of(
     for part in portions(list(sentences), batch_tokens):
         with torch.inference_mode():
             batch, up, down = model.both_ways(part)
-        vectors = [finish(each.float()).cpu().numpy() for each in (up, down)[: 1 + downward]]
+        vectors = [finish(each.float().cpu().numpy()) for each in (up, down)[: 1 + downward]]
         starts = batch.start - np.cumsum([0, *batch.lengths[:-1]])[batch.sentence.cpu().numpy()]
         for number, rows in enumerate(_rows(batch.sentence.cpu().numpy(), len(part))):
             spans = [(starts[row], starts[row] + batch.width[row]) for row in rows]

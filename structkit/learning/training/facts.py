@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,8 @@ import orjson
 from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.training.damage import AGAIN, damaged
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, cannot_read
+from structkit.records.texts import DOCUMENT, QUERY
 
 FORMAT = 1
 FACTS = "structkit.json"
@@ -150,6 +152,32 @@ def _check(facts: Any) -> None:
     check_fields(facts, OF_MODELS)
     method.check_facts(facts)
     method.of(facts["settings"])
+
+
+def plain_facts(pooling: str) -> Record:
+    """The facts of a model that structkit did not train."""
+    return {
+        "method": "",
+        "pooling": pooling,
+        "normalize": True,
+        "prompts": {},
+        "lengths": {"query": 512, "document": 512},
+        "query_fields": QUERY,
+        "document_fields": DOCUMENT,
+    }
+
+
+def content_hash(folder: Path) -> str:
+    """The sha256 of a model folder's weights and facts, for the meta data of what it encodes."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.json")):
+        digest.update(file.name.encode())
+        try:
+            with file.open("rb") as handle:
+                digest.update(hashlib.file_digest(handle, "sha256").digest())
+        except OSError as error:
+            raise cannot_read(error).at(str(file)) from None
+    return digest.hexdigest()
 
 
 def check_fields(facts: Record, shapes: dict[str, Callable[[Any], bool]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from torch import Tensor
 WORTHWHILE = 0.9  # of the time
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
 HARMLESS = 1e-5  # of the largest number of a product
+Timed = TypeVar("Timed")
 
 
 def has_bf16(device: torch.device) -> bool:
@@ -46,7 +48,7 @@ def fastest_matmul() -> str:
     return "medium" if time_ < WORTHWHILE * exact_time and error < HARMLESS else "highest"
 
 
-def timed(compute: Callable[[], Tensor]) -> tuple[float, Tensor]:
+def timed(compute: Callable[[], Timed]) -> tuple[float, Timed]:
     """The least CPU seconds of several runs, and the result: other processes do not count."""
     seconds, result = float("inf"), compute()
     for _ in range(5):

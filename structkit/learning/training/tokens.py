@@ -65,7 +65,8 @@ class Tokenizing:
     `prompts` holds what goes before a text of a kind. With `mcls_every` a CLS token goes before
     each so many tokens. `opening` and `closing` are the special tokens around a text. `plain` is
     the tokenizer for texts without tags, to which `<p>` is text like any other: for queries, and
-    for documents while they are `untagged`.
+    for documents while they are `untagged`. `positions` are the most tokens that the model can
+    read, None where there is no limit.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Tokenizing:
         mcls_every: int | None = None,
         *,
         plain: Any = None,
+        positions: int | None = None,
     ) -> None:
         if not tokenizer.is_fast:
             raise UserError(
@@ -83,6 +85,7 @@ class Tokenizing:
             )
         self.tokenizer, self.plain = tokenizer, plain or tokenizer
         self.untagged = False
+        self.positions = positions
         self.lengths = lengths
         self.prompts = dict(prompts or {})
         self.mcls_every = mcls_every
@@ -160,11 +163,22 @@ class Tokenizing:
             dressed += [*self.opening, *content[start : start + self.mcls_every]]
         return dressed + self.closing
 
-    def chunks(self, text: str, kind: str, size: int) -> Iterator[Chunk]:
+    def chunks(self, text: str, kind: str, size: int) -> list[Chunk]:
         """Chunks of at most `size` tokens, one after the other; a prompt goes before each.
 
-        A text without tokens is one chunk.
+        A text without tokens is one chunk. Errors: `UserError` where the model cannot read so many.
         """
+        longest = self.longest_chunk(kind, size)
+        if self.positions and longest > self.positions:
+            raise UserError(
+                f"--chunk {size} is {longest} tokens with special ones, and the model reads "
+                f"{self.positions}",
+                f"use --chunk {max(1, size - (longest - self.positions))}",
+                status=2,
+            )
+        return list(self._chunks(text, kind, size))
+
+    def _chunks(self, text: str, kind: str, size: int) -> Iterator[Chunk]:
         prompt = self._contents([self.prompts.get(kind, "")], kind)["input_ids"][0]
         encoded = self._contents([text], kind, return_offsets_mapping=True)
         ids, offsets = encoded["input_ids"][0], encoded["offset_mapping"][0]

@@ -1,0 +1,57 @@
+"""The export of an encoder for ONNX Runtime, and the check of what that computes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from structkit.extras import require
+from structkit.learning.encode.torch_engine import TorchEngine
+from structkit.learning.encoders.encoder import Encoder
+from structkit.learning.encoders.export import MODELS, inner_facts, write_graph, write_tokenizers
+from structkit.learning.engines.exported import GRAPH, PLAIN, TOKENIZER, keeping
+from structkit.learning.engines.onnx import (
+    AGREEMENT,
+    LONG,
+    SAMPLE,
+    OnnxEncoder,
+    runtime_version,
+    session,
+)
+from structkit.learning.training.precision import timed
+from structkit.progress import say, waiting
+from structkit.records.jsonl import Record
+
+
+def export(engine: TorchEngine, folder: Path, changes: Mapping[str, Any], facts: Record) -> str:
+    """Keep the engine's encoder as ONNX Runtime reads it; why not, where that cannot be."""
+    model = engine.model
+    if not isinstance(model, Encoder) or model.model.config.model_type not in MODELS:
+        return f"it is none of {', '.join(MODELS)}"
+    require("onnx", "onnx")
+    try:
+        with waiting("exporting the model, once"), keeping(folder, changes) as (place, about):
+            about |= inner_facts(model)
+            about["runtime"] = runtime_version()
+            about["facts"] = {name: facts[name] for name in facts if name != "folder"}
+            with tempfile.TemporaryDirectory(dir=place.parent) as raw:
+                write_graph(model, Path(raw) / GRAPH)
+                session(Path(raw) / GRAPH, optimized=place / GRAPH)
+            write_tokenizers(model, place / TOKENIZER, place / PLAIN)
+            expected = [engine.embeddings([ids]) for ids in model.inputs(SAMPLE, "document")]
+            about["sample"] = [rows[0].tolist() for rows in expected]
+            encoder = OnnxEncoder(place, about)
+            about["agreement"] = encoder.agreement()
+            about["agrees"] = about["agreement"] >= AGREEMENT
+            inputs = model.inputs([LONG] * 2, "document")
+            about["seconds"] = [
+                timed(partial(each.embeddings, inputs))[0] for each in (engine, encoder)
+            ]
+            model.tokenizing.truncation.load({"texts": {}, "truncated": {}})  # they are no user's
+    except OSError as error:
+        say(f"the export of the model cannot be kept: {error.strerror}")
+        return f"its export cannot be kept: {error.strerror}"
+    return "" if about["agrees"] else f"its embeddings are others (cosine {about['agreement']:.6f})"

@@ -1,0 +1,76 @@
+"""Models that torch computes: all there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.strae.nodes import nodes_of
+from structkit.learning.training.devices import chosen_device
+from structkit.learning.training.precision import fastest_matmul, has_bf16
+from structkit.records.jsonl import Record
+
+# padded tokens in a batch: what stays in a processor's cache, what keeps a GPU busy
+BATCH_TOKENS = {"cpu": 1024}
+GPU_BATCH_TOKENS = 32768
+
+
+class TorchEngine:
+    """A model on a device, in inference, at the precision that is fastest there."""
+
+    name = "torch"
+
+    def __init__(self, model: Any, device: str | None, dtype: str) -> None:
+        self.model = model.to(chosen_device(device))
+        bf16 = dtype == "bf16" or dtype == "auto" and has_bf16(self.model.device)
+        self.dtype = "bf16" if bf16 else "fp32"
+        self.batch_tokens = BATCH_TOKENS.get(self.model.device.type, GPU_BATCH_TOKENS)
+        self.precision: str | None = None
+        self.truncation = model.truncation
+
+    @classmethod
+    def open(
+        cls, name: str, device: str | None, dtype: str, *, offline: bool, **changes: Any
+    ) -> tuple[TorchEngine, Record]:
+        """The model of a folder, and its facts."""
+        model, facts = open_model(name, offline=offline, **changes)
+        return cls(model, device, dtype), facts
+
+    def inputs(self, texts: Sequence[str], side: str) -> Sequence[Any]:
+        """Texts as the model reads them."""
+        found: Sequence[Any] = self.model.inputs(texts, side)
+        return found
+
+    def embeddings(self, inputs: Sequence[Any]) -> NDArray[np.float32]:
+        """The embeddings of some inputs, computed together, (inputs, dim)."""
+        model, bf16 = self.model, self.dtype == "bf16"
+
+        def compute() -> NDArray[np.float32]:
+            with torch.autocast(model.device.type, torch.bfloat16, enabled=bf16):
+                found: NDArray[np.float32] = model.embed(model.batch(inputs)).float().cpu().numpy()
+            return found
+
+        return self._computed(compute)
+
+    def nodes(
+        self, records: Sequence[Record], which: str, **options: Any
+    ) -> Iterator[list[Record]]:
+        """The nodes of each text."""
+        return nodes_of(self.model, records, which, **options)
+
+    def _computed(self, compute: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
+        """What `compute()` gives at the precision that is fastest here, measured once."""
+        if self.precision is None:
+            self.precision = fastest_matmul() if self.model.device.type == "cpu" else "highest"
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision(self.precision)
+        try:
+            with torch.inference_mode():
+                return compute()
+        finally:
+            torch.set_float32_matmul_precision(before)

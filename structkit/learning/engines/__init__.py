@@ -1,0 +1,1 @@
+"""Encoders without torch: exported once, run by ONNX Runtime. May import training and below."""

@@ -1,0 +1,88 @@
+"""Where exported encoders are kept: a folder of the user's cache for each model folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+import structkit
+from structkit.records.jsonl import Record
+
+ABOUT = "about.json"
+GRAPH = "embeddings.onnx"
+TOKENIZER, PLAIN = "tokenizer.json", "plain-tokenizer.json"
+
+
+def kept(model: Path, changes: Mapping[str, Any]) -> tuple[Path, Record] | None:
+    """The export of a model folder with these changes, and what was noted of it.
+
+    None where there is none, or where the model is another one by now.
+    """
+    place = _place(model, changes)
+    try:
+        about: Record = orjson.loads((place / ABOUT).read_bytes())
+        signature = _signature(model)
+    except (OSError, ValueError):
+        return None
+    return (place, about) if about.get("signature") == signature else None
+
+
+@contextmanager
+def keeping(model: Path, changes: Mapping[str, Any]) -> Iterator[tuple[Path, Record]]:
+    """A folder for an export, and what is noted of it; it takes its place when it is whole.
+
+    Exports of models that are gone go too.
+    """
+    place = _place(model, changes)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(place.parent)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".growing-") as growing:
+        new = Path(growing) / "new"
+        new.mkdir()
+        about: Record = {"model": str(model.resolve()), "signature": _signature(model)}
+        yield new, about
+        (new / ABOUT).write_bytes(orjson.dumps(about))
+        if place.exists():
+            place.rename(Path(growing) / "old")
+        new.rename(place)
+
+
+def _place(model: Path, changes: Mapping[str, Any]) -> Path:
+    named = f"{model.resolve()} {sorted(changes.items())}"
+    return _cache() / hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _cache() -> Path:
+    own = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(own) if os.path.isabs(own) else Path.home() / ".cache") / "structkit" / "engines"
+
+
+def _signature(model: Path) -> str:
+    """What changes with any file of a model folder, and with the structkit that exports it.
+
+    The files are not read: the number and the times of a file tell that it was written.
+    """
+    digest = hashlib.sha256(structkit.__version__.encode())
+    for file in sorted(file for file in model.rglob("*") if file.is_file()):
+        is_ = file.stat()
+        facts = (file.relative_to(model), is_.st_ino, is_.st_size, is_.st_mtime_ns, is_.st_ctime_ns)
+        digest.update(repr(facts).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _sweep(cache: Path) -> None:
+    for about in cache.glob(f"*/{ABOUT}"):
+        try:
+            gone = not Path(orjson.loads(about.read_bytes())["model"]).is_dir()
+        except (OSError, ValueError, LookupError, TypeError):
+            gone = True
+        if gone:
+            shutil.rmtree(about.parent, ignore_errors=True)

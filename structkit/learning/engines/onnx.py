@@ -1,0 +1,121 @@
+"""Encoders that ONNX Runtime computes: no torch, no code of a model."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.extras import require
+from structkit.learning.engines.exported import GRAPH, PLAIN, TOKENIZER
+from structkit.learning.engines.tokenizer import FastTokenizer
+from structkit.learning.training.tokens import Chunk, Tokenizing
+from structkit.records.jsonl import Record
+
+EXTRA = "onnx"
+AGREEMENT = 0.99999  # the least cosine of an embedding by torch and one that counts as the same
+SAMPLE = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
+LONG = "Green tea is picked in spring; water of 80 degrees, two minutes. " * 9
+BATCH_TOKENS = 512  # with more, what a layer computes no longer stays in the cache
+
+
+class OnnxEncoder:
+    """An exported encoder: texts to embeddings, as `Encoder` computes them."""
+
+    name = "onnx"
+    dtype = "fp32"
+    batch_tokens = BATCH_TOKENS
+    precision: str | None = "highest"
+
+    def __init__(self, folder: Path, about: Record) -> None:
+        self.session = session(folder / GRAPH)
+        self.version = about["runtime"]
+        padding, split = about["padding"], about["split_special_tokens"]
+        plain = folder / PLAIN
+        self.tokenizing = Tokenizing(
+            FastTokenizer(folder / TOKENIZER, padding, split=split),
+            about["lengths"],
+            about["prompts"],
+            about["mcls_every"],
+            plain=FastTokenizer(plain, padding, split=split) if plain.exists() else None,
+            positions=about["positions"],
+        )
+        self.truncation = self.tokenizing.truncation
+        self.sample = np.array(about["sample"], np.float32)
+
+    @property
+    def model(self) -> OnnxEncoder:
+        """The encoder itself: it needs no other."""
+        return self
+
+    def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
+        """Texts as token ids."""
+        return self.tokenizing.ids(texts, side)
+
+    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
+        """A text as chunks of `size` tokens."""
+        return self.tokenizing.chunks(text, side, size)
+
+    def embeddings(self, inputs: Sequence[list[int] | Chunk]) -> NDArray[np.float32]:
+        """The embeddings of some inputs, computed together, (inputs, dim)."""
+        ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
+        lengths = np.array([len(row) for row in ids])
+        mask = np.arange(lengths.max()) < lengths[:, None]  # (inputs, length)
+        padded = np.full(mask.shape, self.tokenizing.padding, np.int64)
+        padded[mask] = np.concatenate([np.array(row, np.int64) for row in ids])
+        found: NDArray[np.float32]
+        (found,) = self.session.run(None, {"ids": padded, "mask": mask.astype(np.int64)})
+        return found
+
+    def agreement(self) -> float:
+        """The least cosine of what it computes of some texts, together, and what torch computed."""
+        found = self.embeddings(self.inputs(SAMPLE, "document"))
+        self.truncation.load({"texts": {}, "truncated": {}})  # they are no user's
+        cosines = (found * self.sample).sum(1) / (
+            np.linalg.norm(found, axis=1) * np.linalg.norm(self.sample, axis=1)
+        )
+        return float(np.nan_to_num(cosines).min())
+
+    def agrees(self) -> bool:
+        """Whether it computes here what torch computed when the encoder was exported."""
+        return self.version == runtime_version() and self.agreement() >= AGREEMENT
+
+
+def session(graph: Path, *, optimized: Path | None = None) -> Any:
+    """A graph, ready to run; with `optimized`, a graph that is optimized now and written there."""
+    # on by default in its own builds: it would write into the cache, and send to its makers
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    runtime = require("onnxruntime", EXTRA)
+    runtime.set_default_logger_severity(4)  # it raises what it logs
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = cores()
+    # threads that wait by turning in circles take a processor from what else runs
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    levels = runtime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_DISABLE_ALL
+    if optimized is not None:
+        options.graph_optimization_level = levels.ORT_ENABLE_EXTENDED
+        options.optimized_model_filepath = str(optimized)
+        # weights that stand for themselves are mapped, not read: a quarter of the time to open
+        weights = "session.optimized_model_external_initializers"
+        options.add_session_config_entry(f"{weights}_file_name", optimized.stem + ".bin")
+        options.add_session_config_entry(f"{weights}_min_size_in_bytes", "1024")
+    return runtime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+
+
+def runtime_version() -> str:
+    """Which ONNX Runtime it is: what one optimized may not suit another."""
+    return str(require("onnxruntime", EXTRA).__version__)
+
+
+def cores() -> int:
+    """How many threads compute: OMP_NUM_THREADS, or the processors that this process may use."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

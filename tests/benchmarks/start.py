@@ -1,0 +1,73 @@
+"""From the prompt to the answer: CPU seconds of commands with one record, each a new process.
+
+    python -m tests.benchmarks.start
+
+The peer of `encode` and `search --model` is a script that does the same with sentence-transformers.
+What is exported for ONNX Runtime the first time is there before anything is measured.
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from structkit.learning.encoders.hub import model_folder
+
+ROUNDS = 5
+TEXT = b'{"id": "1", "text": "Green tea, two cups."}\n'
+PEER = """
+import sys
+from sentence_transformers import SentenceTransformer
+print(SentenceTransformer(sys.argv[1], device="cpu").encode([sys.stdin.read()]).tolist())
+"""
+# arguments, the most seconds
+COMMANDS = {
+    "encode, one text": (("encode", "-m", "minilm"), 0.6),
+    "search --model, one query": (("search", "CORPUS", "-m", "minilm"), 0.6),
+    "train seal --help": (("train", "seal", "--help"), 0.4),
+    "parse-trees, one sentence": (("parse-trees",), 0.8),
+    "plugins": (("plugins",), 0.2),
+}
+
+
+def seconds(command: list[str]) -> float:
+    """The CPU seconds of a process that reads one text."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, input=TEXT, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    """Measure all, in turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = str(Path(folder) / "corpus.npy")
+        program = [sys.executable, "-m", "structkit"]
+        make = [*program, "encode", "-q", "-m", "minilm", "-o", corpus]
+        subprocess.run(make, input=TEXT, check=True)
+        commands = {
+            name: [*program, *(corpus if each == "CORPUS" else each for each in arguments)]
+            for name, (arguments, _) in COMMANDS.items()
+        }
+        commands["peer"] = [sys.executable, "-c", PEER, str(model_folder("minilm"))]
+        taken: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(ROUNDS):
+            for name, command in commands.items():
+                taken[name].append(seconds(command))
+    peer = statistics.median(taken.pop("peer"))
+    print(f"one text by sentence-transformers {peer:.2f} s")
+    for name, found in taken.items():
+        middle, target = statistics.median(found), COMMANDS[name][1]
+        print(
+            f"{name} {middle:5.2f} s  ({min(found):.2f} … {max(found):.2f})  target {target} s  "
+            f"{'ok' if middle <= target else 'MISSED'}  {peer / middle:.1f}x the peer",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
