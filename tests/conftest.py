@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,6 @@ from hypothesis import settings
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
-
-# what is exported of the models of tests goes with them
-CACHE = tempfile.TemporaryDirectory(prefix="structkit-tests-cache-")
-os.environ["XDG_CACHE_HOME"] = CACHE.name
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Golden = Callable[[Path, str], None]

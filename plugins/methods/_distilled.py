@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 
 from structkit.errors import UserError
 from structkit.learning.encode.batches import Embedder
+from structkit.learning.encode.torch_engine import TorchEngine
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
@@ -72,7 +73,8 @@ def distilled(settings: Method, spool: Spool, offline: bool) -> Distilled:
     size = own.get_vocab_size()
     ids = [[number] if number < size else pieces(own, names[number]) for number in kept]
     inputs = [encoder.tokenizing.dressed(each) for each in ids]
-    vectors = Embedder(encoder.eval(), "document", BATCH_TOKENS).embed_inputs(inputs)
+    engine = TorchEngine(encoder.eval(), str(encoder.device), "fp32")
+    vectors = Embedder(engine, "document", BATCH_TOKENS).embed_inputs(inputs)
     vectors = components(vectors, settings.dimensions)
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
     weights = weighted(settings, tokenizer, spool, kept)

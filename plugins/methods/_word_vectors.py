@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -124,8 +125,8 @@ class WordVectors(nn.Module):
     def save(self, folder: Path) -> None:
         """Write the words, the table and the buckets' numbers."""
         Vocabulary(self.words, lowercase=self.lowercase).save(folder)
-        table = self.table.detach()
-        write_weights(folder, {"table": table, "buckets": torch.tensor(self.buckets)})
+        table = self.table.detach().cpu().numpy()
+        write_weights(folder, {"table": table, "buckets": np.array(self.buckets, np.int64)})
 
     @classmethod
     def of(cls, rows: Rows, ngrams: NGrams, *, lowercase: bool) -> Self:
@@ -147,7 +148,9 @@ class WordVectors(nn.Module):
             problem = "its rows are not those of the vocabulary and the buckets"
             raise damaged(problem, folder / WEIGHTS)
         words, numbers = vocabulary.words, buckets.tolist()
-        return cls(words, table.float(), numbers, ngrams, lowercase=vocabulary.lowercase)
+        return cls(
+            words, torch.from_numpy(table).float(), numbers, ngrams, lowercase=vocabulary.lowercase
+        )
 
 
 class Trained(TrainingModule):

@@ -18,7 +18,7 @@ from structkit.records.jsonl import Record, text_field
 from structkit.structure.trees import brackets as trees
 
 if TYPE_CHECKING:
-    from structkit.learning.span_parser.scorer import SpanParser
+    from structkit.learning.span_parser.parser import SpanParser
     from structkit.learning.span_parser.training import SpanTraining
 
 SIZE = 100_000  # numbers in any vector
@@ -93,7 +93,7 @@ class Method(GradientSettings):
         return {"id": record["id"], "words": tree.words, "spans": sorted(spans)}
 
     def build(self, spool: Spool, *, offline: bool = False) -> SpanTraining:
-        from structkit.learning.span_parser.scorer import SpanParser, SpanScorer
+        from structkit.learning.span_parser.scorer import SpanScorer
         from structkit.learning.span_parser.training import SpanTraining
         from structkit.learning.training.module import seed_parameters
 
@@ -101,12 +101,11 @@ class Method(GradientSettings):
         features = Features.of(words, self.vocabulary_size, self.minimum_count)
         seed_parameters(self.seed)
         scorer = SpanScorer(features.sizes(), self.sizes, self.dropout)
-        parser = SpanParser(scorer, features)
         shares = self.word_dropout, self.negative_share
-        return SpanTraining(self, parser, *shares, weight_decay=self.weight_decay)
+        return SpanTraining(self, scorer, features, *shares, weight_decay=self.weight_decay)
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> SpanParser:
-        from structkit.learning.span_parser.scorer import SpanParser
+        from structkit.learning.span_parser.parser import SpanParser
 
         return SpanParser.load(folder, cls.of(facts["settings"]).sizes)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from structkit import plugin, registry
 from structkit.errors import UserError
-from structkit.learning.span_parser.scorer import WINDOW, SpanParser
+from structkit.learning.span_parser.parser import WINDOW, SpanParser
 from structkit.learning.training.facts import has_facts, read_facts
 from structkit.structure.trees.tree import Tree, no_words
 from structkit.structure.trees.words import words_of

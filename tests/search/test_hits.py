@@ -94,8 +94,8 @@ def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypat
     encoding = Encoding(model, "document", elements=True)
     assert "Press slowly" == encoding.reader.elements.of(PAGES[1])[0][-1]
     monkeypatch.setattr(
-        "structkit.learning.encode.encoding.open_model",
-        lambda name, **_: (encoding.encoder, encoding.facts | {"document_fields": ["tagged"]}),
+        "structkit.learning.encode.engines.Wanted.load",
+        lambda self: (encoding.engine, encoding.facts | {"document_fields": ["tagged"]}),
     )
     tagged = Encoding(model, "document", elements=True)
     texts, places = tagged.reader.elements.of(PAGES[1])

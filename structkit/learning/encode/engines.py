@@ -33,15 +33,19 @@ GPUS = ("nvidia[0-9]*", "kfd")
 class Engine(Protocol):
     """What embeds texts. `len()` of an input is what it costs.
 
-    `model` is the model as its method gives it; `batch_tokens` the size of a batch that is fastest.
+    `batch_tokens` is the size of a batch that is fastest.
     """
 
     name: str
-    model: Any
     dtype: str
     precision: str | None
     batch_tokens: int
     truncation: Any
+
+    @property
+    def model(self) -> Any:
+        """The model as its method gives it."""
+        ...
 
     def inputs(self, texts: Sequence[str], side: str) -> Sequence[Sized]:
         """Texts as the model reads them."""

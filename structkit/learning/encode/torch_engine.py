@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.strae.nodes import nodes_of
 from structkit.learning.training.devices import chosen_device
 from structkit.learning.training.precision import fastest_matmul, has_bf16
@@ -39,6 +41,11 @@ class TorchEngine:
     ) -> tuple[TorchEngine, Record]:
         """The model of a folder, and its facts."""
         model, facts = open_model(name, offline=offline, **changes)
+        if isinstance(model, SpanParser):
+            raise UserError(
+                "the model is a parser and gives no embeddings",
+                "use it in parse-trees --parser builtin --model FOLDER",
+            )
         return cls(model, device, dtype), facts
 
     def inputs(self, texts: Sequence[str], side: str) -> Sequence[Any]:

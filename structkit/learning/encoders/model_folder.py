@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import transformers
+from torch import nn
 
 import structkit
 from structkit import registry
@@ -146,7 +147,9 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
         if facts["pooling"] == "last-token" and "pooling" not in own:
             end_with_eos(tokenizer)
         model = _encoder(folder, model, tokenizer, facts)
-    return model.eval(), facts | {"folder": folder}
+    if isinstance(model, nn.Module):  # a parser is none
+        model.eval()
+    return model, facts | {"folder": folder}
 
 
 def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder:

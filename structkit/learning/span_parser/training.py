@@ -12,7 +12,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from structkit.learning.span_parser.decoding import pieces
-from structkit.learning.span_parser.scorer import SpanParser, hidden_words
+from structkit.learning.span_parser.features import Features
+from structkit.learning.span_parser.parser import SpanParser
+from structkit.learning.span_parser.scorer import SpanScorer, hidden_words
 from structkit.learning.training.module import TrainingModule, adamw
 from structkit.learning.training.plan import Step
 from structkit.learning.training.settings import GradientSettings
@@ -28,15 +30,16 @@ class SpanTraining(TrainingModule):
     def __init__(
         self,
         settings: GradientSettings,
-        parser: SpanParser,
+        scorer: SpanScorer,
+        features: Features,
         word_dropout: float,
         negative_share: float = 1.0,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(settings)
-        self.parser, self.negative_share = parser, negative_share
+        self.scorer, self.features, self.negative_share = scorer, features, negative_share
         self.weight_decay = weight_decay
-        rarity = torch.from_numpy(parser.features.rarity(word_dropout))
+        rarity = torch.from_numpy(features.rarity(word_dropout))
         self.register_buffer("rarity", rarity, persistent=False)
 
     def batch(self, records: list[Record], step: Step) -> Inputs:
@@ -47,7 +50,7 @@ class SpanTraining(TrainingModule):
         """
         texts = [part for record in records for part in parts(record)]
         texts.sort(key=lambda text: len(text[0]))
-        rows = [self.parser.features.numbers(words) for words, _ in texts]
+        rows = [self.features.numbers(words) for words, _ in texts]
         longest = rows[-1].shape[1]
         numbers = np.zeros((len(rows), len(rows[0]), longest), np.int64)
         candidates = []  # left and right places of spans, and whether they are gold
@@ -59,7 +62,7 @@ class SpanTraining(TrainingModule):
                 constituent[tuple(np.array(spans).T)] = 1
             first = text * (longest - 1)
             candidates.append((left + first, right + first, constituent[left, right]))
-        device = self.parser.device
+        device = self.scorer.score.weight.device
         left_places, right_places, gold = (
             torch.from_numpy(np.concatenate(each)) for each in zip(*candidates, strict=True)
         )
@@ -82,7 +85,7 @@ class SpanTraining(TrainingModule):
             torch.split(numbers, GROUP), torch.split(lengths, GROUP), strict=True
         ):
             width = int(some.max())
-            places = self.parser.scorer.fenceposts(rows[:, :, :width], some)
+            places = self.scorer.fenceposts(rows[:, :, :width], some)
             groups.append(functional.pad(places, (0, 0, 0, longest - width)))
         return torch.cat(groups).flatten(0, 1)
 
@@ -92,9 +95,7 @@ class SpanTraining(TrainingModule):
         if self.training:
             numbers = hidden_words(numbers, self.rarity)  # type: ignore[arg-type]
         places = self.places(numbers, lengths)
-        logits = self.parser.scorer.logits(
-            places.index_select(0, left), places.index_select(0, right)
-        )
+        logits = self.scorer.logits(places.index_select(0, left), places.index_select(0, right))
         total = functional.binary_cross_entropy_with_logits(logits, gold, weight, reduction="sum")
         return total / (lengths - 2).sum(), {}
 
@@ -102,10 +103,10 @@ class SpanTraining(TrainingModule):
         return adamw(self, self.settings.learning_rate, self.weight_decay)
 
     def save(self, folder: Path) -> None:
-        self.parser.save(folder)
+        SpanParser(self.scorer.weights(), self.features).save(folder)
 
     def facts(self) -> dict[str, Any]:
-        return {"words": self.parser.features.sizes()[0]}
+        return {"words": self.features.sizes()[0]}
 
 
 def _candidates(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -37,7 +37,7 @@ class TreeMethod(ComposedSettings):
     @classmethod
     def load(cls, folder: Path, facts: Record) -> TreeEncoder:
         from structkit.learning.strae.nodes import TreeEncoder
-        from structkit.learning.training.weights import fill
+        from structkit.learning.training.module import fill
 
         vocabulary = Vocabulary.load(folder)
         settings = cls.of(facts["settings"])
@@ -133,7 +133,7 @@ class TextSettings(VocabularySettings):
     @classmethod
     def load(cls, folder: Path, facts: Record) -> TextEncoder:
         from structkit.learning.strae.text_training import TextEncoder
-        from structkit.learning.training.weights import fill
+        from structkit.learning.training.module import fill
 
         vocabulary = Vocabulary.load(folder)
         settings = cls.of(facts["settings"])

@@ -20,9 +20,8 @@ from structkit.learning.strae.settings import (
     VocabularySettings,
 )
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.module import TrainingModule
+from structkit.learning.training.module import TrainingModule, save_state
 from structkit.learning.training.plan import Step
-from structkit.learning.training.weights import write_weights
 from structkit.records.jsonl import Record
 
 
@@ -44,7 +43,7 @@ class VocabularyTraining(TrainingModule):
         self.truncation = vocabulary.looked_up
 
     def save(self, folder: Path) -> None:
-        write_weights(folder, self.model.state_dict())
+        save_state(self.model, folder)
         self.vocabulary.save(folder)
 
 

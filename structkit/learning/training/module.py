@@ -17,6 +17,7 @@ from structkit.learning.training.plan import Step
 from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
+from structkit.learning.training.weights import own_weights, write_weights
 from structkit.records.jsonl import Record
 from structkit.seeds import key
 
@@ -83,6 +84,19 @@ def adamw(module: nn.Module, learning_rate: float, weight_decay: float) -> torch
 def seed_parameters(seed: int) -> None:
     """Make the random parameters of the next model depend on the settings' seed alone."""
     torch.manual_seed(key(seed, "parameters") >> 1)
+
+
+def save_state(module: nn.Module, folder: Path) -> None:
+    """Write the weights of a module."""
+    state = module.state_dict()
+    write_weights(folder, {name: each.cpu().numpy() for name, each in state.items()})
+
+
+def fill(module: nn.Module, folder: Path) -> None:
+    """Give a module the weights in a folder. Errors: `UserError` where they are not its own."""
+    shapes = {name: tuple(each.shape) for name, each in module.state_dict().items()}
+    stored = own_weights(folder, shapes)
+    module.load_state_dict({name: torch.from_numpy(each) for name, each in stored.items()})
 
 
 class HeldOut:

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.errors import UserError
+from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.span_parser.decoding import LONGEST, best_spans, pieces
-from structkit.learning.span_parser.features import KINDS, UNKNOWN, Features
-from structkit.learning.span_parser.scorer import Sizes, SpanParser, SpanScorer, turned
+from structkit.learning.span_parser.features import KINDS, UNKNOWN, Features, Sizes
+from structkit.learning.span_parser.parser import SpanParser
+from structkit.learning.span_parser.scorer import SpanScorer, turned
 from structkit.learning.span_parser.training import SpanTraining, parts
 from structkit.learning.training.plan import Step
 from tests.tolerances import rounding
@@ -26,10 +28,16 @@ WORDS = ["the", "old", "cat", "Sat", "on", "a", "Mat", ".", "42", "running", "â€
 SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14)
 
 
-def parser_of(seed=0):
+FEATURES = Features.of([WORDS], 100, 1)
+
+
+def scorer_of(seed=0):
     torch.manual_seed(seed)
-    features = Features.of([WORDS], 100, 1)
-    return SpanParser(SpanScorer(features.sizes(), SIZES), features).eval()
+    return SpanScorer(FEATURES.sizes(), SIZES).eval()
+
+
+def parser_of(seed=0):
+    return SpanParser(scorer_of(seed).weights(), FEATURES)
 
 
 def all_binary(start, end):
@@ -119,7 +127,7 @@ def test_a_tree_has_the_words_and_does_not_depend_on_its_batch(sentences):
 
 
 def test_padding_changes_no_state():
-    scorer = parser_of().scorer
+    scorer = scorer_of()
     rows = torch.randint(0, 8, (3, 4, 7))
     lengths = torch.tensor([7, 3, 5])
     padded = scorer.fenceposts(rows, lengths)
@@ -131,10 +139,36 @@ def test_padding_changes_no_state():
     assert found.tolist() == [[2, 1, 0, 3, 4], [9, 8, 7, 6, 5]]
 
 
+# of an error of rounding in each of the sums that a score goes through, as a share of the number
+EPSILON = np.finfo(np.float32).eps
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_numpy_computes_what_torch_computes(seed):
+    scorer, scores = scorer_of(seed), parser_of(seed).scores
+    draw = np.random.default_rng(seed)
+    lengths = np.sort(draw.integers(3, 40, 6))[::-1].copy()
+    numbers = draw.integers(0, 8, (6, 4, lengths[0]))
+    with torch.inference_mode():
+        expected = scorer.fenceposts(torch.from_numpy(numbers), torch.from_numpy(lengths)).numpy()
+    found = scores.fenceposts(numbers, lengths)
+    # states are at most 1; a step adds the rounding of sums of so many products to the one before
+    widest = max(sum((SIZES.word, 2 * SIZES.suffix, SIZES.shape)), 2 * SIZES.hidden) + SIZES.hidden
+    most = EPSILON * widest * lengths[0] * SIZES.layers
+    for length, ours, theirs in zip(lengths, found, expected, strict=True):
+        np.testing.assert_allclose(ours[: length - 1], theirs[: length - 1], atol=most)
+        with torch.inference_mode():
+            places = torch.from_numpy(theirs[: length - 1])
+            logits = scorer.logits(places[:, None], places[None])
+        table = scores.table(theirs[: length - 1])  # below the diagonal nothing is meant
+        np.testing.assert_allclose(np.triu(table), np.triu(logits.numpy()), atol=most)
+
+
 def test_places_are_differences_of_states_times_weights():
-    scorer = parser_of().scorer
-    rows = torch.from_numpy(parser_of().features.numbers(["the", "old", "cat", "."])).long()[None]
-    table = scorer.table(scorer.fenceposts(rows)[0])
+    scorer = scorer_of()
+    rows = torch.from_numpy(FEATURES.numbers(["the", "old", "cat", "."])).long()[None]
+    places = scorer.fenceposts(rows)[0].detach().numpy()
+    table = parser_of().scores.table(places)
     forward, backward = (states[0] for states in scorer.states(rows))
     for start in range(5):
         for end in range(start + 1, 5):
@@ -147,10 +181,10 @@ def test_places_are_differences_of_states_times_weights():
 
 
 def test_loss_by_hand():
-    parser = parser_of()
-    torch.nn.init.zeros_(parser.scorer.score.weight)
-    torch.nn.init.constant_(parser.scorer.score.bias, 1.0)  # every logit is 1
-    training = SpanTraining(Method(), parser, 0.5).eval()
+    scorer = scorer_of()
+    torch.nn.init.zeros_(scorer.score.weight)
+    torch.nn.init.constant_(scorer.score.bias, 1.0)  # every logit is 1
+    training = SpanTraining(Method(), scorer, FEATURES, 0.5).eval()
     record = {"id": "", "words": ["the", "cat", "sat"], "spans": [[0, 2]]}
     loss, _ = training.loss(training.batch([record], Step(0, "train", 0, [0])))
     # spans (0, 2), gold: log(1 + 1/e); and (1, 3): log(1 + e); three words
@@ -160,7 +194,7 @@ def test_loss_by_hand():
 def test_drawn_spans_count_for_all():
     words = ["the"] * 60
     record = {"id": "", "words": words, "spans": [[0, 2]]}
-    training = SpanTraining(Method(), parser_of(), 0.5, 0.25)
+    training = SpanTraining(Method(), scorer_of(), FEATURES, 0.5, 0.25)
     torch.manual_seed(0)
     *_, gold, weight = training.batch([record], Step(0, "train", 0, [0]))
     spans = 60 * 59 // 2 - 1
@@ -232,9 +266,8 @@ def test_training_learns_the_trees(trained):
 
 
 def test_a_parser_gives_no_embeddings(trained):
-    model, _ = open_model(str(trained))
     with pytest.raises(UserError, match="no embeddings"):
-        model.inputs(["a"], "query")
+        Encoding(str(trained), "query")
 
 
 def test_a_damaged_model_is_one_clear_line(trained, tmp_path):
