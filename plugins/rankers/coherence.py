@@ -15,7 +15,7 @@ from structkit.ranking.candidates import Candidate, Query
 class Ranker(plugin.Ranker):
     """The sum of a file's scores, given to its best hit."""
 
-    weight: ClassVar[float] = 0.25
+    weight: ClassVar[float] = 0.5
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """0 … 1 for the best hit of each file, by the best file; 0 for others."""

@@ -9,6 +9,6 @@ from structkit.ranking.folders import PutDown
 class Ranker(PutDown, plugin.Ranker):
     """Files that stay for old users."""
 
-    weight: ClassVar[float] = 0.3
+    weight: ClassVar[float] = 1.0
     folders = frozenset("compat _compat legacy deprecated".split())
     words = frozenset("compat legacy deprecated".split())

@@ -9,7 +9,7 @@ from structkit.ranking.folders import PutDown
 class Ranker(PutDown, plugin.Ranker):
     """Files that show how something is used."""
 
-    weight: ClassVar[float] = 0.3
+    weight: ClassVar[float] = 1.0
     folders = frozenset(
         "example examples _examples sample samples demo demos tutorial tutorials doc docs".split()
     )

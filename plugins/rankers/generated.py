@@ -9,7 +9,7 @@ from structkit.ranking.folders import PutDown
 class Ranker(PutDown, plugin.Ranker):
     """Files that a tool wrote, and files of declarations alone."""
 
-    weight: ClassVar[float] = 0.3
+    weight: ClassVar[float] = 1.0
     folders = frozenset("generated gen autogen __generated__".split())
     words = frozenset("generated".split())
     endings = (".d.ts", ".pyi", ".pb.go", "_pb2.py", ".g.cs", ".designer.cs", ".min.js")

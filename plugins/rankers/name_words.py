@@ -16,7 +16,7 @@ from structkit.ranking.names import SEPARATOR, alike, asked, parts
 class Ranker(plugin.Ranker):
     """The best name of a hit: how much of the query it says, and how much of it the query says."""
 
-    weight: ClassVar[float] = 0.25
+    weight: ClassVar[float] = 0.5
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """0 … 1 for each hit."""

@@ -22,7 +22,7 @@ class Ranker(plugin.Ranker):
     hits' files have it: what all files are called after tells nothing.
     """
 
-    weight: ClassVar[float] = 1.0
+    weight: ClassVar[float] = 1.5
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """0 … 1 for each hit."""

@@ -18,9 +18,9 @@ from structkit.ranking.reranking import Ranking, candidates_of
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
 
-GRID = (0.0, 0.25, 0.5, 1.0)  # finer, or beyond 1, fits the judged queries and no others
+GRID = (0.0, 0.25, 0.5, 1.0, 1.5)  # finer, or beyond, fits the judged queries and no others
 START = 0.5
-LEAST = 0.0005  # what a change must gain: less is chance
+LEAST = 0.001  # what a change must gain: less is chance
 ROUNDS = 4
 DEPTH = 10
 

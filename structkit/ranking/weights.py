@@ -44,14 +44,16 @@ class Weights:
         return {"rankers": dict(self.rankers), "group": self.group, "repeats": self.repeats}
 
 
-# fitted to the repositories of the published comparison, which cross-validation confirmed
+# fitted as `rerank --fit` does, on 13 repositories of the published comparison together with three
+# tables of static embeddings; each repository left out in turn, 12 of 13 fits find these weights
+# (what is put down counts 1.5 there, which changes nothing); nDCG@10 of what is left out is 0.87
 PRESETS = {
     "code": Weights(
         {
-            "path-words": 1.0,
+            "path-words": 1.5,
             "definitions": 1.0,
-            "name-words": 0.25,
-            "coherence": 0.25,
+            "name-words": 0.5,
+            "coherence": 0.5,
             "tests": 1.0,
             "examples": 1.0,
             "vendored": 1.0,
