@@ -14,7 +14,7 @@ import orjson
 import structkit
 from structkit.registry import plugins
 
-FORMAT = 1  # of what is kept: another one is another cache
+FORMAT = 2  # of what is kept: another one is another cache
 
 
 @dataclass(frozen=True)

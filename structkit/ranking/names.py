@@ -7,16 +7,10 @@ from functools import lru_cache
 from os.path import commonprefix
 from pathlib import PurePosixPath
 
-from structkit.search.words import PART, STOPWORDS, WORD
+from structkit.search.words import ENDINGS, PART, SHORTEST, STOPWORDS, WORD
 
 # beyond Lucene's, what questions consist of and names do not
 QUESTION = frozenset("how does do what where which when why can from using via".split())
-# after the stem that two words share: both have one of these, or the shorter has nothing
-ENDINGS = frozenset(
-    "e y s d r es ed er ers or ors ing ings ion ions ation ations ies ied able ables ity ities "
-    "al als ment ments".split()
-)
-SHORTEST = 3  # characters of a stem
 
 
 @lru_cache(maxsize=1 << 16)

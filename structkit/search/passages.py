@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from structkit.records.jsonl import Record
 from structkit.records.texts import DOCUMENT
-from structkit.search.words import PART, WORD, words
+from structkit.search.words import PART, WORD, same_stem, words
 from structkit.structure.code.spans import Span
 
 TAB = 4
@@ -37,7 +38,7 @@ def best_rows(record: Record, question: str, most: int, width: int) -> list[Row]
         return []
     wanted = frozenset(words(question))
     rows = list(_rows(record[field], _first_line(record, field), width, field in PROSE))
-    rows = _best([row._replace(spans=found(row.text, wanted)) for row in rows], most)
+    rows = _best([row._replace(spans=found(row.text, wanted)) for row in rows], wanted, most)
     return _without_margin(rows)
 
 
@@ -61,10 +62,10 @@ def _rows(text: str, first: int | None, width: int, prose: bool) -> Iterator[Row
 
 
 def found(text: str, wanted: Set[str]) -> tuple[Span, ...]:
-    """Where the wanted words stand in a line: whole, or parts of identifiers.
+    """Where the wanted words, or others of their stems, stand in a line.
 
-    >>> found("maxRetries = retries", {"retries"})
-    ((3, 10), (13, 20))
+    >>> found("maxRetries = retry", {"retries"})
+    ((3, 10), (13, 18))
     """
     return tuple(_found(text, wanted))
 
@@ -73,24 +74,31 @@ def _found(text: str, wanted: Set[str]) -> Iterator[Span]:
     for match in WORD.finditer(text):
         word, first = match[0], match.start()
         pieces = [(0, len(word))]
-        if word.lower() not in wanted:
+        if not _asked(word.lower(), wanted):
             cuts = [0, *(at for cut in PART.finditer(word) for at in cut.span()), len(word)]
             pieces = list(zip(cuts[::2], cuts[1::2], strict=True))
         for start, end in pieces:
-            if word[start:end].lower() in wanted:
+            if _asked(word[start:end].lower(), wanted):
                 yield first + start, first + end
 
 
-def _best(rows: Sequence[Row], most: int) -> list[Row]:
+def _asked(word: str, wanted: Set[str]) -> bool:
+    """Whether a word is wanted, or another one with its stem."""
+    return word in wanted or any(same_stem(word, other) for other in wanted)
+
+
+def _best(rows: Sequence[Row], wanted: Set[str], most: int) -> list[Row]:
     """Neighbors that say most of what is asked, with the richest of them in the middle."""
     if not rows:
         return []
-    said = [{row.text[start:end].lower() for start, end in row.spans} for row in rows]
+    said = [_said(row, wanted) for row in rows]
 
     def worth(first: int) -> tuple[int, int, int]:
-        together = set[str]().union(*said[first : first + most])
+        together: Counter[str] = Counter()
+        for row in said[first : first + most]:
+            together |= row
         middle = min(first + most // 2, len(rows) - 1)
-        return _letters(together), _letters(said[middle]), -first
+        return together.total(), said[middle].total(), -first
 
     best = max(range(max(1, len(rows) - most + 1)), key=worth)
     chosen = list(rows[best : best + most])
@@ -101,9 +109,21 @@ def _best(rows: Sequence[Row], most: int) -> list[Row]:
     return chosen
 
 
-def _letters(said: Set[str]) -> int:
-    """What some words count: a long word is rarely there by chance."""
-    return sum(map(len, said))
+def _said(row: Row, wanted: Set[str]) -> Counter[str]:
+    """What a row says of each wanted word: its letters, half of them by another of its stem.
+
+    A long word is rarely there by chance.
+    """
+    found: Counter[str] = Counter()
+    for start, end in row.spans:
+        word = row.text[start:end].lower()
+        if word in wanted:
+            found[word] = 2 * len(word)
+            continue
+        for other in wanted:
+            if same_stem(word, other):
+                found[other] = max(found[other], len(other))
+    return found
 
 
 def _without_margin(rows: list[Row]) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from os.path import commonprefix
 
 WORD = re.compile(r"\w+")
 PART = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -11,6 +12,13 @@ STOPWORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then "
     "there these they this to was will with".split()
 )
+
+# after the stem that two words share: both have one of these, or the shorter has nothing
+ENDINGS = frozenset(
+    "e y s d r es ed er ers or ors ing ings ion ions ation ations ies ied able ables ity ities "
+    "al als ment ments".split()
+)
+SHORTEST = 3  # characters of a stem
 
 
 def words(text: str, stopwords: bool = True) -> list[str]:
@@ -30,3 +38,14 @@ def words(text: str, stopwords: bool = True) -> list[str]:
             if len(parts) > 1:
                 lowered.extend(map(str.lower, parts))
     return [word for word in lowered if word not in STOPWORDS] if stopwords else lowered
+
+
+def same_stem(one: str, other: str) -> bool:
+    """Whether two words are one but for their endings.
+
+    >>> same_stem("retries", "retry"), same_stem("config", "configuration")
+    (True, False)
+    """
+    shared = len(commonprefix((one, other)))
+    rests = {one[shared:], other[shared:]} - {""}
+    return not rests or (shared >= SHORTEST and rests <= ENDINGS)
