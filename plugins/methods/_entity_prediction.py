@@ -129,6 +129,4 @@ class TokensInPlace(Predictor):
     ) -> tuple[Tensor, Tensor]:
         table = encoder.model.get_input_embeddings().weight  # (vocabulary, dim)
         chosen = wanted != IGNORED
-        scores = self.head(states[chosen], table).float()  # (tokens, vocabulary)
-        loss = functional.cross_entropy(scores, wanted[chosen], reduction="sum")
-        return encoder.pooled(states, mask), loss
+        return encoder.pooled(states, mask), self.head.loss(states[chosen], table, wanted[chosen])

@@ -18,6 +18,7 @@ from structkit.errors import UserError
 from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.padded import Tokens, padded
 from structkit.learning.encoders.pretrained import DAMAGE
+from structkit.learning.strae.losses import vocabulary_loss
 from structkit.learning.training.facts import own_facts
 from structkit.progress import say
 from structkit.structure.code.sentinels import SENTINEL
@@ -141,8 +142,27 @@ class TokenHead(nn.Module):
 
     def forward(self, states: Tensor, table: Tensor) -> Tensor:
         """Scores, (tokens, vocabulary), of states, (tokens, dim)."""
-        hidden = self.norm(functional.gelu(self.dense(states)))
+        hidden = self.hidden(states)
         return functional.linear(hidden, table.to(hidden.dtype), self.bias.to(hidden.dtype))
+
+    def hidden(self, states: Tensor) -> Tensor:
+        """What is compared with the embeddings of all tokens, (tokens, dim), of states."""
+        found: Tensor = self.norm(functional.gelu(self.dense(states)))
+        return found
+
+    def loss(self, states: Tensor, table: Tensor, wanted: Tensor) -> Tensor:
+        """The sum of the cross-entropies of states, (tokens, dim), whose tokens are wanted.
+
+        The scores of the vocabulary, (tokens, vocabulary), exist some rows at a time.
+        """
+        hidden = self.hidden(states)
+        exact = torch.promote_types(hidden.dtype, torch.float32)
+        hidden, table, bias = (each.to(exact) for each in (hidden, table, self.bias))
+        if not len(hidden):
+            return hidden.sum()
+        with torch.autocast(hidden.device.type, enabled=False):
+            one = torch.ones_like(wanted, dtype=hidden.dtype)
+            return vocabulary_loss(hidden, table, bias, wanted, one)
 
 
 def token_head(model: Any, name: str | None, *, offline: bool) -> TokenHead:

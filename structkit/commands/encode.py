@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.parquet import ParquetFile
 from structkit.errors import UserError
@@ -22,10 +24,16 @@ from structkit.records.stream import Stream
 def encode(records: Iterable[Record], *, model: str, side: str, **options: Any) -> Iterator[Record]:
     """`{id, embedding}` for every record, in input order; texts that were cut are counted.
 
+    An embedding is a list.
+
     The options are those of `Encoding`.
     """
     encoding = Encoding(model, side, **options)
-    yield from encoding.embeddings(encoding.texts(records))
+    for record in encoding.embeddings(encoding.texts(records)):
+        yield {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in record.items()
+        }
     encoding.report()
 
 

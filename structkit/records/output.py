@@ -18,6 +18,9 @@ from structkit.records.jsonl import Record
 from structkit.records.lines import BUFFER
 from structkit.records.partial import keep_mode, partial_of
 
+# numbers of 32 bits in their shortest form: half the bytes, and the same when read
+LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
+
 
 def dump(record: Record) -> bytes:
     r"""The line of a record.
@@ -26,9 +29,12 @@ def dump(record: Record) -> bytes:
     b'{"id":"\xc3\xa9","number":1180591620717411303424}\n'
     """
     try:
-        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(record, option=LINE)
     except TypeError:  # an integer beyond 64 bits
-        return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        line = json.dumps(
+            record, ensure_ascii=False, separators=(",", ":"), default=lambda row: row.tolist()
+        )
+        return line.encode() + b"\n"
 
 
 # what helps where the system refuses to write
@@ -94,7 +100,7 @@ class Output:
 
     def write_records(self, records: Iterable[Record]) -> None:
         """Write records, one a line."""
-        write, dumps, line_end = self.handle.write, orjson.dumps, orjson.OPT_APPEND_NEWLINE
+        write, dumps, line_end = self.handle.write, orjson.dumps, LINE
         for record in records:
             try:
                 line = dumps(record, None, line_end)

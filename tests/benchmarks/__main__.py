@@ -17,6 +17,7 @@ from tests.benchmarks import (
     html,
     languages,
     records,
+    santa,
     score,
     search,
     start,
@@ -41,6 +42,7 @@ html.main(data("structdoc"))
 strae.main(["--dgl", args.dgl] if args.dgl else [])
 banyan.main([])
 training.main([])
+santa.main()
 encode.main(data())
 search.main([])
 start.main()

@@ -1,17 +1,20 @@
 """encode: input order, the same vectors in any batch, and files that appear whole."""
 
 import json
+import re
 
 import numpy as np
+import orjson
 import pytest
 import torch
 
-from structkit.commands.encode import encode, encode_to_file
+from structkit.commands.encode import encode, encode_to_file, write
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode import encoding as windowed
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.training.settings import RunOptions
+from structkit.records.stream import Stream
 from structkit.registry import load
 
 TEXTS = [f"word {'and more ' * (number * 7 % 23)}{number}" for number in range(60)]
@@ -73,7 +76,8 @@ def test_it_streams(model, monkeypatch):
 def test_equal_texts_are_encoded_once(model):
     encoding = Encoding(model, "query")
     found = list(encoding.embeddings(encoding.texts(records(["a", "b", "a"]))))
-    assert found[0]["embedding"] == found[2]["embedding"] != found[1]["embedding"]
+    first, other, again = (record["embedding"].tolist() for record in found)
+    assert first == again != other
     assert 2 == encoding.truncation.texts["query"]
 
 
@@ -121,7 +125,7 @@ def test_cut_texts_are_counted_by_field(model, capsys):
     lines = [{"id": str(number), "a": a, "b": b} for number, (a, b) in enumerate(pairs)]
     encoding = Encoding(model, "query", field=["a", "b"])
     found = list(encoding.embeddings(encoding.texts(lines)))
-    assert found[0]["b_embedding"] == found[1]["a_embedding"]
+    assert found[0]["b_embedding"].tolist() == found[1]["a_embedding"].tolist()
     encoding.report()
     # equal texts of a field count once
     expected = [
@@ -211,8 +215,8 @@ def test_chunks(model):
     found = list(encoding.embeddings(encoding.texts(lines)))
     first = [row for row in found if row["doc_id"] == "d0"]
     assert [f"d0#{number}" for number in range(len(first))] == [row["id"] for row in first]
-    assert [row["embedding"] for row in first] == [
-        row["embedding"] for row in found if row["doc_id"] == "d3"
+    assert [row["embedding"].tolist() for row in first] == [
+        row["embedding"].tolist() for row in found if row["doc_id"] == "d3"
     ]
     # the chunks have all tokens, ten each, and lie one after the other
     tokenizing = encoding.encoder.tokenizing
@@ -242,3 +246,24 @@ def test_a_chunk_that_the_model_cannot_read():
     with pytest.raises(UserError, match="--chunk 511 is 513 tokens .* reads 512; use --chunk 510"):
         list(encode(lines, model="minilm", side="document", chunk=511))
     assert 2 == len(list(encode(lines, model="minilm", side="document", chunk=510)))
+
+
+def test_lines_have_the_shortest_form_of_32_bits(model, tmp_path):
+    source, target = tmp_path / "texts.jsonl", tmp_path / "v.jsonl"
+    source.write_bytes(b'{"id":"1","text":"a b"}\n{"id":"2","text":"c"}\n')
+    write(Encoding(model, "document"), Stream([str(source)], str(target)))
+    texts = [orjson.loads(line) for line in source.read_bytes().splitlines()]
+    expected = [record["embedding"] for record in encode(texts, model=model, side="document")]
+    for line, wanted in zip(target.read_bytes().splitlines(), expected, strict=True):
+        written = re.search(rb'"embedding":\[(.*?)\]', line)[1].decode().split(",")
+        numbers = np.array(wanted, np.float32)
+        assert len(",".join(written)) < 0.6 * len(",".join(map(str, wanted)))
+        np.testing.assert_array_equal(numbers, np.array(written, np.float64).astype(np.float32))
+
+
+def test_numbers_of_any_size_stand_beside_an_embedding(model, tmp_path):
+    source, target = tmp_path / "texts.jsonl", tmp_path / "v.jsonl"
+    source.write_bytes(b'{"id":"1","text":"a b","n":1180591620717411303424}\n')
+    write(Encoding(model, "document", keep=["n"]), Stream([str(source)], str(target)))
+    found = json.loads(target.read_bytes())
+    assert 2**70 == found["n"] and 64 == len(found["embedding"])

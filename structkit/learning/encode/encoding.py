@@ -115,13 +115,14 @@ class Encoding:
     def embeddings(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
         """`{id, embedding, …kept}` for every record of `texts`, in the same order.
 
+        Embeddings are arrays, (dim,), which are written shorter than as lists of Python's floats.
         A part has `doc_id` and its place; of several fields `FIELD_embedding` is each one's.
         """
         if len(self.fields) > 1:
             yield from self._of_several_fields(texts)
             return
         for rows, embeddings in self.windows(texts):
-            for row, embedding in zip(rows, embeddings.tolist(), strict=True):
+            for row, embedding in zip(rows, embeddings, strict=True):
                 of_part = {} if row.doc_id is None else {"doc_id": row.doc_id}
                 yield {"id": row.id, **of_part, "embedding": embedding, **row.fields}
 
@@ -141,7 +142,7 @@ class Encoding:
             for record in window:
                 embeddings = of_texts[[numbers[text] for text in record.texts]]
                 check_finite([record], [record.id] * len(names), embeddings)
-                named = dict(zip(names, embeddings.tolist(), strict=True))
+                named = dict(zip(names, embeddings, strict=True))
                 yield {"id": record.id, **named, **record.kept}
 
     def embedded(self, records: Iterable[Record]) -> Iterator[Embedded]:
@@ -208,7 +209,6 @@ class Encoding:
                 vectors.append(node.pop("embedding"))
                 if self.downward:
                     downward.append(node["downward"])
-                    node["downward"] = node["downward"].tolist()
                 rows.append(part_row(record.id, node["node"], node, record.kept))
         if downward:
             check_finite(window, [row.document for row in rows], np.array(downward))

@@ -244,3 +244,22 @@ def test_defaults_are_the_papers():
     lengths = (method.query_length, method.document_length, method.target_length)
     assert (50, 240, 35) == lengths
     assert ("first-decoder-token", False, 0.1) == (method.pooling, method.normalize, method.warmup)
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 2000])
+def test_scores_in_blocks_give_the_loss_and_the_gradients_of_all_at_once(tokens):
+    torch.manual_seed(0)
+    head = built(architecture="bert")[0].predictor.head.double()  # no rounding hides a mistake
+    words = 3000  # 4 blocks of 1,333 rows for 2,000 tokens
+    head.bias = torch.nn.Parameter(torch.randn(words).double())
+    states = torch.randn(tokens, 64, dtype=torch.float64, requires_grad=True)
+    table = torch.randn(words, 64, dtype=torch.float64, requires_grad=True)
+    wanted = torch.randint(words, (tokens,))
+    weights = [states, table, *head.parameters()]
+    expected = functional.cross_entropy(head(states, table), wanted, reduction="sum")
+    gradients = torch.autograd.grad(expected, weights)
+    found = head.loss(states, table, wanted)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+    if tokens:
+        for ours, theirs in zip(torch.autograd.grad(found, weights), gradients, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
