@@ -13,6 +13,7 @@ from terminals import shown
 
 README = Path("README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+SCORE = re.compile(r"\d+\.\d{3}$", re.MULTILINE)
 AT_TERMINAL = re.findall(r"```console terminal\n(.*?)```", README, re.DOTALL)
 PROGRAM = 'structkit() { "$PYTHON" -m structkit "$@"; }\n'
 
@@ -46,7 +47,9 @@ def test_session_at_a_terminal(block, tmp_path):
     places = {"XDG_CACHE_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "TERM": "dumb"}
     for command, expected in commands(block):
         bash = ["bash", "-c", PROGRAM + command]
-        assert expected == shown(tmp_path, bash, PYTHON=sys.executable, **places)
+        seen = shown(tmp_path, bash, PYTHON=sys.executable, **places)
+        # scores follow the weights of rankers, which are fitted again and again
+        assert SCORE.sub("…", expected) == SCORE.sub("…", seen)
 
 
 def test_there_are_sessions():
