@@ -35,7 +35,7 @@ $(REPOSITORIES)/static.model:
 	$(STRUCTKIT) train static --model minilm -o $@ < /dev/null
 
 $(REPOSITORIES)/%/bm25.run.jsonl: $(REPOSITORIES)/%/chunks.jsonl $(REPOSITORIES)/%/queries.jsonl
-	$(REPORT) timed $(IN)/bm25.seconds $(STRUCTKIT) search $< --method bm25 --paths \
+	$(REPORT) timed $(IN)/bm25.seconds $(STRUCTKIT) search $< --method bm25 --paths -k 200 \
 	  --queries $(IN)/queries.jsonl -o $@
 
 # an encoder by its name here and by what `--model` calls it, and what its model is made of
@@ -46,7 +46,7 @@ $(REPOSITORIES)/%/$(1).run.jsonl: $(REPOSITORIES)/%/$(1).npy $(REPOSITORIES)/%/q
 	$(REPORT) timed $$(IN)/$(1).seconds $(STRUCTKIT) search $$< -m $(2) --queries $$(IN)/queries.jsonl \
 	  --query-field query -o $$@
 $(REPOSITORIES)/%/hybrid-$(1).run.jsonl: $(REPOSITORIES)/%/$(1).npy $(REPOSITORIES)/%/queries.jsonl
-	$(REPORT) timed $$(IN)/hybrid-$(1).seconds $(STRUCTKIT) search $$< -m $(2) --method hybrid \
+	$(REPORT) timed $$(IN)/hybrid-$(1).seconds $(STRUCTKIT) search $$< -m $(2) --method hybrid -k 200 \
 	  --texts $$(IN)/chunks.jsonl --queries $$(IN)/queries.jsonl --query-field query -o $$@
 endef
 $(eval $(call repositories-encoder,static,$(REPOSITORIES)/static.model,$(REPOSITORIES)/static.model))
