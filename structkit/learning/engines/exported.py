@@ -16,6 +16,7 @@ import orjson
 import structkit
 from structkit.records.jsonl import Record
 
+FORMAT = 2  # of what is noted of an export
 ABOUT = "about.json"
 GRAPH = "embeddings.onnx"
 TOKENIZER, PLAIN = "tokenizer.json", "plain-tokenizer.json"
@@ -70,7 +71,7 @@ def _signature(model: Path) -> str:
 
     The files are not read: the number and the times of a file tell that it was written.
     """
-    digest = hashlib.sha256(structkit.__version__.encode())
+    digest = hashlib.sha256(f"{structkit.__version__} {FORMAT}".encode())
     for file in sorted(file for file in model.rglob("*") if file.is_file()):
         is_ = file.stat()
         facts = (file.relative_to(model), is_.st_ino, is_.st_size, is_.st_mtime_ns, is_.st_ctime_ns)

@@ -171,6 +171,14 @@ def test_exports_of_models_that_are_gone_go_too(t5, tmp_path, cache):
     assert 1 == len(before) and not before & set(cache.iterdir())
 
 
+def test_notes_of_another_format_are_not_read(t5, monkeypatch):
+    encoded(t5, "onnx")
+    changes = {"pooling": None, "mcls_every": 7, "normalize": None}
+    assert kept(Path(t5), changes)
+    monkeypatch.setattr("structkit.learning.engines.exported.FORMAT", 0)
+    assert kept(Path(t5), changes) is None
+
+
 def test_where_torch_is_much_faster_it_computes(t5, cache):
     assert "onnx" == encoded(t5, "auto")[0].engine.name
     [place] = cache.iterdir()
