@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import UserError, unknown
-from structkit.extras import require
 from structkit.learning.encoders.hub import model_folder
 from structkit.learning.engines.exported import kept
-from structkit.learning.engines.onnx import EXTRA, OnnxEncoder
+from structkit.learning.engines.onnx import OnnxEncoder, onnxruntime
 from structkit.learning.static.encoder import StaticEncoder, opened_table
 from structkit.records.jsonl import Record
 
@@ -85,7 +84,7 @@ class Wanted:
             raise unknown("engine", self.engine, ENGINES)
         if self.engine != "onnx":
             return
-        require("onnxruntime", EXTRA)
+        onnxruntime()
         if self.dtype == "bf16" or self.device not in (None, "cpu"):
             flag = "--dtype bf16" if self.dtype == "bf16" else f"--device {self.device}"
             raise UserError(f"--engine onnx takes no {flag}", "use --engine torch", status=2)

@@ -88,9 +88,7 @@ class OnnxEncoder:
 
 def session(graph: Path, *, optimized: Path | None = None) -> Any:
     """A graph, ready to run; with `optimized`, a graph that is optimized now and written there."""
-    # on by default in its own builds: it would write into the cache, and send to its makers
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    runtime = require("onnxruntime", EXTRA)
+    runtime = onnxruntime()
     runtime.set_default_logger_severity(4)  # it raises what it logs
     options = runtime.SessionOptions()
     options.intra_op_num_threads = cores()
@@ -110,7 +108,16 @@ def session(graph: Path, *, optimized: Path | None = None) -> Any:
 
 def runtime_version() -> str:
     """Which ONNX Runtime it is: what one optimized may not suit another."""
-    return str(require("onnxruntime", EXTRA).__version__)
+    return str(onnxruntime().__version__)
+
+
+def onnxruntime() -> Any:
+    """ONNX Runtime, which sends nothing.
+
+    Its own builds have telemetry on by default: it would write into the cache, and to its makers.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when it is imported
+    return require("onnxruntime", EXTRA)
 
 
 def cores() -> int:

@@ -113,7 +113,8 @@ def test_the_second_time_neither_torch_nor_transformers_is_imported(t5, cache):
     assert first == second  # the first time ONNX Runtime has the model already
 
 
-def test_nothing_but_the_export_is_written(t5, cache):
+def test_nothing_but_the_export_is_written(t5, cache, monkeypatch):
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)  # of this process
     plain(t5)
     plain(t5)  # ONNX Runtime's own telemetry would keep an id of the machine there
     assert ["structkit"] == os.listdir(cache.parent.parent)
