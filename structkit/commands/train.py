@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from structkit.errors import UserError
+from structkit.learning.encoders.encoder import settled
 from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.model_folder import write_facts
 from structkit.learning.training.checkpoints import RunFolder
@@ -51,6 +52,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     stream = Stream(files, on_error=options.on_error, rejects=options.rejects)
     if method.start:
         model_folder(method.start, offline=options.offline)
+    method = settled(method, offline=options.offline)
     spool = read(method, stream)
     run = {"method": name, **method.values(), "data": spool.hash}
     data = {"records": len(spool), "sha256": spool.hash}
@@ -120,7 +122,7 @@ def fit(
         target = folder.new_model()
         module.eval().save(target)
         facts = module.facts() | {"steps": trainer.step, "losses": trainer.losses()}
-        write_facts(target, name, module.settings, data, facts)
+        write_facts(target, name, method, data, facts)
         for message in truncation.messages():
             say(message)
     return {

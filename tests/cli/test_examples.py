@@ -77,7 +77,8 @@ def test_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if before:
             shell(f"{before.strip(' |')} > records.jsonl", folder)
             training += " records.jsonl"
-        size = " --epochs 1" if name == "fasttext" else " --max-steps 1"
+        steps = "max_steps" in load("method", name).__dataclass_fields__
+        size = " --max-steps 1" if steps else " --epochs 1"
         again = " --overwrite" if Path("models", name).exists() else ""
         app(shlex.split(training + size + again)[1:] + ["-q"], standalone_mode=False)
         assert Path("models", name, "structkit.json").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,17 +18,16 @@ from structkit.learning.encoders.padded import Tokens, padded
 from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
 from structkit.learning.encoders.pretrained import DAMAGE, add_tokens, explained, load_pretrained
 from structkit.learning.encoders.scratch import new_model
+from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
 from structkit.learning.training.facts import own_facts
 from structkit.learning.training.module import seed_parameters
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Chunk, Tokenizing
+from structkit.plugin import Method
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.structure.html.tags import TAG_TOKENS
-
-if TYPE_CHECKING:
-    from structkit.learning.encoders.settings import EncoderSettings
 
 PIECE = 16  # texts a CPU takes at a time
 MCLS_EVERY = 256
@@ -217,11 +216,13 @@ def build_encoder(
     return tried(encoder, folder) if folder else encoder
 
 
-Settings = TypeVar("Settings", bound="EncoderSettings")
+Settings = TypeVar("Settings", bound=Method)
 
 
 def settled(settings: Settings, *, offline: bool = False) -> Settings:
     """The settings of a training, with what they leave open as the start model has it."""
+    if not isinstance(settings, EncoderSettings):
+        return settings  # of the others none is open
     if not settings.model:
         return settings.settled({})
     own = own_facts(model_folder(settings.model, offline=offline), pooling=settings.pooling)
