@@ -11,7 +11,7 @@ from itertools import combinations, product
 from structkit.errors import UserError
 
 # what stands beside NAME.npy
-BESIDE = (".ids.txt", ".doc_ids.txt", ".fields.jsonl", ".meta.json")
+BESIDE = (".ids.txt", ".doc_ids.txt", ".fields.jsonl", ".hashes.txt", ".meta.json")
 # other tools read these names as what JSON lines are not
 TAKEN = (".npy", ".npz", ".parquet")
 REMEDY = "name another place"
@@ -21,7 +21,7 @@ def keep_apart(
     writes: Iterable[tuple[str, str | None]],
     reads: Iterable[str | None],
     *,
-    replaced: Sequence[str] = (),
+    replaced: Sequence[str | None] = (),
     folders: Sequence[str] = (),
 ) -> None:
     """Raise where a path that is written is read too, is written twice, or has an empty name.

@@ -23,6 +23,7 @@ from structkit.cli.streams import stream
 
 EXAMPLES = """
 structkit encode -m models/seal --as document variants.jsonl -o pages.npy
+structkit encode -m models/seal --as document variants.jsonl --reuse pages.npy -o pages.npy
 structkit encode -m models/seal --as query pages.jsonl -o queries.jsonl
 """
 
@@ -78,6 +79,12 @@ def encode(
     resume: Annotated[
         bool, typer.Option("--resume", help="NAME.npy: go on where a killed run stopped.")
     ] = False,
+    reuse: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OLD.npy", help="Copy the rows of texts that are as they were; may be -o."
+        ),
+    ] = None,
     shard: ShardFlag = None,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
@@ -99,6 +106,7 @@ def encode(
         rejects=rejects,
         shard=shard,
         beside=[model],
+        replaced=[reuse],
         others=(".npy", ".parquet"),
         in_place=False,
     )
@@ -123,5 +131,6 @@ def encode(
         device=device,
         engine=engine,
         offline=offline,
+        reuse=reuse,
     )
     write(encoding, through, resume=resume)

@@ -19,11 +19,15 @@ def stream(
     shard: str | None,
     workers: int = 1,
     beside: Sequence[str | None] = (),
+    replaced: Sequence[str | None] = (),
     others: tuple[str, ...] = (),
     in_place: bool = True,
     numbered: bool = True,
 ) -> Stream:
-    """The record-wise flags of a command as a `Stream`; `beside` it reads other inputs."""
+    """The record-wise flags of a command as a `Stream`.
+
+    `beside` it reads other inputs, and of these `replaced` may be the output's older file.
+    """
     from structkit.records.jsonl import Shard
     from structkit.records.stream import Stream
 
@@ -35,6 +39,7 @@ def stream(
         shard=None if shard is None else Shard.parse(shard),
         workers=workers,
         beside=beside,
+        replaced=replaced,
         others=others,
         in_place=in_place,
         numbered=numbered,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -44,6 +45,11 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
     """
     if resume and not stream.output.endswith(".npy"):
         raise UserError("--resume is for -o NAME.npy", "name such a file", status=2)
+    if resume and encoding.earlier and os.path.realpath(stream.output) == encoding.earlier.place:
+        remedy = "write another file with -o, or leave --resume out"
+        raise UserError(
+            "--resume and --reuse of -o's own file exclude each other", remedy, status=2
+        )
     if not stream.output.endswith((".npy", ".parquet")):
         stream.run(encoding.texts, encoding.embeddings, label="encode")
     else:
@@ -94,7 +100,12 @@ def encode_to_file(
             raise UserError("holds no record to encode", "name a file that has some").at(source)
         meta = encoding.meta()
         run = {name: value for name, value in encoding.run().items() if name not in meta}
-        meta["run"] = {**run, "records": digest.records, "sha256": digest.hex()}
+        meta["run"] = {
+            **run,
+            "records": digest.records,
+            "sha256": digest.hex(),
+            "precision": encoding.precision,
+        }
         return files.finish(meta)
 
 
@@ -103,7 +114,8 @@ def opened(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parq
     if path.endswith(".parquet"):
         return ParquetFile(path)
     parts, fields = bool(encoding.part), bool(encoding.part or encoding.keep)
-    return VectorFiles(path, chunks=parts, fields=fields, run=encoding.run(), resume=resume)
+    run = encoding.run()
+    return VectorFiles(path, chunks=parts, fields=fields, hashes=True, run=run, resume=resume)
 
 
 def already_whole(files: VectorFiles, texts: Iterable[ReadRecord]) -> Record:

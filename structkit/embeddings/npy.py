@@ -1,7 +1,8 @@
 """Embeddings on disk: NAME.npy with ids and meta beside it, written as they come.
 
 Beside NAME.npy stand NAME.ids.txt, NAME.meta.json, for chunks NAME.doc_ids.txt, and where there is
-any, NAME.fields.jsonl with whatever else is known of a row.
+any, NAME.fields.jsonl with whatever else is known of a row. NAME.hashes.txt tells of each row the
+hash of what was read of its record.
 """
 
 from __future__ import annotations
@@ -28,16 +29,18 @@ from structkit.records.partial import keep_mode
 # room for any number of rows: the header is written again when their count is known
 HEADER = 128
 BUFFER = 1 << 20
+HASHES, HASHES_FORMAT = ".hashes.txt", 1
 JSONL = "write JSONL, or change the id"
 
 
 class VectorFiles:
     """Files that appear together when all vectors are there; memory does not grow.
 
-    With `chunks` the ids of documents are written too, with `fields` the fields of rows. `run`
-    tells which run it is: what an unfinished run of the same kind left is taken up where `resume`
-    is set, and then `state` is what its last `checkpoint` was given. Errors: `UserError` where a
-    file cannot be written, an id holds a line break, or the unfinished files are another run's.
+    With `chunks` the ids of documents are written too, with `fields` the fields of rows, with
+    `hashes` those of what was read. `run` tells which run it is: what an unfinished run of the same
+    kind left is taken up where `resume` is set, and then `state` is what its last `checkpoint` was
+    given. Errors: `UserError` where a file cannot be written, an id holds a line break, or the
+    unfinished files are another run's.
     """
 
     def __init__(
@@ -46,16 +49,18 @@ class VectorFiles:
         *,
         chunks: bool = False,
         fields: bool = False,
+        hashes: bool = False,
         run: Record | None = None,
         resume: bool = False,
     ) -> None:
         self.path, self.run, self.resume = path, run or {}, resume
         name = path.removesuffix(".npy")
-        endings = [".npy", ".ids.txt", *([".doc_ids.txt"] * chunks), *([".fields.jsonl"] * fields)]
+        endings = [".npy", ".ids.txt"]
+        endings += [".doc_ids.txt"] * chunks + [HASHES] * hashes + [".fields.jsonl"] * fields
         self.targets = [Path(name + ending) for ending in (*endings, ".meta.json")]
         self._partial = [target.with_name(f".{target.name}.partial") for target in self.targets]
-        self._journal_path = Path(path).with_name(f".{Path(path).name}.resume")
-        self.chunks, self.fields = chunks, fields
+        self._journal_path = journal_of(path)
+        self.chunks, self.hashes, self.fields = chunks, hashes, fields
         self.count = self.dim = 0
         self.state: Record | None = None
         self.complete = False
@@ -146,17 +151,19 @@ class VectorFiles:
 
     def add(self, rows: Sequence[EmbeddingRow], embeddings: NDArray[np.float32]) -> None:
         """Append rows and their embeddings (rows, dim)."""
-        ids = "".join([id_line(row.id, JSONL) for row in rows])
+        columns = ["".join([id_line(row.id, JSONL) for row in rows])]
         doc_ids = "".join([id_line(row.document, JSONL) for row in rows])
+        if self.chunks:
+            columns.append(doc_ids)
+        if self.hashes:
+            columns.append("".join([f"{row.hash}\n" for row in rows]))
+        if self.fields:
+            columns.append("".join([f"{orjson.dumps(row.fields).decode()}\n" for row in rows]))
         self.dim = embeddings.shape[1]
         self.count += len(rows)
         self._handles[0].write(np.ascontiguousarray(embeddings, "<f4").tobytes())
-        self._handles[1].write(ids.encode())
-        if self.chunks:
-            self._handles[2].write(doc_ids.encode())
-        if self.fields:
-            lines = (orjson.dumps(row.fields, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
-            self._handles[-1].write(b"".join(lines))
+        for handle, column in zip(self._handles[1:], columns, strict=True):
+            handle.write(column.encode())
 
     def checkpoint(self, state: Record) -> None:
         """Remember how far the files are, and `state`: a killed run can go on from here."""
@@ -195,6 +202,20 @@ class VectorFiles:
             for partial in (*self._partial, self._journal_path):
                 partial.unlink(missing_ok=True)
         self._journal.close()  # and the lock is free
+
+
+def half_replaced(path: str) -> bool:
+    """Whether a run was killed while it gave the files at a path their names."""
+    try:
+        last = journal_of(path).read_bytes().splitlines()[-1]
+    except (FileNotFoundError, IndexError):
+        return False
+    return b"finished" in last
+
+
+def journal_of(path: str) -> Path:
+    """Where a run that writes the files at a path notes how far it is."""
+    return Path(path).with_name(f".{Path(path).name}.resume")
 
 
 def header(count: int, dim: int) -> bytes:

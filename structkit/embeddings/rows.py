@@ -10,11 +10,15 @@ from structkit.records.jsonl import Record
 
 @dataclass(frozen=True)
 class EmbeddingRow:
-    """The id of an embedding, of a part's also that of its document, and what goes along."""
+    """The id of an embedding, of a part's also that of its document, and what goes along.
+
+    `hash` is of what was read of its record.
+    """
 
     id: str
     doc_id: str | None = None
     fields: Record = field(default_factory=dict)
+    hash: str = ""
 
     @property
     def document(self) -> str:

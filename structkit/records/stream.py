@@ -28,6 +28,7 @@ class Stream:
     shard: Shard | None = None
     workers: int = 1
     beside: Sequence[str | None] = ()  # other inputs
+    replaced: Sequence[str | None] = ()  # others whose place the output may take
     others: tuple[str, ...] = ()  # endings of files that are not JSON lines
     in_place: bool = True  # -o may be an input: it is replaced when all is written
     numbered: bool = True  # a record without an id gets its number
@@ -37,7 +38,7 @@ class Stream:
         kept = self.in_place and not self.shard  # a shard is a part, and the rest would be lost
         reads, replaced = ([], files) if kept else (files, [])
         writes = [("--rejects", self.rejects), ("-o", self.output)]
-        keep_apart(writes, [*reads, *self.beside], replaced=replaced)
+        keep_apart(writes, [*reads, *self.beside], replaced=[*replaced, *self.replaced])
         lines_name(self.output, *self.others)
         if [*files, *self.beside].count("-") > 1:
             raise UserError("stdin is named twice", "it is read once: give a file", status=2)

@@ -143,7 +143,9 @@ def test_an_empty_text_has_an_embedding(model):
 def test_numpy_files(model, tmp_path):
     encoding = Encoding(model, "document")
     meta = encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
-    assert ["v.ids.txt", "v.meta.json", "v.npy"] == sorted(file.name for file in tmp_path.iterdir())
+    assert ["v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"] == sorted(
+        file.name for file in tmp_path.iterdir()
+    )
     found = np.load(tmp_path / "v.npy", mmap_mode="r")
     assert ("float32", (60, 64)) == (found.dtype, found.shape)
     expected = vectors(encode(records(), model=model, side="document"))

@@ -35,7 +35,7 @@ def files(folder):
 def test_chunks_and_fields_stand_beside_the_vectors(model, tmp_path):  # noqa: F811
     path = tmp_path / "v.npy"
     meta = write(model, path, chunk=4, keep=["n"])
-    names = ["v.doc_ids.txt", "v.fields.jsonl", "v.ids.txt", "v.meta.json", "v.npy"]
+    names = ["v.doc_ids.txt", "v.fields.jsonl", "v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"]
     assert names == sorted(files(tmp_path))
     corpus = read_embeddings([str(path)], fields=True)
     assert meta["count"] == len(corpus.ids) > 60 == len(set(corpus.doc_ids))
@@ -136,7 +136,7 @@ def test_nothing_of_another_kind_is_left(model, tmp_path):  # noqa: F811
     write(model, tmp_path / "v.npy", chunk=4, keep=["n"])
     (tmp_path / ".v.doc_ids.txt.partial").write_bytes(b"of a killed run")
     write(model, tmp_path / "v.npy")
-    assert ["v.ids.txt", "v.meta.json", "v.npy"] == sorted(files(tmp_path))
+    assert ["v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"] == sorted(files(tmp_path))
 
 
 def test_modes_are_kept(model, tmp_path):  # noqa: F811
@@ -202,7 +202,7 @@ def test_killed_at_random_moments(model, tmp_path):  # noqa: F811
     assert 0 == done.returncode, done.stderr
     assert int(done.stdout) >= 3, "no run was killed"
     found = files(tmp_path)
-    for ending in ("npy", "ids.txt", "doc_ids.txt", "fields.jsonl", "meta.json"):
+    for ending in ("npy", "ids.txt", "hashes.txt", "doc_ids.txt", "fields.jsonl", "meta.json"):
         assert found.pop(f"whole.{ending}") == found.pop(f"killed.{ending}"), ending
     assert {} == found
 

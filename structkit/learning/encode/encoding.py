@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.embeddings.npy import HASHES_FORMAT
 from structkit.embeddings.rows import EmbeddingRow
-from structkit.errors import UserError, unknown
 from structkit.learning.encode.batches import Embedder, check_finite
 from structkit.learning.encode.engines import Wanted
-from structkit.learning.encode.parts import FIELDS, Elements, chosen_part, lines_of, part_row
+from structkit.learning.encode.flags import check_able, check_flags, check_together
+from structkit.learning.encode.parts import FIELDS, Elements, chosen_part, lines_of
 from structkit.learning.encode.reading import ReadRecord, TextReader
+from structkit.learning.encode.reuse import Earlier, Embedded
 from structkit.learning.training.facts import content_hash
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -21,10 +24,6 @@ from structkit.records.jsonl import Record
 WINDOW = 2048  # records, or elements, held at a time …
 TREES = 256  # … or trees: each has many nodes …
 CHARACTERS = 1 << 24  # … or fewer, where they are long
-SIDES = ("query", "document")
-DTYPES = ("fp32", "bf16", "auto")
-
-Embedded = tuple[list[EmbeddingRow], NDArray[np.float32]]  # (rows, dim)
 
 
 class Encoding:
@@ -33,7 +32,8 @@ class Encoding:
     `side` chooses the length, the prompt and the default field; `field` is the text's field, or
     several; `keep` names fields that go along. `chunk` makes an embedding of each so many tokens,
     `elements` of each element of HTML, `nodes` of a tree's words, phrases or all its nodes.
-    `batch_tokens` and `precision` are chosen for the device where they are None. Errors: an unknown
+    `batch_tokens` and `precision` are chosen for the device where they are None. `reuse` is a .npy
+    file whose rows stay, where texts, model and settings are as they were. Errors: an unknown
     side or a damaged model is a `UserError`, and so is a record without its field.
     """
 
@@ -57,13 +57,13 @@ class Encoding:
         device: str | None = None,
         engine: str = "auto",
         offline: bool = False,
+        reuse: str | None = None,
     ) -> None:
         check_flags(side, dtype, batch_tokens, chunk)
         self.fields = [field] if isinstance(field, str) else list(field or ())
         self.parts = {"chunk": chunk, "elements": elements, "nodes": nodes and str(nodes)}
         self.part = chosen_part(self.parts, self.fields, keep)
-        if downward and self.part != "nodes":
-            raise UserError("--downward goes with --nodes", "add it", status=2)
+        check_together(self.part, downward, len(self.fields), reuse)
         self.nodes, self.downward = str(nodes), downward
         side = str(side)  # of a flag it is more than a string
         self.model, self.side, self.keep, self.chunk = model, side, tuple(keep), chunk
@@ -93,6 +93,9 @@ class Encoding:
         )
         self.truncation = self.engine.truncation
         self._read_field(self.fields[0] if self.fields and not elements else known[0])
+        self.earlier = Earlier(reuse, self.run(), self.part) if reuse else None
+        if self.earlier:
+            self.precision = self.earlier.precision
 
     @property
     def precision(self) -> str | None:
@@ -158,18 +161,21 @@ class Encoding:
             "nodes": self._nodes,
         }[self.part]
         for window in windows(texts, TREES if self.part == "nodes" else WINDOW):
-            rows, embeddings = embed(window)
+            if self.earlier:
+                rows, embeddings = self.earlier.completed(window, embed)
+            else:
+                rows, embeddings = embed(window)
             check_finite(window, [row.document for row in rows], embeddings)
             if rows:  # a tree of one word has no phrases
                 yield rows, embeddings
 
     def _whole(self, window: Sequence[ReadRecord]) -> Embedded:
-        rows = [EmbeddingRow(record.id, fields=record.kept) for record in window]
+        rows = [record.row() for record in window]
         return rows, self.embed([record.texts[0] for record in window])
 
     def _elements(self, window: Sequence[ReadRecord]) -> Embedded:
         rows = [
-            part_row(record.id, number, place, record.kept)
+            record.part(number, place)
             for record in window
             for number, place in enumerate(record.places)
         ]
@@ -190,7 +196,7 @@ class Encoding:
         chosen: list[int] = []  # the input of each row
         for record in window:
             for number, chunk in enumerate(chunks_of[record.texts[0]]):
-                rows.append(part_row(record.id, number, places[chunk], record.kept))
+                rows.append(record.part(number, places[chunk]))
                 chosen.append(chunk)
         return rows, self.embedder.embed_inputs(inputs)[chosen]
 
@@ -209,7 +215,7 @@ class Encoding:
                 vectors.append(node.pop("embedding"))
                 if self.downward:
                     downward.append(node["downward"])
-                rows.append(part_row(record.id, node["node"], node, record.kept))
+                rows.append(record.part(node["node"], node))
         if downward:
             check_finite(window, [row.document for row in rows], np.array(downward))
         return rows, np.array(vectors, np.float32)
@@ -219,16 +225,22 @@ class Encoding:
         return self.embedder.embed(texts)
 
     def report(self) -> None:
-        """Say how many texts were cut."""
+        """Say how many texts were cut, and how many were not encoded again."""
+        if self.earlier:
+            self.earlier.report()
         for message in self.truncation.messages():
             say(message)
 
+    @cached_property
+    def model_sha256(self) -> str:
+        """The hash of the model's weights and facts."""
+        return content_hash(self.facts["folder"])
+
     def meta(self) -> Record:
         """What stands in NAME.meta.json beside the vectors."""
-        folder = self.facts["folder"]
         return {
             "model": self.model,
-            "model_sha256": content_hash(folder),
+            "model_sha256": self.model_sha256,
             "method": self.facts["method"],
             "engine": self.engine.name,
             "side": self.side,
@@ -247,27 +259,8 @@ class Encoding:
             "dtype": self.dtype,
             "batch_tokens": self.batch_tokens,
             "mcls_every": self.facts.get("mcls_every"),
+            "hashes": HASHES_FORMAT,
         }
-
-
-def check_flags(side: str, dtype: str, batch_tokens: int | None, chunk: int | None) -> None:
-    """Raise for values that no model takes."""
-    if side not in SIDES:
-        raise UserError(f"--as {side} is not query or document", "name one of them", status=2)
-    if dtype not in DTYPES:
-        raise unknown("precision of --dtype", dtype, DTYPES)
-    for flag, number in (("batch-tokens", batch_tokens), ("chunk", chunk)):
-        if number is not None and number < 1:
-            raise UserError(f"--{flag} must be at least 1", "name another number", status=2)
-
-
-def check_able(model: Any, part: str) -> None:
-    """Raise for parts of texts that the model has no embeddings of."""
-    if part == "chunk" and not hasattr(model, "chunks"):
-        raise UserError("--chunk is for models that read tokens", "leave it out", status=2)
-    if part == "nodes" and not hasattr(model, "both_ways"):
-        remedy = "train strae, self-strae, iornn or tree-lstm"
-        raise UserError("--nodes needs a model with trees", remedy, status=2)
 
 
 def windows(texts: Iterable[ReadRecord], most: int | None = None) -> Iterator[list[ReadRecord]]:

@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.structure.html.html import Reader
@@ -19,11 +18,6 @@ FIELDS = {
     "elements": ("xpath", "start", "end", "text"),
     "nodes": ("node", "span", "text"),
 }
-
-
-def part_row(doc_id: str, number: int, place: Record, kept: Record) -> EmbeddingRow:
-    """The row of a document's part, with its place and what was kept of the document."""
-    return EmbeddingRow(f"{doc_id}#{number}", doc_id, {**kept, **place})
 
 
 def chosen_part(flags: Mapping[str, Any], fields: Sequence[str], keep: Sequence[str]) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
 from structkit.learning.encode.parts import Elements
 from structkit.learning.training.spool import MAKERS
@@ -24,6 +27,21 @@ class ReadRecord:
     here: tuple[str, int]  # file and line
     places: list[Record] = field(default_factory=list)  # where each element stands
     prepared: list[Record] = field(default_factory=list)  # for models of words or trees: each text
+
+    @cached_property
+    def hash(self) -> str:
+        """The hash of its texts, the first half of a sha256."""
+        told = "".join(f"{len(text)} {text}" for text in self.texts)
+        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    def row(self) -> EmbeddingRow:
+        """Its row, with what was kept of it."""
+        return EmbeddingRow(self.id, fields=self.kept, hash=self.hash)
+
+    def part(self, number: int | str, place: Mapping[str, Any]) -> EmbeddingRow:
+        """The row of a part, with its place too."""
+        fields = {**self.kept, **place}
+        return EmbeddingRow(f"{self.id}#{number}", self.id, fields, self.hash)
 
     def __len__(self) -> int:
         """How many elements it has, or one: what holds it in memory."""

@@ -1,0 +1,39 @@
+"""What the flags of `encode` may be, and for which models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from structkit.errors import UserError, unknown
+
+SIDES = ("query", "document")
+DTYPES = ("fp32", "bf16", "auto")
+
+
+def check_flags(side: str, dtype: str, batch_tokens: int | None, chunk: int | None) -> None:
+    """Raise for values that no model takes."""
+    if side not in SIDES:
+        raise UserError(f"--as {side} is not query or document", "name one of them", status=2)
+    if dtype not in DTYPES:
+        raise unknown("precision of --dtype", dtype, DTYPES)
+    for flag, number in (("batch-tokens", batch_tokens), ("chunk", chunk)):
+        if number is not None and number < 1:
+            raise UserError(f"--{flag} must be at least 1", "name another number", status=2)
+
+
+def check_together(part: str, downward: bool, fields: int, reuse: str | None) -> None:
+    """Raise for flags that do not go together."""
+    if downward and part != "nodes":
+        raise UserError("--downward goes with --nodes", "add it", status=2)
+    if reuse and (downward or fields > 1):
+        other = "--downward" if downward else "several --field"
+        raise UserError(f"--reuse and {other} exclude each other", "leave one out", status=2)
+
+
+def check_able(model: Any, part: str) -> None:
+    """Raise for parts of texts that the model has no embeddings of."""
+    if part == "chunk" and not hasattr(model, "chunks"):
+        raise UserError("--chunk is for models that read tokens", "leave it out", status=2)
+    if part == "nodes" and not hasattr(model, "both_ways"):
+        remedy = "train strae, self-strae, iornn or tree-lstm"
+        raise UserError("--nodes needs a model with trees", remedy, status=2)

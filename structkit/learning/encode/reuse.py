@@ -1,0 +1,127 @@
+"""Embeddings of an earlier run: those of texts that are as they were."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from structkit.embeddings.matrices import Embeddings, read_ids, read_matrix, read_meta
+from structkit.embeddings.npy import HASHES, half_replaced
+from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.vectors import Vectors
+from structkit.errors import UserError
+from structkit.learning.encode.parts import FIELDS
+from structkit.learning.encode.reading import ReadRecord
+from structkit.progress import say
+from structkit.records.jsonl import Record
+
+Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
+# what a run says of itself that decides about no number of a row
+ELSEWHERE = frozenset(
+    ("model", "keep", "batch_tokens", "count", "dim", "run", "records", "sha256", "precision")
+)
+
+
+class Earlier:
+    """The rows of NAME.npy by the hash of what was read of their record.
+
+    It has none of them where `run`, what this run says of itself, tells another model or other
+    settings. Errors: `UserError` where the file holds no hashes, or a killed run left it half
+    replaced.
+    """
+
+    def __init__(self, path: str, run: Record, part: str) -> None:
+        self.path, self.part, self.place = path, part, os.path.realpath(path)
+        if not path.endswith(".npy"):
+            raise UserError(f"--reuse {path} is no .npy file", "encode with -o NAME.npy", status=2)
+        if half_replaced(path):
+            remedy = "complete it: run its command again, with --resume"
+            raise UserError("is half replaced, by a run that was killed", remedy).at(path)
+        self.old = read_matrix(path, fields=bool(part))
+        known = settings_of(path, self.old)
+        names = dict.fromkeys([*run, *known])
+        self.differing = [
+            name for name in names if name not in ELSEWHERE and run.get(name) != known.get(name)
+        ]
+        self.precision: str | None = None if self.differing else known.get("precision")
+        self.rows: dict[str, range] = {} if self.differing else self._rows()
+        self.records = self.reused = 0
+
+    def _rows(self) -> dict[str, range]:
+        """The rows of a record with each hash: of several, the first one's."""
+        hashes = read_ids(self.path.removesuffix(".npy") + HASHES, len(self.old.ids))
+        found: dict[str, range] = {}
+        for (hash_, _), rows in groupby(
+            range(len(hashes)), lambda row: (hashes[row], self.old.doc_ids[row])
+        ):
+            numbers = list(rows)
+            found.setdefault(hash_, range(numbers[0], numbers[-1] + 1))
+        return found
+
+    def completed(
+        self, window: Sequence[ReadRecord], embed: Callable[[Sequence[ReadRecord]], Embedded]
+    ) -> Embedded:
+        """The rows of some records: those that are known, and what `embed` makes of the others."""
+        others = [record for record in window if record.hash not in self.rows]
+        self.records += len(window)
+        self.reused += len(window) - len(others)
+        if len(others) == len(window):
+            return embed(window)
+        made, vectors = embed(others) if others else ([], np.empty(0, np.float32))
+        rows: list[EmbeddingRow] = []
+        chosen: list[int] = []  # of each row, its place among the old and then the made ones
+        next_made, before = 0, len(self.old.ids)
+        for record in window:
+            if record.hash in self.rows:
+                chosen += self.rows[record.hash]
+                rows += self._copied(record)
+                continue
+            while next_made < len(made) and _of(made[next_made], record):
+                chosen.append(before + next_made)
+                rows.append(made[next_made])
+                next_made += 1
+        return rows, self._vectors(np.array(chosen, np.int64), vectors)
+
+    def _copied(self, record: ReadRecord) -> list[EmbeddingRow]:
+        """The rows of a record that is as it was, under its own id and with what it keeps."""
+        if not self.part:
+            return [record.row()]
+        # where an element stands may have changed, where its text has not
+        places = record.places or [self._place(row) for row in self.rows[record.hash]]
+        numbers = [self.old.ids[row].rpartition("#")[2] for row in self.rows[record.hash]]
+        return [record.part(*each) for each in zip(numbers, places, strict=True)]
+
+    def _place(self, row: int) -> Record:
+        fields = self.old.fields[row]
+        return {name: value for name, value in fields.items() if name in FIELDS[self.part]}
+
+    def _vectors(self, chosen: Any, made: Any) -> Vectors:
+        before = len(self.old.ids)
+        found = np.empty((len(chosen), self.old.dimensions), np.float32)
+        found[chosen < before] = self.old.vectors[chosen[chosen < before]]
+        if len(made):  # of texts without parts there is not one row
+            found[chosen >= before] = made[chosen[chosen >= before] - before]
+        return found
+
+    def report(self) -> None:
+        """Say how many records were not encoded again."""
+        why = f" (it was encoded with another {', '.join(self.differing)})" * bool(self.differing)
+        say(f"{self.reused:,} of {self.records:,} records are as in {self.path}{why}")
+
+
+def settings_of(path: str, old: Embeddings) -> Record:
+    """What NAME.meta.json says of how it was encoded. Errors: it says nothing of hashes."""
+    beside = path.removesuffix(".npy") + ".meta.json"
+    meta = read_meta(beside, *old.vectors.shape) if os.path.exists(beside) else {}
+    run = meta.get("run")
+    if not isinstance(run, dict) or "hashes" not in run:
+        raise UserError("holds no hashes of its texts", "encode once without --reuse").at(path)
+    return {**meta, **run}
+
+
+def _of(row: EmbeddingRow, record: ReadRecord) -> bool:
+    return row.document == record.id and row.hash == record.hash

@@ -1,0 +1,216 @@
+"""encode --reuse: what did not change is copied, and the file is that of a fresh run."""
+
+import json
+import os
+import shutil
+import subprocess
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from structkit.commands.encode import encode_to_file
+from structkit.commands.encode import write as command_line
+from structkit.embeddings.reading import read_embeddings
+from structkit.errors import UserError
+from structkit.learning.encode import encoding as windowed
+from structkit.learning.encode.encoding import Encoding
+from structkit.records.stream import Stream
+from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
+from tests.conftest import PROGRAM, environment
+from tests.embeddings.test_encode_to_file import stopped_after
+from tests.learning.strae.test_tree_nodes import trained  # noqa: F401
+from tests.tolerances import rounding
+
+HTML = "<html><body><h1>Title {0}</h1><p>Some text {0}</p><p>More of it</p></body></html>"
+# the sizes of the tiny model: an embedding is some sums of so many terms, one after the other
+SUMS = 64 * 8
+
+
+def write(model, path, lines, **options):  # noqa: F811
+    encoding = Encoding(model, "document", **options)
+    meta = encode_to_file(encoding.texts(lines), str(path), encoding)
+    encoding.report()
+    return meta
+
+
+def edited(lines):
+    """Two changed, one gone, one new in the middle, one moved under another id."""
+    lines = [dict(line) for line in lines]
+    lines[3]["text"] += " changed"
+    lines[40]["text"] = "all new"
+    lines[20]["id"] = "moved"
+    del lines[30]
+    return [*lines[:10], {**lines[0], "id": "new", "text": "a new text"}, *lines[10:]]
+
+
+def same_but_for_rounding(folder, other):
+    """The same files, vectors equal within the rounding of sums in another order."""
+    names = {path.name for path in folder.iterdir()}
+    assert names == {path.name for path in other.iterdir()}
+    for name in names - {"v.npy"}:
+        assert (folder / name).read_bytes() == (other / name).read_bytes(), name
+    found, expected = np.load(folder / "v.npy"), np.load(other / "v.npy")
+    np.testing.assert_allclose(found, expected, **rounding(SUMS))
+
+
+def fresh_and_reused(model, tmp_path, old, new, **options):  # noqa: F811
+    for name in ("old", "fresh", "reused"):
+        (tmp_path / name).mkdir()
+    write(model, tmp_path / "old/v.npy", old, **options)
+    write(model, tmp_path / "fresh/v.npy", new, **options)
+    reuse = str(tmp_path / "old/v.npy")
+    write(model, tmp_path / "reused/v.npy", new, reuse=reuse, **options)
+    same_but_for_rounding(tmp_path / "reused", tmp_path / "fresh")
+    return np.load(tmp_path / "old/v.npy"), np.load(tmp_path / "reused/v.npy")
+
+
+def test_rows_are_copied_and_the_rest_encoded(model, tmp_path, capsys):  # noqa: F811
+    lines = records(n=1)
+    old, new = fresh_and_reused(model, tmp_path, lines, edited(lines), keep=["n"])
+    told = f"57 of 60 records are as in {tmp_path}/old/v.npy\n"
+    assert capsys.readouterr().err.endswith(told)
+    for row, of_old in ((0, 0), (21, 20), (59, 59)):  # not one bit differs
+        assert old[of_old].tobytes() == new[row].tobytes()
+
+
+def test_an_unchanged_corpus_gives_the_same_bytes(model, tmp_path):  # noqa: F811
+    lines = records(n=1)
+    write(model, tmp_path / "v.npy", lines, keep=["n"])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    write(model, tmp_path / "v.npy", lines, keep=["n"], reuse=str(tmp_path / "v.npy"))
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("window", [3, 2048])
+def test_chunks(model, tmp_path, monkeypatch, window):  # noqa: F811
+    monkeypatch.setattr(windowed, "WINDOW", window)
+    lines = records(n=1)
+    new = [{**line, "n": 2} for line in edited([*lines, {**lines[1], "id": "twice"}])]
+    fresh_and_reused(model, tmp_path, [*lines, lines[5] | {"id": "x"}], new, keep=["n"], chunk=4)
+    found = read_embeddings([str(tmp_path / "reused/v.npy")], fields=True)
+    assert {2} == {record["n"] for record in found.fields}
+    assert {"moved#0", "moved#1"} <= set(found.ids)
+
+
+def test_elements_stand_where_they_stand_now(model, tmp_path):  # noqa: F811
+    old = [{"id": str(i), "html": HTML.format(i)} for i in range(9)]
+    new = [dict(record) for record in old]
+    new[2]["html"] = new[2]["html"].replace("<h1>", "<h1 class='x'>")  # moved, not changed
+    new[4]["html"] = new[4]["html"].replace("Some", "Another")
+    options = {"elements": True, "field": "html"}
+    before, after = fresh_and_reused(model, tmp_path, old, new, **options)
+    assert before.shape == after.shape
+    where = [tmp_path / name / "v.fields.jsonl" for name in ("old", "reused")]
+    assert where[0].read_bytes() != where[1].read_bytes()
+
+
+def test_the_output_may_be_the_older_file(model, tmp_path):  # noqa: F811
+    run = [*PROGRAM, "encode", "-m", model, "lines.jsonl"]
+    lines = records()
+    for number, some in enumerate((lines, edited(lines))):
+        (tmp_path / "lines.jsonl").write_text("".join(json.dumps(line) + "\n" for line in some))
+        more = ["--reuse", "v.npy"] if number else []
+        done = subprocess.run(
+            [*run, *more, "-o", "v.npy"],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+        )
+        assert 0 == done.returncode, done.stderr
+    assert "structkit: 57 of 60 records are as in v.npy\n" == done.stderr
+    assert [line["id"] for line in edited(lines)] == read_embeddings([str(tmp_path / "v.npy")]).ids
+    for output in ("v.jsonl", "v.parquet"):
+        subprocess.run(
+            [*run, "--reuse", "v.npy", "-o", output], cwd=tmp_path, env=environment(), check=True
+        )
+        other = read_embeddings([str(tmp_path / output)])
+        np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), other.vectors[0:60])
+
+
+def test_other_settings_reuse_nothing_and_say_so(model, tmp_path, capsys):  # noqa: F811
+    lines = records(n=1)
+    old = str(tmp_path / "old.npy")
+    write(model, old, lines, chunk=4)
+    capsys.readouterr()
+    for options, told in (
+        ({}, "chunk"),
+        ({"chunk": 5}, "chunk"),
+        ({"chunk": 4, "normalize": False}, "normalize"),
+        ({"chunk": 4, "dimensions": 8}, "dimensions"),
+        ({"chunk": 4, "field": "text"}, "fields"),
+    ):
+        write(model, tmp_path / "a.npy", lines, **options)
+        capsys.readouterr()
+        write(model, tmp_path / "b.npy", lines, reuse=old, **options)
+        message = f"structkit: 0 of 60 records are as in {old} (it was encoded with another {told})"
+        assert f"{message}\n" == capsys.readouterr().err
+        assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
+    write(model, tmp_path / "b.npy", lines, reuse=old, chunk=4, keep=["n"], batch_tokens=64)
+    assert capsys.readouterr().err.startswith("structkit: 60 of 60 records are as in ")
+
+
+def test_another_model_reuses_nothing(model, tmp_path, capsys):  # noqa: F811
+    copy = tmp_path / "model"
+    shutil.copytree(model, copy)
+    facts = next(copy.glob("*.json"))
+    facts.write_text(facts.read_text() + "\n")
+    write(model, tmp_path / "old.npy", records())
+    capsys.readouterr()
+    write(str(copy), tmp_path / "new.npy", records(), reuse=str(tmp_path / "old.npy"))
+    assert "(it was encoded with another model_sha256)" in capsys.readouterr().err
+
+
+def test_files_that_cannot_be_reused_are_refused(model, tmp_path):  # noqa: F811
+    path = tmp_path / "v.npy"
+    write(model, path, records())
+    hashes = (tmp_path / "v.hashes.txt").read_text()
+    (tmp_path / "v.hashes.txt").write_text(hashes[:-33])
+    with pytest.raises(UserError, match=r"v.hashes.txt: holds 59 ids for 60"):
+        write(model, path, records(), reuse=str(path))
+    (tmp_path / "v.hashes.txt").write_text(hashes)
+    (tmp_path / ".v.npy.resume").write_text('{"run": {}}\n{"finished": true}\n')
+    with pytest.raises(UserError, match="half replaced, by a run that was killed; .* --resume"):
+        write(model, path, records(), reuse=str(path))
+    os.unlink(tmp_path / ".v.npy.resume")
+    meta = json.loads((tmp_path / "v.meta.json").read_text())
+    del meta["run"]
+    (tmp_path / "v.meta.json").write_text(json.dumps(meta))
+    with pytest.raises(UserError, match="v.npy: holds no hashes of its texts; encode once without"):
+        write(model, path, records(), reuse=str(path))
+    with pytest.raises(UserError, match="--reuse v.jsonl is no .npy file"):
+        write(model, path, records(), reuse="v.jsonl")
+    for options in ({"nodes": "all", "downward": True}, {"field": ["text", "id"]}):
+        with pytest.raises(UserError, match="--reuse and .* exclude each other"):
+            write(model, path, records(), reuse=str(path), **options)
+
+
+def test_an_unfinished_run_goes_on(model, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(windowed, "WINDOW", 7)
+    lines, old, path = records(), str(tmp_path / "old.npy"), tmp_path / "resumed/v.npy"
+    write(model, old, lines)
+    new = edited(lines)
+    for name in ("fresh", "resumed"):
+        (tmp_path / name).mkdir()
+    for texts in (stopped_after(new, 30), new):
+        encoding = Encoding(model, "document", reuse=old)
+        with suppress(SystemExit):
+            encode_to_file(encoding.texts(texts), str(path), encoding, resume=True)
+        assert path.exists() == (texts is new)
+    write(model, tmp_path / "fresh/v.npy", new)
+    same_but_for_rounding(tmp_path / "resumed", tmp_path / "fresh")
+    with pytest.raises(UserError, match="--resume and --reuse of -o's own file exclude") as caught:
+        stream = Stream(output=old, replaced=[old], others=(".npy",))
+        command_line(Encoding(model, "document", reuse=old), stream, resume=True)
+    assert 2 == caught.value.status
+
+
+@pytest.mark.parametrize("nodes", ["all", "phrases"])
+def test_nodes_of_trees(trained, tmp_path, nodes):  # noqa: F811
+    """A text of one word has no phrases, and is encoded again."""
+    old = [json.loads(line) for line in open(trained[0])]
+    old.append({"id": "one", "tree": "(X cat)"})
+    new = [*old[1:], {"id": "again", "tree": old[0]["tree"]}, {**old[1], "id": "twice"}]
+    before, after = fresh_and_reused(trained[1], tmp_path, old, new, nodes=nodes)
+    assert before[0].tobytes() in {row.tobytes() for row in after}
