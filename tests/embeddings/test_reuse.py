@@ -20,6 +20,7 @@ from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
 from tests.conftest import PROGRAM, environment
 from tests.embeddings.test_encode_to_file import stopped_after
 from tests.learning.strae.test_tree_nodes import trained  # noqa: F401
+from tests.learning.test_static import made
 from tests.tolerances import rounding
 
 HTML = "<html><body><h1>Title {0}</h1><p>Some text {0}</p><p>More of it</p></body></html>"
@@ -214,3 +215,29 @@ def test_nodes_of_trees(trained, tmp_path, nodes):  # noqa: F811
     new = [*old[1:], {"id": "again", "tree": old[0]["tree"]}, {**old[1], "id": "twice"}]
     before, after = fresh_and_reused(trained[1], tmp_path, old, new, nodes=nodes)
     assert before[0].tobytes() in {row.tobytes() for row in after}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A model whose embeddings are means of token vectors."""
+    folder = tmp_path_factory.mktemp("table")
+    lines = [json.dumps(record) + "\n" for record in records()]
+    (folder / "texts.jsonl").write_text("".join(lines))
+    return str(made(folder / "model", folder / "texts.jsonl", dimensions=8, vocabulary_size=400))
+
+
+def test_a_table_of_token_vectors_gives_the_bytes_of_a_fresh_run(table, tmp_path):
+    """It computes each text alone: also what is encoded anew has the same bits."""
+    lines = records()
+    write(table, tmp_path / "old.npy", lines)
+    for name, options in (("fresh", {}), ("reused", {"reuse": str(tmp_path / "old.npy")})):
+        (tmp_path / name).mkdir()
+        write(table, tmp_path / name / "v.npy", edited(lines), **options)
+    for path in (tmp_path / "fresh").iterdir():
+        assert path.read_bytes() == (tmp_path / "reused" / path.name).read_bytes(), path.name
+
+
+def test_other_settings_leave_the_engine_its_precision(table, tmp_path):
+    write(table, tmp_path / "old.npy", records(), dimensions=4)
+    meta = write(table, tmp_path / "new.npy", records(), reuse=str(tmp_path / "old.npy"))
+    assert "highest" == meta["run"]["precision"]

@@ -95,7 +95,7 @@ class Encoding:
         self._read_field(self.fields[0] if self.fields and not elements else known[0])
         self.earlier = Earlier(reuse, self.run(), self.part) if reuse else None
         if self.earlier:
-            self.precision = self.earlier.precision
+            self.precision = self.earlier.precision or self.precision
 
     @property
     def precision(self) -> str | None:
