@@ -10,8 +10,8 @@ strae: $(INSTALLED) ## StrAE and its baselines, nine tasks: make strae DATA=../s
 
 strae-train: $(INSTALLED)
 strae-eval: $(INSTALLED) ## The nine tasks for the models that `make strae` trained
-	@$(MAKE) --no-print-directory -j 2 $(STRAE)/table.md
-	@cat $(STRAE)/table.md
+	@$(MAKE) --no-print-directory -j 2 $(STRAE)/table.md $(STRAE)/seen.md
+	@cat $(STRAE)/table.md $(STRAE)/seen.md
 
 STRAE := runs/strae
 # sentences to learn from, steps of each training (1000; fastText's are passes), its batch, its seeds
@@ -82,6 +82,16 @@ $(STRAE)/train-constituency.jsonl: $(STRAE)/train-text.jsonl
 $(STRAE)/eval-constituency.jsonl: $(STRAE)/eval-text.jsonl
 	$(PARSE) $(CONSTITUENCY) $(PAIR) $< -o $@
 endif
+
+# what each model has seen: steps x batch sentences, or passes over all records where it has no steps
+$(STRAE)/seen.md:
+	for each in $(basename $(filter %.jsonl,$^)); do \
+	  [[ ! -e $$each.model/structkit.json ]] || .venv/bin/python -c 'import json, sys; \
+	    name, facts = sys.argv[1], json.load(open(sys.argv[1] + ".model/structkit.json")); \
+	    steps, run, all = facts["steps"], facts["settings"], facts["data"]["records"]; \
+	    size = run.get("batch_size", 0) * steps if "batch_size" in run else run["epochs"] * all; \
+	    print(f"{name.rpartition(chr(47))[2]}: {size:,} sentences in {steps:,} steps")' $$each; \
+	done > $@
 
 # a model of a name, method, kind of records, flags and seed: its training, then its embeddings
 define strae-seed

@@ -43,7 +43,7 @@ class TreeMethod(ComposedSettings):
         settings = cls.of(facts["settings"])
         model = settings.untrained(len(vocabulary))
         fill(model, folder)
-        return TreeEncoder(settings, model, vocabulary)
+        return TreeEncoder(settings, model, vocabulary, facts["pooling"])
 
 
 @dataclass(frozen=True)

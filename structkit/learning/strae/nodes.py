@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
+from structkit.errors import UserError
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence, Sentences, portions, tree_of
@@ -21,6 +23,7 @@ from structkit.records.jsonl import Record
 from structkit.structure.trees.tree import Tree
 
 ENDLESS = 10**9
+ROOT = "root"
 Rows = NDArray[np.float32]
 
 
@@ -31,12 +34,22 @@ class TreeEncoder(nn.Module):
     """
 
     def __init__(
-        self, settings: ComposedSettings, model: NodeModel, vocabulary: Vocabulary
+        self,
+        settings: ComposedSettings,
+        model: NodeModel,
+        vocabulary: Vocabulary,
+        pooling: str = ROOT,
     ) -> None:
         super().__init__()
+        if pooling not in (ROOT, "mean"):
+            raise UserError(
+                f"a model over trees has no pooling {pooling}",
+                "--pooling mean is the mean of its words; without it a text is its root",
+                status=2,
+            )
         # a short or a long text is no error here
         self.settings = replace(settings, min_length=1, max_length=ENDLESS)
-        self.model, self.vocabulary = model, vocabulary
+        self.model, self.vocabulary, self.pooling = model, vocabulary, pooling
         self.truncation = vocabulary.looked_up
 
     @property
@@ -59,7 +72,12 @@ class TreeEncoder(nn.Module):
         return inputs
 
     def embed(self, batch: Sequence[Sentence]) -> Tensor:
-        """The upward embeddings of the roots, (texts, E)."""
+        """The upward embeddings of the roots, or the means of the leaves, (texts, E)."""
+        if self.pooling == "mean":
+            ids = torch.from_numpy(np.concatenate([text.ids for text in batch])).to(self.device)
+            starts = np.cumsum([0, *(len(text) for text in batch[:-1])])
+            offsets = torch.from_numpy(starts).to(ids)
+            return functional.embedding_bag(ids, self.model.embedding, offsets, mode="mean")
         return self.both_ways(batch)[1][: len(batch)]
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:

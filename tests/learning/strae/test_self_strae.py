@@ -182,3 +182,16 @@ def test_text_in_brackets_loses_no_word(folders):
     record = {"id": "1", "tree": "(S (NP (DT a) (NN cat)) (VP sleeps))"}
     (text,) = TextReader((), ("text", "tree"), settings=model.settings).texts(record)
     assert 3 == len(model.inputs([text])[0])
+
+
+def test_a_text_may_be_the_mean_of_its_words(folders):
+    model, _ = open_model(str(folders / "words"), pooling="mean")
+    inputs = model.inputs(["the cat sleeps", "dog"])
+    words = model.inputs(["the", "cat", "sleeps", "dog"])
+    with torch.inference_mode():
+        one, other = model.embed(inputs)
+        each = model.embed(words)
+    torch.testing.assert_close(one, each[:3].mean(0))
+    torch.testing.assert_close(other, each[3])
+    with pytest.raises(UserError, match="a model over trees has no pooling cls; --pooling mean"):
+        open_model(str(folders / "words"), pooling="cls")
