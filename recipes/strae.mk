@@ -10,8 +10,8 @@ strae: $(INSTALLED) ## StrAE and its baselines, nine tasks: make strae DATA=../s
 
 strae-train: $(INSTALLED)
 strae-eval: $(INSTALLED) ## The nine tasks for the models that `make strae` trained
-	@$(MAKE) --no-print-directory -j 2 $(STRAE)/table.md $(STRAE)/seen.md
-	@cat $(STRAE)/table.md $(STRAE)/seen.md
+	@$(MAKE) --no-print-directory -j 2 $(STRAE)/table.md $(STRAE)/seen.jsonl
+	@cat $(STRAE)/table.md $(STRAE)/seen.jsonl
 
 STRAE := runs/strae
 # sentences to learn from, steps of each training (1000; fastText's are passes), its batch, its seeds
@@ -30,6 +30,8 @@ CONSTITUENCY := builtin
 FAST := --batch-size $(BATCH) --epochs 10000 --max-steps $(or $(STEPS),1000) --learning-rate 2e-3 \
   --final-punct $(FINAL_PUNCT)
 SUM := $(FAST) --composition-init sum
+# the released code leaves shorter and longer sentences out
+PLUS := $(SUM) --on-error skip
 
 WIKITEXT := $(DATA)/wikitext/wiki_sentences_train.jsonl.gz $(DATA)/wikitext/extra_sentences_train.jsonl.gz
 $(STRAE)/train-text.jsonl: $(if $(filter stanford,$(CONSTITUENCY)),$(DATA)/wikitext2_parsed.jsonl.gz,$(WIKITEXT))
@@ -83,15 +85,9 @@ $(STRAE)/eval-constituency.jsonl: $(STRAE)/eval-text.jsonl
 	$(PARSE) $(CONSTITUENCY) $(PAIR) $< -o $@
 endif
 
-# what each model has seen: steps x batch sentences, or passes over all records where it has no steps
-$(STRAE)/seen.md:
-	for each in $(basename $(filter %.jsonl,$^)); do \
-	  [[ ! -e $$each.model/structkit.json ]] || .venv/bin/python -c 'import json, sys; \
-	    name, facts = sys.argv[1], json.load(open(sys.argv[1] + ".model/structkit.json")); \
-	    steps, run, all = facts["steps"], facts["settings"], facts["data"]["records"]; \
-	    size = run.get("batch_size", 0) * steps if "batch_size" in run else run["epochs"] * all; \
-	    print(f"{name.rpartition(chr(47))[2]}: {size:,} sentences in {steps:,} steps")' $$each; \
-	done > $@
+# what each model has seen: BATCH sentences a step; fastText, without steps, the records in passes
+$(STRAE)/seen.jsonl: $(STRAE)/table.md
+	$(STRUCTKIT) select -q $(STRAE)/*.seen --fields folder,method,records,steps,seconds -o $@
 
 # a model of a name, method, kind of records, flags and seed: its training, then its embeddings
 define strae-seed
@@ -99,11 +95,19 @@ strae-train: $(STRAE)/$(1)@$(5).model
 $(STRAE)/table.md: $(STRAE)/$(1)@$(5).jsonl
 $(STRAE)/$(1)@$(5).model: $(STRAE)/train-$(3).jsonl
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ -q --seed $(5) $(4) \
-	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 500
+	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 500 > $(STRAE)/$(1)@$(5).seen
 $(STRAE)/$(1)@$(5).jsonl: $(STRAE)/$(1)@$(5).model $(STRAE)/eval-$(3).jsonl
-	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode -q -m $$^ -o $$@ --keep task --keep split --keep score \
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode -q -m $$^ -o $$@ $(KEEP) \
 	  --field text_a$(if $(filter text,$(3)),,_tree) --field text_b$(if $(filter text,$(3)),,_tree)
 endef
+# the same model, a text as the mean of its words
+define strae-mean
+$(STRAE)/table.md: $(STRAE)/$(1)-words@$(2).jsonl
+$(STRAE)/$(1)-words@$(2).jsonl: $(STRAE)/$(1)@$(2).model $(STRAE)/eval-text.jsonl
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode -q -m $$^ -o $$@ $(KEEP) $(PAIR) --pooling mean
+endef
+KEEP := --keep task --keep split --keep score
+strae-words = $(foreach seed,$(SEEDS),$(eval $(call strae-mean,$(1),$(seed))))
 strae-model = $(foreach seed,$(SEEDS),$(eval $(call strae-seed,$(1),$(2),$(3),$(4),$(seed))))
 
 $(call strae-model,strae-untrained,strae,constituency,$(SUM) --max-steps 0)
@@ -115,10 +119,33 @@ $(call strae-model,strae-c-balanced,strae,balanced,$(SUM))
 $(call strae-model,strae-ce-balanced,strae,balanced,$(SUM) --objective ce)
 $(call strae-model,self-strae,self-strae,text,$(SUM))
 $(call strae-model,self-strae-bpe,self-strae,text,$(SUM) --subwords)
+$(call strae-model,self-strae-untrained,self-strae,text,$(SUM) --max-steps 0)
+$(call strae-model,self-strae-plus,self-strae-plus,text,$(PLUS))
+$(call strae-model,banyan,banyan,text,$(FAST))
+# the mean of random vectors, and of those that training has made
+$(foreach each,self-strae-untrained self-strae banyan,$(call strae-words,$(each)))
 $(call strae-model,tree-lstm-ce,tree-lstm,constituency,$(FAST) --objective ce)
 # at the paper's 1e-3 little moves in so few sentences: here is the library's own rate too
 $(call strae-model,fasttext,fasttext,text,--epochs $(PASSES) --learning-rate 0.05 --buckets 200000 --final-punct $(FINAL_PUNCT))
+$(call strae-model,fasttext-once,fasttext,text,--epochs 1 --learning-rate 0.05 --buckets 200000 --final-punct $(FINAL_PUNCT))
 $(call strae-model,fasttext-paper,fasttext,text,--buckets 200000 --final-punct $(FINAL_PUNCT))
 
+# what one would take off the shelf: MiniLM, and with GLOVE=FILE the mean of its word vectors
+$(STRAE)/table.md: $(STRAE)/minilm.jsonl
+$(STRAE)/minilm.jsonl: $(STRAE)/eval-text.jsonl
+	$(STRUCTKIT) encode -q -m minilm $< -o $@ $(KEEP) $(PAIR)
+ifdef GLOVE
+$(STRAE)/table.md: $(STRAE)/glove-words@0.jsonl
+$(STRAE)/glove@0.model: $(STRAE)/eval-words.jsonl
+	$(STRUCTKIT) train self-strae $< -o $@ -q --max-steps 0 --minimum-count 1 \
+	  --init-embeddings $(GLOVE) --embedding-size $(GLOVE_SIZE) --channels 1
+$(STRAE)/eval-words.jsonl: $(STRAE)/eval-text.jsonl
+	$(STRUCTKIT) select -q $< --rename text_a=text -o $@.a
+	$(STRUCTKIT) select -q $< --rename text_b=text -o $@.b
+	cat $@.a $@.b > $@ && rm $@.a $@.b
+$(eval $(call strae-mean,glove,0))
+endif
+GLOVE_SIZE := 50
+
 $(STRAE)/table.md:
-	$(STRUCTKIT) score --task suite --markdown $^ -o $@
+	$(STRUCTKIT) score --task suite --workers 2 --markdown $^ -o $@
