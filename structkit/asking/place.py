@@ -13,6 +13,7 @@ import orjson
 
 import structkit
 from structkit.registry import plugins
+from structkit.user import cache_folder, data_folder
 
 FORMAT = 2  # of what is kept: another one is another cache
 
@@ -50,16 +51,13 @@ class Target:
 
 
 def default_folder() -> Path:
-    """The user's folder for caches of questions, as the XDG specification has it."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(base if os.path.isabs(base) else Path.home() / ".cache") / "structkit" / "ask"
+    """The user's folder for caches of questions."""
+    return cache_folder("ask")
 
 
 def default_model() -> Path:
     """Where a model is that is used without being named."""
-    base = os.environ.get("XDG_DATA_HOME", "")
-    data = Path(base if os.path.isabs(base) else Path.home() / ".local" / "share")
-    return data / "structkit" / "ask-model"
+    return data_folder("ask-model")
 
 
 def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Path:

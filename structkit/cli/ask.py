@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from structkit.cli.options import OutputFile, Quiet
+from structkit.cli.options import Hidden, MaxFileBytes, NoIgnore, OutputFile, Quiet
 from structkit.cli.streams import apart
 
 EXAMPLES = """
@@ -51,13 +51,9 @@ def ask(
     preset: Annotated[
         str, typer.Option("--for", help="Rankers and weights, as rerank has them.")
     ] = "code",
-    hidden: Annotated[
-        bool, typer.Option("--hidden", help="Files and folders with a dot in front too.")
-    ] = False,
-    no_ignore: Annotated[
-        bool, typer.Option("--no-ignore", help="What .gitignore and .ignore hide too.")
-    ] = False,
-    max_file_bytes: Annotated[int, typer.Option(min=1, help="Leave larger files out.")] = 2_000_000,
+    hidden: Hidden = False,
+    no_ignore: NoIgnore = False,
+    max_file_bytes: MaxFileBytes = 2_000_000,
     cache: Annotated[
         str | None,
         typer.Option(

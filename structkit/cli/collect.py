@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 from structkit.cli.options import (
+    Hidden,
+    MaxFileBytes,
+    NoIgnore,
     OnError,
     OnErrorFlag,
     OutputFile,
@@ -52,13 +55,9 @@ def collect(
     chunk_chars: Annotated[
         int, typer.Option(min=1, help="Chunks: characters at most, white space not counted.")
     ] = 1_500,
-    max_file_bytes: Annotated[int, typer.Option(min=1, help="Leave larger files out.")] = 2_000_000,
-    hidden: Annotated[
-        bool, typer.Option("--hidden", help="Files and folders with a dot in front too.")
-    ] = False,
-    no_ignore: Annotated[
-        bool, typer.Option("--no-ignore", help="What .gitignore and .ignore hide too.")
-    ] = False,
+    max_file_bytes: MaxFileBytes = 2_000_000,
+    hidden: Hidden = False,
+    no_ignore: NoIgnore = False,
     generated: Annotated[
         bool, typer.Option("--generated", help="Generated and minified code too.")
     ] = False,

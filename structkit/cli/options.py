@@ -193,3 +193,10 @@ RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six col
 Picture = Annotated[
     str, typer.Option("--output", "-o", help="Picture to write: .svg, .png or .pdf.")
 ]
+Hidden = Annotated[
+    bool, typer.Option("--hidden", help="Files and folders with a dot in front too.")
+]
+NoIgnore = Annotated[
+    bool, typer.Option("--no-ignore", help="What .gitignore and .ignore hide too.")
+]
+MaxFileBytes = Annotated[int, typer.Option(min=1, help="Leave larger files out.")]

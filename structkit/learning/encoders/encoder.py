@@ -18,7 +18,7 @@ from structkit.learning.encoders.padded import Tokens, padded
 from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
 from structkit.learning.encoders.pretrained import DAMAGE, add_tokens, explained, load_pretrained
 from structkit.learning.encoders.scratch import new_model
-from structkit.learning.encoders.settings import EncoderSettings
+from structkit.learning.encoders.settings import MCLS_EVERY, EncoderSettings
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
 from structkit.learning.training.facts import own_facts
 from structkit.learning.training.module import seed_parameters
@@ -30,7 +30,6 @@ from structkit.records.jsonl import Record
 from structkit.structure.html.tags import TAG_TOKENS
 
 PIECE = 16  # texts a CPU takes at a time
-MCLS_EVERY = 256
 
 
 def token_states(model: Any, tokens: Tokens) -> Tensor:

@@ -13,10 +13,10 @@ from torch import nn
 import structkit
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.encoders.encoder import MCLS_EVERY, Encoder, tried
+from structkit.learning.encoders.encoder import Encoder, tried
 from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.pretrained import load_pretrained
-from structkit.learning.encoders.settings import POOLINGS
+from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS
 from structkit.learning.encoders.tokenizer import end_with_eos
 from structkit.learning.static.bag import Bag
 from structkit.learning.static.encoder import opened_table

@@ -16,6 +16,7 @@ from structkit.records.jsonl import Record
 if TYPE_CHECKING:
     from structkit.learning.encoders.encoder import Encoder
 
+MCLS_EVERY = 256
 POOLINGS = ("cls", "mean", "last-token", "first-decoder-token", "mcls")
 
 
@@ -50,7 +51,7 @@ class ModelSettings:
         "SEAL, MCLS",
         low=1,
         high=LENGTH,
-        usual=256,
+        usual=MCLS_EVERY,
     )
     normalize: bool | None = setting(None, "scale embeddings to length 1", usual=True)
     query_prompt: str | None = setting(None, "goes before each query", usual="")

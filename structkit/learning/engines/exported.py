@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ import orjson
 
 import structkit
 from structkit.records.jsonl import Record
+from structkit.user import cache_folder
 
 FORMAT = 2  # of what is noted of an export
 ABOUT = "about.json"
@@ -58,12 +58,10 @@ def keeping(model: Path, changes: Mapping[str, Any]) -> Iterator[tuple[Path, Rec
 
 def _place(model: Path, changes: Mapping[str, Any]) -> Path:
     named = f"{model.resolve()} {sorted(changes.items())}"
-    return _cache() / hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _cache() -> Path:
-    own = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(own) if os.path.isabs(own) else Path.home() / ".cache") / "structkit" / "engines"
+    return (
+        cache_folder("engines")
+        / hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    )
 
 
 def _signature(model: Path) -> str:

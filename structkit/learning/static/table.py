@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
 from structkit.learning.training.damage import damaged
-from structkit.learning.training.facts import TABLE
+from structkit.learning.training.facts import TABLE, json_of
 from structkit.records.output import write_json
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
@@ -85,13 +83,13 @@ class Table:
                 f"has {len(rows):,} rows, and the tokenizer {tokenizer.get_vocab_size():,} tokens"
             )
             raise damaged(problem, folder / WEIGHTS)
-        config = _json(folder / CONFIG) or {}
+        config = json_of(folder / CONFIG) or {}
         return cls(rows, tokenizer, bool(config.get("saturating")))
 
 
 def is_table(folder: Path) -> bool:
     """Whether a folder holds a table and no other model."""
-    config = _json(folder / CONFIG)
+    config = json_of(folder / CONFIG)
     if config is not None:
         return isinstance(config, dict) and config.get("model_type") == KIND
     # sentence-transformers writes no config.json beside a table
@@ -100,7 +98,7 @@ def is_table(folder: Path) -> bool:
 
 def normalizes(folder: Path) -> bool:
     """Whether the config of a table says that texts are scaled to length 1."""
-    return bool((_json(folder / CONFIG) or {}).get("normalize"))
+    return bool((json_of(folder / CONFIG) or {}).get("normalize"))
 
 
 def _tokenizer(file: Path) -> Tokenizer:
@@ -117,7 +115,8 @@ def _tokenizer(file: Path) -> Tokenizer:
 
 def _names(file: Path) -> set[str]:
     try:
-        return set(load_file(file))
+        with safe_open(file, "numpy") as weights:
+            return set(weights.keys())
     except (OSError, SafetensorError, ValueError):
         return set()
 
@@ -143,12 +142,3 @@ def _rows(file: Path) -> Rows:
     if not np.isfinite(rows).all():
         raise damaged("holds numbers that are not finite", file)
     return rows
-
-
-def _json(file: Path) -> Any:
-    try:
-        return orjson.loads(file.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise damaged(f"cannot be read: {error}", file) from None

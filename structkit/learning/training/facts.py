@@ -49,7 +49,7 @@ def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
         facts["temperature"] = facts["settings"].get("temperature")
         known = ("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature")
         return {key: facts[key] for key in known if facts.get(key) is not None}
-    modules = _json(folder / "modules.json")
+    modules = json_of(folder / "modules.json")
     if not modules:
         return {}
     try:
@@ -73,9 +73,9 @@ def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
     place = folder / paths["Transformer"]
     facts: Record = {"normalize": "Normalize" in paths, "transformer": place}
     if "Pooling" in paths and not pooling:
-        said = _json(folder / paths["Pooling"] / "config.json")
+        said = json_of(folder / paths["Pooling"] / "config.json")
         facts["pooling"] = _pooling(folder, said or {})
-    about = _json(folder / "config_sentence_transformers.json") or {}
+    about = json_of(folder / "config_sentence_transformers.json") or {}
     said = about.get("prompts") or {}
     named = {
         side: next((said[key] for key in names if said.get(key)), "")
@@ -85,7 +85,7 @@ def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
     facts["prompts"] = {
         side: prompt or default for side, prompt in named.items() if prompt or default
     }
-    limits = _json(place / "sentence_bert_config.json") or {}
+    limits = json_of(place / "sentence_bert_config.json") or {}
     if most := limits.get("max_seq_length"):
         facts["lengths"] = {"query": most, "document": most}
     for name, fits in (("lengths", are_lengths), ("prompts", are_prompts)):
@@ -107,7 +107,7 @@ def _pooling(folder: Path, said: Record) -> str:
     return ours[0]
 
 
-def _json(file: Path) -> Any:
+def json_of(file: Path) -> Any:
     """The content of a JSON file; nothing where there is none."""
     try:
         return orjson.loads(file.read_bytes())
