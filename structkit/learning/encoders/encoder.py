@@ -16,7 +16,14 @@ from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.packing import Packed, packed
 from structkit.learning.encoders.padded import Tokens, padded
 from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
-from structkit.learning.encoders.pretrained import DAMAGE, add_tokens, explained, load_pretrained
+from structkit.learning.encoders.pretrained import (
+    DAMAGE,
+    add_tokens,
+    explained,
+    load_pretrained,
+    positions,
+    stretch_positions,
+)
 from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.settings import MCLS_EVERY, EncoderSettings
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
@@ -198,6 +205,8 @@ def build_encoder(
             end_with_eos(tokenizer)
         if settings.tag_tokens:
             add_tokens(model, tokenizer, TAG_TOKENS)
+        if settings.positions:
+            stretch_positions(model, tokenizer, settings.positions)
     else:
         whole = tags if settings.tag_tokens is None else settings.tag_tokens
         model, tokenizer = _from_scratch(settings, spool, pooling, head, whole)
@@ -245,7 +254,14 @@ def _from_scratch(
     )
     decoder = pooling == "first-decoder-token"
     return (
-        new_model(settings.architecture, settings.size, tokenizer, decoder=decoder, head=head),
+        new_model(
+            settings.architecture,
+            settings.size,
+            tokenizer,
+            positions=settings.positions,
+            decoder=decoder,
+            head=head,
+        ),
         tokenizer,
     )
 
@@ -258,16 +274,6 @@ def check_cls(tokenizer: Any, pooling: str) -> None:
             f"the model begins no text with a CLS token, which --pooling {pooling} needs",
             "use --pooling mean, or last-token for a decoder-only model",
         )
-
-
-def positions(config: Any) -> int | None:
-    """The most tokens that a model can read, None where its positions have no end."""
-    most: int | None = getattr(config, "max_position_embeddings", None)
-    if not most or config.is_encoder_decoder:
-        return None
-    if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        most -= config.pad_token_id + 1  # their positions start after the padding's
-    return most
 
 
 def _possible(lengths: dict[str, int], most: int | None) -> dict[str, int]:

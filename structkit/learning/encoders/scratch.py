@@ -15,6 +15,8 @@ from transformers import (
     T5Model,
 )
 
+from structkit.errors import UserError
+
 # width, inner width, heads, layers, decoder layers
 SIZES = {
     "tiny": (64, 128, 4, 2, 1),  # 0.6M parameters with 8,000 tokens: for tests and demos
@@ -33,10 +35,14 @@ def new_model(
     size: str,
     tokenizer: PreTrainedTokenizerFast,
     *,
+    positions: int | None = None,
     decoder: bool = False,
     head: bool = False,
 ) -> Any:
-    """An untrained model whose parameters depend on torch's seed alone."""
+    """An untrained model whose parameters depend on torch's seed alone.
+
+    Errors: `UserError` for a number of positions of a T5, which has none.
+    """
     width, inner, heads, layers, decoder_layers = SIZES[size]
     if architecture == "bert":
         return BertModel(
@@ -47,9 +53,14 @@ def new_model(
                 num_attention_heads=heads,
                 num_hidden_layers=layers,
                 pad_token_id=tokenizer.pad_token_id,
-                max_position_embeddings=1024,
+                max_position_embeddings=positions or 1024,
             ),
             add_pooling_layer=False,
+        )
+    if positions:
+        raise UserError(
+            "a T5 has no position embeddings: it reads texts of any length",
+            "leave --positions out, or use --architecture bert",
         )
     config = T5Config(  # type: ignore[call-arg]
         initializer_factor=FACTOR,

@@ -42,6 +42,13 @@ class ModelSettings:
     tag_tokens: bool | None = setting(
         None, "each tag of a document's structure is one token; default: in seal from scratch"
     )
+    positions: int | None = setting(
+        None,
+        "most tokens that the model can read: its position embeddings are interpolated",
+        "BERT, RoBERTa and their like",
+        low=8,
+        high=LENGTH,
+    )
     pooling: str | None = setting(
         None, "how states become one embedding", "", POOLINGS, usual="mean"
     )
