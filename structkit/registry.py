@@ -80,7 +80,7 @@ class Plugin:
             return import_module(self.module)
         except ImportError as error:
             if (error.name or "").partition(".")[0] == "structkit":
-                raise self._outdated(str(error)) from error
+                raise self.outdated(str(error)) from error
             raise
 
     def load(self) -> type:
@@ -90,15 +90,16 @@ class Plugin:
         if not isinstance(plugin_class, type) or not issubclass(plugin_class, base):
             instead = [f"`{each}`" for each in FUNCTIONS if callable(getattr(module, each, None))]
             beside = f", but the function {instead[0]} of an earlier contract" if instead else ""
-            raise self._outdated(f"it has no class {name}(plugin.{name}){beside}")
+            raise self.outdated(f"it has no class {name}(plugin.{name}){beside}")
         if missing := sorted(getattr(plugin_class, "__abstractmethods__", ())):
-            raise self._outdated(f"its class {name} lacks {', '.join(missing)}")
+            raise self.outdated(f"its class {name} lacks {', '.join(missing)}")
         return plugin_class
 
-    def _outdated(self, problem: str) -> UserError:
+    def outdated(self, problem: str) -> UserError:
+        """The error that such a plugin is not what this structkit needs."""
         return UserError(
             f"the {self.kind} {self.name} of the pack {self.pack} cannot be used: {problem}",
-            f"install a version of {self.pack} for this structkit, whose structkit/plugin.py says "
+            f"install a version of {self.pack} for this structkit, whose structkit/plugin says "
             "what a plugin file gives",
             status=2,
         ).at(str(self.path))

@@ -1,5 +1,6 @@
 """Plugins: found without being imported, also those of a pack that somebody else installs."""
 
+import json
 import os
 import re
 import shutil
@@ -22,7 +23,7 @@ version = "1"
 [project.entry-points."structkit.plugins"]
 shout = "shout"
 [tool.setuptools]
-packages = ["shout", "shout.languages"]
+packages = ["shout", "shout.languages", "shout.methods"]
 """
 LANGUAGE = '''"""Shout: words in capitals."""
 import re
@@ -50,6 +51,33 @@ OUTDATED = {
         '"""Partial."""\nfrom structkit import plugin\nclass Language(plugin.Language): pass\n',
         "its class Language lacks entities",
     ),
+}
+# a method whose models are not those that `encode` asks for
+METHOD = '''"""Whisper: a model of no kind."""
+from structkit.learning.training.settings import TrainingSettings
+
+class Method(TrainingSettings):
+    def build(self, spool, *, offline=False):
+        raise NotImplementedError
+
+    def plan(self, records):
+        raise NotImplementedError
+
+    @classmethod
+    def load(cls, folder, facts):
+        return object()
+'''
+FACTS = {
+    "format": 1,
+    "method": "whisper",
+    "settings": {},
+    "pooling": None,
+    "normalize": False,
+    "query_fields": ["text"],
+    "document_fields": ["text"],
+    "data": {"records": 0, "sha256": "0"},
+    "steps": 0,
+    "losses": {},
 }
 BROKEN = '"""Broken: must never be imported unless it is asked for."""\nraise SystemExit(7)\n'
 
@@ -86,6 +114,10 @@ def pack(tmp_path_factory):
     for name, (text, _) in OUTDATED.items():
         (languages / f"{name}.py").write_text(text)
     (languages / "zig.py").write_text(example())
+    methods = source / "shout" / "methods"
+    methods.mkdir()
+    (methods / "__init__.py").write_text("")
+    (methods / "whisper.py").write_text(METHOD)
     target = tmp_path_factory.mktemp("environment")
     pip("install", str(source), "--target", str(target))
     return target
@@ -106,9 +138,17 @@ def test_a_pack_for_another_contract_is_one_clear_line(pack, name):
     assert done.returncode == 2, done.stderr
     assert done.stderr.decode() == (
         f"structkit: {path}: the language {name} of the pack shout cannot be used: {problem}; "
-        "install a version of shout for this structkit, whose structkit/plugin.py says what a "
+        "install a version of shout for this structkit, whose structkit/plugin says what a "
         "plugin file gives\n"
     )
+
+
+def test_a_model_for_another_contract_is_one_clear_line(pack, tmp_path):
+    (tmp_path / "structkit.json").write_text(json.dumps(FACTS))
+    done = structkit(pack, "encode", "-m", str(tmp_path), input=b'{"id":"a","text":"a"}')
+    assert done.returncode == 2, done.stderr
+    told = "the method whisper of the pack shout cannot be used: its model is no TorchModel; "
+    assert told in done.stderr.decode()
 
 
 def test_the_language_of_the_readme_works(pack):

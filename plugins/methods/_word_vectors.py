@@ -19,8 +19,9 @@ from torch.nn import functional
 from structkit.learning.strae.settings import WordSettings
 from structkit.learning.strae.vocabulary import LookedUp, Vocabulary
 from structkit.learning.training.damage import damaged
-from structkit.learning.training.module import TrainingModule
+from structkit.learning.training.module import TorchModel, TrainingModule
 from structkit.learning.training.weights import WEIGHTS, read_weights, write_weights
+from structkit.records.jsonl import Record
 
 from ._skip_grams import NGrams, Rows
 
@@ -48,7 +49,7 @@ class Bag:
         return len(self.rows)
 
 
-class WordVectors(nn.Module):
+class WordVectors(TorchModel):
     """A table of words and of the buckets that a word of the vocabulary reaches.
 
     `table` is (words + buckets, dim); `buckets` tells the number of each bucket in it. A word
@@ -57,6 +58,7 @@ class WordVectors(nn.Module):
     """
 
     settings: WordSettings
+    truncation: Reached
 
     def __init__(
         self,
@@ -93,6 +95,9 @@ class WordVectors(nn.Module):
     def inputs(self, texts: Sequence[str], side: str) -> list[Bag]:
         """Texts, or the leaves of trees, each as its words."""
         return [self.bag(self.settings.words(text)) for text in texts]
+
+    def prepared(self, text: str) -> Record:
+        return self.settings.prepared(text)
 
     def bag(self, words: Sequence[str]) -> Bag:
         """A text as the mean of its words' vectors."""

@@ -54,5 +54,6 @@ def opened(folder: Path) -> SpanParser:
             f"structkit train {METHOD} makes one",
             status=2,
         )
-    parser: SpanParser = registry.load("method", METHOD).load(folder, facts)
+    parser = registry.load("method", METHOD).load(folder, facts)
+    assert isinstance(parser, SpanParser)
     return parser

@@ -56,5 +56,6 @@ def opened(folder: Path) -> TreeEncoder:
     if not (issubclass(method, ComposedSettings) and method.induce):
         problem = f"--model {folder} is a {facts['method']}: it makes no trees"
         raise UserError(problem, remedy, status=2)
-    model: TreeEncoder = method.load(folder, facts)
+    model = method.load(folder, facts)
+    assert isinstance(model, TreeEncoder)
     return model.to(chosen_device(None)).eval()

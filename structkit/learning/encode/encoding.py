@@ -73,14 +73,13 @@ class Encoding:
         self.encoder = encoder = self.engine.model
         check_able(encoder, self.part)
         known = self.facts[f"{side}_fields"]
-        settings = getattr(encoder, "settings", None)
         self.reader = TextReader(
+            encoder,
             self.fields,
             known,
             self.keep,
             # what a model was trained on is what it reads of an element
             Elements(tagged=known[0] == "tagged") if elements else None,
-            settings if hasattr(settings, "read") else None,
         )
         self.dtype, self.dimensions = self.engine.dtype, dimensions
         self.batch_tokens = batch_tokens or self.engine.batch_tokens
@@ -92,7 +91,7 @@ class Encoding:
             normalize=bool(normalize or dimensions and self.facts["normalize"]),
         )
         self.truncation = self.engine.truncation
-        self._read_field(self.fields[0] if self.fields and not elements else known[0])
+        encoder.read_field(self.fields[0] if self.fields and not elements else known[0])
         self.earlier = Earlier(reuse, self.run(), self.part) if reuse else None
         if self.earlier:
             self.precision = self.earlier.precision or self.precision
@@ -109,11 +108,6 @@ class Encoding:
     def texts(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
         """What is read of every record: the part that may fail, and be skipped."""
         return self.reader.read(records)
-
-    def _read_field(self, name: str) -> None:
-        """Say whether the texts of a field may have tags."""
-        if tokenizing := getattr(self.encoder, "tokenizing", None):
-            tokenizing.read_field(name)
 
     def embeddings(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
         """`{id, embedding, …kept}` for every record of `texts`, in the same order.
@@ -136,7 +130,7 @@ class Encoding:
             for place, field in enumerate(self.fields):
                 different = list(dict.fromkeys(record.texts[place] for record in window))
                 self.truncation.field = field  # … and counted in each
-                self._read_field(field)
+                self.encoder.read_field(field)
                 inputs.update(
                     zip(different, self.encoder.inputs(different, self.side), strict=True)
                 )
@@ -186,7 +180,7 @@ class Encoding:
         places: list[Record] = []  # of each input
         chunks_of: dict[str, range] = {}  # the inputs of a text: an equal one is encoded once
         for text in dict.fromkeys(record.texts[0] for record in window):
-            chunks, lines = self.encoder.chunks(text, self.side, self.chunk), lines_of(text)
+            chunks, lines = self.encoder.chunks(text, self.side, self.chunk or 0), lines_of(text)
             chunks_of[text] = range(len(inputs), len(inputs) + len(chunks))
             inputs += chunks
             for chunk in chunks:
@@ -195,17 +189,16 @@ class Encoding:
         rows: list[EmbeddingRow] = []
         chosen: list[int] = []  # the input of each row
         for record in window:
-            for number, chunk in enumerate(chunks_of[record.texts[0]]):
-                rows.append(record.part(number, places[chunk]))
-                chosen.append(chunk)
+            for number, place in enumerate(chunks_of[record.texts[0]]):
+                rows.append(record.part(number, places[place]))
+                chosen.append(place)
         return rows, self.embedder.embed_inputs(inputs)[chosen]
 
     def _nodes(self, window: Sequence[ReadRecord]) -> Embedded:
-        engine: Any = self.engine  # torch, which alone has models of trees
-        nodes_of_records = engine.nodes(
+        nodes_of_records = self.encoder.nodes(
             [record.prepared[0] for record in window],
             self.nodes,
-            batch_tokens=self.batch_tokens,
+            self.batch_tokens,
             downward=self.downward,
             finish=self.embedder.finished,
         )

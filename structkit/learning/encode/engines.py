@@ -20,6 +20,8 @@ from structkit.learning.encoders.hub import model_folder
 from structkit.learning.engines.exported import kept
 from structkit.learning.engines.onnx import OnnxEncoder, onnxruntime
 from structkit.learning.static.encoder import StaticEncoder, opened_table
+from structkit.learning.training.tokens import Truncation
+from structkit.plugin import Model
 from structkit.records.jsonl import Record
 
 ENGINES = ("auto", "torch", "onnx")
@@ -39,11 +41,11 @@ class Engine(Protocol):
     dtype: str
     precision: str | None
     batch_tokens: int
-    truncation: Any
+    truncation: Truncation
 
     @property
-    def model(self) -> Any:
-        """The model as its method gives it."""
+    def model(self) -> Model:
+        """What it computes."""
         ...
 
     def inputs(self, texts: Sequence[str], side: str) -> Sequence[Sized]:

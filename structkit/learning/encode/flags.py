@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from structkit.errors import UserError, unknown
+from structkit.plugin import Model
 
 SIDES = ("query", "document")
 DTYPES = ("fp32", "bf16", "auto")
@@ -30,10 +29,12 @@ def check_together(part: str, downward: bool, fields: int, reuse: str | None) ->
         raise UserError(f"--reuse and {other} exclude each other", "leave one out", status=2)
 
 
-def check_able(model: Any, part: str) -> None:
+def check_able(model: Model, part: str) -> None:
     """Raise for parts of texts that the model has no embeddings of."""
-    if part == "chunk" and not hasattr(model, "chunks"):
+    if part in model.parts:
+        return
+    if part == "chunk":
         raise UserError("--chunk is for models that read tokens", "leave it out", status=2)
-    if part == "nodes" and not hasattr(model, "both_ways"):
+    if part == "nodes":
         remedy = "train strae, self-strae, iornn or tree-lstm"
         raise UserError("--nodes needs a model with trees", remedy, status=2)

@@ -12,6 +12,7 @@ from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
 from structkit.learning.encode.parts import Elements
 from structkit.learning.training.spool import MAKERS
+from structkit.plugin import Model
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.texts import HTML, text_name
 from structkit.structure.trees.texts import text_or_tree
@@ -53,14 +54,13 @@ class TextReader:
     """Records to what is read of them; what it cannot use raises, while its place is known.
 
     `asked` are the fields that the user names, `known` those of the model, the first one counts.
-    `settings` are those of a model that prepares records itself: of words or of trees.
     """
 
+    model: Model
     asked: Sequence[str]
     known: Sequence[str]
     keep: Sequence[str] = ()
     elements: Elements | None = None
-    settings: Any = None
 
     def read(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
         """What is read of every record; of elements, the texts are theirs."""
@@ -68,7 +68,7 @@ class TextReader:
             kept = self._kept(record)
             texts = self.texts(record)
             here = records.here if isinstance(records, Records) else ("", 0)
-            prepared = self._prepared(texts) if self.settings else []
+            prepared = self._prepared(texts)
             places: list[Record] = []
             if self.elements:
                 texts, places = self.elements.of(texts[0])
@@ -98,7 +98,7 @@ class TextReader:
         prepared = []
         for name, text in zip(self.asked or ("",), texts, strict=True):
             try:
-                prepared.append(self.settings.prepare({"id": "", **self.settings.read(text)}))
+                prepared.append(self.model.prepared(text))
             except UserError as error:
                 where = f'field "{name}": ' if name else ""
                 raise UserError(where + error.problem, error.remedy, status=error.status) from None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.span_parser.parser import SpanParser
-from structkit.learning.strae.nodes import nodes_of
 from structkit.learning.training.devices import chosen_device
+from structkit.learning.training.module import TorchModel
 from structkit.learning.training.precision import fastest_matmul, has_bf16
 from structkit.records.jsonl import Record
 
@@ -27,7 +28,7 @@ class TorchEngine:
 
     name = "torch"
 
-    def __init__(self, model: Any, device: str | None, dtype: str) -> None:
+    def __init__(self, model: TorchModel, device: str | None, dtype: str) -> None:
         self.model = model.to(chosen_device(device))
         bf16 = dtype == "bf16" or dtype == "auto" and has_bf16(self.model.device)
         self.dtype = "bf16" if bf16 else "fp32"
@@ -46,12 +47,14 @@ class TorchEngine:
                 "the model is a parser and gives no embeddings",
                 "use it in parse-trees --parser builtin --model FOLDER",
             )
+        if not isinstance(model, TorchModel):
+            method = registry.find("method", facts["method"])
+            raise method.outdated("its model is no TorchModel")
         return cls(model, device, dtype), facts
 
     def inputs(self, texts: Sequence[str], side: str) -> Sequence[Any]:
         """Texts as the model reads them."""
-        found: Sequence[Any] = self.model.inputs(texts, side)
-        return found
+        return self.model.inputs(texts, side)
 
     def embeddings(self, inputs: Sequence[Any]) -> NDArray[np.float32]:
         """The embeddings of some inputs, computed together, (inputs, dim)."""
@@ -63,12 +66,6 @@ class TorchEngine:
             return found
 
         return self._computed(compute)
-
-    def nodes(
-        self, records: Sequence[Record], which: str, **options: Any
-    ) -> Iterator[list[Record]]:
-        """The nodes of each text."""
-        return nodes_of(self.model, records, which, **options)
 
     def _computed(self, compute: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
         """What `compute()` gives at the precision that is fastest here, measured once."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from structkit.errors import UserError
@@ -28,7 +28,7 @@ from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.settings import MCLS_EVERY, EncoderSettings
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
 from structkit.learning.training.facts import own_facts
-from structkit.learning.training.module import seed_parameters
+from structkit.learning.training.module import TorchModel, seed_parameters
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Chunk, Tokenizing
 from structkit.plugin import Method
@@ -46,13 +46,15 @@ def token_states(model: Any, tokens: Tokens) -> Tensor:
     return states
 
 
-class Encoder(nn.Module):
+class Encoder(TorchModel):
     """A model from texts to embeddings.
 
     `lengths` holds the most tokens of each kind of text: query, document, and what a method adds;
     `prompts` what goes before a query or a document. Errors: `UserError` where the tokenizer lacks
     the token that the pooling needs.
     """
+
+    parts = ("chunk",)
 
     def __init__(
         self,
@@ -92,6 +94,10 @@ class Encoder(nn.Module):
     def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
         """Texts as token ids."""
         return self.tokenizing.ids(texts, side)
+
+    def read_field(self, name: str) -> None:
+        """Whether texts may have tags is known of the field."""
+        self.tokenizing.read_field(name)
 
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
         """A text as chunks of `size` tokens."""

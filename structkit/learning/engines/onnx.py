@@ -15,6 +15,7 @@ from structkit.extras import require
 from structkit.learning.engines.exported import GRAPH, PLAIN, TOKENIZER
 from structkit.learning.engines.tokenizer import FastTokenizer
 from structkit.learning.training.tokens import Chunk, Tokenizing
+from structkit.plugin import Model
 from structkit.records.jsonl import Record
 
 EXTRA = "onnx"
@@ -24,10 +25,11 @@ LONG = "Green tea is picked in spring; water of 80 degrees, two minutes. " * 9
 BATCH_TOKENS = 512  # with more, what a layer computes no longer stays in the cache
 
 
-class OnnxEncoder:
+class OnnxEncoder(Model):
     """An exported encoder: texts to embeddings, as `Encoder` computes them."""
 
     name = "onnx"
+    parts = ("chunk",)
     dtype = "fp32"
     batch_tokens = BATCH_TOKENS
     precision: str | None = "highest"
@@ -56,6 +58,10 @@ class OnnxEncoder:
     def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
         """Texts as token ids."""
         return self.tokenizing.ids(texts, side)
+
+    def read_field(self, name: str) -> None:
+        """Whether texts may have tags is known of the field."""
+        self.tokenizing.read_field(name)
 
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
         """A text as chunks of `size` tokens."""

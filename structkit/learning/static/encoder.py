@@ -12,11 +12,14 @@ from structkit.learning.static.table import Rows, Table, is_table, normalizes
 from structkit.learning.training.facts import has_facts, own_facts, plain_facts, read_facts
 from structkit.learning.training.settings import ANY_LENGTH
 from structkit.learning.training.tokens import Chunk, Truncation, beginning
+from structkit.plugin import Model
 from structkit.records.jsonl import Record
 
 
-class StaticEncoder:
+class StaticEncoder(Model):
     """A table that encodes: prompts, lengths and normalization are those of a model's facts."""
+
+    parts = ("chunk",)
 
     def __init__(self, table: Table, facts: Record) -> None:
         self.table = table

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from structkit.errors import UserError
@@ -19,6 +18,7 @@ from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence, Sentences, portions, tree_of
 from structkit.learning.strae.settings import ComposedSettings
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.module import TorchModel
 from structkit.records.jsonl import Record
 from structkit.structure.trees.tree import Tree
 
@@ -27,11 +27,13 @@ ROOT = "root"
 Rows = NDArray[np.float32]
 
 
-class TreeEncoder(nn.Module):
+class TreeEncoder(TorchModel):
     """A trained StrAE for `encode` and for trees: a text's embedding is its root's, upward.
 
     Texts are trees in brackets; where the model induces trees, plain texts too.
     """
+
+    parts = ("nodes",)
 
     def __init__(
         self,
@@ -59,13 +61,12 @@ class TreeEncoder(nn.Module):
 
     def inputs(self, texts: Sequence[str], side: str = "document") -> list[Sentence]:
         """Texts as numbers; `len()` of one is its number of leaves."""
-        settings = self.settings
-        records = (settings.prepare({"id": "", **settings.read(text)}) for text in texts)
-        return list(
-            Sentences(
-                settings.numbers(self.vocabulary.ids(record["words"]), record) for record in records
-            )
-        )
+        vocabulary, numbers = self.vocabulary, self.settings.numbers
+        records = map(self.prepared, texts)
+        return list(Sentences(numbers(vocabulary.ids(each["words"]), each) for each in records))
+
+    def prepared(self, text: str) -> Record:
+        return self.settings.prepared(text)
 
     def batch(self, inputs: Sequence[Sentence]) -> Sequence[Sentence]:
         """Some inputs, as `embed` takes them: trees are laid out there."""
@@ -102,6 +103,46 @@ class TreeEncoder(nn.Module):
         """The trees, and the upward and downward embeddings of all nodes, (nodes, E) each."""
         return self.model.both_ways(sentences, induce=self.settings.induce)
 
+    def nodes(
+        self,
+        records: Sequence[Record],
+        which: str,
+        batch_tokens: int,
+        *,
+        downward: bool = False,
+        finish: Callable[[Rows], Rows] = lambda vectors: vectors,
+    ) -> Iterator[list[Record]]:
+        """The nodes of each text, in its order.
+
+        They are numbered breadth first from the root, 0; spans are half-open, in words; phrases
+        have two words or more, the whole text among them; `embedding` is the upward one.
+        """
+        leaves, sentences = self._read(records)
+        first = 0
+        for part in portions(list(sentences), batch_tokens):
+            with torch.inference_mode():
+                batch, up, down = self.both_ways(part)
+            vectors = [finish(each.float().cpu().numpy()) for each in (up, down)[: 1 + downward]]
+            owners = batch.sentence.cpu().numpy()
+            starts = batch.start - np.cumsum([0, *batch.lengths[:-1]])[owners]
+            for number, rows in enumerate(_rows(owners, len(part))):
+                spans = [(starts[row], starts[row] + batch.width[row]) for row in rows]
+                nodes = _records(leaves[first + number], spans, [each[rows] for each in vectors])
+                chosen = [record for record, kind in nodes if which in ("all", kind)]
+                self.vocabulary.looked_up.without[which] += not chosen
+                yield chosen
+            first += len(part)
+
+    def _read(self, records: Sequence[Record]) -> tuple[list[Leaves], Sentences]:
+        vocabulary = self.vocabulary
+        leaves, numbers = [], []
+        for record in records:
+            ids = vocabulary.ids(record["words"])
+            pieces = [vocabulary.text(number) for word in ids for number in word]
+            leaves.append(Leaves(list(record["words"]), [len(word) for word in ids], pieces))
+            numbers.append(self.settings.numbers(ids, record))
+        return leaves, Sentences(numbers)
+
 
 @dataclass(frozen=True)
 class Leaves:
@@ -133,50 +174,6 @@ class Leaves:
             return first, last, "".join(self.pieces[start:end]), "pieces"
         kind = "words" if last - first == 1 else "phrases"
         return first, last, " ".join(self.words[first:last]), kind
-
-
-def nodes_of(
-    model: Any,
-    records: Sequence[Record],
-    which: str,
-    batch_tokens: int,
-    *,
-    downward: bool = False,
-    finish: Callable[[Rows], Rows] = lambda vectors: vectors,
-) -> Iterator[list[Record]]:
-    """The nodes of each text, in its order: `node`, `span`, `text`, `embedding`.
-
-    `records` are what the model's settings prepare of texts.
-    Nodes are numbered breadth first from the root, 0; spans are half-open, in words; `embedding`
-    is the upward one, and with `downward` there is the other beside it. `which` is words, phrases
-    (of two words or more, the whole text among them) or all. `finish` is what is
-    done to embeddings (nodes, E) at the end.
-    """
-    read, sentences = _read(model, records)
-    first = 0
-    for part in portions(list(sentences), batch_tokens):
-        with torch.inference_mode():
-            batch, up, down = model.both_ways(part)
-        vectors = [finish(each.float().cpu().numpy()) for each in (up, down)[: 1 + downward]]
-        starts = batch.start - np.cumsum([0, *batch.lengths[:-1]])[batch.sentence.cpu().numpy()]
-        for number, rows in enumerate(_rows(batch.sentence.cpu().numpy(), len(part))):
-            spans = [(starts[row], starts[row] + batch.width[row]) for row in rows]
-            nodes = _records(read[first + number], spans, [each[rows] for each in vectors])
-            chosen = [record for record, kind in nodes if which in ("all", kind)]
-            model.vocabulary.looked_up.without[which] += not chosen
-            yield chosen
-        first += len(part)
-
-
-def _read(model: Any, records: Sequence[Record]) -> tuple[list[Leaves], Sentences]:
-    vocabulary = model.vocabulary
-    leaves, numbers = [], []
-    for record in records:
-        ids = vocabulary.ids(record["words"])
-        pieces = [vocabulary.text(number) for word in ids for number in word]
-        leaves.append(Leaves(list(record["words"]), [len(word) for word in ids], pieces))
-        numbers.append(model.settings.numbers(ids, record))
-    return leaves, Sentences(numbers)
 
 
 def _rows(owners: NDArray[np.int64], sentences: int) -> list[NDArray[np.int64]]:

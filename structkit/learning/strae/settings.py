@@ -71,6 +71,10 @@ class WordSettings(TrainingSettings):
         """A text of `encode` as a record: a tree in brackets is `tree`, anything other `text`."""
         return {"text": text} if leaves_of(text) is None else {"tree": text}
 
+    def prepared(self, text: str) -> Record:
+        """What is kept of a text of `encode`."""
+        return self.prepare({"id": "", **self.read(text)})
+
     def fitting(self, words: Sequence[str]) -> Sequence[str]:
         """The words that are learned. Errors: none at all, too few or too many."""
         if not words:

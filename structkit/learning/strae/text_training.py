@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from structkit.learning.strae.losses import vocabulary_loss
 from structkit.learning.strae.sentences import Ints, portions
@@ -16,6 +16,7 @@ from structkit.learning.strae.settings import WordSettings
 from structkit.learning.strae.text_models import TextBatch, TextModel
 from structkit.learning.strae.training import VocabularyTraining
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.module import TorchModel
 from structkit.learning.training.plan import Step
 from structkit.records.jsonl import Record
 
@@ -89,7 +90,7 @@ class TextTraining(VocabularyTraining):
         return {"normalize": False, "words": len(self.vocabulary)}
 
 
-class TextEncoder(nn.Module):
+class TextEncoder(TorchModel):
     """A trained model for `encode`."""
 
     def __init__(self, settings: WordSettings, model: TextModel, vocabulary: Vocabulary) -> None:
@@ -111,6 +112,9 @@ class TextEncoder(nn.Module):
             ids = np.array([number for word in words for number in word], np.int32)
             numbered.append(Text(ids, word=len(words) == 1))
         return numbered
+
+    def prepared(self, text: str) -> Record:
+        return self.settings.prepared(text)
 
     def batch(self, inputs: Sequence[Text]) -> TextBatch:
         """Some inputs, padded."""

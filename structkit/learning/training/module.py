@@ -1,11 +1,13 @@
 """What the training engine knows of a method: batches, a loss, an optimizer, a folder.
 
-Beside it stands what it does with records that are not learned from.
+Beside it stand the records that are not learned from, and what a trained model is.
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
 from structkit.learning.training.weights import own_weights, write_weights
+from structkit.plugin import Model
 from structkit.records.jsonl import Record
 from structkit.seeds import key
 
@@ -64,6 +67,23 @@ class TrainingModule(nn.Module):
     def optimizer(self) -> torch.optim.Optimizer:
         """Adam, in one kernel."""
         return torch.optim.Adam(self.parameters(), lr=self.settings.learning_rate, fused=True)
+
+
+class TorchModel(nn.Module, Model):
+    """A trained model that torch computes."""
+
+    @property
+    @abstractmethod
+    def device(self) -> torch.device:
+        """Where it computes."""
+
+    @abstractmethod
+    def batch(self, inputs: Sequence[Any]) -> Any:
+        """Some inputs, computed together."""
+
+    @abstractmethod
+    def embed(self, batch: Any) -> Tensor:
+        """One embedding an input, (inputs, dim)."""
 
 
 def adamw(module: nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:

@@ -180,7 +180,7 @@ def test_text_in_brackets_loses_no_word(folders):
     texts = ["(Laughs (quietly now) again)", "(Laughs (quietly) (now))", "((a b) (c d))"]
     assert [8, 9, 10] == [len(each) for each in model.inputs(texts)]
     record = {"id": "1", "tree": "(S (NP (DT a) (NN cat)) (VP sleeps))"}
-    (text,) = TextReader((), ("text", "tree"), settings=model.settings).texts(record)
+    (text,) = TextReader(model, (), ("text", "tree")).texts(record)
     assert 3 == len(model.inputs([text])[0])
 
 

@@ -10,7 +10,7 @@ from structkit.commands.encode import write
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
-from structkit.learning.strae.nodes import TreeEncoder, nodes_of
+from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
@@ -34,7 +34,7 @@ def prepared(model, texts):
 
 def test_nodes_are_numbered_from_the_root_and_have_both_embeddings():
     model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
-    found = list(nodes_of(model, prepared(model, TREES), "all", 3, downward=True))
+    found = list(model.nodes(prepared(model, TREES), "all", 3, downward=True))
     expected = [
         "The black cat sleeps",
         "The black cat",
@@ -69,7 +69,7 @@ def test_nodes_are_numbered_from_the_root_and_have_both_embeddings():
 def test_words_and_phrases():
     model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
     records = prepared(model, TREES)
-    words, phrases = (list(nodes_of(model, records, which, 100)) for which in ("words", "phrases"))
+    words, phrases = (list(model.nodes(records, which, 100)) for which in ("words", "phrases"))
     assert ["sleeps", "The", "black", "cat"] == [record["text"] for record in words[0]]
     assert ["The black cat sleeps", "The black cat", "black cat"] == [r["text"] for r in phrases[0]]
     assert [["cat"], []] == [[r["text"] for r in each[1]] for each in (words, phrases)]
@@ -82,12 +82,12 @@ def test_pieces_of_words_are_neither_words_nor_phrases(name):
     model = encoder(name, vocabulary)
     text = TREES[0] if name == "strae" else "The black cat sleeps"
     records = prepared(model, [text])
-    (found,) = nodes_of(model, records, "all", 100)
+    (found,) = model.nodes(records, "all", 100)
     leaves = sum(map(len, vocabulary.ids(WORDS)))
     assert leaves > 4  # some words have pieces
     assert 2 * leaves - 1 == len(found)
     assert ([0, 4], "The black cat sleeps") == (found[0]["span"], found[0]["text"])
-    (words,), (phrases,) = (nodes_of(model, records, each, 100) for each in ("words", "phrases"))
+    (words,), (phrases,) = (model.nodes(records, each, 100) for each in ("words", "phrases"))
     assert {record["text"] for record in words} <= {"The", "black", "cat", "sleeps"}
     if name == "strae":  # the pieces of a word are one subtree
         assert 4 == len(words)

@@ -1,0 +1,35 @@
+"""What a plugin file gives, a module for each kind, and how a method declares its settings.
+
+A plugin file has one class named after its kind, which extends the class of that name here: a
+file of languages/ has `class Language(plugin.Language)`. One that takes flags is a frozen dataclass
+whose fields are these flags: their defaults stand there, and one without a default is required.
+As a part of the ground it imports `errors` alone.
+"""
+
+from structkit.plugin.backend import Backend
+from structkit.plugin.flags import configured, takes
+from structkit.plugin.format import Format
+from structkit.plugin.language import Language
+from structkit.plugin.method import Method
+from structkit.plugin.model import Model
+from structkit.plugin.parser import Parser, Unparsed
+from structkit.plugin.ranker import Ranker
+from structkit.plugin.settings import bounds, check, flag_of, help_of, setting
+
+__all__ = [
+    "Backend",
+    "Format",
+    "Language",
+    "Method",
+    "Model",
+    "Parser",
+    "Ranker",
+    "Unparsed",
+    "bounds",
+    "check",
+    "configured",
+    "flag_of",
+    "help_of",
+    "setting",
+    "takes",
+]

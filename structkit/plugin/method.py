@@ -1,0 +1,84 @@
+"""What a file of methods/ gives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from structkit.learning.training.module import TrainingModule
+    from structkit.learning.training.plan import Plan
+    from structkit.learning.training.spool import Spool
+    from structkit.records.jsonl import Record
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A file of methods/: how records become a model, and how the model is read again.
+
+    Its fields, made by `setting`, are the flags of `train METHOD`. What trains by steps of a
+    gradient extends `GradientSettings` (structkit.learning.training.settings), and a Hugging Face
+    encoder `EncoderSettings` (structkit.learning.encoders.settings), which give most of the rest.
+    """
+
+    query_fields: ClassVar[tuple[str, ...]]
+    """Where `encode` finds a query in a record: the first field that it has."""
+
+    document_fields: ClassVar[tuple[str, ...]]
+    """Where `encode` finds a document."""
+
+    without_records: ClassVar[bool] = False  # whether a model can be made of none
+    shared: ClassVar[bool] = False
+    """Whether several processes can share a batch."""
+
+    example: ClassVar[str] = ""
+    """A command that trains it, for the end of its help."""
+
+    @property
+    def start(self) -> str | None:
+        """The model that the training starts from: a folder, or a name of the hub."""
+        return None
+
+    @property
+    def held_out(self) -> str | None:
+        """The file of records that choose the best model, and are not learned from."""
+        return None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What the training reads beside the records."""
+        return tuple(filter(None, (self.start, self.held_out)))
+
+    @abstractmethod
+    def prepare(self, record: Record) -> Record:
+        """What is kept of a training record, with its `id`; one that does not do is refused."""
+
+    @abstractmethod
+    def plan(self, records: int) -> Plan:
+        """The steps of a training on so many records."""
+
+    @abstractmethod
+    def build(self, spool: Spool, *, offline: bool = False) -> TrainingModule:
+        """The training of a new model on prepared records."""
+
+    @abstractmethod
+    def values(self) -> dict[str, Any]:
+        """All settings, as they are written to `structkit.json`."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, values: dict[str, Any]) -> Self:
+        """The settings that a model folder tells; one that does not do is refused."""
+
+    @classmethod
+    def check_facts(cls, facts: Record) -> None:
+        """Raise where `structkit.json` lacks what `load` reads beside the settings."""
+        return None
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path, facts: Record) -> object:
+        """The trained model in a folder: a `Model` for `encode`, or what a parser needs."""

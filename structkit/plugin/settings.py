@@ -1,0 +1,78 @@
+"""A setting of a method: a field with its help, its source and its bounds."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, field, fields
+from typing import Any
+
+from structkit.errors import UserError, spoken
+
+
+def setting(
+    default: Any,
+    help: str,
+    source: str = "",
+    choices: tuple[str, ...] | None = None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    usual: Any = MISSING,
+) -> Any:
+    """A field of a method's settings: default, one line of help, and where the default is from.
+
+    `low` and `high` bound a number; one that overrides another's default keeps its bounds. With
+    `usual`, None stands for what the start model has, and for the usual where that says nothing.
+    """
+    metadata = {"help": help, "source": source, "choices": choices, "bounds": (low, high)}
+    if usual is not MISSING:
+        metadata["usual"] = usual
+    return field(default=default, metadata=metadata)
+
+
+def bounds(kind: type, name: str) -> tuple[float, float] | None:
+    """The lowest and the highest value of a setting, as the class or one that it extends has it."""
+    for each in kind.__mro__:
+        setting = vars(each).get("__dataclass_fields__", {}).get(name)
+        if setting is not None and setting.metadata.get("bounds", (None,))[0] is not None:
+            low, high = setting.metadata["bounds"]
+            return low, high
+    return None
+
+
+def check(settings: Any) -> None:
+    """Raise where a setting is none of its choices or out of its bounds: wrong usage."""
+    for each in fields(settings):
+        value, flag = getattr(settings, each.name), flag_of(each.name)
+        if value is None:
+            continue
+        if (choices := each.metadata.get("choices")) and value not in choices:
+            raise UserError(
+                f"{flag} {value} is not {' or '.join(choices)}", "name one of them", status=2
+            )
+        if limits := bounds(type(settings), each.name):
+            low, high = limits
+            if not low <= value <= high:  # not a number is in no range
+                raise UserError(
+                    f"{flag} {value} is not in {spoken(low)} … {spoken(high)}",
+                    "name a number in between",
+                    status=2,
+                )
+
+
+def flag_of(name: str) -> str:
+    """The flag of a setting.
+
+    >>> flag_of("max_steps")
+    '--max-steps'
+    """
+    return "--" + name.replace("_", "-")
+
+
+def help_of(metadata: Any) -> str:
+    """A setting's help with its source, as `train METHOD --help` shows it."""
+    text = str(metadata.get("help", ""))
+    if "usual" in metadata:
+        usual = metadata["usual"]
+        said = ("no", "yes")[usual] if isinstance(usual, bool) else usual or "none"
+        text += f"; default: the model's own, otherwise {said}"
+    return f"{text} ({metadata['source']})" if metadata.get("source") else text
