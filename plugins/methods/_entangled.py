@@ -18,13 +18,14 @@ from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch
 
-# odd, and beyond any pattern (the golden ratio, and pi, in 64 bits)
-LEFT, RIGHT = -0x61C8864680B583EB, 0x3243F6A8885A308D
+# odd, and beyond any pattern: the golden ratio, pi and e in 64 bits; START keeps two small numbers,
+# as words have them, from mixing to a small one
+LEFT, RIGHT, START = -0x61C8864680B583EB, 0x3243F6A8885A308D, 0x2B7E151628AED2A7
 
 
 def joined(left: Tensor, right: Tensor) -> Tensor:
     """The keys of nodes over children with these keys, (n,): equal for equal pairs alone."""
-    mixed = (left * LEFT) ^ (right * RIGHT + LEFT)  # multiplied modulo 2^64
+    mixed = (left * LEFT) ^ (right * RIGHT + START)  # multiplied modulo 2^64
     mixed = (mixed ^ (mixed >> 31)) * RIGHT
     return mixed ^ (mixed >> 29)
 

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structkit_plugins.methods._banyan import BanyanTraining
+from structkit_plugins.methods._entangled import joined
 
 from structkit import registry
 from structkit.commands.parse_trees import Parsing, parse_trees
@@ -19,7 +20,7 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.brackets import read
 from tests.learning.strae.reference_banyan import Plain
-from tests.learning.strae.test_strae import difference, gradients
+from tests.learning.strae.test_strae import difference, gradients, roundings
 
 WORDS = 12
 Method = registry.load("method", "banyan")
@@ -62,11 +63,18 @@ def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
     parameters = plain(fast.model)
     expected = Plain(parameters, 4).loss(sentences)
     found, _ = fast.loss([numbers(sentences)])
-    assert difference(expected, found) < 1e-9
+    near = roundings(2 * sum(lengths))
+    assert difference(expected, found) <= near
     theirs = gradients(expected, list(parameters.values()))
     ours = gradients(found, list(fast.model.parameters()))
     for name, one, other in zip(parameters, theirs, ours, strict=True):
-        assert difference(one, other) < 1e-9, name
+        assert difference(one, other) <= near, name
+
+
+def test_no_pair_of_words_has_the_key_of_a_word_or_of_another_pair():
+    words = joined(torch.arange(1000), torch.zeros(1000, dtype=torch.int64))
+    keys = torch.cat([words, joined(words[:, None], words).flatten()])
+    assert len(keys) == len(keys.unique())
 
 
 def test_a_node_of_two_parents_by_hand():
@@ -111,7 +119,8 @@ def test_dropout_is_once_for_each_node_and_known_to_the_merging(seed, lengths):
         noise[node] = (up[place] / whole.up(node)).detach()
     values = torch.stack(list(noise.values()))
     kept = values[values != 0]
-    torch.testing.assert_close(kept, torch.full_like(kept, 1 / 0.7), rtol=1e-4, atol=0)
+    share = 2**-16  # to which dropout is rounded
+    torch.testing.assert_close(kept, torch.full_like(kept, 1 / 0.7), rtol=share, atol=0)
     # merging has seen the same factors: else it would meet a pair that has none
     again = Plain(weights, 4, noise.__getitem__)
     roots = [nodes[number] for number in graph.node[: batch.sentences].tolist()]

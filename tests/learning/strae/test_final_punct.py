@@ -16,6 +16,7 @@ from structkit.learning.training.facts import FACTS
 from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.final_punct import without_last
 from structkit.structure.trees.words import words_of
+from tests.tolerances import bound
 
 TEXTS = ["The cat sleeps on the mat.", "A dog barks!", 'The dog sleeps; a cat barks. "', "?"] * 3
 SMALL = {"epochs": 1, "embedding_size": 8, "minimum_count": 1, "final_punct": "drop"}
@@ -79,8 +80,10 @@ def test_a_stop_is_dropped_in_training_and_in_encoding(folder):
     stopped, plain, inside = embedded(
         folder, ["The cat sleeps.", "The cat sleeps", "The cat; sleeps"]
     )
-    torch.testing.assert_close(stopped, plain, rtol=1e-6, atol=1e-7)
-    assert not torch.allclose(plain, inside)
+    # a sum over two inputs of as many numbers, for each word
+    near = bound(3 * 2 * SMALL["embedding_size"], plain.abs().max().item())
+    assert (stopped - plain).abs().max() <= near
+    assert (inside - plain).abs().max() > 10 * near
 
 
 def test_a_model_that_does_not_tell_keeps_it(folder):
@@ -90,9 +93,8 @@ def test_a_model_that_does_not_tell_keeps_it(folder):
     assert "keep" == settings(facts["settings"]).final_punct
 
 
+@pytest.mark.parametrize("folder", ["self-strae"], indirect=True)
 def test_induced_trees_have_it_beside_all_the_rest(folder):
-    if not folder.parent.name.startswith("self-strae"):
-        pytest.skip("makes no trees")
     model, _ = open_model(str(folder))
     words = ["The", "cat", "sleeps", ".", "''"]
     (tree,) = model.trees([words])

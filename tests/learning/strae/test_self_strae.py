@@ -18,7 +18,15 @@ from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.brackets import read
 from tests.learning.strae import reference_strae as reference
-from tests.learning.strae.test_strae import difference, in_batch_order, losses, model, plain, sample
+from tests.learning.strae.test_strae import (
+    difference,
+    in_batch_order,
+    losses,
+    model,
+    plain,
+    roundings,
+    sample,
+)
 
 LINES = [
     {"id": str(number), "text": text}
@@ -49,19 +57,19 @@ def test_trees_are_those_of_one_sentence_at_a_time(seed, lengths):
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 def test_embeddings_losses_and_gradients_agree(dtype):
-    bound = 1e-9 if dtype == torch.float64 else 2e-6
     _, sentences = sample(5, [8, 1, 40, 3])
     fast = model(5, dtype=dtype)
     values = plain(fast)
     roots = [reference.greedy(sentence.ids.tolist(), values) for sentence in sentences]
     batch, up, down = fast.both_ways(sentences, induce=True)
+    near = roundings(batch.nodes, 5.0, dtype)
     nodes = in_batch_order(batch, roots)
     assert [node.words for node in nodes] == [
         tuple(batch.text[start : start + width].tolist())
         for start, width in zip(batch.start, batch.width, strict=True)
     ]
-    assert difference(torch.stack([node.up.reshape(-1) for node in nodes]), up) <= bound
-    assert difference(torch.stack([node.down.reshape(-1) for node in nodes]), down) <= bound
+    assert difference(torch.stack([node.up.reshape(-1) for node in nodes]), up) <= near
+    assert difference(torch.stack([node.down.reshape(-1) for node in nodes]), down) <= near
     trees = fast.induced(sentences)
     found = losses(fast, trees, 5.0)
     inner = [node for root in roots if root.children for node in root.all()]
@@ -71,14 +79,14 @@ def test_embeddings_losses_and_gradients_agree(dtype):
     )
     wanted = [weight for name, weight in values.items() if name != "channels"]
     for one, other in zip(expected, found, strict=True):
-        assert difference(one, other) <= bound
+        assert difference(one, other) <= near
         ours = torch.autograd.grad(
             other, list(fast.parameters()), retain_graph=True, allow_unused=True
         )
         theirs = torch.autograd.grad(one, wanted, retain_graph=True, allow_unused=True)
         for want, got in zip(theirs, ours, strict=True):
             assert (want is None) == (got is None)
-            assert want is None or difference(want, got) <= bound
+            assert want is None or difference(want, got) <= near
 
 
 def test_a_tree_does_not_depend_on_its_batch():

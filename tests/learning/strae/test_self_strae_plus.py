@@ -17,7 +17,7 @@ from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import RunOptions
 from tests.learning.strae import reference_strae as reference
-from tests.learning.strae.test_strae import WORDS, difference, gradients, plain, sample
+from tests.learning.strae.test_strae import WORDS, difference, gradients, plain, roundings, sample
 
 Method = registry.load("method", "self-strae-plus")
 
@@ -37,7 +37,7 @@ def test_a_loss_by_hand():
     _, sentences = sample(0, [4])
     loss, parts = fast.loss([sentences])
     assert (log(3), log(30)) == pytest.approx((parts["contrastive"].item(), parts["ce"].item()))
-    assert 2.249905 == pytest.approx(loss.item(), abs=1e-6)
+    assert (log(3) + log(30)) / 2 == pytest.approx(loss.item())
 
 
 @settings(deadline=None, max_examples=15)
@@ -55,12 +55,13 @@ def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
     ce = sum(reference.cross_entropy(root, parameters) * n / tokens for root, n in pairs)
     expected = (contrastive + ce) / 2
     found, _ = fast.loss([sentences])
-    assert difference(expected, found) < 1e-9
+    near = roundings(2 * tokens, scale)
+    assert difference(expected, found) <= near
     names = [name for name, _ in fast.model.named_parameters()]
     theirs = gradients(expected, [parameters[name] for name in names])
     ours = gradients(found, list(fast.model.parameters()))
     for name, one, other in zip(names, theirs, ours, strict=True):
-        assert difference(one, other) < 1e-8, name
+        assert difference(one, other) <= near, name
 
 
 def test_settings_are_those_of_the_code():

@@ -24,7 +24,7 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.plan import Step
 from structkit.learning.training.settings import RunOptions
 from tests.learning.strae import reference_strae as reference
-from tests.tolerances import rounding
+from tests.tolerances import bound
 
 Method = registry.load("method", "strae")
 WORDS = 30
@@ -85,6 +85,14 @@ def difference(expected, found):
     return (expected - found.detach().double()).abs().max().item() / scale
 
 
+def roundings(nodes, scale=1.0, dtype=torch.float64):
+    """The largest difference of sums along a path, over all nodes, and over the words.
+
+    Scores are cosines times a scale.
+    """
+    return bound(nodes + WORDS, max(1.0, scale), dtype)
+
+
 def in_batch_order(batch, roots):
     """The reference's nodes, breadth first over all sentences."""
     level, nodes = list(roots), []
@@ -136,7 +144,6 @@ def expected_losses(values, roots, scale, *, mask_duplicates=False):
 
 def check(seed, lengths, shapes, scale, dtype, *, untied=False, mask_duplicates=False):
     """Embeddings, losses and all gradients agree with the reference."""
-    bound = 1e-9 if dtype == torch.float64 else 2e-6
     trees, sentences = sample(seed, lengths, shapes)
     fast = model(seed, untied=untied, dtype=dtype)
     values = plain(fast)
@@ -146,17 +153,18 @@ def check(seed, lengths, shapes, scale, dtype, *, untied=False, mask_duplicates=
     ]
     batch, up, down = fast.both_ways(sentences)
     nodes = in_batch_order(batch, roots)
-    assert difference(torch.stack([node.up.reshape(-1) for node in nodes]), up) <= bound
-    assert difference(torch.stack([node.down.reshape(-1) for node in nodes]), down) <= bound
+    near = roundings(batch.nodes, scale, dtype)
+    assert difference(torch.stack([node.up.reshape(-1) for node in nodes]), up) <= near
+    assert difference(torch.stack([node.down.reshape(-1) for node in nodes]), down) <= near
     found = losses(fast, sentences, scale, mask_duplicates=mask_duplicates)
     expected = expected_losses(values, roots, scale, mask_duplicates=mask_duplicates)
     wanted = [weight for name, weight in values.items() if name != "channels"]
     for one, other in zip(expected, found, strict=True):
-        assert difference(one, other) <= bound
+        assert difference(one, other) <= near
         theirs = torch.autograd.grad(one, wanted, retain_graph=True, allow_unused=True)
         ours = gradients(other, list(fast.parameters()))
         for want, weight, got in zip(theirs, wanted, ours, strict=True):
-            assert difference(torch.zeros_like(weight) if want is None else want, got) <= bound
+            assert difference(torch.zeros_like(weight) if want is None else want, got) <= near
 
 
 SHAPES = ("right", "left", "balanced", "random")
@@ -219,7 +227,7 @@ def test_gradients_pass_gradcheck():
     )
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (100, 25_000)])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (10, 25_000)])
 def test_extreme_scores_stay_finite(shape):
     tokens, words = shape
     vectors = torch.full((tokens, 4), 300.0, requires_grad=True)
@@ -230,19 +238,19 @@ def test_extreme_scores_stay_finite(shape):
     loss = vocabulary_loss(vectors, table, None, targets, torch.ones(tokens) / tokens)
     loss.backward()
     expected = 720_000 + np.log(words - 1) if words > 1 else 0
-    assert loss.item() == pytest.approx(expected, rel=1e-6)
+    assert loss.item() == pytest.approx(expected, abs=bound(4 + tokens, expected))
     assert vectors.grad.isfinite().all() and table.grad.isfinite().all()
 
 
 def test_the_same_in_small_blocks_and_recomputed(monkeypatch):
     torch.manual_seed(0)
-    up, down = torch.randn(200, 10), torch.randn(200, 10)
-    table, targets = torch.randn(50, 10), torch.randint(50, (200,))
+    up, down, table = (torch.randn(n, 10, dtype=torch.float64) for n in (200, 200, 50))
+    targets, weights = torch.randint(50, (200,)), torch.full((200,), 1 / 200, dtype=up.dtype)
 
     def found():
         leaves = [part.clone().requires_grad_() for part in (up, down, table)]
         whole = contrastive_loss(leaves[0], leaves[1], 5.0)
-        whole = whole + vocabulary_loss(leaves[1], leaves[2], None, targets, torch.ones(200) / 200)
+        whole = whole + vocabulary_loss(leaves[1], leaves[2], None, targets, weights)
         return [whole, *torch.autograd.grad(whole, leaves)]
 
     expected = found()
@@ -250,18 +258,18 @@ def test_the_same_in_small_blocks_and_recomputed(monkeypatch):
     in_blocks = found()
     monkeypatch.setattr(tree_losses, "KEPT", 0)
     for want, got, again in zip(expected, in_blocks, found(), strict=True):
-        assert difference(want, got) <= 1e-6
-        assert difference(want, again) <= 1e-6
+        assert difference(want, got) <= roundings(200, 5.0)
+        assert difference(want, again) <= roundings(200, 5.0)
 
 
 def test_a_loss_worked_by_hand():
     # two nodes; up = (1, 0), (0, 1); down = (1, 0), (1, 1)/√2: cosines 1, .7071; 0, .7071
-    up = torch.tensor([[2.0, 0.0], [0.0, 3.0]])
-    down = torch.tensor([[1.0, 0.0], [5.0, 5.0]])
+    up = torch.tensor([[2.0, 0.0], [0.0, 3.0]], dtype=torch.float64)
+    down = torch.tensor([[1.0, 0.0], [5.0, 5.0]], dtype=torch.float64)
     a, b, c, d = 1.0, 0.5**0.5, 0.0, 0.5**0.5
     rows = -a + np.log(np.exp(a) + np.exp(b)) - d + np.log(np.exp(c) + np.exp(d))
     columns = -a + np.log(np.exp(a) + np.exp(c)) - d + np.log(np.exp(b) + np.exp(d))
-    assert (rows + columns) / 4 == pytest.approx(contrastive_loss(up, down, 1.0).item(), abs=1e-6)
+    assert (rows + columns) / 4 == pytest.approx(contrastive_loss(up, down, 1.0).item())
 
 
 @pytest.mark.parametrize("dropout", [0.1, 0.2, 0.5, 0.99])
@@ -270,8 +278,10 @@ def test_dropout_drops_its_share_and_keeps_the_mean(dropout):
     noise = dropout_noise((999, 333), dropout, torch.zeros(1))
     assert noise.shape == (999, 333)
     error = 4 * (dropout * (1 - dropout) / noise.numel()) ** 0.5  # four standard deviations
-    assert (noise == 0).double().mean().item() == pytest.approx(dropout, abs=error + 1e-5)
-    assert noise[noise > 0].unique().tolist() == pytest.approx([1 / (1 - dropout)], rel=1e-3)
+    step = 2**-17  # the share is rounded to 16 bits
+    assert (noise == 0).double().mean().item() == pytest.approx(dropout, abs=error + step)
+    kept = noise[noise > 0].unique().tolist()
+    assert kept == pytest.approx([1 / (1 - dropout)], rel=step / (1 - dropout - step))
     # the four draws of one random number are independent of each other
     kept = (noise.flatten()[: 999 * 333 // 4 * 4].view(-1, 4) > 0).double()
     both = torch.corrcoef(kept.T) - torch.eye(4)
@@ -295,7 +305,8 @@ def test_an_embedding_does_not_depend_on_its_batch():
     fast = model(3, dtype=torch.float32)
     together = fast.both_ways(sentences)[1][:5]
     for number, sentence in enumerate(sentences):
-        assert difference(fast.both_ways([sentence])[1][0], together[number]) <= 1e-6
+        near = roundings(2 * len(sentence), dtype=torch.float32)
+        assert difference(fast.both_ways([sentence])[1][0], together[number]) <= near
 
 
 def test_nodes_know_their_words():
@@ -445,13 +456,13 @@ def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
         for name in names
     }
     whole = sum(expected.values()) / len(names)
-    near = rounding(sum(nodes), max(1.0, found["loss"]))["atol"]
+    near = roundings(sum(nodes), settings.scale)
     assert whole.item() == pytest.approx(found["loss"], abs=near)
     training.zero_grad()
     whole.backward()
     theirs = [weight.grad for weight in training.parameters() if weight.grad is not None]
     for want, got in zip(theirs, ours, strict=True):
-        assert difference(want, got) <= 1e-6
+        assert difference(want, got) <= near
     if objective == "ce":  # its mean is over sentences: passes change nothing
         together = training.losses(sentences)["ce"]
         assert together.item() == pytest.approx(found["loss"], abs=near)
@@ -459,18 +470,18 @@ def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
 
 def tree_training(settings, sentences):
     vocabulary = Vocabulary([str(word) for word in range(WORDS)], lowercase=True)
-    return StraeTraining(settings, settings.untrained(WORDS), vocabulary, sentences)
+    return StraeTraining(settings, settings.untrained(WORDS).double(), vocabulary, sentences)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_computes_the_same():
     _, sentences = sample(10, [5, 30, 1, 12])
-    for dtype, bound in ((torch.float64, 1e-9), (torch.float32, 1e-5)):
+    for dtype in (torch.float64, torch.float32):
         fast = model(10, dtype=dtype)
         expected = [*losses(fast, sentences, 5.0), fast.both_ways(sentences)[1]]
         trees = [tree.depths.tolist() for tree in fast.induced(sentences)]
         fast.to("cuda")
         found = [*losses(fast, sentences, 5.0), fast.both_ways(sentences)[1]]
         for want, got in zip(expected, found, strict=True):
-            assert difference(want, got.cpu()) <= bound
+            assert difference(want, got.cpu()) <= roundings(2 * 48, 5.0, dtype)
         assert trees == [tree.depths.tolist() for tree in fast.induced(sentences)]
