@@ -32,6 +32,7 @@ BASES: dict[str, type] = {
     "ranker": contract.Ranker,
     "format": contract.Format,
 }
+SIGNS = ("aliases", "claims", "extensions", "implied_by", "interpreters")
 # what a file of a kind gave when it gave functions
 FUNCTIONS = ("entities", "record_entities", "trees", "open_corpus", "parts")
 
@@ -68,6 +69,11 @@ class Plugin:
     def extensions(self) -> tuple[str, ...]:
         """The ends of names of its files, read without importing the file."""
         return _signs(self).get("extensions", ())
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """An extension and a pattern of its files with it, read without importing the file."""
+        return _signs(self).get("claims", ())
 
     @property
     def interpreters(self) -> tuple[str, ...]:
@@ -115,7 +121,7 @@ def _signs(plugin: Plugin) -> dict[str, tuple[str, ...]]:
                 for each in node.body
                 if isinstance(each, ast.Assign)
                 if isinstance(name := each.targets[0], ast.Name)
-                if name.id in ("aliases", "extensions", "implied_by", "interpreters")
+                if name.id in SIGNS
             }
     return {}
 

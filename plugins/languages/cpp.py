@@ -61,5 +61,11 @@ class Language(CodeLanguage):
 
     aliases = ("c++", "cxx", "cc")
     extensions = ("cpp", "cc", "cxx", "c++", "hpp", "hh", "hxx", "h++", "ipp", "inl")
+    claims = (
+        "h",
+        r"(?m)^[ \t]*(?:template\s*<|(?:public|private|protected)[ \t]*:|class\s+[^;{}()=]*[;{]"
+        r"|(?:inline[ \t]+)?namespace\b[^;{}()=]*\{|using[ \t]+(?:namespace[ \t]+)?[\w:]+[ \t]*[;=]"
+        r"|#[ \t]*include[ \t]*<[a-z_]+>)|\bstd::\w",
+    )
     grammar = GRAMMAR
     outline = OUTLINE

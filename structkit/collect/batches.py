@@ -113,7 +113,7 @@ def _lines(source: Source, reading: Reading) -> list[bytes] | LeftOut:
         text = decode(data, source.media)
         if not text.strip():
             return LeftOut(source.path, *EMPTY)
-        kind = kind_of(source.path, data[:200], source.media, source.language)
+        kind = kind_of(source.path, text, source.media, source.language)
         if kind.name == CODE and not reading.generated:
             if pressed(source.path, text):
                 return LeftOut(source.path, *MINIFIED)

@@ -57,7 +57,7 @@ OTHERS = {
 }
 MARKDOWNS = ("md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd")
 SHELLS = {"sh": "bash", "bash": "bash", "zsh": "bash", "dash": "bash", "perl": "perl", "lua": "lua"}
-SHEBANG = re.compile(rb"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([\w.+-]+)")
+SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([\w.+-]+)")
 
 LONG_LINE, LONG_LINES = 5_000, 250  # characters: of one line, of a line on the average
 LOCKS = frozenset(
@@ -87,10 +87,10 @@ class Kind:
     language: str
 
 
-def kind_of(path: str, head: bytes, media: str = "", told: str = "") -> Kind:
-    """The kind of a file: by the content type of a server, its name, its first line, or as `told`.
+def kind_of(path: str, text: str, media: str = "", told: str = "") -> Kind:
+    """The kind of a file: by the content type of a server, its name, its text, or as `told`.
 
-    >>> kind_of("a/b.py", b""), kind_of("run", b"#!/usr/bin/env python3")
+    >>> kind_of("a/b.py", ""), kind_of("run", "#!/usr/bin/env python3")
     (Kind(name='code', language='python'), Kind(name='code', language='python'))
     """
     if media:
@@ -98,9 +98,11 @@ def kind_of(path: str, head: bytes, media: str = "", told: str = "") -> Kind:
         if kind in ("text/html", "application/xhtml+xml"):
             return Kind(HTML, "html")
     name = posixpath.basename(path)
-    language = _endings().get(name) or _endings().get(name.rpartition(".")[2].lower())
-    if language is None and (match := SHEBANG.match(head)):
-        language = _interpreter(match[1].decode("ascii", "replace"))
+    ending = name.rpartition(".")[2].lower()
+    language = _endings().get(name) or _endings().get(ending)
+    language = next((each for each, sign in _claims(ending) if sign.search(text)), language)
+    if language is None and (match := SHEBANG.match(text)):
+        language = _interpreter(match[1])
     if language is None and told in _endings().values():
         language = told
     if language is None:
@@ -124,6 +126,17 @@ def _endings() -> dict[str, str]:
         if plugin.kind == "language":
             languages |= {ending: plugin.name for ending in plugin.extensions}
     return languages
+
+
+@cache
+def _claims(ending: str) -> list[tuple[str, re.Pattern[str]]]:
+    """The languages that take files of another one's extension, each by a pattern."""
+    claiming = [plugin for plugin in plugins() if plugin.kind == "language"]
+    return [
+        (plugin.name, re.compile(plugin.claims[1]))
+        for plugin in claiming
+        if plugin.claims[:1] == (ending,)
+    ]
 
 
 @cache

@@ -21,7 +21,8 @@ class Language(ABC):
 
     Its flags are those of `mask-entities`: types, tagger, profile. Code with a tree-sitter
     grammar extends `CodeLanguage` (structkit.structure.code.languages), which gives the rest.
-    `aliases`, `implied_by`, `extensions`, `interpreters`: literal strings, read without an import.
+    `aliases`, `implied_by`, `extensions`, `claims`, `interpreters`: literal strings, read without
+    an import.
     """
 
     fields: ClassVar[tuple[str, ...]] = ("code",)
@@ -35,6 +36,9 @@ class Language(ABC):
 
     extensions: ClassVar[tuple[str, ...]] = ()
     """The extensions of its files, or their whole names: `rb`, `Rakefile`."""
+
+    claims: ClassVar[tuple[str, ...]] = ()
+    """An extension of another language, and the pattern that makes such a file one of its own."""
 
     interpreters: ClassVar[tuple[str, ...]] = ()
     """The programs that the first line of such a file may name, after `#!`."""

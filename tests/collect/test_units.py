@@ -20,7 +20,7 @@ CODE = [path for path in FILES if path.parent.name == "src"]
 
 def records(path, **flags):
     text = path.read_text("utf-8")
-    kind = kind_of(path.name, text.encode()[:200])
+    kind = kind_of(path.name, text)
     return list(Units(**flags).records(path.name, text, kind))
 
 
@@ -111,7 +111,7 @@ def test_ids_are_unique_and_say_where():
 
 def test_a_function_keeps_its_id_when_others_move():
     text = (FOLDER / "src/shapes.py").read_text()
-    kind = kind_of("shapes.py", b"")
+    kind = kind_of("shapes.py", "")
     units = Units(unit="function")
     before = {each["id"]: each["hash"] for each in units.records("a.py", text, kind)}
     moved = text.replace("\n@cache", "\n\ndef other():\n    pass\n\n\n@cache")
@@ -120,20 +120,27 @@ def test_a_function_keeps_its_id_when_others_move():
 
 
 @pytest.mark.parametrize(
-    ("path", "head", "language"),
+    ("path", "text", "language"),
     [
-        ("a/b.PY", b"", "python"),
-        ("Makefile", b"", "make"),
-        ("Rakefile", b"", "ruby"),
-        ("run", b"#!/usr/bin/env -S node --x", "javascript"),
-        ("run", b"#!/usr/bin/python3.11 -u", "python"),
-        ("run", b"#! /bin/sh", "bash"),
-        ("README", b"words", "text"),
-        ("a.tsx", b"", "typescript"),
+        ("a/b.PY", "", "python"),
+        ("Makefile", "", "make"),
+        ("Rakefile", "", "ruby"),
+        ("run", "#!/usr/bin/env -S node --x", "javascript"),
+        ("run", "#!/usr/bin/python3.11 -u", "python"),
+        ("run", "#! /bin/sh", "bash"),
+        ("README", "words", "text"),
+        ("a.tsx", "", "typescript"),
+        ("a.h", "#include <stdio.h>\n/* a class of its own */\nint f(void);\n", "c"),
+        ("a.h", "#include <vector>\n", "cpp"),
+        ("a.h", "#pragma once\nnamespace a::b {\n", "cpp"),
+        ("a.h", "  template <typename T>\n", "cpp"),
+        ("a.h", "struct S {\n public:\n", "cpp"),
+        ("a.h", "class A;\n", "cpp"),
+        ("a.c", "int class_A(int std) { return std; } // std::vector\n", "c"),
     ],
 )
-def test_languages_by_extension_name_and_first_line(path, head, language):
-    assert language == kind_of(path, head).language
+def test_languages_by_extension_name_and_text(path, text, language):
+    assert language == kind_of(path, text).language
 
 
 def test_no_extension_names_two_languages():
