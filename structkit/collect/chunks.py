@@ -11,6 +11,12 @@ from itertools import accumulate, pairwise
 
 import tree_sitter
 
+# what stands before a definition and is said about it, beside comments
+LEADS = frozenset(
+    "attribute_item inner_attribute_item attribute_list attribute_declaration attribute_specifier "
+    "decorator annotation marker_annotation".split()
+)
+
 LineSpan = tuple[int, int]  # lines from 0, half-open
 
 
@@ -82,11 +88,12 @@ def _along_tree(whole: _Group, sizes: Sizes, most: int) -> list[LineSpan]:
 def _inner(group: _Group) -> list[_Group]:
     """The groups of the first nodes below that begin on lines of their own; none if none do."""
     nodes = group.nodes
-    while nodes := [child for node in nodes for child in node.children]:
+    while any(node.child_count and not _leads(node) for node in nodes):
+        nodes = [child for node in nodes for child in ([node] if _leads(node) else node.children)]
         groups = _groups(group.rows, nodes)
         if len(groups) > 1:
             return groups
-        nodes = [node for node in nodes if node.start_point.row < node.end_point.row]
+        nodes = [n for n in nodes if n.start_point.row < n.end_point.row and not _leads(n)]
     return []
 
 
@@ -95,18 +102,30 @@ def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Group]:
     first, end = rows
     groups = [_Group((first, end))]
     before: tree_sitter.Node | None = None
-    leads = False  # the one before is said about what begins on the next line
+    reach = end  # what begins before this line belongs to what is before it
     for node in nodes:
         row = node.start_point.row
         alone = before is None or last_row(before) < row  # a line of its own
-        joined = leads and before is not None and last_row(before) + 1 == row
-        if alone and not joined and groups[-1].rows[0] < row < end:
+        if alone and reach <= row < end and groups[-1].rows[0] < row:
             groups[-1].rows = (groups[-1].rows[0], row)
             groups.append(_Group((row, end)))
         groups[-1].nodes.append(node)
         before = node
-        leads = alone and ("comment" in node.type or "attribute" in node.type)
+        reach = _reach(node) if alone else 0
     return groups
+
+
+def _reach(node: tree_sitter.Node) -> int:
+    """The first line that a node is not said about."""
+    if not _leads(node):
+        return 0
+    # an empty line may follow a comment that is made for readers
+    return last_row(node) + (3 if (node.text or b"").startswith(b"/**") else 2)
+
+
+def _leads(node: tree_sitter.Node) -> bool:
+    """Whether a node is said about the next one."""
+    return "comment" in node.type or node.type in LEADS
 
 
 def last_row(node: tree_sitter.Node) -> int:
