@@ -4,6 +4,6 @@ import os
 
 __version__ = "0.1.0"
 
-# read when torch is first imported, by whomever: threads that wait for each other sleep, because
-# on a busy machine spinning threads cost twice the time
+# read when torch is first imported: waiting threads sleep, because spinning ones take twice the
+# time on a busy machine
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

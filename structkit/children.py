@@ -1,4 +1,4 @@
-"""Work in a process of its own, which can be stopped at any step, inside a library too."""
+"""Run work in its own process, which can be stopped at any point, even inside a library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def in_child(work: Callable[[], T], seconds: float) -> T | None:
-    """What work gives; nothing if its process is killed, or takes more seconds of CPU time."""
+    """The result of `work`; None if its process is killed, or takes more `seconds` of CPU time."""
     if not hasattr(os, "fork"):
         return work()
     readable, writable = os.pipe()
@@ -27,13 +27,13 @@ def in_child(work: Callable[[], T], seconds: float) -> T | None:
     if os.WIFSIGNALED(status):
         return None
     if status:
-        return work()  # what it raised is raised here again, where it can be seen
+        return work()  # run it again here, so that what it raised is seen
     done: T = pickle.loads(data)
     return done
 
 
 def _do(work: Callable[[], T], seconds: float, writable: int) -> NoReturn:
-    """The life of a child; it ends without what its parent does at its end."""
+    """Run the child, which exits without its parent's exit handlers."""
     status = 1
     try:
         for number in (signal.SIGPROF, signal.SIGINT, signal.SIGTERM):

@@ -1,16 +1,16 @@
-"""The one exception for what the user can mend."""
+"""The one exception for what the user can fix."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-# the remedy for a record that does not hold what it should
-MEND = "mend the record, or leave it out"
+# the remedy for a record with wrong content
+MEND = "fix the record, or leave it out"
 
 
 class UserError(Exception):
-    """What the user can mend: where it is, what is wrong, and what to do about it.
+    """What the user can fix: where it is, what is wrong, and what to do about it.
 
     `status` is the exit status: 1 for data and run errors, 2 for wrong usage.
 
@@ -27,7 +27,7 @@ class UserError(Exception):
         self.line = 0
 
     def at(self, file: str, line: int = 0) -> UserError:
-        """The same error with its place; a place that is already known stays."""
+        """The same error with its place; a place that is already known is kept."""
         if not self.file:
             self.file, self.line = file, line
         return self
@@ -51,7 +51,7 @@ def _rebuild(problem: str, remedy: str, status: int, file: str, line: int) -> Us
 
 
 def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> UserError:
-    """The error for a name that does not exist: it lists what does.
+    """The error for an unknown name: it lists the known ones.
 
     >>> print(unknown("language", "pyhton", ["go", "python"]))
     no language 'pyhton'; did you mean 'python'? there are: go, python
@@ -65,7 +65,7 @@ def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> U
 
 
 def spoken(number: float) -> str:
-    """A number for people.
+    """A number as people write it.
 
     >>> spoken(1_000_000), spoken(1e-6), spoken(0.5)
     ('1,000,000', '0.000001', '0.5')

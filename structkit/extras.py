@@ -1,4 +1,4 @@
-"""Packages of named extras: imported when they are needed, their absence one clear message."""
+"""Packages of named extras: imported when needed; a missing one is one clear message."""
 
 from __future__ import annotations
 

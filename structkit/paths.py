@@ -1,4 +1,4 @@
-"""What a command writes is none of what it reads, told before anything is opened."""
+"""No command writes to what it reads: checked before anything is opened."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from itertools import combinations, product
 
 from structkit.errors import UserError
 
-# what stands beside NAME.npy
+# the files beside NAME.npy
 BESIDE = (".ids.txt", ".doc_ids.txt", ".fields.jsonl", ".hashes.txt", ".meta.json")
-# other tools read these names as what JSON lines are not
+# other tools expect something other than JSON lines in files of these names
 TAKEN = (".npy", ".npz", ".parquet")
-REMEDY = "name another place"
+REMEDY = "choose another path"
 
 
 def keep_apart(
@@ -24,11 +24,11 @@ def keep_apart(
     replaced: Sequence[str | None] = (),
     folders: Sequence[str] = (),
 ) -> None:
-    """Raise where a path that is written is read too, is written twice, or has an empty name.
+    """Raise if a path that is written is also read, is written twice, or is empty.
 
-    `writes` are flags and their paths, `reads` paths; None is none, `-` is stdout or stdin, and a
-    folder holds what is in it: `folders` are the flags that write one. `replaced` are inputs whose
-    place `-o` may take when all is read.
+    `writes` are flags with their paths, `reads` are paths; None is skipped, `-` is stdout or stdin.
+    `folders` are the flags that write a folder, with all that is in it. `replaced` are inputs that
+    `-o` may replace once everything is read.
     """
     written = [
         (flag, name, _Place.of(name, 1))
@@ -47,23 +47,23 @@ def keep_apart(
         raise UserError(f"{_told(flag, path)} {_relation(place, source, name)}", REMEDY, status=2)
     for (flag, path, place), (other, its_path, its_place) in combinations(written, 2):
         if flag != other and place.same(its_place):
-            raise UserError(f"{flag} and {other} name the same file", "name two", status=2)
+            raise UserError(f"{flag} and {other} name the same file", "name two files", status=2)
         if flag != other and place.touches(its_place):
-            problem = f"{flag} {path} and {other} {its_path} are one inside the other"
+            problem = f"of {flag} {path} and {other} {its_path}, one is inside the other"
             raise UserError(problem, REMEDY, status=2)
 
 
 def lines_name(path: str, *others: str) -> None:
-    """Raise for a file of JSON lines whose name says something else; `others` can be written."""
+    """Raise for JSON lines in a file named as another format; endings in `others` are allowed."""
     ending = next((end for end in TAKEN if path.removesuffix(".gz").endswith(end)), None)
     if ending and not path.endswith(others):
         known = " or ".join([*others, ".jsonl"])
-        raise UserError(f"-o {path} is no name of what is written", f"name it {known}", status=2)
+        raise UserError(f"-o {path}: no {ending} file is written", f"name it {known}", status=2)
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a path leads: through links, and by its number on the disk where it exists."""
+    """Where a path leads, through links, and its device and inode number if it exists."""
 
     path: str
     number: tuple[int, int] | None = None
@@ -89,7 +89,7 @@ class _Place:
         return bool(self.path) and self.path == other.path
 
     def touches(self, other: _Place) -> bool:
-        """Whether they are the same, or one is inside the other, a folder."""
+        """Whether they are the same, or one is inside the other."""
         return self.same(other) or _inside(self, other) or _inside(other, self)
 
 
@@ -100,7 +100,7 @@ def _inside(inner: _Place, outer: _Place) -> bool:
 
 
 def _together(path: str) -> list[str]:
-    """The files that are written under a name."""
+    """All files that are written for a name."""
     stem = path.removesuffix(".npy")
     return [path, *(stem + ending for ending in BESIDE)] if stem != path else [path]
 
@@ -118,5 +118,5 @@ def _told(flag: str, path: str) -> str:
 def _relation(place: _Place, source: _Place, name: str) -> str:
     shown = "stdin" if name == "-" else name
     if not place.same(source):
-        return f"and the input {shown} are one inside the other"
+        return f"and the input {shown}: one is inside the other"
     return f"is the input {shown}"

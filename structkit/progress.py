@@ -17,7 +17,7 @@ def hush(quiet: bool = True) -> None:
     """Keep everything but errors off stderr from now on (or no longer): progress and messages."""
     global _hushed  # noqa: PLW0603 one process has one stderr
     _hushed = quiet
-    logging.disable(logging.WARNING if quiet else logging.NOTSET)  # libraries' words too
+    logging.disable(logging.WARNING if quiet else logging.NOTSET)  # messages of libraries too
     if quiet:
         warnings.simplefilter("ignore")
 
@@ -47,7 +47,7 @@ class Position:
 def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
     """Show what `look` returns, five times a second, while the block runs.
 
-    The work itself pays nothing: a thread looks at its position from outside.
+    The work is not slowed down: a thread looks at its position from outside.
     """
     if _hushed or not sys.stderr or not sys.stderr.isatty():
         yield
@@ -108,7 +108,7 @@ LONGEST = 1600  # characters of a line
 
 
 def printable(text: str) -> str:
-    r"""A line, with what a terminal would obey as one writes it.
+    r"""A line whose control characters are escaped, so that a terminal does not obey them.
 
     >>> printable("tea\x1b[31m")
     'tea\\x1b[31m'
@@ -119,15 +119,15 @@ def printable(text: str) -> str:
 
 
 def say(message: str) -> None:
-    """One line for people, on stderr, unless they want none."""
+    """One line for people, on stderr, unless they asked for quiet."""
     if not _hushed:
         complain(message)
 
 
 def complain(message: str) -> None:
-    """One line on stderr that is always told: why the program ends."""
+    """One line on stderr that is always shown: why the program ends."""
     if sys.stderr:  # it may be closed, and print would then take stdout
         line = printable(" ".join(message.split("\n")))
-        if len(line) > LONGEST:  # a field or a flag that is repeated in it
+        if len(line) > LONGEST:  # it repeats a long field or flag
             line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
         print(f"structkit: {line}", file=sys.stderr)  # noqa: T201 the place where messages go

@@ -33,13 +33,13 @@ BASES: dict[str, type] = {
     "format": contract.Format,
 }
 SIGNS = ("aliases", "claims", "extensions", "implied_by", "interpreters")
-# what a file of a kind gave when it gave functions
+# what plugin files of an earlier contract had
 FUNCTIONS = ("entities", "record_entities", "trees", "open_corpus", "parts")
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """A plugin that is installed; nothing of it is imported yet."""
+    """An installed plugin; nothing of it is imported yet."""
 
     kind: str
     name: str
@@ -67,7 +67,7 @@ class Plugin:
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        """The ends of names of its files, read without importing the file."""
+        """The endings of its file names, read without importing the file."""
         return _signs(self).get("extensions", ())
 
     @property
@@ -81,7 +81,7 @@ class Plugin:
         return _signs(self).get("interpreters", ())
 
     def imported(self) -> ModuleType:
-        """The module, imported now; one written for another structkit raises."""
+        """The module, imported now; one for another version of structkit raises."""
         try:
             return import_module(self.module)
         except ImportError as error:
@@ -90,7 +90,7 @@ class Plugin:
             raise
 
     def load(self) -> type:
-        """The class named after its kind, imported now; a file without a whole one raises."""
+        """The class named after its kind, imported now; raises if it is missing or incomplete."""
         module, name = self.imported(), self.kind.capitalize()
         plugin_class, base = getattr(module, name, None), BASES[self.kind]
         if not isinstance(plugin_class, type) or not issubclass(plugin_class, base):
@@ -106,14 +106,14 @@ class Plugin:
         return UserError(
             f"the {self.kind} {self.name} of the pack {self.pack} cannot be used: {problem}",
             f"install a version of {self.pack} for this structkit, whose structkit/plugin says "
-            "what a plugin file gives",
+            "what a plugin file provides",
             status=2,
         ).at(str(self.path))
 
 
 @cache
 def _signs(plugin: Plugin) -> dict[str, tuple[str, ...]]:
-    """The tuples of words in the class of a file that say how the plugin is found."""
+    """The attributes of a file's class that say how the plugin is found."""
     for node in ast.parse(plugin.path.read_text("utf-8")).body:
         if isinstance(node, ast.ClassDef) and node.name == plugin.kind.capitalize():
             return {
@@ -174,7 +174,7 @@ def _named(kind: str, name: str) -> list[Plugin]:
 
 
 def canonical(kind: str, name: str) -> str:
-    """The plugin's own name, whichever it is asked for by; an unknown one as it stands.
+    """The plugin's own name, given its name or an alias; an unknown one is returned as it is.
 
     >>> canonical("language", "JS"), canonical("language", "cobol")
     ('javascript', 'cobol')
@@ -195,7 +195,7 @@ def implied(kind: str, fields: Collection[str]) -> str | None:
     return None
 
 
-@cache  # it is asked for each record
+@cache  # asked for every record
 def _implying(kind: str) -> list[tuple[str, tuple[str, ...]]]:
     some = (plugin for plugin in plugins() if plugin.kind == kind)
     return [(plugin.name, plugin.implied_by) for plugin in some if plugin.implied_by]

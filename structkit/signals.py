@@ -1,4 +1,4 @@
-"""Signals that end the program: they leave through the doors of every error."""
+"""Signals that end the program: they raise, so that it cleans up as after an error."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def heard() -> list[signal.Signals]:
 def ending() -> Iterator[None]:
     """Let a signal raise, so that what is open is cleaned up.
 
-    While that happens a second signal is not heard, or files would stay; where it takes long, it
-    ends the program on the spot.
+    Meanwhile a second signal is ignored, so that no files are left over; where cleaning up takes
+    long, it ends the program at once.
     """
     since = 0.0
 
@@ -52,7 +52,7 @@ def ending() -> Iterator[None]:
 
 
 def leave(status: int) -> NoReturn:
-    """End the program; where a signal ended it, no thread or library is waited for."""
+    """End the program; after a signal, without waiting for threads or libraries."""
     if status > 128:
         for stream in (sys.stdout, sys.stderr):
             with suppress(AttributeError, OSError, ValueError):  # it may be closed

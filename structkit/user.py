@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 def cache_folder(*names: str) -> Path:
-    """A folder of structkit for what can be made again."""
+    """A folder of structkit's for what can be made again."""
     return _folder("XDG_CACHE_HOME", Path(".cache"), names)
 
 
 def data_folder(*names: str) -> Path:
-    """A folder of structkit for what the user keeps."""
+    """A folder of structkit's for what the user keeps."""
     return _folder("XDG_DATA_HOME", Path(".local", "share"), names)
 
 

@@ -139,7 +139,7 @@ def test_a_pack_for_another_contract_is_one_clear_line(pack, name):
     assert done.stderr.decode() == (
         f"structkit: {path}: the language {name} of the pack shout cannot be used: {problem}; "
         "install a version of shout for this structkit, whose structkit/plugin says what a "
-        "plugin file gives\n"
+        "plugin file provides\n"
     )
 
 

@@ -47,7 +47,7 @@ class Commands(TyperGroup):
 
 
 def summary(name: str) -> str:
-    """The first line of a command's file, which is not imported for it."""
+    """The first line of a command's file, read without importing it."""
     with Path(__file__).with_name(f"{name.replace('-', '_')}.py").open(encoding="utf-8") as file:
         return file.readline().strip().strip('"')
 

@@ -22,18 +22,18 @@ def ask(
         list[str] | None,
         typer.Argument(
             metavar="[FOLDER] QUESTION…",
-            help="What to ask about (a folder, a file, an archive; default: this folder), and "
-            "questions; without one, or for -, each line of stdin is one.",
+            help="What to ask about (a folder, a file or an archive; default: the current folder), "
+            "then questions; without any, or with -, each line of stdin is one.",
         ),
     ] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Answers to each question.")] = 10,
     context: Annotated[
-        int, typer.Option(min=0, max=1000, help="Lines around the best one in a list.")
+        int, typer.Option(min=0, max=1000, help="In a list: lines around the best one.")
     ] = 1,
     glob: Annotated[
         list[str] | None,
         typer.Option(
-            "--glob", "-g", help="Only files that match, as in .gitignore; with ! leave these out."
+            "--glob", "-g", help="Only files that match, as in .gitignore; with !, all but these."
         ),
     ] = None,
     json: Annotated[
@@ -44,12 +44,12 @@ def ask(
         typer.Option(
             "--model",
             "-m",
-            help="Search by meaning too, with this model; default: the one in "
-            "~/.local/share/structkit/ask-model, if there is one.",
+            help="Search by meaning too, with this model; default: structkit/ask-model in "
+            "$XDG_DATA_HOME or ~/.local/share, if there is one.",
         ),
     ] = None,
     preset: Annotated[
-        str, typer.Option("--for", help="Rankers and weights, as rerank has them.")
+        str, typer.Option("--for", help="Preset of rankers and weights, as in rerank.")
     ] = "code",
     hidden: Hidden = False,
     no_ignore: NoIgnore = False,
@@ -62,16 +62,16 @@ def ask(
             "~/.cache.",
         ),
     ] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Read all, and keep nothing.")] = (
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Read everything, keep nothing.")] = (
         False
     ),
     output: OutputFile = "-",
     quiet: Quiet = False,
 ) -> None:
-    """Answer questions about a folder, by its passages: path, line, and what stands there.
+    """Answer questions about a folder with its passages: path, line and text.
 
-    The first time all files are read, and later only those that changed since. A list comes on a
-    terminal, JSONL in a pipe: one line an answer, best first.
+    All files are read the first time, and later only those that changed. A terminal gets a list,
+    a pipe JSONL: one line per answer, best first.
     """
     from structkit.asking.answers import Asking
     from structkit.asking.place import default_folder, default_model
@@ -100,7 +100,7 @@ def ask(
 
 
 def encodings(model: str | None) -> Callable[[str], Any] | None:
-    """What makes an encoding of queries, or of documents, by a model that reads texts."""
+    """What makes the encoding of queries, or of documents, with a model that reads texts."""
     if model is None:
         return None
     from structkit.learning.encode.encoding import Encoding

@@ -33,8 +33,8 @@ def collect(
         list[str],
         typer.Argument(
             metavar="PATH",
-            help="Folders, files, patterns, archives (.zip .whl .jar .tar.gz .warc …); - is a list "
-            "of paths on stdin, separated by line ends or NUL.",
+            help="Folders, files, patterns, archives (.zip .whl .jar .tar.gz .warc …); - reads "
+            "paths from stdin, separated by newlines or NUL.",
         ),
     ],
     records: Annotated[
@@ -42,7 +42,7 @@ def collect(
         typer.Option(
             "--records",
             help="PATHs are JSONL, each record a file: its text in `code`, `html` or `text`, its "
-            "name in `path`. What it is cut into has its other fields, and its id in `doc_id`.",
+            "name in `path`. Its parts get its other fields, and its id as `doc_id`.",
         ),
     ] = False,
     unit: Annotated[
@@ -53,17 +53,17 @@ def collect(
         ),
     ] = None,
     chunk_chars: Annotated[
-        int, typer.Option(min=1, help="Chunks: characters at most, white space not counted.")
+        int, typer.Option(min=1, help="Most characters in a chunk, white space not counted.")
     ] = 1_500,
     max_file_bytes: MaxFileBytes = 2_000_000,
     hidden: Hidden = False,
     no_ignore: NoIgnore = False,
     generated: Annotated[
-        bool, typer.Option("--generated", help="Generated and minified code too.")
+        bool, typer.Option("--generated", help="Include generated and minified code.")
     ] = False,
     shard: Annotated[
         str | None,
-        typer.Option("--shard", metavar="I/N", help="Keep the I-th of N parts of the files."),
+        typer.Option("--shard", metavar="I/N", help="Keep part I of N of the files, I from 0."),
     ] = None,
     workers: Workers = 1,
     on_error: OnErrorFlag = OnError.skip,
@@ -73,8 +73,8 @@ def collect(
 ) -> None:
     """Turn files into records: functions, chunks, pages, sections, sentences or whole files.
 
-    Each has an `id` (path#unit), `path`, `language`, `lines` and the `hash` of its text. They come
-    sorted by path. Binary files and links are left out, and told at the end.
+    Each has an `id` (path#unit), `path`, `language`, `lines` and the `hash` of its text. They are
+    sorted by path. Binary files and links are left out, and counted at the end.
     """
     from structkit.collect.batches import Reading
     from structkit.collect.record_sources import FileRecords

@@ -22,7 +22,7 @@ structkit convert run.jsonl --to trec -o run.txt
 def convert(
     files: Annotated[
         list[str] | None,
-        typer.Argument(help="Files, .gz too, or a folder of the format; stdin when none or -."),
+        typer.Argument(help="Files, also .gz, or a folder in the format; stdin if none, or for -."),
     ] = None,
     source: Annotated[
         str | None,
@@ -35,14 +35,14 @@ def convert(
     part: Annotated[
         str | None,
         typer.Option(
-            help="corpus, queries, qrels, run, examples …; default: by name or content; of a "
-            "folder all."
+            help="corpus, queries, qrels, run, examples …; default: told by name or content; all "
+            "parts of a folder."
         ),
     ] = None,
-    split: Annotated[str, typer.Option(help="The split in names of files.")] = "test",
+    split: Annotated[str, typer.Option(help="The split in file names.")] = "test",
     gains: Annotated[
         str | None,
-        typer.Option(help="esci, wands: gains of labels, as `score` has them."),
+        typer.Option(help="esci, wands: gains of the labels, as in `score`."),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="A field that the target cannot hold is an error.")
@@ -52,14 +52,14 @@ def convert(
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", help="File to write, .gz too, or a folder for parts; - is stdout."
+            "--output", "-o", help="File to write, also .gz, or a folder for parts; - is stdout."
         ),
     ] = "-",
     quiet: Quiet = False,
 ) -> None:
     """Convert other tools' formats to records, and records to other tools' formats.
 
-    `structkit plugins` lists the formats. Tables are JSON lines, .csv, .tsv or .parquet by name.
+    `structkit plugins` lists the formats. A table's name says if it is JSONL, .csv, .tsv, .parquet.
     """
     from structkit.commands.convert import Conversion
     from structkit.formats.interchange import Options

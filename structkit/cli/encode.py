@@ -36,10 +36,12 @@ def encode(
     side: Annotated[Side, typer.Option("--as", help="Which side the texts are.")] = Side.document,
     field: Annotated[
         list[str] | None,
-        typer.Option(help="Field with the text; default: the model's. Several: FIELD_embedding."),
+        typer.Option(
+            help="Field with the text; default: the model's. Several give FIELD_embedding."
+        ),
     ] = None,
     keep: Annotated[
-        list[str] | None, typer.Option(help="Field that goes along; may be given several times.")
+        list[str] | None, typer.Option(help="Field to copy to the output; may be repeated.")
     ] = None,
     chunk: Annotated[
         int | None,
@@ -49,7 +51,7 @@ def encode(
         bool, typer.Option("--elements", help="An embedding for each element of HTML.")
     ] = False,
     nodes: Annotated[
-        Nodes | None, typer.Option(help="Models of trees: an embedding for each node.")
+        Nodes | None, typer.Option(help="Tree models: an embedding for each such node.")
     ] = None,
     downward: Annotated[
         bool, typer.Option("--downward", help="With --nodes: the downward embedding too.")
@@ -58,14 +60,16 @@ def encode(
         str | None, typer.Option(help="Another pooling than the model was trained with.")
     ] = None,
     mcls_every: Annotated[
-        int | None, typer.Option(min=1, help="mcls: a CLS token before so many tokens.")
+        int | None, typer.Option(min=1, help="mcls: tokens after each CLS token.")
     ] = None,
     normalize: Annotated[
         bool | None,
-        typer.Option("--normalize/--no-normalize", help="Length 1; default: the model's way."),
+        typer.Option(
+            "--normalize/--no-normalize", help="Scale to length 1; default: as the model does."
+        ),
     ] = None,
     dimensions: Annotated[
-        int | None, typer.Option(min=1, help="Keep the first numbers; scaled to length 1 again.")
+        int | None, typer.Option(min=1, help="Leading dimensions to keep, rescaled to length 1.")
     ] = None,
     dtype: Annotated[
         Dtype, typer.Option(help="Precision; auto: bf16 where the hardware has it.")
@@ -77,12 +81,12 @@ def encode(
     engine: EngineFlag = Engine.auto,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="NAME.npy: go on where a killed run stopped.")
+        bool, typer.Option("--resume", help="NAME.npy: continue where a killed run stopped.")
     ] = False,
     reuse: Annotated[
         str | None,
         typer.Option(
-            metavar="OLD.npy", help="Copy the rows of texts that are as they were; may be -o."
+            metavar="OLD.npy", help="Copy the embeddings of unchanged texts; may be the -o file."
         ),
     ] = None,
     shard: ShardFlag = None,
@@ -96,7 +100,7 @@ def encode(
 ) -> None:
     """Turn texts into embeddings with a model: `id` and `embedding`, in input order.
 
-    A part has `doc_id` and says where it is: a chunk `start`, `end` (characters) and `lines`, an
+    A part has `doc_id` and its place: a chunk has `start`, `end` (characters) and `lines`, an
     element `xpath`, `start`, `end` and `text`, a node `node`, `span` (words) and `text`.
     """
     through = stream(

@@ -2,6 +2,6 @@
 
 
 def shown(examples: str) -> str:
-    """The end of a command's help: lines that stay as they are."""
+    """The end of a command's help: lines that are not wrapped."""
     lines = examples.strip().splitlines()
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])

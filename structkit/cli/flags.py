@@ -51,7 +51,7 @@ def _parameter(name: str, annotation: Any, field: Field[Any] | None = None) -> i
 
 
 def _flag(field: Field[Any], hint: Any) -> Any:
-    """The annotation that typer makes a flag of."""
+    """The annotation from which typer makes a flag."""
     flag = flag_of(field.name)
     either = hint in (bool, bool | None)
     names = [f"{flag}/{flag_of(f'no_{field.name}')}"] if either else [flag]

@@ -1,4 +1,4 @@
-"""Make one run of several."""
+"""Fuse several runs into one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fuse(
     weight: Annotated[
         list[float] | None, typer.Option(help="Weight of a run; give one for each.")
     ] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents per query.")] = 100,
     rrf_k: Annotated[int, typer.Option(min=0, help="rrf: added to every rank.")] = 60,
     ranker: RankerFlag = None,
     preset: PresetFlag = None,
@@ -60,7 +60,7 @@ def fuse(
     output: OutputFile = "-",
     quiet: Quiet = False,
 ) -> None:
-    """Make one run of several, by reciprocal ranks or a weighted sum of scores."""
+    """Fuse several runs into one, by reciprocal ranks or a weighted sum of scores."""
     others = (*(corpus or ()), *(queries or ()), weights, embeddings, query_embeddings)
     apart(output, *runs, *others)
     from structkit.commands.fuse import fuse as command

@@ -31,11 +31,11 @@ structkit html-variants --mask-ratio 0.2 --workers 2 < pages.jsonl | head -n 1
 def html_variants(
     files: Files = None,
     mask_ratio: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Share of elements to mask; one at least.")
+        float, typer.Option(min=0.0, max=1.0, help="Share of elements to mask; at least one.")
     ] = 0.1,
     mask: Annotated[
         Hide,
-        typer.Option(help="Remove the tags of an element (SEAL's paper), or its content as well."),
+        typer.Option(help="Remove an element's tags (SEAL's paper), or its content too."),
     ] = Hide.tag,
     tags: Annotated[
         str,
@@ -51,8 +51,8 @@ def html_variants(
     field: Annotated[
         str | None,
         typer.Option(
-            help="Field with the document; default: `html`, `content` or `positive`, after "
-            "`markdown` or `text` for these."
+            help="Field with the document; default: `html` (with --from: `markdown`, `text`), "
+            "otherwise `content` or `positive`."
         ),
     ] = None,
     source: Annotated[

@@ -1,4 +1,4 @@
-"""Run the program: what the user can mend becomes one line and an exit status."""
+"""Run the program: what the user can fix becomes one line and an exit status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from structkit.signals import ending, leave
 
 
 def main() -> NoReturn:
-    """Run the program, and turn what the user can mend into one line and an exit status."""
+    """Run the program, and turn what the user can fix into one line and an exit status."""
     with ending():
         status = _run()
     leave(status)
@@ -38,7 +38,7 @@ def _run() -> int:
         return exit.exit_code
     except SystemExit as exit:
         if isinstance(exit.__context__, BrokenPipeError):  # typer makes it a status of 1
-            return 0  # whoever read the output has seen enough
+            return 0  # the reader of the output has closed it
         return exit.code if isinstance(exit.code, int) else 1
     except (KeyboardInterrupt, typer.Abort):
         return 130
@@ -47,7 +47,7 @@ def _run() -> int:
             raise
         from structkit.records.output import cannot_write
 
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left has no place to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written
         return _fail(str(cannot_write(error).at("stdout")), 1)
     except MemoryError:
         return _fail("out of memory; try smaller batches or fewer --workers", 1)

@@ -34,15 +34,15 @@ def mask_entities(
     language: Annotated[
         str | None,
         typer.Option(
-            help="Language of all records, also as Python, js, C++, c#; default: the field "
+            help="Language of all records, or an alias such as js or C++; default: the field "
             "`language`; records with `html`, or with `title` and `description`, need none."
         ),
     ] = None,
     field: Annotated[
         str | None,
         typer.Option(
-            help="Field to mask; default: `positive`, otherwise `code`, `description` of products, "
-            "`html` or `content`."
+            help="Field to mask; default: `positive`, otherwise the language's: `code`, "
+            "`description` (products), `html` or `content`."
         ),
     ] = None,
     mask_ratio: Annotated[
@@ -67,7 +67,7 @@ def mask_entities(
     profile: Annotated[
         Profile, typer.Option(help="What the paper says, or what SANTA's released code masks.")
     ] = Profile.paper,
-    types: Annotated[bool, typer.Option("--types", help="Code: names of types too.")] = False,
+    types: Annotated[bool, typer.Option("--types", help="Code: mask names of types too.")] = False,
     tagger: Annotated[
         Tagger | None,
         typer.Option(
@@ -79,11 +79,11 @@ def mask_entities(
         bool,
         typer.Option(
             "--keep-plain",
-            help="A text without entities passes as it is: nothing to predict, only to align.",
+            help="Keep texts without entities as they are: to align, with nothing to predict.",
         ),
     ] = False,
     stats: Annotated[
-        bool, typer.Option("--stats", help="At the end, counts by language on stderr.")
+        bool, typer.Option("--stats", help="Print counts by language on stderr at the end.")
     ] = False,
     seed: Seed = 0,
     shard: ShardFlag = None,

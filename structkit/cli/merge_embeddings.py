@@ -22,7 +22,7 @@ def merge_embeddings(
     output: Annotated[str, typer.Option("--output", "-o", help="NAME.npy to write.")] = ...,  # type: ignore[assignment]
     quiet: Quiet = False,
 ) -> None:
-    """Join NAME.npy files in the order given; their ids differ, their model is the same."""
+    """Join NAME.npy files of one model in the order given; no id may be in two of them."""
     from structkit.commands.merge_embeddings import merge_embeddings as command
     from structkit.paths import keep_apart
     from structkit.records.output import write_records

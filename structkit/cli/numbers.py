@@ -1,4 +1,4 @@
-"""Values on the command line: numbers finite and of 64 bits, texts not empty, in any flag."""
+"""Checks of every flag: numbers are finite and fit in 64 bits, texts are not empty."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 class Checked(TyperCommand):
-    """A command that refuses values that nothing can be done with, before any work is done."""
+    """A command that refuses unusable values before any work is done."""
 
     def invoke(self, ctx: Any) -> Any:
         parameter: Any

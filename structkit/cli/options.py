@@ -155,21 +155,25 @@ class FinalPunct(StrEnum):
 
 
 Files = Annotated[
-    list[str] | None, typer.Argument(help="JSONL files, .gz too; stdin when none or -.")
+    list[str] | None, typer.Argument(help="JSONL files, also .gz; stdin if none, or for -.")
 ]
 OutputFile = Annotated[
-    str, typer.Option("--output", "-o", help="File to write, .gz too; - is stdout.")
+    str, typer.Option("--output", "-o", help="File to write, also .gz; - is stdout.")
 ]
-OnErrorFlag = Annotated[OnError, typer.Option("--on-error", help="Stop, or leave the record out.")]
+OnErrorFlag = Annotated[
+    OnError, typer.Option("--on-error", help="At a bad record: stop, or skip it.")
+]
 RejectsFile = Annotated[
-    str | None, typer.Option("--rejects", help="With --on-error skip: file for what is left out.")
+    str | None, typer.Option("--rejects", help="With --on-error skip: file for skipped records.")
 ]
 Seed = Annotated[int, typer.Option(help="All randomness is keyed by it and the record's id.")]
 ShardFlag = Annotated[
     str | None,
-    typer.Option("--shard", metavar="I/N", help="Keep every N-th line, from the I-th."),
+    typer.Option(
+        "--shard", metavar="I/N", help="Keep every N-th line, from line I, counted from 0."
+    ),
 ]
-Workers = Annotated[int, typer.Option(min=1, max=256, help="Processes; the output stays the same.")]
+Workers = Annotated[int, typer.Option(min=1, max=256, help="Processes; the output is the same.")]
 
 
 def _hushed(quiet: bool) -> bool:
@@ -186,7 +190,7 @@ Quiet = Annotated[
 EngineFlag = Annotated[
     Engine,
     typer.Option(
-        help="torch, or onnx (an extra; encoders); auto: onnx where it computes the same."
+        help="torch, or onnx (an extra; for encoders); auto: onnx where it computes the same."
     ),
 ]
 RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six columns.")]
@@ -194,9 +198,9 @@ Picture = Annotated[
     str, typer.Option("--output", "-o", help="Picture to write: .svg, .png or .pdf.")
 ]
 Hidden = Annotated[
-    bool, typer.Option("--hidden", help="Files and folders with a dot in front too.")
+    bool, typer.Option("--hidden", help="Include files and folders that start with a dot.")
 ]
 NoIgnore = Annotated[
-    bool, typer.Option("--no-ignore", help="What .gitignore and .ignore hide too.")
+    bool, typer.Option("--no-ignore", help="Include what .gitignore and .ignore exclude.")
 ]
-MaxFileBytes = Annotated[int, typer.Option(min=1, help="Leave larger files out.")]
+MaxFileBytes = Annotated[int, typer.Option(min=1, help="Leave out larger files.")]

@@ -1,4 +1,4 @@
-"""Make training examples of records or judgements."""
+"""Make training examples from records or judgements."""
 
 from __future__ import annotations
 
@@ -56,17 +56,20 @@ def pair(
         str | None,
         typer.Option(
             metavar="RUN",
-            help="Draw hard negatives from this run, none that --qrels judge above 0.",
+            help="Draw hard negatives from this run, but none that --qrels grade above 0.",
         ),
     ] = None,
     depth: Annotated[
         int | None, typer.Option(min=1, help="Documents of the run to draw from (default 100).")
     ] = None,
     per_query: Annotated[
-        int | None, typer.Option(min=0, help="Negatives for each example (default 1, or none).")
+        int | None,
+        typer.Option(
+            min=0, help="Negatives per example (default 1, or 0 if --qrels have no lower grades)."
+        ),
     ] = None,
     margin: Annotated[
-        float | None, typer.Option(help="Negatives score below the positive by more than this.")
+        float | None, typer.Option(help="How much lower negatives must score than the positive.")
     ] = None,
     dedupe: Annotated[
         bool,
@@ -84,17 +87,17 @@ def pair(
     output: OutputFile = "-",
     quiet: Quiet = False,
 ) -> None:
-    """Make training examples: adds `query` and `positive`, a docstring cut out of its code.
+    """Make training examples: adds `query` and `positive`; a docstring is cut out of its code.
 
-    With --qrels, examples are made of judgements; with --negatives-from, examples get `negatives`,
+    With --qrels, examples are made from judgements; with --negatives-from, they get `negatives`,
     `negative_ids`, `negative_ranks` and `negative_scores`.
     """
     from structkit.commands.pair import Pairing
 
     if queries is not None and files:
-        raise typer.BadParameter(f"--queries names what is read, and so does {files[0]!r}")
+        raise typer.BadParameter(f"--queries is the input: leave out {files[0]!r}")
     if queries is not None and workers > 1:
-        raise typer.BadParameter("--queries are looked up by one process: leave --workers out")
+        raise typer.BadParameter("--queries is read by one process: leave out --workers")
     through = stream(
         files if queries is None else [queries],
         output,

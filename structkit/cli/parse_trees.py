@@ -1,4 +1,4 @@
-"""Trees of texts, binary and in brackets."""
+"""Parse texts into binary trees, in brackets."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ def parse_trees(
     field: Annotated[
         list[str] | None,
         typer.Option(
-            help="Field with the text; more than one give FIELD_tree each; default: `text`, `code` "
+            help="Field with the text; several give FIELD_tree each; default: `text`, `code` "
             "for ast, `html` or `content` for dom, `tree` for brackets."
         ),
     ] = None,
     factor: Annotated[
         Factor | None,
-        typer.Option(help="Cut long nodes so; default: right, for ast and dom balanced."),
+        typer.Option(help="How to split long nodes; default: right; balanced for ast and dom."),
     ] = None,
     final_punct: Annotated[
         FinalPunct,
-        typer.Option(help="Keep the final punctuation where it is, or put it beside the rest."),
+        typer.Option(help="Keep the final punctuation where it is, or attach it to the root."),
     ] = FinalPunct.keep,
     binarize: Annotated[
         bool, typer.Option("--binarize/--no-binarize", help="Make every node a pair or a word.")
     ] = True,
     tokenized: Annotated[
-        bool, typer.Option("--tokenized", help="The text is words with spaces between them.")
+        bool, typer.Option("--tokenized", help="The text is words separated by spaces.")
     ] = False,
     url: Annotated[
         str | None, typer.Option(help="corenlp: the server (default http://localhost:9000).")

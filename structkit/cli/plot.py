@@ -28,9 +28,11 @@ plot = CheckedTyper(
 
 @plot.command("embeddings", short_help="Embeddings in two dimensions, by t-SNE.")
 def plot_embeddings(
-    files: Annotated[list[str], typer.Argument(help="Embeddings: JSONL or .npy, a color each.")],
+    files: Annotated[
+        list[str], typer.Argument(help="Embeddings: JSONL or .npy, one color per file.")
+    ],
     output: Picture,
-    sample: Annotated[int, typer.Option(min=1, help="Rows of each file that are drawn.")] = 500,
+    sample: Annotated[int, typer.Option(min=1, help="Rows to draw of each file.")] = 500,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -63,23 +65,23 @@ def plot_ranks(
 def plot_runs(
     files: Annotated[list[str], typer.Argument(help="What `structkit score` wrote, as JSONL.")],
     output: Picture,
-    measure: Annotated[str | None, typer.Option(help="Default: the first one there is.")] = None,
+    measure: Annotated[str | None, typer.Option(help="Default: the first in the files.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw a measure of runs as bars with 95 % intervals, in groups where score had --by."""
+    """Draw a measure of runs as bars with 95 % intervals, grouped as by `score --by`."""
     apart(output, *files)
     from structkit.commands.plot import runs
 
     runs(files, output, measure=measure)
 
 
-@plot.command("losses", short_help="Losses over the steps of trainings.")
+@plot.command("losses", short_help="Losses over the steps of training runs.")
 def plot_losses(
     files: Annotated[list[str], typer.Argument(help="Logs of `train --log-format json`.")],
     output: Picture,
     quiet: Quiet = False,
 ) -> None:
-    """Draw the loss over the steps of trainings."""
+    """Draw the loss over the steps of training runs."""
     apart(output, *files)
     from structkit.commands.plot import losses
 

@@ -1,4 +1,4 @@
-"""List languages, parsers and methods."""
+"""List the plugins: languages, parsers, methods, backends, rankers, formats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXAMPLES = "structkit plugins"
 
 
 def plugins(output: OutputFile = "-", quiet: Quiet = False) -> None:
-    """List the languages, parsers and methods that are installed."""
+    """List the installed languages, parsers, methods, backends, rankers and formats."""
     apart(output)
     from structkit.commands.plugins import plugins as command
     from structkit.records.table import write

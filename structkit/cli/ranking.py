@@ -17,19 +17,19 @@ RankerFlag = Annotated[
     typer.Option(
         "--ranker",
         metavar="NAME[=WEIGHT]",
-        help="A sign to count; structkit plugins lists them. All are off unless named.",
+        help="A ranker to use; `structkit plugins` lists them. None is used unless named.",
     ),
 ]
 PresetFlag = Annotated[
-    Preset | None, typer.Option("--for", help="Rankers and weights that go together.")
+    Preset | None, typer.Option("--for", help="A preset of rankers and weights.")
 ]
 WeightsFile = Annotated[
-    str | None, typer.Option("--weights", metavar="FILE", help="What rerank --fit wrote.")
+    str | None, typer.Option("--weights", metavar="FILE", help="Weights that rerank --fit wrote.")
 ]
 GroupFlag = Annotated[
     str | None,
     typer.Option(
-        "--group", metavar="FIELD", help="Hits with one value of it are a group: path, a file."
+        "--group", metavar="FIELD", help="Hits with the same value of it are a group, as by `path`."
     ),
 ]
 RepeatsFlag = Annotated[
@@ -44,12 +44,12 @@ RepeatsFlag = Annotated[
 EmbeddingsFlag = Annotated[
     str | None,
     typer.Option(
-        "--embeddings", metavar="FILE", help="maxsim: rows of the documents, .npy or JSONL."
+        "--embeddings", metavar="FILE", help="maxsim: embeddings of the documents, .npy or JSONL."
     ),
 ]
 QueryEmbeddingsFlag = Annotated[
     str | None,
-    typer.Option("--query-embeddings", metavar="FILE", help="maxsim: rows of the queries."),
+    typer.Option("--query-embeddings", metavar="FILE", help="maxsim: embeddings of the queries."),
 ]
 
 

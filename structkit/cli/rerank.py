@@ -1,4 +1,4 @@
-"""Order the hits of runs by rankers, or find their weights."""
+"""Rerank the hits of runs, or fit the weights of the rankers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --
 
 def rerank(
     runs: Annotated[
-        list[str], typer.Argument(help="Run files, JSONL or TREC; of several the mean counts.")
+        list[str], typer.Argument(help="Run files, JSONL or TREC; several are averaged.")
     ],
     corpus: Annotated[
         list[str], typer.Option(metavar="FILE", help="The records that were searched.")
@@ -47,14 +47,14 @@ def rerank(
         str | None,
         typer.Option(
             metavar="QRELS",
-            help="Write the weights of these rankers that fit judged queries, instead of a run.",
+            help="Instead of a run, write the weights of these rankers that fit judged queries.",
         ),
     ] = None,
     folds: Annotated[
         str | None,
         typer.Option(
             metavar="FIELD",
-            help="fit: cross-validate by this field of queries; default: ten parts.",
+            help="--fit: cross-validate over this field of the queries; default: ten parts.",
         ),
     ] = None,
     query_field: Annotated[
@@ -63,12 +63,12 @@ def rerank(
             help="Field with a query's text; default: the first of query, text, docstring."
         ),
     ] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents per query.")] = 100,
     format: RunFormatFlag = RunFormat.jsonl,
     output: OutputFile = "-",
     quiet: Quiet = False,
 ) -> None:
-    """Order the hits of runs by their scores, stretched to 0 … 1, and by what rankers add."""
+    """Order the hits of runs by their scores, scaled to 0 … 1, plus what the rankers add."""
     apart(output, *runs, *corpus, *queries, weights, embeddings, query_embeddings, fit)
     from structkit.commands.rerank import fit as command_fit
     from structkit.commands.rerank import rerank as command

@@ -45,7 +45,7 @@ def score(
     ] = None,
     seeds: Annotated[
         int,
-        typer.Option(min=1, max=1000, help="classification, suite: classifiers that are trained."),
+        typer.Option(min=1, max=1000, help="classification, suite: classifiers to train."),
     ] = 5,
     positive_above: Annotated[
         float, typer.Option(help="space: pairs with a higher `score` are positive.")
@@ -54,7 +54,7 @@ def score(
         list[str] | None, typer.Option(help="With --qrels self: the queries that count.")
     ] = None,
     measures: Annotated[
-        str, typer.Option(help="Names as ir_measures has them, and MRR, HitRate@k.")
+        str, typer.Option(help="Names as in ir_measures, also MRR and HitRate@k.")
     ] = "nDCG@10 RR@10 R@100 Success@1 Success@5 Judged@10",
     gains: Annotated[
         str | None,
@@ -62,7 +62,7 @@ def score(
             metavar="PRESET|LABEL=VALUE,…",
             help="Gains of the qrels' field `label`: esci-documented (E=1,S=0.1,C=0.01,I=0), "
             "esci-official (S and C swapped), exact (E=1, others 0), or your own; "
-            "default: `relevance`; binary: 1 for any above 0.",
+            "binary: 1 for any relevance above 0; default: `relevance` itself.",
         ),
     ] = None,
     per_query: Annotated[
@@ -84,7 +84,7 @@ def score(
     ] = None,
     mean: Annotated[
         bool,
-        typer.Option("--mean", help="With --by: the mean over its values, each counts the same."),
+        typer.Option("--mean", help="With --by: the mean over its values, equally weighted."),
     ] = False,
     passages: Annotated[
         list[str] | None,
@@ -112,7 +112,7 @@ def score(
     from structkit.commands.score_table import write
 
     if (task is None) == (qrels is None):
-        raise typer.BadParameter("give --qrels or --task, one of them")
+        raise typer.BadParameter("give one of --qrels and --task")
     if (task is Task.classification) != bool(train):
         raise typer.BadParameter("--train goes with --task classification")
     others = [*(queries or ()), *(compare or ()), *(by_records or ())]
@@ -123,7 +123,7 @@ def score(
     if task is Task.suite:
         from structkit.scoring.suite import suite
 
-        # what is compared with is one of the models
+        # what --compare names is one of the models
         models = names(list(dict.fromkeys([*(runs or ["-"]), *(compare or ())])))
         known = [name for name, path in models.items() if path in (compare or ())]
         scores = suite(models, compare_with=known, seed=seed, seeds=seeds, workers=workers)

@@ -26,7 +26,9 @@ structkit search pages.npy -m models/seal --method hybrid --texts pages.jsonl --
 
 
 def search(
-    corpus: Annotated[list[str], typer.Argument(help="Embeddings (JSONL, .npy), or texts (bm25).")],
+    corpus: Annotated[
+        list[str], typer.Argument(help="Embeddings (JSONL, .npy), texts (bm25), or a saved index.")
+    ],
     queries: Annotated[
         list[str] | None, typer.Option(help="File with the queries; default: stdin.")
     ] = None,
@@ -37,7 +39,7 @@ def search(
     k: Annotated[
         int | None,
         typer.Option(
-            "--k", "-k", min=1, help="Documents for each query; default: 100, in a list 10."
+            "--k", "-k", min=1, help="Documents per query; default: 100, or 10 in a list."
         ),
     ] = None,
     method: Annotated[
@@ -46,7 +48,7 @@ def search(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", help="Queries are texts; this model folder encodes them."),
+        typer.Option("--model", "-m", help="Encode the queries, which are texts, with this model."),
     ] = None,
     engine: EngineFlag = Engine.auto,
     index: Annotated[
@@ -57,51 +59,53 @@ def search(
     ] = None,
     save_index: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Keep the index; DIR is a CORPUS from then."),
+        typer.Option(metavar="DIR", help="Save the index; DIR can then be CORPUS."),
     ] = None,
     recall_sample: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="Compare N queries with exact search."),
+        typer.Option(metavar="N", min=0, help="Compare the hits of N queries with exact search."),
     ] = 0,
     similarity: Annotated[
         Similarity, typer.Option(help="Inner product, or cosine: rows are scaled to length 1.")
     ] = Similarity.dot,
     filter: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIELD=VALUE", help="Search only rows that have it; all must hold."),
+        typer.Option(
+            metavar="FIELD=VALUE", help="Search only rows with this value; all must hold."
+        ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Add `best`: the row that a hit was found by.")
+        bool, typer.Option("--explain", help="Add `best`: the row by which a document was found.")
     ] = False,
     backend: Annotated[
         str | None,
-        typer.Option(help="Where to search: exact, approximate, pgvector; default: by --index."),
+        typer.Option(help="What searches: exact, approximate, pgvector; default: by --index."),
     ] = None,
     database_url: Annotated[
         str | None, typer.Option(help="pgvector: postgresql://USER@HOST/DATABASE.")
     ] = None,
     table: Annotated[
-        str | None, typer.Option(help="pgvector: table; default: after the first file.")
+        str | None, typer.Option(help="pgvector: table; default: named after the first file.")
     ] = None,
     reload: Annotated[
-        bool, typer.Option("--reload", help="pgvector: load the corpus anew.")
+        bool, typer.Option("--reload", help="pgvector: load the corpus again.")
     ] = False,
     texts: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="hybrid: the records whose embeddings CORPUS holds; a list of --query shows them.",
+            help="hybrid: the records whose embeddings CORPUS holds, also for the list of --query.",
         ),
     ] = None,
     dense_share: Annotated[
         float,
-        typer.Option(min=0, max=1, help="hybrid: what embeddings count; words count the rest."),
+        typer.Option(min=0, max=1, help="hybrid: weight of embeddings; words have the rest."),
     ] = 0.35,
     paths: Annotated[
         bool | None,
         typer.Option(
             "--paths/--no-paths",
-            help="bm25, hybrid: read `path`, `scope` and `names` too; default: hybrid does.",
+            help="bm25, hybrid: read `path`, `scope` and `names` too; default: for hybrid.",
             show_default=False,
         ),
     ] = None,
@@ -136,13 +140,13 @@ def search(
         bool | None,
         typer.Option(
             "--stopwords/--no-stopwords",
-            help="bm25, hybrid: leave English function words out; default: stopwords.",
+            help="bm25, hybrid: leave out English function words; default: stopwords.",
         ),
     ] = None,
     format: Annotated[
         RunFormat | None,
         typer.Option(
-            help="JSONL, or TREC's six columns; default: JSONL, of --query on a terminal a list."
+            help="JSONL, or TREC's six columns; default: JSONL, a list for --query on a terminal."
         ),
     ] = None,
     output: OutputFile = "-",

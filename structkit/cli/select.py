@@ -31,9 +31,9 @@ def select(
         list[str] | None,
         typer.Option(
             metavar="FIELD=VALUE",
-            help="Choose records whose field is VALUE, or FIELD!=VALUE is not, or FIELD~REGEX "
-            "matches, or FIELD!~REGEX does not; all must hold. A list has what one of its items "
-            "is; a.b is b in the object a.",
+            help="Choose records whose field is VALUE (FIELD!=VALUE: is not, FIELD~REGEX: matches, "
+            "FIELD!~REGEX: does not match); all must hold. In a list one item suffices; a.b is "
+            "the field b of the object a.",
         ),
     ] = None,
     within: Annotated[
@@ -42,7 +42,9 @@ def select(
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option("--not-in", metavar="FILE", help="Choose records whose id does not."),
+        typer.Option(
+            "--not-in", metavar="FILE", help="Choose records whose id does not occur in it."
+        ),
     ] = None,
     head: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Only the first N, then stop reading.")
@@ -59,15 +61,15 @@ def select(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Add the fields of this file's record with the same id, if they are not there.",
+            help="Add the fields that this file's record with the same id has and ours lacks.",
         ),
     ] = None,
     on: Annotated[
         str | None,
         typer.Option(
             metavar="FIELD",
-            help="--in, --not-in, --join: compare this field (default: id); OURS=THEIRS if the "
-            "file calls it otherwise.",
+            help="--in, --not-in, --join: compare this field (default: id); OURS=THEIRS if it has "
+            "another name in the file.",
         ),
     ] = None,
     strip: Annotated[
@@ -95,7 +97,7 @@ def select(
 ) -> None:
     """Choose records, join them with others, and choose, rename and set their fields.
 
-    It works in the order of these flags. Records without an id stay so.
+    The flags are applied in the order of this list. Records without an id get none.
     """
     from structkit.commands.select import Selection
     from structkit.records.fields import Changes, Condition

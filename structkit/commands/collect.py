@@ -40,7 +40,7 @@ class Collection:
 
 
 def collect(collection: Collection) -> Iterator[Record]:
-    """The records of files, in their order; what is left out is left out silently.
+    """The records of files, in their order; what is left out is not reported.
 
     A file that cannot be read raises.
     """
@@ -54,7 +54,7 @@ def collect(collection: Collection) -> Iterator[Record]:
 def parts(collection: Collection) -> Generator[Collected]:
     """The records of some files at a time, as lines, with what is left out of these."""
     files = collection.origin.sources(collection.paths)
-    if shard := collection.shard:  # by path, so that files that come and go move no other
+    if shard := collection.shard:  # by path, so that an added file does not move others
         files = (each for each in files if key(0, each.path) % shard.count == shard.index)
     work = partial(collected, reading=collection.reading)
     if collection.workers == 1:

@@ -34,7 +34,7 @@ class Losses:
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, left: Record, number: int) -> None:
-        """Count what is left of a record; an id that the row's number gives back is not lost."""
+        """Count the fields not written; an id that the row's number gives back is not lost."""
         for name, value in left.items():
             if value is None or (name == "id" and value == str(number)):
                 continue
@@ -68,8 +68,8 @@ class Job:
 class Conversion:
     """From one format to another; our own records are in the middle.
 
-    Errors: `UserError` for wrong usage, for rows that are not as they should be (or they are
-    rejected), and with `strict` for fields that the target cannot hold.
+    Errors: `UserError` for wrong usage, for malformed rows (unless they are rejected), and with
+    `strict` for fields that the target cannot hold.
     """
 
     source: Format
@@ -85,7 +85,7 @@ class Conversion:
         *,
         strict: bool = False,
     ) -> Conversion:
-        """The conversion between two formats by name; none is our own."""
+        """The conversion between two formats by name; None is our own."""
         if source is None and target is None:
             raise UserError(
                 "no format is named",
@@ -100,8 +100,8 @@ class Conversion:
         readable = [name for name, each in self.source.parts.items() if each.read]
         if not readable or part in self.source.parts and part not in readable:
             raise UserError(
-                f"{self.source.name} is written only",
-                f"leave --from out; --to {self.source.name} writes our records so",
+                f"{self.source.name} can only be written",
+                f"leave --from out; --to {self.source.name} writes our records in it",
                 status=2,
             )
         for side in (self.source, self.target) if part else ():
@@ -115,7 +115,7 @@ class Conversion:
         if several and not into and (output == "-" or os.path.exists(output)):
             raise UserError(
                 f"{files[0]} has several parts: {', '.join(parts)}",
-                "name one with --part, or a folder with -o",
+                "choose one with --part, or name a folder with -o",
                 status=2,
             )
         jobs = []
@@ -132,7 +132,7 @@ class Conversion:
             others = [name for name, part in self.target.parts.items() if part.write]
             raise UserError(
                 f"{self.target.name} {name} cannot be written",
-                f"what can: {', '.join(others)}",
+                f"parts that can: {', '.join(others)}",
                 status=2,
             )
         return part
@@ -200,7 +200,7 @@ class Conversion:
 
 
 def written(target: Part, records: list[Record], losses: Losses, number: int) -> Row:
-    """The row of one record, or of those of a group; what it does not hold is counted."""
+    """The row of one record, or of a group of them; fields that it cannot hold are counted."""
     assert target.write
     left = [dict(record) for record in records]
     for record in () if target.as_is else left:
@@ -212,7 +212,7 @@ def written(target: Part, records: list[Record], losses: Losses, number: int) ->
 
 
 def _folders(path: str) -> list[str]:
-    """Make the folders that a file needs; those that are new, from the innermost."""
+    """Make the folders that a file needs, and return the new ones, innermost first."""
     new = []
     folder = os.path.dirname(path)
     while folder and not os.path.isdir(folder):

@@ -68,16 +68,16 @@ def encode_to_file(
     resume: bool = False,
     source: str = "",
 ) -> Record:
-    """Write NAME.npy and what stands beside it, or NAME.parquet; returns the meta data.
+    """Write NAME.npy and the files beside it, or NAME.parquet; returns the metadata.
 
-    Everything appears whole. `texts` is what `encoding.texts` yields, `source` the file that an
-    error names where there are none. Errors: an id with a line break is a `UserError`, and so are
-    several fields and no record at all.
+    Files appear only when complete. `texts` is what `encoding.texts` yields, `source` the file to
+    name in an error if it yields nothing. Errors: an id with a line break is a `UserError`, and so
+    are several fields and no record at all.
     """
     if len(encoding.fields) > 1:
-        raise UserError("several --field need JSONL output", "write another name with -o", status=2)
+        raise UserError("several --field need JSONL output", "name a .jsonl file with -o", status=2)
     if encoding.downward:
-        raise UserError("--downward needs JSONL output", "write another name with -o", status=2)
+        raise UserError("--downward needs JSONL output", "name a .jsonl file with -o", status=2)
     files = opened(path, encoding, resume=resume)
     with files, resumable(files):
         if isinstance(files, VectorFiles):
@@ -110,7 +110,7 @@ def encode_to_file(
 
 
 def opened(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | ParquetFile:
-    """The file of that name, to be written."""
+    """The output file of that name, opened."""
     if path.endswith(".parquet"):
         return ParquetFile(path)
     parts, fields = bool(encoding.part), bool(encoding.part or encoding.keep)
@@ -119,14 +119,14 @@ def opened(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parq
 
 
 def already_whole(files: VectorFiles, texts: Iterable[ReadRecord]) -> Record:
-    """The meta data of files that a run of the same records has finished."""
+    """The metadata of files that a run on the same records has finished."""
     meta, digest = files.finish({}), Digest()
     for _ in digest.counted(texts):
         pass
     run = meta["run"]
     if (digest.records, digest.hex()) != (run["records"], run["sha256"]):
         raise UserError(
-            "is complete, and was made of other records", "run it without --resume to replace it"
+            "is complete, and was made from other records", "run without --resume to replace it"
         ).at(files.path)
     say(f"{files.path} is complete: {digest.records:,} records; there is nothing left to do")
     return meta
@@ -134,12 +134,12 @@ def already_whole(files: VectorFiles, texts: Iterable[ReadRecord]) -> Record:
 
 @contextmanager
 def resumable(files: VectorFiles | ParquetFile) -> Iterator[None]:
-    """Say how a run that a signal ends goes on, where it can."""
+    """Say how to continue a run that a signal ends, where that is possible."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
         if isinstance(files, VectorFiles) and files.resume and files.state:
-            say(f"stopped after {files.state['records']:,} records; --resume goes on")
+            say(f"stopped after {files.state['records']:,} records; add --resume to continue")
         raise
 
 
@@ -171,12 +171,12 @@ def taken_up(
             pass
         if (digest.records, digest.hex()) != (state["records"], state["sha256"]):
             raise UserError(
-                "the records are not those that the unfinished run began with",
-                "run it without --resume from the start",
+                "the records differ from those that the unfinished run began with",
+                "start again without --resume",
             ).at(files.path)
         encoding.precision = state["precision"]
         encoding.truncation.load(state["truncation"])
-        say(f"going on after {state['records']:,} records")
+        say(f"continuing after {state['records']:,} records")
     return texts, digest
 
 
@@ -190,7 +190,7 @@ def tokens_of_a_batch(value: str) -> int | None:
         return None
     if not value.isdecimal() or len(value) > 18 or not int(value):
         raise UserError(
-            f"--batch-tokens {value} is not a number from 1 on, or auto",
+            f"--batch-tokens {value} is neither a number from 1 nor auto",
             "auto is the default",
             status=2,
         )

@@ -1,4 +1,4 @@
-"""Make one run of several."""
+"""Fuse several runs into one."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def fuse(
     """Run records: the k best documents of each query by all runs together, best first.
 
     `rrf` adds weight / (rrf_k + rank) over the runs that found the document (Cormack, Clarke and
-    Büttcher, SIGIR 2009). `weighted` adds weight * score, with each query's scores stretched to
+    Büttcher, SIGIR 2009). `weighted` adds weight * score, with each query's scores scaled to
     0 … 1 (all equal: 1). The weights are 1 unless given, one for each run. Queries come in the
     order of their first appearance; equal scores are ordered by descending document id. With
-    rankers in `order`, what is fused is ranked by them as `rerank` does.
+    rankers in `order`, the fused run is reranked as by `rerank`.
     """
     if method not in METHODS:
         raise unknown("fusion method", method, METHODS)

@@ -17,7 +17,7 @@ FIELDS = {
     "markdown": ("markdown", "text", "content", "positive"),
     "text": ("text", "content", "positive"),
 }
-NEGATIVES = "give a list of documents, written as the record's own one is"
+NEGATIVES = "give a list of documents in the same markup as the record's own"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Variation:
 def html_variants(
     records: Iterable[Record], variation: Variation | None = None
 ) -> Iterator[Record]:
-    """Add `tagged`, `untagged` and `masked` to every record, and the same of its `negatives`.
+    """Add `tagged`, `untagged` and `masked` to every record, and the same for its `negatives`.
 
     A document without text, or without an element, raises. Source: SEAL, sections 3.1 to 3.3.
 
@@ -93,9 +93,7 @@ def html_variants(
 def _refuse_empty(negatives: list[Document]) -> None:
     for position, negative in enumerate(negatives):
         if not negative.text:
-            raise UserError(
-                f"negative {position} (of {len(negatives)}) holds no text", "leave it out"
-            )
+            raise UserError(f'item {position} of field "negatives" holds no text', "leave it out")
 
 
 def _text(record: Record, variation: Variation) -> str:
@@ -113,7 +111,7 @@ def _negatives(record: Record) -> list[str]:
     for position, negative in enumerate(negatives):
         if type(negative) is not str:
             raise UserError(
-                f'field "negatives" holds {json_kind(negative)} (at {position}), not strings alone',
+                f'item {position} of field "negatives" is {json_kind(negative)}, not a string',
                 NEGATIVES,
             )
     return negatives

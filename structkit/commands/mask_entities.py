@@ -1,4 +1,4 @@
-"""Replace entities by sentinels, and say what a model shall predict in their place."""
+"""Replace entities by sentinels, and say what a model should predict in their place."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Masking:
 
     @property
     def draws(self) -> bool:
-        """Whether some entities of a text stay."""
+        """Whether only some entities of a text are masked."""
         return self.mask_ratio != 1 and (self.mask_ratio is not None or self.profile != "paper")
 
     def configured(self, language: str) -> plugin.Language:
@@ -72,7 +72,7 @@ def mask_entities(
     `html`. `mask_ratio` is the share of distinct entities (default 1.0), or of tokens with
     `strategy="span"` (default 0.15). A text without entities raises, or with `keep_plain` passes
     as it is, its target the closing sentinel alone; one with a sentinel in it raises. `tally`
-    counts what is done. Source: SANTA, section 3.2.
+    counts the results. Source: SANTA, section 3.2.
 
     >>> records = [{"id": "1", "language": "python", "code": "x = y + x"}]
     >>> [record["masked"] for record in mask_entities(records)]
@@ -118,7 +118,7 @@ def _language(record: Record, masking: Masking) -> str:
 
 
 Marked = tuple[str, list[Span]]
-PLAIN = "leave the record out, or --keep-plain lets it pass"
+PLAIN = "leave the record out, or keep it with --keep-plain"
 UNNAMED = (
     "name it with --language (only a record with `html`, or with `title` and `description`, "
     "needs none)"
@@ -131,13 +131,13 @@ def _or_error(
     try:
         return find(record, masking)
     except UserError as error:
-        return error.with_traceback(None)  # it would keep all records of the step
+        return error.with_traceback(None)  # a traceback would keep all records of the step alive
 
 
 def _entities(record: Record, masking: Masking) -> Marked:
     language = language_of(record, masking.language)
     if not isinstance(language, str):
-        if language is None:  # what is masked is missed before its language
+        if language is None:  # a missing text is reported before a missing language
             _text(record, masking.field, ("code",))
         language = text_field(record, "language", UNNAMED)
     configured = masking.configured(language)

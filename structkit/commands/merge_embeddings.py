@@ -14,20 +14,20 @@ from structkit.embeddings.vectors import blocks
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 
-OWN = ("count", "dim", "dtype", "run")  # what a file's meta data say of itself alone
+OWN = ("count", "dim", "dtype", "run")  # metadata that belong to one file alone
 
 
 def merge_embeddings(files: Sequence[str], output: str) -> Record:
-    """Write NAME.npy files one after the other, with all that stands beside them.
+    """Write NAME.npy files one after the other, with the files beside them.
 
-    The result is `{file, embeddings}`. Errors: `UserError` where an id stands in two files, where
-    models, dimensions or settings differ, or where the output is one of the files.
+    The result is `{file, embeddings}`. Errors: `UserError` if an id is in two files, if models,
+    dimensions or settings differ, or if the output is one of the files.
     """
     for name in (*files, output):
         if not name.endswith(".npy"):
-            raise UserError(f"{name} is no .npy file", "encode with -o NAME.npy", status=2)
+            raise UserError(f"{name} is not a .npy file", "encode with -o NAME.npy", status=2)
     if Path(output).resolve() in (Path(name).resolve() for name in files):
-        raise UserError(f"{output} would be written over", "name another file with -o", status=2)
+        raise UserError(f"{output} would be overwritten", "name another file with -o", status=2)
     first = _meta(files[0])
     for name in files[1:]:
         meta = _meta(name)
@@ -40,7 +40,7 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
     corpus = read_embeddings(files, fields=True)
     chunks, fields = corpus.doc_ids != corpus.ids, bool(corpus.fields)
     if fields and len(corpus.fields) != len(corpus.ids):
-        raise UserError("some of the files have fields and some have not", "encode all with --keep")
+        raise UserError("some of the files have fields, others none", "encode all with --keep")
     with VectorFiles(output, chunks=chunks, fields=fields) as target:
         for start, block in blocks(corpus.vectors):
             numbers = range(start, start + len(block))
@@ -58,7 +58,7 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
 
 
 def _meta(name: str) -> Record:
-    """What NAME.meta.json says of the model and its settings; nothing where there is none."""
+    """What NAME.meta.json says of the model and its settings; empty if there is none."""
     path = Path(name.removesuffix(".npy") + ".meta.json")
     if not path.exists():
         return {}

@@ -27,9 +27,9 @@ def pair(
     """Add `query` and `positive`, taken from two fields of each record.
 
     By default docstring and code, one of the bullets and the description of a product, query and
-    HTML. A list yields one item, drawn by `(seed, id)`. `template` makes the positive of several
+    HTML. A list yields one item, drawn by `(seed, id)`. `template` makes the positive from several
     fields. Where the query is a docstring, it is cut out of the code: CodeSearchNet's Python
-    functions contain it, and a query must not sit in its own document. An empty text raises.
+    functions contain it, and a document must not contain its query. An empty text raises.
 
     >>> record = {"id": "1", "docstring": "Add.", "code": "def f(a, b): return a + b"}
     >>> [(made["query"], made["positive"]) for made in pair([record])]
@@ -76,11 +76,11 @@ class Pairing:
             raise UserError("--per-query needs --qrels or --negatives-from", "add one", status=2)
         if self.per_query == 0 and hard:
             raise UserError(
-                "--per-query 0 asks --negatives-from for nothing", "leave one", status=2
+                "--per-query 0 asks --negatives-from for nothing", "leave one out", status=2
             )
         if self.sharded and (self.dedupe or self.split is not None):
             raise UserError(
-                "--dedupe and --split need the whole input, --shard gives a part",
+                "--dedupe and --split need the whole input, --shard gives a part of it",
                 "shard another stage",
                 status=2,
             )
@@ -97,7 +97,7 @@ class Pairing:
 
     @cached_property
     def judged(self) -> Judged | None:
-        """The stage that makes examples of judgements."""
+        """The stage that makes examples from judgements."""
         if self.qrels is None or self.queries is None or self.corpus is None:
             return None
         return Judged(

@@ -1,4 +1,4 @@
-"""Texts to trees, by any parser: binary, in Penn Treebank brackets."""
+"""Parse texts into trees with any parser: binary, in Penn Treebank brackets."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class Parsing:
 def parse_trees(records: Iterable[Record], parsing: Parsing | None = None) -> Iterator[Record]:
     """Add `tree` to every record: one binary tree, its leaves the words of the text in order.
 
-    Several fields give `FIELD_tree` each. An empty text raises, and so does one whose tree the
-    parser does not find.
+    Several fields give `FIELD_tree` each. An empty text raises, and so does one for which the
+    parser finds no tree.
 
     >>> records = [{"id": "1", "text": "The cat sleeps."}]
     >>> [record["tree"] for record in parse_trees(records, Parsing(parser="right-branching"))]
@@ -146,7 +146,7 @@ def _in_field(error: UserError, name: str) -> UserError:
 
 
 def _target(name: str) -> str:
-    """The field for the tree of a field; a tree in brackets is replaced."""
+    """The field for the tree of a field; a field that holds a tree is replaced."""
     return name if name == "tree" or name.endswith("_tree") else f"{name}_tree"
 
 
@@ -158,6 +158,6 @@ def _sentence(record: Record, name: str) -> str | None:
 
 
 def _unparsed(record: Record, name: str, text: str, parsing: Parsing) -> plugin.Unparsed:
-    """The text of a field, with what a parser may want to know of it."""
+    """The text of a field, with what a parser may need to know about it."""
     key = f"{record['id']}\0{name}" if len(parsing.field) > 1 else str(record["id"])
     return plugin.Unparsed(text, key, record.get("language"), _sentence(record, name))

@@ -22,7 +22,7 @@ from structkit.scoring.runs import Run, read_run
 from structkit.seeds import key
 
 FORMATS = (".svg", ".png", ".pdf")
-# told apart without color too
+# distinguishable without color too
 MARKERS, LINES, HATCHES = "o^sDvP*X", ("-", "--", ":", "-."), ("", "//", "..", "xx", "--")
 # of different lightness; those of bars are light, so that the hatches show
 COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 
 def embeddings(files: Sequence[str], path: str, *, sample: int = 500, seed: int = 0) -> None:
-    """Draw the embeddings of some files (queries, documents, …) in two dimensions, by t-SNE.
+    """Draw the embeddings of files (queries, documents, …) in two dimensions, by t-SNE.
 
     At most `sample` rows of each file are drawn, by seed. Source: van der Maaten, Hinton, 2008;
     SANTA, fig. 4; SEAL, fig. 3.
@@ -183,7 +183,7 @@ def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None,
             value = record.get(field, 0)
             if type(value) not in (int, float) or not math.isfinite(value):
                 raise records.place(
-                    UserError(f'field "{field}" holds no number', "compute the score again")
+                    UserError(f'field "{field}" is not a finite number', "compute the score again")
                 )
         scored.append(record)
     if not scored:
@@ -232,24 +232,24 @@ def _measure(record: Record) -> str:
     measure = next((name for name in record if f"{name}_low" in record), None)
     if measure is None or "run" not in record:
         raise UserError(
-            "the records are no scores of runs", "give what `structkit score` writes as JSONL"
+            "the records are not scores of runs", "give what `structkit score` writes as JSONL"
         )
     return measure
 
 
 def _names(files: Sequence[str]) -> list[str]:
-    """The names to show for files: without folders and endings, where that is clear."""
+    """The names to show for files: without folders and endings, if they stay distinct."""
     short = [Path(file).name.partition(".")[0] for file in files]
     return short if len(set(short)) == len(short) else list(files)
 
 
 def _save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
-    """Draw on new axes and write the picture, whole; the same data give the same bytes."""
+    """Draw on new axes and write the whole picture; the same data give the same bytes."""
     ending = Path(path).suffix
     if ending not in FORMATS:
         raise UserError(
-            f"-o {path} does not say what picture it is",
-            f"let it end in {', '.join(FORMATS)}",
+            f"-o {path} names no picture format",
+            f"use one of the endings {', '.join(FORMATS)}",
             status=2,
         )
     matplotlib = require("matplotlib", "plot")

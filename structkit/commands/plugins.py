@@ -9,7 +9,7 @@ from structkit.records.jsonl import Record
 
 
 def plugins() -> Iterator[Record]:
-    """One record per plugin: kind, name, pack and what it is; none of them is imported."""
+    """One record per plugin: kind, name, pack and summary; no plugin is imported."""
     for plugin in registry.plugins():
         yield {
             "kind": plugin.kind,

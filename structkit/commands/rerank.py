@@ -1,4 +1,4 @@
-"""Order the hits of runs by rankers, or find their weights."""
+"""Rerank the hits of runs, or fit the weights of the rankers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def rerank(
 ) -> Iterator[Record]:
     """Run records: the k best hits of each query by their scores and by rankers, best first.
 
-    Each query's scores are stretched to 0 … 1, of several runs their mean counts, and every ranker
-    adds its weight times what it says of the hit. Queries come in the order of the runs. A hit
-    that is not in the corpus, a query that is not among the queries raise.
+    Each query's scores are scaled to 0 … 1 (several runs: their mean), and every ranker adds its
+    weight times its score of the hit. Queries come in the order of the runs. A hit that is not in
+    the corpus raises, and so does a query that is not among the queries.
     """
     order = weights.ranking(flags)
     found = Found.read(together([read_run(path) for path in runs]), corpus, queries, query_field)
@@ -51,11 +51,11 @@ def fit(
     flags: dict[str, Any] | None = None,
     query_field: str | None = None,
 ) -> Iterator[Record]:
-    """One record: the weights of the same rankers with the best nDCG@10 on judged queries.
+    """One record: the weights of these rankers with the best nDCG@10 on judged queries.
 
-    A hit meets a judged document by its id or by its path, each document once; all relevant ones
-    count alike. `folds` is a field of the queries: means are over its values, and the record tells
-    what the queries of each value get with weights of the others, by default of ten parts.
+    A hit is judged by its id or its path, each document once; all relevant documents have the same
+    gain. `folds` is a field of the queries (default: ten parts): means are over its values, and the
+    record has nDCG@10 of the queries of each value with weights fitted to the others.
     """
     order = weights.ranking(flags)
     if not order.rankers:
@@ -67,13 +67,13 @@ def fit(
     }
     asked = [(query, hits) for query, hits in found if relevant.get(query.id)]
     if not asked:
-        raise UserError("judges no query of the run", "name its judgements").at(qrels)
+        raise UserError("judges no query of the run", "name the run's own judgements").at(qrels)
     names = [
         f"part {number % 10}" if folds is None else fold(found.queries[query.id], folds)
         for number, (query, _) in enumerate(asked)
     ]
     if len(set(names)) < 2:
-        raise UserError("all judged queries are one fold", "name another field with --folds")
+        raise UserError("all judged queries are in one fold", "name another field with --folds")
     features = [
         judged(query, hits, found.records, order, relevant[query.id]) for query, hits in asked
     ]
@@ -97,5 +97,5 @@ def fold(record: Record, field: str) -> str:
     """What a query has in the field of the folds."""
     value = lookup(record, field)
     if value is ABSENT:
-        raise UserError(f'query "{record["id"]}" has no field {field}', "name one with --folds")
+        raise UserError(f'query "{record["id"]}" has no field {field}', "name another with --folds")
     return plain(value)

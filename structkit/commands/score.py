@@ -45,8 +45,8 @@ def score(
     With `compare_with`: one record for each run, each of these runs and each measure, with paired
     tests. With `by`: one record for each run and value of that field, which the files `by_records`
     have for queries or for the documents that answer them; and with `by_mean` one for each run,
-    the mean over these values, each of which counts the same. `passages` are records of what the
-    runs rank, where the judgements are of the documents that these are parts of.
+    the mean over these values, equally weighted. `passages` are records of what the runs rank,
+    where the judgements are of the documents that contain them.
     """
     names = _known(measures)
     if gains is not None and qrels == "self":
@@ -95,9 +95,7 @@ def _against(runs: Mapping[str, str], paths: Sequence[str]) -> dict[str, str]:
     pairs = [(one, other) for one in runs.values() for other in others.values()]
     same = [one for one, other in pairs if _same(one, other)]
     if same and len(same) == len(pairs):
-        raise UserError(
-            f"--compare {same[0]} is the run itself", "name another run with it", status=2
-        )
+        raise UserError(f"--compare {same[0]} is the run itself", "name another run", status=2)
     for path in same:
         say(f"{shown(path)} is not compared with itself")
     return others
@@ -116,7 +114,7 @@ def _evaluated(path: str, judgements: Judgements, measures: Sequence[str]) -> Ev
 
 
 def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()) -> Record:
-    """Counts, means and intervals; where there are `parts`, each of them counts the same."""
+    """Counts, means and intervals; with `parts`, the mean over these, equally weighted."""
     means, low, high = macro([part.values for part in parts or [evaluation]], seed)
     record: Record = {
         "queries": len(evaluation.query_ids),
@@ -136,7 +134,7 @@ def _by_group(
     groups = grouped(evaluation.query_ids, evaluation.qrels, values)
     if set(groups) == {NONE}:
         raise UserError(
-            "--by-records has none of the queries and none of the documents that answer them",
+            "--by-records has neither the queries nor the documents that answer them",
             "give records with the ids of queries or documents",
         )
     parts = {
@@ -190,7 +188,7 @@ def _per_query(run: str, evaluation: Evaluation) -> Iterator[Record]:
 
 
 def names(runs: Sequence[str] | None) -> dict[str, str]:
-    """The names to print for run files: without folders and endings, where that is clear.
+    """The names to print for run files: without folders and endings, if they stay distinct.
 
     >>> names(["runs/bm25.jsonl.gz", "runs/santa.trec"])
     {'bm25': 'runs/bm25.jsonl.gz', 'santa': 'runs/santa.trec'}

@@ -1,4 +1,4 @@
-"""Score frozen embeddings of pairs by a classifier that is trained on them."""
+"""Score frozen embeddings of pairs with a classifier that is trained on them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def classification(
 ) -> Iterator[Record]:
     """One record for each file of test pairs: accuracy x 100, mean and deviation over seeds.
 
-    `train` is one file of pairs for all tests, or one for each. The deviation is over the
-    seeds (n - 1), `majority` what the most frequent label alone would reach.
+    `train` is one file of pairs for all tests, or one for each. The standard deviation is over the
+    seeds (n - 1), `majority` is the accuracy of always choosing the most frequent label.
     """
     if len(train) not in (1, len(files)):
         raise UserError(

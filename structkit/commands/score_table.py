@@ -1,4 +1,4 @@
-"""Score records as tables for people: as wide as the terminal, no number is broken."""
+"""Score records as tables for people: they fit the terminal, and no number is broken."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from itertools import takewhile
 from structkit.records.jsonl import Record
 from structkit.records.table import Column, aligned, padded, write_drawn
 
-SMALLEST = 0.001  # a smaller p is told as such
+SMALLEST = 0.001  # a smaller p is shown as `<0.001`
 
 
 def write(records: Iterator[Record], path: str = "-", *, markdown: bool = False) -> None:
-    """Write score records: a table for people (on a terminal, or Markdown), or else JSONL."""
+    """Write score records: a table for people (on a terminal, or Markdown), otherwise JSONL."""
     write_drawn(records, path, lambda shown, width: table(shown, markdown, width), always=markdown)
 
 
 def table(records: Sequence[Record], markdown: bool = False, width: int | None = None) -> str:
     """Score records as a table for people: values with three decimals and their intervals.
 
-    What is wider than `width` becomes several tables, each with the names of the rows, and where
-    not even that fits, one for each record.
+    A table wider than `width` is split into several, each with the names of the rows, and if not
+    even that fits, into one for each record.
 
     >>> records = [{"run": "bm25", "queries": 2, "RR": 0.5, "RR_low": 0.25, "RR_high": 1.0}]
     >>> print(table(records))
@@ -76,7 +76,7 @@ def _drawn(columns: list[Column], markdown: bool) -> str:
 
 
 def _is_end(name: str, record: Record) -> bool:
-    """Whether a field is an interval's end or a deviation: it stands in the cell of its measure."""
+    """Whether a field is an interval's end or a deviation, shown in its measure's cell."""
     return name.endswith(("_low", "_high", "_deviation")) and name.rpartition("_")[0] in record
 
 

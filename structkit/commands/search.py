@@ -31,7 +31,7 @@ from structkit.search.lexical import lexical_index
 from structkit.search.texts import query_text
 
 METHODS = ("bm25", "dense", "hybrid")
-DEPTH = 100  # documents that are fused at least
+DEPTH = 100  # fewest documents of each ranking to fuse
 
 
 def search(
@@ -55,16 +55,16 @@ def search(
 ) -> Iterator[Record]:
     """Run records: the k best documents of each query, best first, queries in input order.
 
-    `method` is `dense`, or `bm25` where the corpus is a folder that it saved. With `dense`, corpus
-    files and queries hold embeddings (or the queries texts, which `encoding` turns into some), and
-    the score is their inner product; `backend` is the plugin that searches, by default `exact`, or
-    `approximate` where `options` ask for an index. With `bm25` both hold texts: a document's is the
-    first of `texts.DOCUMENT` that it has (a `title` goes before `text` and `description`, with
-    `paths` its place after it), of a query `texts.QUERY`; `k1`, `b` and `stopwords` have
-    the defaults of `BM25`. `hybrid` does both: the files `texts` hold the texts of the corpus, and
-    scores are stretched to 0 … 1 and summed, of embeddings by `dense_share`, of words by the rest.
-    Equal scores are ordered by descending document id. `exclude_self` leaves out the query's own
-    id. Repeated ids raise.
+    `method` is by default `dense`, or `bm25` where the corpus is a folder that it saved. With
+    `dense`, corpus files and queries hold embeddings (or the queries texts, which `encoding`
+    encodes), and the score is their inner product; `backend` is the plugin that searches, by
+    default `exact`, or `approximate` where `options` ask for an index. With `bm25` both hold texts,
+    of a document in the first of `texts.DOCUMENT` that it has (after its `title` for `text` and
+    `description`; before its path and names with `paths`), of a query in the first of
+    `texts.QUERY`; `k1`, `b` and `stopwords` have the defaults of `BM25`. `hybrid` does both: the
+    files `texts` hold the texts of the corpus, and scores are scaled to 0 … 1 and summed, those of
+    embeddings weighted by `dense_share`, those of words by the rest. Equal scores are ordered by
+    descending document id. `exclude_self` leaves out the query's own id. Repeated ids raise.
     """
     method = method_of(corpus, method)
     if texts and method != "hybrid":
@@ -130,7 +130,7 @@ Ranked = tuple[str, list[Hit]]
 
 
 class QueryEncoding(Protocol):
-    """What `--model` makes of texts: `commands.encode.Encoding` with side `query`."""
+    """What `--model` makes of texts: `learning.encode.encoding.Encoding` with side `query`."""
 
     def embedded(
         self, records: Iterable[Record]
@@ -225,7 +225,7 @@ def _hybrid(
     field: str | None,
     share: float,
 ) -> Iterator[Ranked]:
-    """What words and embeddings find: of each at least `DEPTH`, so that the sum is sure."""
+    """What words and embeddings find: at least `DEPTH` hits of each, for a reliable sum."""
     asked: dict[str, str] = {}  # the queries that are being encoded
     known = frozenset(index.doc_ids)
 

@@ -1,4 +1,4 @@
-"""Choose records by field, by another file, by count or by lot, and what they keep."""
+"""Choose records by field, by another file, by count or at random, and which fields they keep."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Partners:
 
     @classmethod
     def read(cls, path: str, on: str, *, whole: bool = True) -> Partners:
-        """The records of a file (not `whole`: which there are); `on` is a field or OURS=THEIRS."""
+        """The records of a file (without `whole`, only their ids); `on`: a field or OURS=THEIRS."""
         ours, _, theirs = on.partition("=")
         theirs = theirs or ours
         if not ours:
@@ -44,18 +44,20 @@ class Partners:
                 raise records.place(
                     UserError(
                         f'field "{theirs}" is missing, or neither text nor number',
-                        f"name the field that has what our {ours} has: --on {ours}=FIELD",
+                        f"name the field that matches our {ours}: --on {ours}=FIELD",
                     )
                 )
             if whole and name in of_values:
                 raise records.place(
-                    UserError(f'{theirs} "{name}" occurs twice', "leave one of each to --join")
+                    UserError(
+                        f'{theirs} "{name}" occurs twice', "keep one of each in the file of --join"
+                    )
                 )
             of_values[name] = record if whole else {}
         return cls(path, ours, of_values)
 
     def joined(self, record: Record) -> Record | None:
-        """The record with the fields that its partner has and it has not; None without partner."""
+        """The record with the fields of its partner that it lacks; None without a partner."""
         name = identity(record, self.field)
         partner = None if name is None else self.records.get(name)
         if partner is None:
@@ -80,14 +82,14 @@ class Within:
 
 
 def identity(record: Record, field: str) -> str | None:
-    """What a field holds, as text, if it is a text or a number."""
+    """The value of a field as text, if it is a text or a number."""
     value = lookup(record, field)
     return plain(value) if isinstance(value, str | int | float) else None
 
 
 @dataclass
 class Unseen:
-    """Fields that are asked for, and that no record had so far."""
+    """Requested fields that no record has had so far."""
 
     fields: list[str]
     first: Record | None = None
@@ -109,9 +111,9 @@ class Unseen:
 class Selection:
     """Which records are chosen, and what becomes of them: conditions, a count, joins, changes.
 
-    `head` are the first that pass, `sample` are as many drawn by (seed, id), the same in any order
-    of the input; a record without an id is drawn by its content. The sample and the files that
-    are joined are held in memory.
+    `head` takes the first that pass, `sample` draws by (seed, id), the same records in any order
+    of the input; a record without an id is drawn by its content. The sample and the joined files
+    are held in memory.
     """
 
     conditions: Sequence[Condition | Within] = ()
@@ -129,7 +131,7 @@ class Selection:
             )
         if self.sharded and (self.head or self.sample):
             raise UserError(
-                "--head and --sample need the whole input, --shard gives a part",
+                "--head and --sample need the whole input, --shard gives a part of it",
                 "shard another stage",
                 status=2,
             )
@@ -144,7 +146,7 @@ class Selection:
         join: Sequence[str] = (),
         on: str | None = None,
     ) -> Selection:
-        """The same with other files, read: to occur in, not to occur in, to be joined with."""
+        """The same with other files, read: to occur in, not to occur in, to join."""
         if on is not None and not (within or without or join):
             raise UserError("--on needs --in, --not-in or --join", "add one", status=2)
         on = "id" if on is None else on
@@ -161,7 +163,7 @@ class Selection:
                 yield record
 
     def changed(self, records: Iterable[Record]) -> Iterator[Record]:
-        """As many of the chosen records as are wanted, joined and changed; then what was odd."""
+        """The wanted number of chosen records, joined and changed; then reports what was odd."""
         for record in self._counted(records):
             for partners in self.joins:
                 joined = partners.joined(record)
@@ -185,7 +187,7 @@ class Selection:
         return records
 
     def _lot(self, record: Record) -> tuple[int, bytes]:
-        """What is drawn by; of records with the same id the content decides."""
+        """The sort key of the draw; between records with the same id the content decides."""
         content = dump(record)
         name = identity(record, "id")
         return key(self.seed, "select", content.decode() if name is None else name), content

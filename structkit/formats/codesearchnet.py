@@ -1,4 +1,4 @@
-"""CodeSearchNet's functions: their fields by the names of its files, and by those on the hub."""
+"""CodeSearchNet's functions: fields named as in its files, and as on the hub."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def read_function(row: Row) -> Record:
 
 
 def function_row(record: Record, names: Mapping[str, str]) -> Row:
-    """A row of a function with these names, in their order, of the fields that there are."""
+    """The row of a function: the fields that it has, under these names and in their order."""
     row = {names["code"]: take(record, "code")} | move(record, names)
     return {name: row[name] for name in names.values() if name in row}
 
 
 class FunctionFormat(plugin.Format):
-    """Functions in files of some names, written with the names that their fields have there."""
+    """Functions in files, with the field names that these files have."""
 
     names: ClassVar[Mapping[str, str]]
 

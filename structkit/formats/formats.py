@@ -1,4 +1,4 @@
-"""Formats and their parts: our own and those of plugins; which part files are."""
+"""Formats and their parts: our own and those of plugins; which part a file holds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from structkit.records.texts import DOCUMENT
 
 OURS = "structkit"
 KINDS = "corpus queries qrels run examples pairs embeddings trees sentences scores".split()
-# what records of a kind have; a query that stands alone is a query, everything else a document
+# the fields of records of a kind; a query alone is a query, everything else is a document
 SIGNS = {
     "embeddings": ("embedding",),
     "qrels": ("query_id", "doc_id", "relevance"),
@@ -30,7 +30,7 @@ SIGNS = {
     "trees": ("tree",),
     "scores": ("run", "queries", "missing"),
 }
-# beside a query they make a document; its text alone may be that of the query
+# a query with one of these is a document; a `text` may be the query's own
 DOCUMENTS = {*DOCUMENT, "product", "title", "docstring"} - {"text"}
 
 
@@ -71,7 +71,7 @@ class Format:
         return files_of
 
     def kind(self, files: Sequence[str], known: Sequence[str]) -> str:
-        """The part, one of `known`, that files are: by name, ending, content, or the only one."""
+        """The part, one of `known`, that files hold: by name, ending, content, or the only one."""
         base = os.path.basename(files[0]).removesuffix(".gz") if files else "-"
         if self.name == OURS and base != "-":
             return content(files[0], base)
@@ -107,7 +107,7 @@ def _all(record: Record) -> Row:
 
 
 def content(path: str, name: str) -> str:
-    """The kind of our own records in a file, by the first one; where that may be several, by name.
+    """The kind of our own records in a file, by the first one; where that is unclear, by name.
 
     A document and a query may have the same fields: `queries.jsonl` holds queries.
     """
@@ -132,7 +132,7 @@ def _files(folder: Path, part: Part) -> list[str]:
 
 
 def _missing(folder: Path, name: str, part: Part, *, must: bool) -> None:
-    """Tell of a part that is not there, and what may be meant."""
+    """Report a missing part, and what may be meant."""
     usual = Path(part.files[0])
     others = sorted(path.name for path in (folder / usual.parent).glob(f"*{usual.suffix}"))
     hint = f"--split names another; there are: {', '.join(others)}" if others else "name its folder"

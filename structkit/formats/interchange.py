@@ -1,4 +1,4 @@
-"""What other tools' formats are made of: parts, their files, and fields out of records."""
+"""What other tools' formats are made of: parts, their files, and fields of records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REQUIRED: Any = object()
 
 @dataclass(frozen=True)
 class Options:
-    """What the user says about formats: the split that file names hold, and gains of labels."""
+    """What the user says about formats: the split in file names, and the gains of labels."""
 
     split: str = "test"
     gains: str | None = None
@@ -41,12 +41,12 @@ class Options:
 class Part:
     """One kind of content of a format.
 
-    `files` are its usual names in a folder, the first is written. `read` makes a record (or some,
-    or none) of a row. `write` makes a row of a record and takes out of it what the row holds: what
-    is left over is lost. Without one of them the part cannot be read, or written. `form` is `table`
-    (JSON lines; .csv, .tsv, .parquet by name), `tab`, `columns`, `brackets` or `paragraphs`;
-    `names` are its columns, with the types that Parquet needs. With `group`, `write` gets all
-    records that have the same value there and stand together.
+    `files` are its usual names in a folder, of which the first is written. `read` turns a row into
+    a record (or several, or none). `write` turns a record into a row and removes from it what the
+    row holds: what is left over is lost. A part without `read` or `write` cannot be read or
+    written. `form` is `table` (JSON lines; .csv, .tsv, .parquet by name), `tab`, `columns`,
+    `brackets` or `paragraphs`; `names` are its columns, with the types that Parquet needs. With
+    `group`, `write` gets all adjacent records that have the same value there.
     """
 
     files: tuple[str, ...]
@@ -56,7 +56,7 @@ class Part:
     names: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
     as_is: bool = False  # nulls of rows stay, and a record without an id does not get its number
-    by_name: bool = False  # of a folder it is converted only where --part names it
+    by_name: bool = False  # not converted with its folder, only if --part names it
 
     def rows(self, files: Sequence[str]) -> Rows:
         """The rows of files of this part."""
@@ -118,7 +118,7 @@ def read_records(part: Part, rows: Rows) -> Iterator[Record]:
 
 
 def take(record: Record, *names: str, kind: type = str, default: Any = REQUIRED) -> Any:
-    """Take a field out of a record: the first of the names that it has; null is none.
+    """Take a field out of a record: the first of the names that it has; null counts as missing.
 
     Errors: `UserError` where it is missing (and there is no default), or of another kind.
 
@@ -134,7 +134,7 @@ def take(record: Record, *names: str, kind: type = str, default: Any = REQUIRED)
             return default
         missing = f'field "{names[0]}" is missing'
         if len(names) > 1:
-            missing = f"none of the fields {', '.join(names)} is there"
+            missing = f"the fields {', '.join(names)} are all missing"
         raise UserError(missing, f"the record has: {', '.join(record) or 'none'}")
     value = record.pop(name)
     if kind is float and type(value) is int:
@@ -162,7 +162,7 @@ def take_texts(record: Record, *names: str) -> list[str]:
     for item in texts:
         if type(item) is not str:
             raise UserError(
-                f'field "{names[0]}" is an array with {json_kind(item)}', "it holds strings only"
+                f'field "{names[0]}" is an array with {json_kind(item)}', "give strings only"
             )
     return texts
 
@@ -173,7 +173,9 @@ def take_numbers(record: Record, *names: str) -> list[float]:
     wrong = next((item for item in numbers if type(item) not in (int, float)), 0.0)
     if wrong != 0.0 or not numbers:
         problem = "is empty" if not numbers else f"is an array with {json_kind(wrong)}"
-        raise UserError(f'field "{names[0]}" {problem}', "it holds numbers, one at least")
+        raise UserError(
+            f'field "{names[0]}" {problem}', "give at least one number, and numbers only"
+        )
     return numbers
 
 
@@ -206,7 +208,7 @@ def take_text(record: Record, name: str) -> str:
 
 
 def move(record: Record, names: Mapping[str, str]) -> Record:
-    """Move fields that are there to other names, in that order; the others stay.
+    """Move existing fields to other names, in that order; the others stay.
 
     >>> record = {"b": 1, "c": 2}
     >>> move(record, {"a": "x", "b": "y"}), record
@@ -217,7 +219,7 @@ def move(record: Record, names: Mapping[str, str]) -> Record:
 
 @dataclass(frozen=True)
 class Labels:
-    """Judgements in words beside numbers: what each label is worth."""
+    """Judgements in words besides numbers: what each label is worth."""
 
     gains: Mapping[str, int]
     words: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Rows out: as other tools' files, which appear whole or not at all."""
+"""Writing rows to other tools' files, which appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH = 1024
 
 
 class RowOutput:
-    """A file of rows; `encode` makes bytes of each one."""
+    """A file of rows; `encode` turns each one into bytes."""
 
     def __init__(self, path: str, encode: Callable[[Row], bytes], head: bytes = b"") -> None:
         self.encode = encode
@@ -48,19 +48,19 @@ class RowOutput:
 
 
 def json_output(path: str) -> RowOutput:
-    """JSON objects, one a line."""
+    """JSON objects, one per line."""
     return RowOutput(path, dump)
 
 
 def column_output(path: str, names: Sequence[str]) -> RowOutput:
-    """Columns with spaces between them; a cell that holds white space raises."""
+    """Columns separated by spaces; a cell that holds white space raises."""
 
     def encode(row: Row) -> bytes:
         cells = [str(row[name]) for name in names]
         for name, cell in zip(names, cells, strict=True):
             if len(cell.split()) != 1:
                 raise UserError(
-                    f'{name} "{cell}" holds a space or nothing, which columns cannot',
+                    f'{name} "{cell}" is empty or holds a space, which columns cannot',
                     "write JSONL, or another id",
                 )
         return (" ".join(cells) + "\n").encode()
@@ -69,11 +69,11 @@ def column_output(path: str, names: Sequence[str]) -> RowOutput:
 
 
 def delimited_output(path: str, delimiter: str, names: Sequence[str] = ()) -> RowOutput:
-    """Cells with a sign between them under a header; by default the first row's names."""
+    """Cells separated by a delimiter under a header; by default the first row's names."""
     header = list(names)
 
     def line(cells: Sequence[object]) -> bytes:
-        made = io.StringIO()  # what is in the line's end is quoted: a lone \r too
+        made = io.StringIO()  # characters of this line terminator are quoted: a lone \r too
         csv.writer(made, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
         return made.getvalue()[:-2].encode() + b"\n"
 
@@ -85,7 +85,7 @@ def delimited_output(path: str, delimiter: str, names: Sequence[str] = ()) -> Ro
         more = [name for name in row if name not in header]
         if more:
             raise UserError(
-                f'the record has the column "{more[0]}", the first one has not',
+                f'the record has the column "{more[0]}", the first one does not',
                 "give all records the same fields",
             )
         return head + line(["" if row.get(name) is None else row[name] for name in header])
@@ -94,7 +94,7 @@ def delimited_output(path: str, delimiter: str, names: Sequence[str] = ()) -> Ro
 
 
 class ParquetOutput(RowOutput):
-    """Rows of a Parquet file; the first ones say what columns hold, where `types` do not."""
+    """Rows of a Parquet file; the first ones tell the types of columns, unless `types` does."""
 
     def __init__(self, path: str, types: Mapping[str, str]) -> None:
         self.arrow = require("pyarrow", "parquet")

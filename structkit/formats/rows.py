@@ -1,4 +1,4 @@
-"""Rows of other tools' files, one at a time, each knowing where it stands."""
+"""Rows of other tools' files, one at a time, with their places."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ csv.field_size_limit(1 << 30)  # the description of a product may be long
 
 
 class Rows(Protocol):
-    """Rows one at a time; iterating again after an error goes on after the row that it is of."""
+    """Rows one at a time; iterating again after an error continues after its row."""
 
     count: int
 
     @property
     def raw(self) -> bytes:
-        """The last row as it stands in the file."""
+        """The last row as it is in the file."""
         ...
 
     def __iter__(self) -> Iterator[Row]: ...
@@ -37,7 +37,7 @@ class Rows(Protocol):
 
 
 class JsonRows(Records):
-    """JSON objects, one a line; one without an id gets none."""
+    """JSON objects, one per line; one without an id gets none."""
 
     def __init__(self, files: Sequence[str] = ()) -> None:
         super().__init__(Lines(files))
@@ -51,11 +51,11 @@ class JsonRows(Records):
 
 
 class _LineRows:
-    """Rows that are cut out of lines; `units` gives first line and bytes of each."""
+    """Rows that are cut out of lines; `units` gives the first line and the bytes of each."""
 
     def __init__(self, files: Sequence[str] = ()) -> None:
         self.files = list(files) or ["-"]
-        self.lines = Lines(self.files)  # a wrong name is told before any work is done
+        self.lines = Lines(self.files)  # a wrong name is reported before any work
         self.raw = b""
         self.count = 0
         self._line = 0
@@ -95,7 +95,7 @@ def _text(raw: bytes) -> str:
 
 
 class ColumnRows(_LineRows):
-    """Columns with spaces between them, as TREC has them."""
+    """Columns separated by spaces, as in TREC."""
 
     def __init__(self, files: Sequence[str], names: Sequence[str]) -> None:
         self.names = names
@@ -106,15 +106,15 @@ class ColumnRows(_LineRows):
         if len(cells) != len(self.names):
             raise UserError(
                 f"the line has {len(cells)} columns, not {len(self.names)}",
-                f"they are: {' '.join(self.names)}",
+                f"the columns are: {' '.join(self.names)}",
             )
         return dict(zip(self.names, cells, strict=True))
 
 
 class DelimitedRows(_LineRows):
-    """Cells with a sign between them under a header; an empty cell is none.
+    """Cells separated by a delimiter under a header; empty cells are left out.
 
-    A cell in double quotes may hold the sign and line breaks.
+    A cell in double quotes may hold the delimiter and line breaks.
     """
 
     def __init__(self, files: Sequence[str], delimiter: str) -> None:
@@ -136,7 +136,7 @@ class DelimitedRows(_LineRows):
         try:
             self.header = next(reader, [])
         except csv.Error as error:
-            problem = UserError(f"the header's quotes do not fit ({error})", "mend the quotes")
+            problem = UserError(f"the header's quotes do not match ({error})", "fix the quotes")
             raise problem.at(lines.file) from None
         while True:
             taken.clear()
@@ -154,11 +154,11 @@ class DelimitedRows(_LineRows):
 
     def parse(self, text: str) -> Row:
         if isinstance(self.cells, csv.Error):
-            raise UserError(f"the row's quotes do not fit ({self.cells})", "mend the quotes")
+            raise UserError(f"the row's quotes do not match ({self.cells})", "fix the quotes")
         if len(self.cells) != len(self.header):
             raise UserError(
-                f"the row has {len(self.cells)} cells, not {len(self.header)} as the header",
-                "mend the row",
+                f"the row has {len(self.cells)} cells, not {len(self.header)} like the header",
+                "fix the row",
             )
         named = zip(self.header, self.cells, strict=True)
         return {name: cell for name, cell in named if cell}
@@ -173,7 +173,7 @@ class BracketRows(_LineRows):
             start = 0
             for sign in re.finditer(rb"[()]", line):
                 depth += 1 if sign[0] == b"(" else -1
-                if depth <= 0:  # below 0 it is a bracket too many, which parsing tells
+                if depth <= 0:  # below 0 there is a bracket too many, which parsing reports
                     yield first or lines.line, b"".join((*parts, line[start : sign.end()]))
                     first, depth, parts, start = 0, 0, [b""], sign.end()
             if not line[start:].isspace() and start < len(line):
@@ -187,7 +187,7 @@ class BracketRows(_LineRows):
 
 
 class ParagraphRows(_LineRows):
-    """Lines that stand together, with blank lines between them."""
+    """Groups of lines, separated by blank lines."""
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         first, parts = 0, [b""]
@@ -206,7 +206,7 @@ class ParagraphRows(_LineRows):
 
 
 class ParquetRows:
-    """Rows of Parquet files; a null is none. The place is the number of the row."""
+    """Rows of Parquet files without nulls. The place is the number of the row."""
 
     def __init__(self, files: Sequence[str]) -> None:
         self.arrow = require("pyarrow", "parquet")
@@ -215,7 +215,7 @@ class ParquetRows:
         self.file = files[0]
         for name in files:
             if name == "-" or not os.path.isfile(name):
-                raise UserError("is no file", "Parquet is read from files").at(name)
+                raise UserError("is not a file", "Parquet is read from files").at(name)
         self._row: Row = {}
         self._rest = self._every(files)
 

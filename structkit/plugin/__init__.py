@@ -1,8 +1,8 @@
-"""What a plugin file gives, a module for each kind, and how a method declares its settings.
+"""What a plugin file provides, a module for each kind, and how a method declares its settings.
 
 A plugin file has one class named after its kind, which extends the class of that name here: a
-file of languages/ has `class Language(plugin.Language)`. One that takes flags is a frozen dataclass
-whose fields are these flags: their defaults stand there, and one without a default is required.
+file of languages/ has `class Language(plugin.Language)`. A class that takes flags is a frozen
+dataclass whose fields are these flags with their defaults; one without a default is required.
 As a part of the ground it imports `errors` alone.
 """
 

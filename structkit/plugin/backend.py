@@ -1,4 +1,4 @@
-"""What a file of backends/ gives."""
+"""What a file of backends/ provides."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ class Backend(ABC):
 
     @abstractmethod
     def opened(self, corpus: Sequence[str], options: SearchOptions) -> Searcher:
-        """A corpus, given by its files, ready to be searched; what it cannot do it refuses."""
+        """The corpus in these files, ready to be searched; an option it cannot follow raises."""

@@ -1,4 +1,4 @@
-"""A plugin with the flags that a command was given for it."""
+"""A plugin with the flags that the user gave for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def configured(
     *,
     status: int = 2,
 ) -> Configurable:
-    """The plugin of that name with these flags; one that it does not take or lacks raises."""
+    """The plugin with these flags; one that it does not take, or that is missing, raises."""
     known = {each.name: each for each in fields(kind)}
     plugin = f"the {kind.__name__.lower()} {name}"
     for flag in flags:

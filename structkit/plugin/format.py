@@ -1,4 +1,4 @@
-"""What a file of formats/ gives."""
+"""What a file of formats/ provides."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ class Format(ABC):
 
     @abstractmethod
     def parts(self, options: Options) -> Parts:
-        """Its parts by name, the main one first: what its rows hold and where they stand."""
+        """Its parts by name, the main one first: what its rows hold and where they are."""

@@ -1,4 +1,4 @@
-"""What a file of languages/ gives."""
+"""What a file of languages/ provides."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class Language(ABC):
 
     Its flags are those of `mask-entities`: types, tagger, profile. Code with a tree-sitter
     grammar extends `CodeLanguage` (structkit.structure.code.languages), which gives the rest.
-    `aliases`, `implied_by`, `extensions`, `claims`, `interpreters`: literal strings, read without
+    `aliases`, `implied_by`, `extensions`, `claims` and `interpreters` are literals, read without
     an import.
     """
 
     fields: ClassVar[tuple[str, ...]] = ("code",)
-    """The fields with the text, the first that a record has."""
+    """Where the text is: in the first of these fields that a record has."""
 
     aliases: ClassVar[tuple[str, ...]] = ()
     """Its other names, in lower case."""
 
     implied_by: ClassVar[tuple[str, ...]] = ()
-    """Fields of a record that needs no `language` to be of this one."""
+    """A record that has all these fields needs no `language` to be of this one."""
 
     extensions: ClassVar[tuple[str, ...]] = ()
     """The extensions of its files, or their whole names: `rb`, `Rakefile`."""
@@ -44,16 +44,16 @@ class Language(ABC):
     """The programs that the first line of such a file may name, after `#!`."""
 
     outline: ClassVar[Outline | None] = None
-    """What its trees call functions and classes, for `collect`; without, it has no trees."""
+    """What its trees call functions and classes, for `collect`; None: it has no trees."""
 
     @abstractmethod
     def entities(self, text: str, record: Record) -> list[Span]:
-        """Every occurrence of an entity in a text of a record, in order, none over another."""
+        """Every occurrence of an entity in a text of a record, in order, without overlaps."""
 
     def drawn(self, names: Sequence[str], rng: Random) -> set[str] | None:
-        """The entities to mask, given every occurrence, where `profile` draws some; or all."""
+        """The entities to mask, of all occurrences, where `profile` draws some; None: all."""
         return None
 
     def docstring(self, text: str) -> Span | None:
-        """Where a function keeps its query in its own text, which `pair` cuts out."""
+        """The docstring inside a function's text, which `pair` takes as query and cuts out."""
         return None

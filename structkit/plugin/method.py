@@ -1,4 +1,4 @@
-"""What a file of methods/ gives."""
+"""What a file of methods/ provides."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """A file of methods/: how records become a model, and how the model is read again.
+    """A file of methods/: how records become a model, and how the model is read back.
 
-    Its fields, made by `setting`, are the flags of `train METHOD`. What trains by steps of a
-    gradient extends `GradientSettings` (structkit.learning.training.settings), and a Hugging Face
-    encoder `EncoderSettings` (structkit.learning.encoders.settings), which give most of the rest.
+    Its fields, made by `setting`, are the flags of `train METHOD`. What trains by gradient steps
+    extends `GradientSettings` (structkit.learning.training.settings), and a Hugging Face encoder
+    `EncoderSettings` (structkit.learning.encoders.settings), which provide most of the rest.
     """
 
     query_fields: ClassVar[tuple[str, ...]]
@@ -30,7 +30,7 @@ class Method(ABC):
     document_fields: ClassVar[tuple[str, ...]]
     """Where `encode` finds a document."""
 
-    without_records: ClassVar[bool] = False  # whether a model can be made of none
+    without_records: ClassVar[bool] = False  # whether a model can be made without any
     shared: ClassVar[bool] = False
     """Whether several processes can share a batch."""
 
@@ -39,26 +39,26 @@ class Method(ABC):
 
     @property
     def start(self) -> str | None:
-        """The model that the training starts from: a folder, or a name of the hub."""
+        """The model that the training starts from: a folder, or a hub name."""
         return None
 
     @property
     def held_out(self) -> str | None:
-        """The file of records that choose the best model, and are not learned from."""
+        """The file of records that choose the best model and are not trained on."""
         return None
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What the training reads beside the records."""
+        """What the training reads besides the records."""
         return tuple(filter(None, (self.start, self.held_out)))
 
     @abstractmethod
     def prepare(self, record: Record) -> Record:
-        """What is kept of a training record, with its `id`; one that does not do is refused."""
+        """What is kept of a training record, with its `id`; an unusable one raises."""
 
     @abstractmethod
     def plan(self, records: int) -> Plan:
-        """The steps of a training on so many records."""
+        """The steps of a training on this number of records."""
 
     @abstractmethod
     def build(self, spool: Spool, *, offline: bool = False) -> TrainingModule:
@@ -71,11 +71,11 @@ class Method(ABC):
     @classmethod
     @abstractmethod
     def of(cls, values: dict[str, Any]) -> Self:
-        """The settings that a model folder tells; one that does not do is refused."""
+        """The settings that a model folder records; invalid ones raise."""
 
     @classmethod
     def check_facts(cls, facts: Record) -> None:
-        """Raise where `structkit.json` lacks what `load` reads beside the settings."""
+        """Raise if `structkit.json` lacks what `load` reads besides the settings."""
         return None
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What a method's trained model gives `encode`."""
+"""What a method's trained model provides to `encode`."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
 
 
 class Model(ABC):
-    """A trained model: what it reads of texts, for the engine that computes their embeddings.
+    """A trained model: how it reads texts, for the engine that computes their embeddings.
 
     One that torch computes extends `TorchModel` (structkit.learning.training.module).
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
-    """The parts of a text that it has embeddings of, beside the whole: `chunk`, `nodes`."""
+    """The parts of a text for which it has embeddings, besides the whole: `chunk`, `nodes`."""
 
     truncation: Truncation
-    """Counts of what it read, and of what it cut or did not know."""
+    """Counts of the texts read, and of those cut or with unknown words."""
 
     @abstractmethod
     def inputs(self, texts: Sequence[str], side: str) -> Sequence[Sized]:
-        """Texts as it reads them; `len()` of one is what it costs."""
+        """Texts as it reads them; `len()` of one is its cost."""
 
     def read_field(self, name: str) -> None:
-        """Told the field of the texts that come next, where tags are text in some."""
+        """Say from which field the next texts are: in some, tags are text."""
         return None
 
     def prepared(self, text: str) -> Record:
-        """What it keeps of a text, for `nodes`; a text that it cannot read is refused."""
+        """What it keeps of a text, for `nodes`; a text that it cannot read raises."""
         return {}
 
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
-        """A text as inputs of `size` tokens each: of models with the part `chunk`."""
+        """A text as inputs of `size` tokens each, for models with the part `chunk`."""
         raise NotImplementedError
 
     def nodes(
@@ -50,9 +50,9 @@ class Model(ABC):
         downward: bool = False,
         finish: Callable[[Floats], Floats],
     ) -> Iterator[list[Record]]:
-        """The nodes of each prepared text, with their embeddings: of models with `nodes`.
+        """The nodes of each prepared text, with their embeddings, for models with `nodes`.
 
-        A node is `{node, span, text, embedding}`, and with `downward` has that embedding too;
-        `which` is words, phrases or all; `finish` is done to embeddings (nodes, dim) at the end.
+        A node is `{node, span, text, embedding}`, with `downward` also its downward embedding;
+        `which` is words, phrases or all; `finish` is applied to embeddings (nodes, dim) last.
         """
         raise NotImplementedError

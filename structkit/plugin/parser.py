@@ -1,4 +1,4 @@
-"""What a file of parsers/ gives."""
+"""What a file of parsers/ provides."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class Unparsed(NamedTuple):
-    """A text that waits for its tree, and what a parser may want to know of it."""
+    """A text to parse, with what a parser may need to know about it."""
 
     text: str
     key: str = ""  # what its randomness is keyed by
-    language: object = None  # what its record has for one
-    sentence: str | None = None  # the plain text, where `text` is a tree of it
+    language: object = None  # the `language` of its record
+    sentence: str | None = None  # the plain text, if `text` is its tree
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Parser(ABC):
     """
 
     fields: ClassVar[tuple[str, ...]] = ("text",)
-    """The fields with the text, the first that a record has."""
+    """Where the text is: in the first of these fields that a record has."""
 
     factor: ClassVar[str] = "right"
     """How nodes of more than two children are cut: `right`, `left` or `balanced`."""
@@ -39,5 +39,5 @@ class Parser(ABC):
     def trees(self, texts: Iterable[Unparsed]) -> Iterator[Tree | UserError]:
         """A tree for each text in order, or the error that rejects the text.
 
-        It is called for some hundred texts at a time: what is costly to load is kept.
+        It is called for a few hundred texts at a time: keep what is costly to load.
         """

@@ -1,4 +1,4 @@
-"""What a file of rankers/ gives."""
+"""What a file of rankers/ provides."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ranker(ABC):
-    """A file of rankers/: one sign of how well a hit answers.
+    """A file of rankers/: one signal of how well a hit answers.
 
     Its flags are those of `rerank`: embeddings, query_embeddings.
     """
 
     weight: ClassVar[float] = 0.2
-    """What it counts where no weight is named; the search's own scores are 0 … 1."""
+    """Its weight where none is given; the search's own scores are 0 … 1."""
 
     @abstractmethod
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """What the hits of a query get, (hits,): 0 … 1, or down to -1 for what is put down."""
+        """A score for each hit of a query, (hits,): 0 … 1, or down to -1 to demote it."""

@@ -18,10 +18,10 @@ def setting(
     high: float | None = None,
     usual: Any = MISSING,
 ) -> Any:
-    """A field of a method's settings: default, one line of help, and where the default is from.
+    """A field of a method's settings: default, one line of help, and the default's source.
 
-    `low` and `high` bound a number; one that overrides another's default keeps its bounds. With
-    `usual`, None stands for what the start model has, and for the usual where that says nothing.
+    `low` and `high` bound a number; a field that overrides an inherited default keeps the bounds.
+    With `usual`, None means the start model's own value, and `usual` if it has none.
     """
     metadata = {"help": help, "source": source, "choices": choices, "bounds": (low, high)}
     if usual is not MISSING:
@@ -30,7 +30,7 @@ def setting(
 
 
 def bounds(kind: type, name: str) -> tuple[float, float] | None:
-    """The lowest and the highest value of a setting, as the class or one that it extends has it."""
+    """The lowest and the highest value of a setting, in a class or in one that it extends."""
     for each in kind.__mro__:
         setting = vars(each).get("__dataclass_fields__", {}).get(name)
         if setting is not None and setting.metadata.get("bounds", (None,))[0] is not None:
@@ -40,7 +40,7 @@ def bounds(kind: type, name: str) -> tuple[float, float] | None:
 
 
 def check(settings: Any) -> None:
-    """Raise where a setting is none of its choices or out of its bounds: wrong usage."""
+    """Raise if a setting is not one of its choices or out of its bounds: wrong usage."""
     for each in fields(settings):
         value, flag = getattr(settings, each.name), flag_of(each.name)
         if value is None:
@@ -51,10 +51,10 @@ def check(settings: Any) -> None:
             )
         if limits := bounds(type(settings), each.name):
             low, high = limits
-            if not low <= value <= high:  # not a number is in no range
+            if not low <= value <= high:  # NaN is in no range
                 raise UserError(
                     f"{flag} {value} is not in {spoken(low)} … {spoken(high)}",
-                    "name a number in between",
+                    "give a number in this range",
                     status=2,
                 )
 

@@ -1,4 +1,4 @@
-"""Fields of records by name: what they hold, conditions on it, and changes to them."""
+"""Fields of records by name: their values, conditions on them, and changes to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WRITTEN = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)
 
 
 def lookup(record: Record, field: str) -> object:
-    """What a field holds, or `ABSENT`; `a.b` is in the object `a`, and BEIR's `_id` an id.
+    """The value of a field, or `ABSENT`; `a.b` is in the object `a`, and BEIR's `_id` is an id.
 
     >>> lookup({"_id": "1", "meta": {"year": 2024}}, "meta.year")
     2024
@@ -35,7 +35,7 @@ def lookup(record: Record, field: str) -> object:
 
 
 def plain(value: object) -> str:
-    """A JSON value as a flag writes it.
+    """A JSON value as it is written in a flag.
 
     >>> [plain(value) for value in ("x", 3, 0.5, True, None)]
     ['x', '3', '0.5', 'true', 'null']
@@ -55,7 +55,7 @@ def items(value: object) -> list[str]:
 class Condition:
     """What a field must hold: a text, a match of a regular expression, or neither.
 
-    A record without the field never passes; of a list, one item must be equal or match.
+    A record without the field never passes; a list holds what any of its items is.
     """
 
     field: str
@@ -74,7 +74,7 @@ class Condition:
         match = WRITTEN.fullmatch(text)
         if not match:
             raise UserError(
-                f"{flag} {text!r} asks for no value",
+                f"{flag} {text!r} is not a condition",
                 "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX",
                 status=2,
             )
@@ -95,18 +95,18 @@ def compiled(pattern: str, flag: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as error:
         raise UserError(
-            f"{flag}: {pattern!r} is no regular expression ({error})",
-            "a backslash makes a character stand for itself",
+            f"{flag}: {pattern!r} is not a regular expression ({error})",
+            "put a backslash before a character that stands for itself",
             status=2,
         ) from None
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What becomes of a record's fields, in this order; fields that it lacks are let be.
+    """Changes to a record's fields, made in this order; fields that it lacks are skipped.
 
-    `strip` cuts matches out of texts, `fields` are the only ones to stay, `rename` is from old to
-    new names, `values` are the same for all records.
+    `strip` cuts matches out of texts, `fields` are the only ones to keep, `rename` maps old to new
+    names, `values` are the same for all records.
     """
 
     strip: tuple[tuple[str, re.Pattern[str]], ...] = ()
@@ -134,10 +134,10 @@ class Changes:
         _refuse_twice("--set", [name for name, _ in given])
         kept = tuple(fields.split(",")) if fields is not None else ()
         if "" in kept:
-            raise UserError("--fields names an empty field", "leave a comma out", status=2)
+            raise UserError("--fields names an empty field", "remove a comma", status=2)
         for old, _ in old_and_new if kept else ():
             if old not in kept:
-                raise UserError(f"--rename {old}: it is none of --fields", "add it", status=2)
+                raise UserError(f"--rename {old} is not among --fields", "add it", status=2)
         cuts = [_sides(text, "--strip", "FIELD=REGEX") for text in strip]
         return cls(
             tuple((name, compiled(pattern, "--strip")) for name, pattern in cuts),
@@ -148,7 +148,7 @@ class Changes:
 
     @property
     def names(self) -> list[str]:
-        """The fields that are to be there."""
+        """The fields that records are expected to have."""
         return [*(name for name, _ in self.strip), *self.fields, *self.rename]
 
     def made(self, record: Record) -> Record:
@@ -173,7 +173,7 @@ def _sides(text: str, flag: str, form: str) -> tuple[str, str]:
     """The two sides of an equals sign; a name is not empty."""
     left, sign, right = text.partition("=")
     if not left.rstrip(":") or not sign or (flag == "--rename" and not right):
-        raise UserError(f"{flag} {text!r} lacks a side", f"write {form}", status=2)
+        raise UserError(f"{flag} {text!r} is incomplete", f"write {form}", status=2)
     return left, right
 
 
@@ -185,11 +185,13 @@ def _value(name: str, text: str) -> tuple[str, Any]:
         return name[:-1], orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise UserError(
-            f"--set {name}={text} is no JSON ({error})", f"text is {name[:-1]}=TEXT", status=2
+            f"--set {name}={text} is not JSON ({error})",
+            f"for a text write {name[:-1]}=TEXT",
+            status=2,
         ) from None
 
 
 def _refuse_twice(flag: str, names: Sequence[str]) -> None:
     for place, name in enumerate(names):
         if name in names[:place]:
-            raise UserError(f"{flag} names {name} twice", "leave one", status=2)
+            raise UserError(f"{flag} names {name} twice", "leave one out", status=2)

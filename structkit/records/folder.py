@@ -1,4 +1,4 @@
-"""Folders out: whole or not at all."""
+"""Writing folders: whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from structkit.records.partial import partial_of
 
 
 def refuse_existing(folder: str, flag: str) -> None:
-    """Raise where there is something already that a folder shall not replace."""
+    """Raise if the folder exists already."""
     if os.path.lexists(folder):
         raise UserError(f"{folder} exists", f"name a new folder with {flag}, or remove it")
 
 
 @contextmanager
 def whole_folder(folder: str, flag: str) -> Iterator[Path]:
-    """An empty folder to fill, which gets its name, and the place of an older one, at the end.
+    """An empty folder to fill; at the end it gets its name and replaces an older one.
 
-    Errors: `UserError` where the system refuses, which names the flag; then nothing has changed.
+    Errors: `UserError` that names the flag, where the system refuses; then nothing has changed.
     """
     target = os.path.realpath(folder)
     partial = Path(partial_of(target))

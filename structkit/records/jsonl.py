@@ -1,4 +1,4 @@
-"""Records in: JSONL from files or stdin, each record knowing where it stands."""
+"""Reading records: JSONL from files or stdin, with the place of each record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from structkit.records.lines import Block, Lines, cannot_read, open_input, shown
 __all__ = ["Block", "Lines", "cannot_read", "open_input", "shown"]
 
 Record = dict[str, Any]
-# makes one thing of each record: a record, or the error that rejects it
+# turns each record into one thing: a record, or the error that rejects it
 Several: TypeAlias = "Callable[[list[Record]], Iterable[Record | UserError]]"
 
 BOM = b"\xef\xbb\xbf"
@@ -42,15 +42,15 @@ class Shard:
         if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
             return cls(int(index), int(count))
         raise UserError(
-            f"--shard {text!r} is not I/N with 0 <= I < N", "the first of 4: 0/4", status=2
+            f"--shard {text!r} is not I/N with 0 <= I < N", "the first of 4 is 0/4", status=2
         )
 
 
 class Records:
-    """The records of some lines, one at a time, knowing where the last one stood.
+    """The records of some lines, one at a time, with the place of the last one.
 
-    Iterating again after an error goes on with the next record. Every record has an `id`: its own,
-    BEIR's `_id`, or its number; or, not `numbered`, records are as they stand.
+    Iterating again after an error continues with the next record. Every record has an `id`: its
+    own, BEIR's `_id`, or its number; unless `numbered` is false, which leaves records as they are.
     """
 
     def __init__(self, lines: Lines, shard: Shard | None = None, *, numbered: bool = True) -> None:
@@ -76,11 +76,11 @@ class Records:
             yield from self._here()
 
     def several(self, function: Several, count: int = SEVERAL) -> Iterator[Record]:
-        """What a function makes of the records, to which some are given at a time.
+        """What a function makes of the records, which it gets several at a time.
 
         Each of its steps over several records costs less than the steps of one record after the
         other: code and tables stay in the processor's cache. An error that the function returns
-        in a record's stead is raised in its turn; iterating again goes on after it.
+        in place of a record is raised in its turn; iterating again continues after it.
         """
         while True:
             while self._made:
@@ -132,7 +132,7 @@ class Records:
                 raise self.place(
                     UserError(
                         f"the line holds {json_kind(record)}, not an object",
-                        "write one JSON object a line (jq -c '.[]' unrolls an array)",
+                        "write one JSON object per line (jq -c '.[]' unrolls an array)",
                     )
                 )
             # the usual record has texts only
@@ -169,7 +169,7 @@ class Records:
 
 
 def several(records: Iterable[Record], function: Several, count: int = SEVERAL) -> Iterator[Record]:
-    """What a function makes of records: of several at a time where they are read from files."""
+    """What a function makes of records, several at a time where they are read from files."""
     if isinstance(records, Records):
         yield from records.several(function, count)
         return
@@ -220,7 +220,8 @@ def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
             "convert the file, for example with iconv -t utf-8",
         )
     return UserError(
-        f"the line is not JSON ({error.msg}, column {error.colno})", "write one JSON object a line"
+        f"the line is not JSON ({error.msg}, column {error.colno})",
+        "write one JSON object per line",
     )
 
 

@@ -1,4 +1,4 @@
-"""Lines in: from files or stdin, one at a time or in blocks, each knowing where it stands."""
+"""Reading lines: from files or stdin, one at a time or in blocks, with their places."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PIECE = 1 << 16
 
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
-# the first bytes of what holds no lines as it stands, and what makes lines of it
+# the first bytes of files that must be unpacked first, and what unpacks them
 OTHERS = {
     b"\x28\xb5\x2f\xfd": "zstd -dc",
     b"\xfd7zXZ": "xz -dc",
@@ -30,7 +30,7 @@ OTHERS = {
 
 
 class _Unpacked(gzip.GzipFile):
-    """What a gzip file holds; closed, it closes the file too."""
+    """The content of a gzip file; closing it closes the file too."""
 
     def __init__(self, packed: io.BufferedReader) -> None:
         super().__init__(fileobj=packed, mode="rb")
@@ -42,7 +42,7 @@ class _Unpacked(gzip.GzipFile):
 
 
 def open_input(name: str) -> io.BufferedReader:
-    """A binary handle for a file or stdin (`-`); by name or first bytes it is decompressed."""
+    """A binary handle for a file or stdin (`-`), decompressed as its name or first bytes say."""
     try:
         if name == "-" and os.isatty(0):
             say("reading stdin …")
@@ -54,7 +54,7 @@ def open_input(name: str) -> io.BufferedReader:
         raise cannot_read(error).at(shown(name)) from None
     if name.endswith(".gz") or head.startswith(GZIP):
         return io.BufferedReader(cast(Any, _Unpacked(handle)), BUFFER)
-    if not head:  # a terminal's end is not asked for twice
+    if not head:  # a terminal is not asked twice for its end
         handle.close()
         return io.BufferedReader(io.BytesIO())
     if head.startswith(PARQUET):
@@ -62,17 +62,17 @@ def open_input(name: str) -> io.BufferedReader:
     for start, tool in OTHERS.items():
         if head.startswith(start):
             handle.close()
-            raise UserError("is compressed", f"give what {tool} makes of it").at(shown(name))
+            raise UserError("is compressed", f"unpack it with {tool}").at(shown(name))
     return handle
 
 
 def cannot_read(error: Exception) -> UserError:
-    """What is wrong with an input that the system or its decompression refuses, and what helps."""
+    """The error for an input that cannot be read or decompressed, with what helps."""
     if isinstance(error, IsADirectoryError):
         return UserError("is a folder", "name the files in it")
     if isinstance(error, gzip.BadGzipFile) and "Not a gzipped" in str(error):
         return UserError(f"cannot be read: {error}", "rename it without .gz")
-    if not isinstance(error, OSError) or not error.strerror:  # of a decompression
+    if not isinstance(error, OSError) or not error.strerror:  # from decompression
         return UserError(f"cannot be read: {error}", "it is cut or damaged: copy it again")
     remedy = "check the name"
     if isinstance(error, PermissionError):
@@ -88,7 +88,7 @@ def shown(name: str) -> str:
 
 
 class Lines:
-    """The lines of some files in order, knowing file, line and number of the last one given.
+    """The lines of some files in order, with file, line and number of the last one given.
 
     `number` counts lines over all files from 1; it is the id of a record without one.
     """
@@ -101,7 +101,7 @@ class Lines:
         self.bytes = 0
         for name in self.files:
             try:
-                os.stat(0 if name == "-" else name)  # a wrong name is told before any work is done
+                os.stat(0 if name == "-" else name)  # a wrong name is reported before any work
             except OSError as error:
                 raise cannot_read(error).at(shown(name)) from None
         self.total = total_bytes(self.files)
@@ -119,7 +119,7 @@ class Lines:
                     raise cannot_read(error).at(self.file) from None
 
     def blocks(self, least: int = 1) -> Iterator[Block]:
-        """The same lines in blocks: what is at hand, but not less than `least` bytes of a file."""
+        """The same lines in blocks: what is available, but at least `least` bytes of a file."""
         for name in self.files:
             self.file, self.line = shown(name), 0
             parts: list[bytes] = []
@@ -137,7 +137,7 @@ class Lines:
                         continue
                     head, line_end, tail = data.rpartition(b"\n")
                     whole = b"".join((*parts, head, line_end))
-                    if fault:  # what stands before it is not lost
+                    if fault:  # the lines before it are not lost
                         whole = whole[: whole.rfind(b"\n") + 1]
                     parts, size = [tail], len(tail)
                     if whole:
@@ -172,7 +172,7 @@ class Block(Lines):
 
 
 def total_bytes(files: Iterable[str]) -> int | None:
-    """The size of all files together where it is known: of plain files, none compressed."""
+    """The size of all files together, known if all of them are plain and uncompressed."""
     total = 0
     for name in files:
         try:
@@ -186,7 +186,7 @@ def total_bytes(files: Iterable[str]) -> int | None:
 
 
 def _packed(name: str) -> bool:
-    """Whether a plain file holds more or less than its lines."""
+    """Whether a plain file is packed, so that its size is not that of its lines."""
     if name == "-":
         head = os.pread(0, 4, os.lseek(0, 0, os.SEEK_CUR))
     else:

@@ -1,4 +1,4 @@
-"""Records out: JSONL to a file that appears whole or not at all, or to stdout."""
+"""Writing records: JSONL to a file that appears whole or not at all, or to stdout."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ def dump(record: Record) -> bytes:
         return line.encode() + b"\n"
 
 
-# what helps where the system refuses to write
+# the remedies, by what the system says when it refuses to write
 REMEDIES = {
-    errno.ENOENT: "make its folder first, or name another one with {flag}",
-    errno.ENOTDIR: "make its folder first, or name another one with {flag}",
-    errno.EACCES: "name a place with {flag} that you may write to",
-    errno.EPERM: "name a place with {flag} that you may write to",
-    errno.EROFS: "name a place with {flag} that you may write to",
-    errno.ENOSPC: "make room, or name another disk with {flag}",
-    errno.EDQUOT: "make room, or name another disk with {flag}",
-    errno.ENAMETOOLONG: "name a shorter one with {flag}",
+    errno.ENOENT: "make its folder first, or choose another with {flag}",
+    errno.ENOTDIR: "make its folder first, or choose another with {flag}",
+    errno.EACCES: "choose a place with {flag} that you may write to",
+    errno.EPERM: "choose a place with {flag} that you may write to",
+    errno.EROFS: "choose a place with {flag} that you may write to",
+    errno.ENOSPC: "make room, or choose another disk with {flag}",
+    errno.EDQUOT: "make room, or choose another disk with {flag}",
+    errno.ENAMETOOLONG: "choose a shorter name with {flag}",
 }
 
 
 def cannot_write(error: OSError, verb: str = "written", flag: str = "-o") -> UserError:
-    """What is wrong with an output that the system refuses, and what helps.
+    """The error for an output that the system refuses to write, with what helps.
 
     >>> print(cannot_write(PermissionError(errno.EACCES, "Permission denied")))
-    cannot be written: Permission denied; name a place with -o that you may write to
+    cannot be written: Permission denied; choose a place with -o that you may write to
     """
-    remedy = REMEDIES.get(error.errno or 0, "name another one with {flag}")
+    remedy = REMEDIES.get(error.errno or 0, "choose another name with {flag}")
     problem = f"cannot be {verb}: {error.strerror or error}"
     return UserError(problem, remedy.format(flag=flag))
 
@@ -80,13 +80,13 @@ class Output:
             raise UserError("is a folder", "name a file with -o").at(self.path)
         if os.path.exists(self.path) and not os.path.isfile(self.path):
             return open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
-        # a link stays a link, and /dev/stdout stays what it is: the file that it names is replaced
+        # a link stays a link, and so does /dev/stdout: the file that it points to is replaced
         self._target = os.path.realpath(self.path)
         self._partial = partial_of(self._target)
         handle = open(self._partial, "wb", buffering=BUFFER)
         keep_mode(self._partial, self._target)
         if self._target.endswith(".gz"):
-            # no name and no time inside: the same records, the same bytes
+            # no name and no time inside: the same records give the same bytes
             return cast(IO[bytes], gzip.GzipFile("", "wb", 6, handle, 0))
         return handle
 
@@ -99,14 +99,14 @@ class Output:
             raise self._cannot_write(error) from None
 
     def write_records(self, records: Iterable[Record]) -> None:
-        """Write records, one a line."""
+        """Write records, one per line."""
         write, dumps, line_end = self.handle.write, orjson.dumps, LINE
         for record in records:
             try:
                 line = dumps(record, None, line_end)
             except TypeError:
                 line = dump(record)
-            try:  # here and not around the loop: records may raise what is none of our business
+            try:  # not around the loop: an error that `records` raises is not about the output
                 write(line)
             except BrokenPipeError:
                 raise
@@ -149,5 +149,5 @@ def write_records(records: Iterable[Record], path: str = "-") -> None:
 
 
 def write_json(file: Path, content: object) -> None:
-    """Write a JSON file for people too: indented, with a last line end."""
+    """Write a JSON file that people can read too: indented, with a final newline."""
     file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))

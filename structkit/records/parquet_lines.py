@@ -14,12 +14,13 @@ from structkit.errors import UserError
 from structkit.extras import require
 
 BATCH = 1024  # rows held at a time
+REMEDY = "it is cut or damaged: copy it again"
 
 
 class ParquetLines(io.RawIOBase):
-    """The rows of a Parquet file as JSON objects, one a line; a null is none.
+    """The rows of a Parquet file as JSON objects, one per line; nulls are left out.
 
-    What a pipe holds is copied to a temporary file first: Parquet is read from its end.
+    A pipe is copied to a temporary file first: Parquet is read from its end.
     """
 
     def __init__(self, handle: BinaryIO, name: str) -> None:
@@ -38,7 +39,7 @@ class ParquetLines(io.RawIOBase):
                 yield b"".join(map(_line, batch.to_pylist()))
         except (self.arrow.ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0]
-            raise UserError(f"cannot be read: {reason}", "is it whole?").at(self.name) from None
+            raise UserError(f"cannot be read: {reason}", REMEDY).at(self.name) from None
 
     def readable(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Where a file or folder grows until it is complete, and gets its name."""
+"""Where a file or folder is written until it is complete and gets its name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 
 
 def partial_of(target: str) -> str:
-    """The hidden name beside a target under which this process writes; what dead ones left goes."""
+    """The hidden name beside a target for this process; what dead ones left is removed."""
     folder, name = os.path.split(target)
     start = os.path.join(folder, f".{name}.")
     for left in glob.glob(f"{glob.escape(start)}*.partial"):

@@ -1,4 +1,4 @@
-"""Records that are left out: where they go, and how a command goes on after them."""
+"""Rejected records: where they go, and how a command continues after them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,11 @@ class Rejected:
 class Rejects:
     """Where rejected records go: an error, a file, or a count on stderr."""
 
-    noun, told, most = "record", "rejected", 3  # how the count is told, with so many reasons
+    noun, told, most = (
+        "record",
+        "rejected",
+        3,
+    )  # how the count is reported, and with how many reasons
 
     def __init__(self, on_error: str = "fail", path: str | None = None) -> None:
         self.skip = on_error == "skip"
@@ -81,8 +85,8 @@ class Rejects:
         self.keep(rejected)
 
     def keep(self, rejected: Rejected) -> None:
-        """Count the record, and write it where it is wanted."""
-        # what stands in brackets differs from line to line
+        """Count the record, and write it if there is a file for it."""
+        # what is in parentheses differs from line to line
         self.reasons[rejected.error.problem.partition(" (")[0]] += 1
         if self._output:
             self._output.write_records([rejected.record()])
@@ -91,7 +95,7 @@ class Rejects:
 def accepted(
     command: Callable[[Rows], Iterator[T]], records: Rows, reject: Callable[[Rejected], None]
 ) -> Iterator[T]:
-    """What the command yields; where it raises, the record is rejected and the next taken."""
+    """What the command yields; where it raises, the record is rejected and the next one taken."""
     while True:
         try:
             yield from command(records)

@@ -28,7 +28,7 @@ class Stream:
     shard: Shard | None = None
     workers: int = 1
     beside: Sequence[str | None] = ()  # other inputs
-    replaced: Sequence[str | None] = ()  # others whose place the output may take
+    replaced: Sequence[str | None] = ()  # others that the output may replace
     others: tuple[str, ...] = ()  # endings of files that are not JSON lines
     in_place: bool = True  # -o may be an input: it is replaced when all is written
     numbered: bool = True  # a record without an id gets its number
@@ -41,12 +41,12 @@ class Stream:
         keep_apart(writes, [*reads, *self.beside], replaced=[*replaced, *self.replaced])
         lines_name(self.output, *self.others)
         if [*files, *self.beside].count("-") > 1:
-            raise UserError("stdin is named twice", "it is read once: give a file", status=2)
+            raise UserError("stdin is named twice", "give a file for one of them", status=2)
         Rejects(self.on_error, self.rejects)  # raises where the two do not go together
 
     @contextmanager
     def reading(self, label: str) -> Iterator[tuple[Records, Callable[[Rejected], None]]]:
-        """The records, while progress is shown, and where those that are left out go.
+        """The records and what takes rejected ones, while progress is shown.
 
         A command takes both: `accepted(command, records, reject)`.
         """
@@ -109,7 +109,7 @@ def _position(lines: Lines, count: int) -> Position:
 
 def _outputs(results: Iterable[Done], tally: Tally | None, rejects: Rejects) -> Iterator[bytes]:
     for done in results:
-        yield done.output  # first: what stands before a bad record is written
+        yield done.output  # first: what comes before a bad record is written
         if tally is not None:
             tally.merge(done.tally)
         for rejected in done.rejected:

@@ -61,7 +61,7 @@ def write_drawn(
 ) -> None:
     """Write records as JSONL, or as `draw` makes a table of them where stdout is a terminal.
 
-    It is told how wide the terminal is; `always` it draws for files and pipes too, of any width.
+    `draw` gets the width of the terminal; with `always` it draws for files and pipes too.
     """
     person = path == "-" and os.isatty(1)
     if always or person:

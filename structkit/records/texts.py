@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 
-# documents: of a training example, code, html-variants, any text, a product, HTML twice
+# documents: training example, code, html-variants, any text, product, HTML under two names
 DOCUMENT = ("positive", "code", "untagged", "text", "description", "html", "content")
-# queries: of an example or of its own, any text, of code
+# queries: training example or query, any text, code
 QUERY = ("query", "text", "docstring")
 # HTML as it came; StructDocRetrieval calls it content
 HTML = ("html", "content")
-# the field that asks for a document, where one record holds both
+# the field with the query of a document, where one record holds both
 QUERY_OF: Mapping[str, str] = {
     "positive": "query",
     "code": "docstring",
@@ -21,12 +21,12 @@ QUERY_OF: Mapping[str, str] = {
     "html": "query",
     "content": "query",
 }
-# what `pair` makes a positive of: not of one that it made before
+# what `pair` makes a positive from: not from one that it made before
 SOURCES = tuple(name for name in DOCUMENT if name != "positive")
 
 
 def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
-    """The first of the names under which the record has something; null is the last choice.
+    """The first of these fields that the record has; one that is null is the last choice.
 
     Errors: `UserError` where it has none of them.
 

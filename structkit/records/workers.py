@@ -26,7 +26,7 @@ BLOCK = 1 << 18  # bytes that a worker gets at a time
 
 
 class Tally(Protocol):
-    """What a command counts beside its records; one that is made anew counts nothing yet."""
+    """What a command counts besides its records; a new one has counted nothing."""
 
     def merge(self, other: Any) -> None:
         """Add what another one of the same kind counted."""
@@ -75,7 +75,7 @@ class Pool(Generic[T, R]):
                 yield self._finish(waiting.popleft())
         except BrokenProcessPool:
             raise UserError(
-                "a worker process died", "was it killed for memory? try fewer --workers"
+                "a worker process died", "if it ran out of memory, use fewer --workers"
             ) from None
         except (KeyboardInterrupt, SystemExit):
             self.abandon()
@@ -87,7 +87,7 @@ class Pool(Generic[T, R]):
             os.close(reader)
 
     def abandon(self) -> None:
-        """End the workers at once, whatever they are at."""
+        """End the workers at once, whatever they are doing."""
         if not self.abandoned:
             self.abandoned = True
             os.close(self.writer)

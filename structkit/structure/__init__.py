@@ -1,1 +1,1 @@
-"""What text is made of: spans, sentinels, syntax."""
+"""What text is made of: code, HTML, trees. May import records and below."""

@@ -1,4 +1,4 @@
-"""English words that name nothing: closed classes with their Penn Treebank tags."""
+"""Common English words with their Penn Treebank tags, above all those of closed classes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _CLASSES = {
 }
 
 TAGS = {word: tag for tag, words in _CLASSES.items() for word in words.split()}
-"""Word, in lower case, to the tag that it has most often."""
+"""Words in lower case, each with its most frequent tag."""
 
 STOPWORDS = frozenset(
     word for word, tag in TAGS.items() if tag not in ("NN", "JJ", "CD", "VB", "VBN")

@@ -34,7 +34,7 @@ def complaint(done: subprocess.CompletedProcess[bytes], status: int = 1) -> str:
 
 
 LINES = {
-    "no-json": (b"def f(): pass\n", "stdin:2: the line is not JSON", "one JSON object a line"),
+    "no-json": (b"def f(): pass\n", "stdin:2: the line is not JSON", "one JSON object per line"),
     "cut-off": (b'{"id":"2","code":"x\n', "stdin:2: the line is not JSON", "one JSON object"),
     "array": (b'[{"id":"2"}]\n', "stdin:2: the line holds a JSON array, not an object", "jq -c"),
     "string": (b'"x"\n', "stdin:2: the line holds a JSON string, not an object", "jq -c"),
@@ -201,7 +201,7 @@ def test_an_empty_input_is_said(run: Run, tmp_path: Path, content: bytes) -> Non
 @pytest.mark.parametrize("count", [1, 20_000], ids=["at-the-end", "on-the-way"])
 def test_a_full_disk(run: Run, count: int) -> None:
     to_stdout = run("pair", "--query", "id", input=GOOD * count, stdout=open("/dev/full", "wb"))
-    problem = "No space left on device; make room, or name another disk with -o"
+    problem = "No space left on device; make room, or choose another disk with -o"
     assert f"stdout: cannot be written: {problem}" == complaint(to_stdout)
     to_file = run("pair", "--query", "id", "-o", "/dev/full", input=GOOD * count)
     assert f"/dev/full: cannot be written: {problem}" == complaint(to_file)
@@ -220,12 +220,14 @@ def test_a_file_that_cannot_grow_leaves_the_old_one(run: Run, tmp_path: Path, na
         env={"PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
     )
-    assert f"{name}: cannot be written: File too large; name another one with -o" == complaint(done)
+    assert f"{name}: cannot be written: File too large; choose another name with -o" == complaint(
+        done
+    )
     assert [name] == os.listdir(tmp_path)
     assert b"old" == (tmp_path / name).read_bytes()
 
 
-MAKE = "make its folder first, or name another one with -o"
+MAKE = "make its folder first, or choose another with -o"
 OUTPUTS = {
     "folder": (".", "is a folder; name a file with -o"),
     "in-missing": ("no/out.jsonl", f"cannot be written: No such file or directory; {MAKE}"),
@@ -438,7 +440,7 @@ def test_a_killed_worker_is_an_error(tmp_path: Path) -> None:
         assert 2 == len(workers)
         os.kill(int(workers[0]), signal.SIGKILL)
         status, stderr = endless.end()
-    expected = "structkit: a worker process died; was it killed for memory? try fewer --workers\n"
+    expected = "structkit: a worker process died; if it ran out of memory, use fewer --workers\n"
     assert (1, expected) == (status, stderr)
     assert [] == os.listdir(tmp_path)
 

@@ -73,8 +73,14 @@ def test_a_wrong_value_is_wrong_usage_before_any_work(words, option, monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["encode", "-m", "m", "--batch-tokens", "0"], "--batch-tokens 0 is not a number from 1"),
-        (["encode", "-m", "m", "--batch-tokens", "9" * 5000], "is not a number from 1 on, or auto"),
+        (
+            ["encode", "-m", "m", "--batch-tokens", "0"],
+            "--batch-tokens 0 is neither a number from 1",
+        ),
+        (
+            ["encode", "-m", "m", "--batch-tokens", "9" * 5000],
+            "is neither a number from 1 nor auto",
+        ),
         (["pair", "--split", "a:nan"], "--split 'a:nan' is not NAME:SHARE"),
         (["score", "--qrels", "self", "--measures", "nDCG@0", "no"], "no measure 'nDCG@0'"),
         (["score", "--qrels", "self", "--measures", "nDCG@-1", "no"], "no measure 'nDCG@-1'"),
@@ -82,8 +88,8 @@ def test_a_wrong_value_is_wrong_usage_before_any_work(words, option, monkeypatch
         (["score", "--qrels", "q", "--gains", "E=nan", "no"], "'E=nan' is not LABEL=VALUE"),
         (["search", "no.jsonl", "--index", "ivf", "--parameters", "nprobe=0"], "nprobe is 0"),
         (["fuse", "no", "--weight", "1", "--weight", "1"], "2 weights for 1 runs"),
-        (["convert", "--from", "mteb", "no.json"], "mteb is written only"),
-        (["convert", "--from", "mteb", "--part", "scores", "no.json"], "mteb is written only"),
+        (["convert", "--from", "mteb", "no.json"], "mteb can only be written"),
+        (["convert", "--from", "mteb", "--part", "scores", "no.json"], "mteb can only be written"),
     ],
 )
 def test_values_that_are_no_numbers_alone(monkeypatch, capfd, arguments, told):

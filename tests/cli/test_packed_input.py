@@ -72,14 +72,14 @@ def test_damaged_packed_input(run: Run, tmp_path: Path) -> None:
     cut = parquet(tmp_path / "whole")[:-9]
     message = complaint(run("mask-entities", input=cut))
     assert message.startswith("stdin: cannot be read: ")
-    assert message.endswith("; is it whole?")
+    assert message.endswith("; it is cut or damaged: copy it again")
 
 
 @pytest.mark.parametrize("pack, tool", [(bz2.compress, "bzip2 -dc"), (lzma.compress, "xz -dc")])
 def test_what_another_tool_unpacks(run: Run, pack: object, tool: str) -> None:
     packed = pack(GOOD)  # type: ignore[operator]
     message = complaint(run("mask-entities", input=packed))
-    assert f"stdin: is compressed; give what {tool} makes of it" == message
+    assert f"stdin: is compressed; unpack it with {tool}" == message
     unpacked = subprocess.run(tool.split(), input=packed, capture_output=True, check=True).stdout
     assert 0 == run("mask-entities", input=unpacked).returncode
 

@@ -12,7 +12,7 @@ from terminals import plain, seen
 
 FIXTURES = Path("fixtures/collect").absolute()
 LISTS = Path("fixtures/lists").absolute()
-HINT = "structkit: searched by words alone; `pip install "
+HINT = "structkit: searched by words alone; to search by meaning too"
 
 
 @pytest.fixture
@@ -130,13 +130,13 @@ def test_a_cache_in_the_folder_is_not_read(ask):
     [
         (
             ["no/such/folder", "metres"],
-            "no/such/folder: does not exist; structkit ask FOLDER QUESTION",
+            "no/such/folder: does not exist; write structkit ask FOLDER QUESTION",
         ),
         (["metres", "--for", "cooking"], "no preset 'cooking'; there are: "),
         (["metres", "-g", ""], "Invalid value for '--glob' / '-g': it is empty"),
         (
             ["docs", "metres", "-o", "docs/out.jsonl"],
-            "-o docs/out.jsonl and the input docs are one",
+            "-o docs/out.jsonl and the input docs: one is",
         ),
     ],
 )
@@ -149,7 +149,7 @@ def test_wrong_usage(ask, arguments, told):
 def test_a_folder_without_text(ask, tmp_path):
     (tmp_path / "project/none").mkdir()
     done = ask("none", "metres", status=1)
-    assert b"none: holds no text that can be searched; name another\n" in done.stderr
+    assert b"none: holds no searchable text; name another folder\n" in done.stderr
 
 
 @pytest.mark.parametrize("columns", [60, 100, 200])

@@ -175,21 +175,21 @@ def test_a_tree_may_take_many_lines_and_a_line_many_trees(tmp_path):
 # format, file, its content, the whole message after the file's name
 BAD = [
     ("beir", "q.tsv", "query-id\tcorpus-id\tscore\nq\td\tmuch\n",
-     ':2: field "score" is much, not a whole number; mend the record, or leave it out'),
+     ':2: field "score" is much, not a whole number; fix the record, or leave it out'),
     ("beir", "q.tsv", "query-id\tcorpus-id\tscore\nq\td\n",
-     ":2: the row has 2 cells, not 3 as the header; mend the row"),
+     ":2: the row has 2 cells, not 3 like the header; fix the row"),
     ("beir", "q.tsv", 'query-id\tcorpus-id\tscore\nq\t"d\t1\n',
-     ":2: the row's quotes do not fit (unexpected end of data); mend the quotes"),
+     ":2: the row's quotes do not match (unexpected end of data); fix the quotes"),
     ("beir", "corpus.jsonl", '{"_id":"a"}\n',
      ':1: field "text" is missing; the record has: id'),
     ("trec", "a.run", "q Q0 d 1 0.5\n",
-     ":1: the line has 5 columns, not 6; they are: query_id Q0 doc_id rank score tag"),
+     ":1: the line has 5 columns, not 6; the columns are: query_id Q0 doc_id rank score tag"),
     ("trec", "a.run", "q Q0 d 1 nan tag\n",
      ':1: field "score" is nan; a score is a finite number'),
     ("flagembedding", "a.jsonl", '{"query":"a","pos":[]}\n',
      ':1: field "pos" is missing or empty; give one positive at least'),
     ("flagembedding", "a.jsonl", '{"query":"a","pos":"b"}\n',
-     ':1: field "pos" is a JSON string, not an array; mend the record, or leave it out'),
+     ':1: field "pos" is a JSON string, not an array; fix the record, or leave it out'),
     ("sentence-transformers", "a.jsonl", '{"anchor":"a","positive":["b"]}\n',
      ':1: column "positive" holds no text; training columns hold strings'),
     ("tevatron", "train.jsonl", '{"query_id":"1","query":"a"}\n',
@@ -198,7 +198,7 @@ BAD = [
         {"query": "a", "query_id": 1, "product_id": "b", "product_locale": "us", "esci_label": "X"}
      ), ":1: no label 'X'; there are: C, E, I, S"),
     ("ptb", "a.mrg", "(S (A a))\n(S (A a)\n",
-     ":2: 1 bracket is not closed; mend the brackets"),
+     ":2: 1 bracket is not closed; fix the brackets"),
     ("conllu", "a.conllu", "# text = a\n1\ta\n\n",
      ":1: a line of the sentence has 2 columns, not 10; CoNLL-U has tabs between ID FORM LEMMA "
      "UPOS XPOS FEATS HEAD DEPREL DEPS MISC"),
@@ -216,13 +216,13 @@ def test_bad_rows_have_a_place(tmp_path, name, file, text, message):
 
 @pytest.mark.parametrize(("name", "record", "message"), [
     ("trec", {"query_id": "a b", "doc_id": "c", "score": 1.0, "rank": 1},
-     'query_id "a b" holds a space or nothing, which columns cannot; write JSONL, or another id'),
+     'query_id "a b" is empty or holds a space, which columns cannot; write JSONL, or another id'),
     ("beir", {"query_id": "a", "doc_id": "c", "relevance": 0.5},
-     'field "relevance" is 0.5, not a whole number; mend the record, or leave it out'),
+     'field "relevance" is 0.5, not a whole number; fix the record, or leave it out'),
     ("esci", {"query_id": "1", "doc_id": "c", "relevance": 1},
      '"c" names no locale; write ids as us:B0DPZ8XK'),
     ("codexglue-adv", {"query_id": "1", "doc_id": "c", "score": 1, "rank": 1},
-     'field "doc_id" is c, not a whole number; mend the record, or leave it out'),
+     'field "doc_id" is c, not a whole number; fix the record, or leave it out'),
     ("beir", {"id": "1", "tree": "(S a)", "label": 1},
      "no part of beir 'trees'; did you mean 'qrels'? there are: corpus, qrels, queries"),
 ])  # fmt: skip
@@ -277,7 +277,7 @@ def test_a_split_of_another_name_is_told(tmp_path, capsys):
     ({"source": "beir", "part": "run"}, "no part of beir 'run'; there are: corpus"),
     ({"source": "beir"}, "a.txt may be any part of beir; name it with --part: corpus, queries"),
     ({"source": "beir", "target": "ptb"}, "beir and ptb have no part in common; ptb has: trees"),
-    ({"target": "codexglue-adv", "part": "qrels"}, "codexglue-adv qrels cannot be written; what"),
+    ({"target": "codexglue-adv", "part": "qrels"}, "codexglue-adv qrels cannot be written; parts"),
 ])  # fmt: skip
 def test_wrong_usage_is_refused(tmp_path, arguments, message):
     file = write(tmp_path / "a.txt", {})
@@ -294,5 +294,5 @@ def test_a_folder_that_is_not_there_is_told(tmp_path):
 
 
 def test_several_parts_need_a_folder():
-    with pytest.raises(UserError, match="has several parts: corpus, queries, qrels; name one"):
+    with pytest.raises(UserError, match="several parts: corpus, queries, qrels; choose one"):
         convert([FIXTURES / "beir"], "-", source="beir")

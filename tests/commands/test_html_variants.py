@@ -169,8 +169,11 @@ def test_20_megabytes():
         ({"text": "x"}, 'field "html" is missing; the record has: id, text'),
         ({"html": 3}, 'field "html" is a JSON number, not a string'),
         ({"html": "<p>x", "negatives": "<p>y"}, '"negatives" is a JSON string, not an array'),
-        ({"html": "<p>x", "negatives": ["a", 1]}, "holds a JSON number (at 1)"),
-        ({"html": "<p>x", "negatives": ["<p>y", "<p>"]}, "negative 1 (of 2) holds no text"),
+        ({"html": "<p>x", "negatives": ["a", 1]}, 'item 1 of field "negatives" is a JSON number'),
+        (
+            {"html": "<p>x", "negatives": ["<p>y", "<p>"]},
+            'item 1 of field "negatives" holds no text',
+        ),
     ],
 )
 def test_rejected(record, reason):

@@ -46,7 +46,7 @@ def test_files_one_behind_the_other(run, tmp_path, fields):
         ({"ids": ["3"], "model_sha256": "y"}, "bb.npy: was encoded with model_sha256 'y', .*'x'"),
         ({"ids": ["3"], "pooling": "cls"}, "bb.npy: was encoded with pooling 'cls', .* with None"),
         ({"ids": ["3"], "dim": 3}, "bb.npy: has 3 dimensions, and .* has 2"),
-        ({"ids": ["3"], "fields": True}, "some of the files have fields and some have not"),
+        ({"ids": ["3"], "fields": True}, "some of the files have fields, others none"),
     ],
 )
 def test_what_does_not_fit(tmp_path, second, message):
@@ -58,8 +58,8 @@ def test_what_does_not_fit(tmp_path, second, message):
 
 def test_wrong_files(tmp_path):
     path = written(tmp_path, "a.npy", ["1"])
-    with pytest.raises(UserError, match="would be written over") as caught:
+    with pytest.raises(UserError, match="would be overwritten") as caught:
         merge_embeddings([path], path)
     assert 2 == caught.value.status
-    with pytest.raises(UserError, match="x.jsonl is no .npy file"):
+    with pytest.raises(UserError, match="x.jsonl is not a .npy file"):
         merge_embeddings(["x.jsonl"], path)

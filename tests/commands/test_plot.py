@@ -113,15 +113,18 @@ def test_what_cannot_be_drawn_is_one_clear_line(
             lambda: plot.embeddings([files[0], narrow], str(target)),
             "of different dimensions",
         ),
-        (lambda: plot.runs([few], str(target)), "the records are no scores of runs"),
+        (lambda: plot.runs([few], str(target)), "the records are not scores of runs"),
         (
             lambda: plot.runs([few], str(target), measure="RR"),
             'few.jsonl:1: field "run" is missing',
         ),
         (lambda: plot.runs([grouped], str(target)), 'grouped.jsonl:2: field "language" is miss'),
-        (lambda: plot.runs([words], str(target)), 'words.jsonl:2: field "RR_low" holds no number'),
+        (
+            lambda: plot.runs([words], str(target)),
+            'words.jsonl:2: field "RR_low" is not a finite number',
+        ),
         (lambda: plot.losses([few], str(target)), "no line holds a step and a loss"),
-        (lambda: plot.embeddings(files, str(tmp_path / "x.gif")), "let it end in .svg"),
+        (lambda: plot.embeddings(files, str(tmp_path / "x.gif")), "use one of the endings .svg"),
     ):
         with pytest.raises(UserError, match=problem):
             call()

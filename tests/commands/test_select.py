@@ -140,15 +140,15 @@ def test_count_goes_on_behind_a_bad_line(run):
 USAGE = {
     "where": (["--where", "kind"], "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX"),
     "where-empty": (["--where", "=x"], "write FIELD=VALUE"),
-    "regex": (["--where", "kind~("], "'(' is no regular expression"),
-    "strip": (["--strip", "kind=["], "'[' is no regular expression"),
+    "regex": (["--where", "kind~("], "'(' is not a regular expression"),
+    "strip": (["--strip", "kind=["], "'[' is not a regular expression"),
     "strip-side": (["--strip", "kind"], "write FIELD=REGEX"),
     "fields": (["--fields", "id,,kind"], "--fields names an empty field"),
     "rename": (["--rename", "kind="], "write OLD=NEW"),
     "rename-twice": (["--rename", "a=c", "--rename", "b=c"], "--rename names c twice"),
-    "rename-gone": (["--fields", "id", "--rename", "a=b"], "--rename a: it is none of --fields"),
+    "rename-gone": (["--fields", "id", "--rename", "a=b"], "--rename a is not among --fields"),
     "set": (["--set", "kind"], "write FIELD=TEXT or FIELD:=JSON"),
-    "set-json": (["--set", "n:=NaN"], "text is n=TEXT"),
+    "set-json": (["--set", "n:=NaN"], "for a text write n=TEXT"),
     "set-twice": (["--set", "n=1", "--set", "n:=1"], "--set names n twice"),
     "head": (["--head", "0"], "--head"),
     "two-counts": (["--head", "1", "--sample", "1"], "pipe one select into another"),
@@ -156,7 +156,7 @@ USAGE = {
     "on": (["--on", "id"], "--on needs --in, --not-in or --join"),
     "on-nothing": (["--in", "in.jsonl", "--on", "=id"], "write FIELD or FIELD=THEIRS"),
     "stdin": (["--in", "-"], "stdin is named twice"),
-    "output": (["in.jsonl", "--in", "out.jsonl", "-o", "out.jsonl"], "name another place"),
+    "output": (["in.jsonl", "--in", "out.jsonl", "-o", "out.jsonl"], "choose another path"),
 }
 
 
@@ -173,8 +173,8 @@ def test_wrong_usage(run, tmp_path, arguments, hint):
 OTHERS = {
     "missing": (b'{"id":"1"}\n{"x":"1"}\n', 'o.jsonl:2: field "id" is missing', "--on id=FIELD"),
     "list": (b'{"id":["1"]}\n', 'o.jsonl:1: field "id" is missing, or neither', "--on id=FIELD"),
-    "no-json": (b"oops\n", "o.jsonl:1: the line is not JSON", "one JSON object a line"),
-    "twice": (b'{"id":"1"}\n{"id":1}\n', 'o.jsonl:2: id "1" occurs twice', "leave one of each"),
+    "no-json": (b"oops\n", "o.jsonl:1: the line is not JSON", "one JSON object per line"),
+    "twice": (b'{"id":"1"}\n{"id":1}\n', 'o.jsonl:2: id "1" occurs twice', "keep one of each"),
 }
 
 

@@ -101,11 +101,11 @@ def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):  #
         assert set(HIDDEN) <= set(files(tmp_path / "b")) and not path.exists()
     with pytest.raises(UserError, match="unfinished run had (dtype 'fp32'|engine 'onnx'), this"):
         write(model, path, keep=["n"], resume=True, dtype="bf16")
-    with pytest.raises(UserError, match="not those that the unfinished run began with"):
+    with pytest.raises(UserError, match="differ from those that the unfinished run began with"):
         write(model, path, lines[1:], keep=["n"], resume=True)
     write(model, path, keep=["n"], resume=True)
     assert expected == files(tmp_path / "b")
-    assert "going on after 49 records" in capsys.readouterr().err
+    assert "continuing after 49 records" in capsys.readouterr().err
 
 
 def test_resume_of_a_finished_run_does_nothing(model, tmp_path, capsys):  # noqa: F811
@@ -115,7 +115,7 @@ def test_resume_of_a_finished_run_does_nothing(model, tmp_path, capsys):  # noqa
     times = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
     assert 60 == write(model, path, keep=["n"], resume=True)["count"]
     assert "v.npy is complete: 60 records; there is nothing left to do" in capsys.readouterr().err
-    with pytest.raises(UserError, match="is complete, and was made of other records; .* without"):
+    with pytest.raises(UserError, match="is complete, and was made from other records; .* without"):
         write(model, path, records(n=1)[1:], keep=["n"], resume=True)
     with pytest.raises(UserError, match=r"the finished run had keep \['n'\], this one has \[\]"):
         write(model, path, resume=True)
@@ -127,9 +127,9 @@ def test_a_stopped_run_names_resume(model, tmp_path, monkeypatch, capsys):  # no
     monkeypatch.setattr(windowed, "WINDOW", 7)
     with pytest.raises(SystemExit):
         write(model, tmp_path / "v.npy", stopped_after(records(n=1), 20), resume=True)
-    assert "structkit: stopped after 14 records; --resume goes on\n" == capsys.readouterr().err
+    assert "stopped after 14 records; add --resume to continue\n" in capsys.readouterr().err
     write(model, tmp_path / "v.npy", resume=True)
-    assert "going on after 14 records" in capsys.readouterr().err
+    assert "continuing after 14 records" in capsys.readouterr().err
 
 
 def test_nothing_of_another_kind_is_left(model, tmp_path):  # noqa: F811
@@ -222,7 +222,7 @@ def test_wrong_usage(model, tmp_path):  # noqa: F811
     with pytest.raises(UserError, match="--resume is for -o NAME.npy"):
         command_line(Encoding(model, "document"), Stream(output="v.jsonl"), resume=True)
     for value in ("some", "0", "-3"):
-        with pytest.raises(UserError, match=f"--batch-tokens {value} is not a number"):
+        with pytest.raises(UserError, match=f"--batch-tokens {value} is neither a number"):
             tokens_of_a_batch(value)
 
 

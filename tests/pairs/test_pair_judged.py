@@ -235,7 +235,10 @@ def test_judged_pairs_with_hard_negatives(run, tmp_path):
         (("--depth", "9"), "--depth needs --negatives-from"),
         (("--per-query", "2"), "--per-query needs --qrels or --negatives-from"),
         (("--negatives-from", "r", "--corpus", "c", "--per-query", "0"), "asks --negatives-from"),
-        (("f", "--queries", "q", "--qrels", "r", "--corpus", "c"), "and so does 'f'"),
+        (
+            ("f", "--queries", "q", "--qrels", "r", "--corpus", "c"),
+            "--queries is the input: leave out 'f'",
+        ),
     ],
 )
 def test_flags_that_need_others(run, flags, reason):

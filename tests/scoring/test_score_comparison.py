@@ -131,7 +131,7 @@ def test_bad_comparisons_are_one_line(files: dict[str, str], tmp_path: Path) -> 
     with pytest.raises(UserError, match="no record has the field x of --by; there are: id, lang"):
         list(score(runs, files["qrels"], by="x", by_records=[files["groups"]]))
     strangers = write(tmp_path / "s.jsonl", [{"id": "stranger", "language": "go"}])
-    with pytest.raises(UserError, match="has none of the queries and none of the documents"):
+    with pytest.raises(UserError, match="has neither the queries nor the documents"):
         list(score(runs, files["qrels"], by="language", by_records=[strangers]))
     with pytest.raises(UserError, match="--by FIELD goes with --by-records FILE") as error:
         list(score(runs, files["qrels"], by="language"))

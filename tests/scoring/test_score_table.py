@@ -100,7 +100,7 @@ def test_a_run_is_not_compared_with_itself(run, files, tmp_path):
     for path in (first, "link.jsonl"):
         done = run(*score, first, "--compare", path)
         assert 2 == done.returncode
-        assert b"is the run itself; name another run with it" in done.stderr
+        assert b"is the run itself; name another run" in done.stderr
     done = run(*score, first, second, "--compare", first)
     assert 0 == done.returncode
     assert b"first.jsonl is not compared with itself" in done.stderr

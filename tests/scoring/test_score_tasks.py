@@ -231,7 +231,9 @@ def test_the_command_line(run, tmp_path):
     ],
 )
 def test_flags_that_do_not_go_together(wrong):
-    with pytest.raises(typer.BadParameter, match="give --qrels or --task|--train goes with"):
+    with pytest.raises(
+        typer.BadParameter, match="give one of --qrels and --task|--train goes with"
+    ):
         score(runs=["strae.jsonl"], **wrong)
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import tree_sitter
 
-# the signs of comments: at the start of the whole, of each line, and at the end
+# comment markers: at the start of the comment, of each line, and at the end
 MARKS = re.compile(r"^[ \t]*(?:/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+)[ \t]?|[ \t]*\**\*/[ \t]*$", re.M)
 XML_NAME = re.compile(r"<[^<>]*\b(?:cref|name|langword)=\"(?:\w:)?([^\"]*)\"[^<>]*/>")
 XML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
@@ -18,7 +18,7 @@ XML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 @dataclass(frozen=True)
 class DocComments:
-    """How a language documents a function: comments in front of it, or a string inside of it."""
+    """How a language documents a function: comments before it, or a string inside it."""
 
     begin: str = ""  # a pattern: how such a comment begins
     inside: bool = False
@@ -26,7 +26,7 @@ class DocComments:
     between: frozenset[str] = frozenset()  # kinds that may follow a comment: attributes
 
     def of(self, node: tree_sitter.Node, data: bytes) -> str:
-        """What is said about a function, without the signs of comments; nothing if nothing is."""
+        """The documentation of a function, without comment markers; empty if there is none."""
         if self.inside:
             return _first_string(node)
         comments = list(self._above(node, data))
@@ -84,7 +84,7 @@ def _first_string(node: tree_sitter.Node) -> str:
 
 
 def plain(comment: str, *, xml: bool = False) -> str:
-    r"""The text of a comment without the signs that make it one.
+    r"""The text of a comment without its markers.
 
     >>> plain("/**\n * Adds.\n * @param x one\n */")
     'Adds.\n@param x one'

@@ -1,4 +1,4 @@
-"""A function's docstring out of its code: a query must not sit in its own document."""
+"""A function's docstring out of its code: a document must not contain its query."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ ECMASCRIPT_NAMES = (
     "shorthand_property_identifier_pattern",
     "statement_identifier",
 )
-# a regular expression ends on its line; after a name or a bracket the sign divides
+# a regular expression ends on its line; after a name or a bracket a slash divides
 PART = r"(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])"
 ECMASCRIPT = Lexical(
     (
@@ -32,7 +32,7 @@ ECMASCRIPT = Lexical(
 
 
 def c_lexical(*strings: Form) -> Lexical:
-    """The comments, directives and strings of C, and these strings too."""
+    """The comments, directives and strings of C, with these strings added."""
     before = r"(?:(?<!\w)(?:u8|[uUL]))?"
     return Lexical(
         (
@@ -44,5 +44,5 @@ def c_lexical(*strings: Form) -> Lexical:
             quoted('"', before=before),
             quoted("'", before=before),
         ),
-        plain=(r"(?<!\w)\d[\w.]*(?:'\w+)+",),  # in a number the sign stands between digits
+        plain=(r"(?<!\w)\d[\w.]*(?:'\w+)+",),  # in a number, a quote separates digits
     )

@@ -1,4 +1,4 @@
-"""Languages by name with the flags that they are asked for, and code by its grammar."""
+"""Languages by name, with the flags they are given, and code by its grammar."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CodeLanguage(plugin.Language):
     types: bool = False
 
     def entities(self, text: str, record: Record) -> list[Span]:
-        """Every name of the text; the record tells no more."""
+        """Every name of the text; the record adds nothing."""
         return self.names(text)
 
     def names(self, text: str) -> list[Span]:

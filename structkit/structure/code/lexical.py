@@ -1,4 +1,4 @@
-"""Where strings and comments are by a language's lexical rules alone: for code with errors."""
+"""Where strings and comments are, by a language's lexical rules alone: for code with errors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NEVER = r"(?!)"
 class Form:
     """One form of strings or comments; patterns are those of `re`, with DOTALL and MULTILINE.
 
-    `{0}` in `end` and `nest` is the first group of `start`, as it stands in the text; in `end` a
-    bracket is closed by the other one. Without its end, a form goes to the end of the text.
+    `{0}` in `end` and `nest` is the first group of `start`, as matched in the text; in `end` an
+    opening bracket becomes the closing one. A form without its end goes to the end of the text.
     """
 
     start: str
@@ -31,7 +31,7 @@ class Form:
 
 
 def quoted(sign: str, *, before: str = "", code: str = "", line: bool = True) -> Form:
-    """A string between two equal signs, in which a backslash takes the next character."""
+    """A string between two identical quotes, in which a backslash escapes the next character."""
     end = f"{sign}|(?=\\n)" if line else sign
     return Form(before + sign, end, code=code, line=line)
 
@@ -63,7 +63,7 @@ class _Open:
 
 @dataclass(frozen=True)
 class Lexical:
-    """The forms of a language; `plain` are patterns of what looks like a start and is none."""
+    """The forms of a language; `plain` are patterns of what looks like a start but is not."""
 
     forms: tuple[Form, ...]
     plain: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ class Lexical:
 
     @staticmethod
     def _brace(sign: str, around: list[_Open]) -> _Open | None:
-        """The string that goes on after a brace, if that one closes its code."""
+        """The string that continues after a brace, if the brace closes its code."""
         if sign == "}" and not around[-1].braces:
             return around.pop()
         around[-1].braces += 1 if sign == "{" else -1

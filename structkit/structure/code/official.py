@@ -1,4 +1,4 @@
-"""What SANTA's released code takes for entities, and how many of them it masks.
+"""What SANTA's released code takes for entities, and how many it masks.
 
 Reproduced: Python's names by the tokenizer, all of them; elsewhere the leaves whose kind is exactly
 `identifier` (PHP: `name`, without reserved words), a string being one leaf; of these, occurrences
@@ -6,7 +6,7 @@ are sampled, 0.5 in Java, Go and Ruby, 0.1 in JavaScript, and every occurrence o
 masked; in PHP names are drawn until half of all occurrences are covered; at most 99 names.
 Products: proper nouns of the description, and words that are proper nouns in the title.
 
-Not reproduced, because they are faults: all after a comment is lost (Python: after the first
+Not reproduced, because they are bugs: everything after a comment is lost (Python: after the first
 `#`); sentinels are paired by position between two lists and shift; the text is made of tokens with
 spaces between them; plain-text descriptions are dropped; a stale sentinel where nothing is masked.
 Source: github.com/OpenMatch/SANTA, processing/Code and processing/Product.
@@ -35,7 +35,7 @@ class ReleasedLanguage(CodeLanguage):
     """A language that the released code masks: with `--profile official`, as it does."""
 
     share: ClassVar[float]
-    """The share of all occurrences that is sampled, for the names that are masked."""
+    """The share of all occurrences to sample; their names are masked."""
 
     profile: str = "paper"
 
@@ -69,7 +69,7 @@ def _identifiers(parser: tree_sitter.Parser, lexical: Lexical | None) -> Grammar
 
 
 def check(profile: str, strategy: str) -> None:
-    """Raise if the released code has no such thing."""
+    """Raise if the profile does not have the strategy."""
     if profile == "official" and strategy == "span":
         raise UserError(
             "--profile official masks entities, not spans", "leave --strategy span out", status=2

@@ -19,17 +19,17 @@ WORDS = {
     "mod": "module",
 }
 RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
-DEEPEST = 16  # scopes that are named: what is generated may have thousands
+DEEPEST = 16  # scopes to name: generated code may have thousands
 LONGEST = 200  # characters of a name
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A function, or what holds functions: where it is, what it is called, what it stands in.
+    """A function, or what holds functions: its place, its name, and what contains it.
 
-    `whole` is the node with what belongs to it: decorators, `export`; `start` is the first byte, of
-    an attribute too. Rows count from 0, `end_row` is the last one. `owner` is the type of a method
-    that stands outside of it.
+    `whole` is the node with what belongs to it: decorators, `export`; `start` is the first byte,
+    attributes included. Rows count from 0, `end_row` is the last one. `owner` is the type of a
+    method that is defined outside it.
     """
 
     node: tree_sitter.Node
@@ -44,7 +44,7 @@ class Definition:
 
     @property
     def outer(self) -> list[Definition]:
-        """What it stands in, the outermost first."""
+        """What contains it, the outermost first."""
         return list(islice(self._parents(), DEEPEST))[::-1]
 
     def _parents(self) -> Iterator[Definition]:
@@ -55,25 +55,25 @@ class Definition:
 
     @property
     def scope(self) -> str:
-        """What it stands in, in words: `class A, function f`."""
+        """What contains it, in words: `class A, function f`."""
         words = [each.label for each in self.outer]
         return ", ".join([*words, self.owner] if self.owner else words)
 
     @property
     def label(self) -> str:
-        """Its kind and name, as others that stand in it are told to."""
+        """Its kind and name, as in the scope of what it contains."""
         return f"{self.kind} {self.owner}.{self.name}" if self.owner else f"{self.kind} {self.name}"
 
     @property
     def path(self) -> str:
-        """Its name after those of all that it stands in: `A.f`."""
+        """Its name after those of all that contain it: `A.f`."""
         names = [part for each in (*self.outer, self) for part in (each.owner, each.name) if part]
         return ".".join(names)
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What a language's trees call its definitions; its file declares one.
+    """What a language's trees call its definitions; each language's file declares one.
 
     `functions` and `scopes` are nodes as in a query of tree-sitter, without their parentheses.
     """
@@ -84,13 +84,13 @@ class Outline:
     comments: DocComments
     # the field with the name, where it is not `name`
     names: Mapping[str, str] = field(default_factory=dict)
-    # what stands around a definition and belongs to it: decorators, `export`
+    # what surrounds a definition and belongs to it: decorators, `export`
     around: frozenset[str] = frozenset()
-    receiver: str = ""  # the field with the type of a method that stands outside of it
+    receiver: str = ""  # the field with the type of a method defined outside it
     other: tuple[str, tree_sitter.Parser] | None = None  # for texts in which a pattern occurs
 
     def parse(self, text: str, data: bytes) -> Program:
-        """The program in a text, which is given as its bytes too."""
+        """The program in a text, whose bytes are `data`."""
         second = self.other is not None and re.search(self.other[0], text) is not None
         parser = self.other[1] if self.other and second else self.parser
         return Program(self, data, parser.parse(data), self._queries[second])
@@ -106,7 +106,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class Program:
-    """A text that is parsed."""
+    """A parsed text."""
 
     outline: Outline
     data: bytes
@@ -128,7 +128,7 @@ class Program:
         return definitions
 
     def doc_comment(self, definition: Definition) -> str:
-        """What the program says about a function; nothing if it says nothing."""
+        """The documentation of a function; empty if there is none."""
         comments = self.outline.comments
         return comments.of(definition.node if comments.inside else definition.whole, self.data)
 
@@ -183,7 +183,7 @@ class Program:
 
 
 def _ends(node: tree_sitter.Node) -> bool:
-    """Whether nothing but signs follows a node in its parent."""
+    """Whether nothing but punctuation follows a node in its parent."""
     return node.next_named_sibling is None
 
 

@@ -1,4 +1,4 @@
-"""Parsing that gives up in time: a few kilobytes of strange code can keep a grammar for hours."""
+"""Parsing that gives up in time: a few kilobytes of odd code can keep a grammar busy for hours."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from structkit.errors import UserError
 
 LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
 LONG = 8_000  # bytes
-SHORT = 1_000  # bytes: too few for the worst that is known to last (0.2 s)
+SHORT = 1_000  # bytes: the worst known text of this size takes 0.2 s
 
 
 def parse(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree:
     """The tree of UTF-8 text; a text that takes longer than the limit raises."""
     if len(data) < SHORT:
         return parser.parse(data)
-    # the end of a text may be one step of a time, and memory, that are quadratic in what is open
+    # at the end of a text, one step may take time and memory quadratic in what is open
     if len(data) > LONG and not _ends(parser, data):
         raise _too_slow()
     end = thread_time() + LIMIT
@@ -44,5 +44,5 @@ def _too_slow() -> UserError:
 
 
 def _ends(parser: tree_sitter.Parser, data: bytes) -> bool:
-    """Whether a process of its own, which can be stopped at any step, parses the text in time."""
+    """Whether a separate process, which can be stopped at any point, parses the text in time."""
     return in_child(lambda: bool(parser.parse(data)), LIMIT) is not None

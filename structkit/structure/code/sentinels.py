@@ -10,13 +10,14 @@ from typing import NamedTuple
 from structkit.errors import UserError
 from structkit.structure.code.spans import Span
 
+UNMASKED = "leave the record out, or mask the original text"
 COUNT = 100  # T5 has <extra_id_0> … <extra_id_99>
 SENTINELS = tuple(f"<extra_id_{number}>" for number in range(COUNT))
 SENTINEL = re.compile(r"<extra_id_(\d+)>")
 
 
 class Masked(NamedTuple):
-    """A text with its entities replaced, what a model shall predict, and the entities."""
+    """A text with its entities replaced, what a model should predict, and the entities."""
 
     masked: str
     target: str
@@ -75,7 +76,7 @@ def mask_spans(text: str, spans: Sequence[Span]) -> Masked:
 
 
 def target(entities: Sequence[str]) -> str:
-    """What the decoder shall write: every sentinel with its entity, then a closing sentinel.
+    """What the decoder should write: every sentinel with its entity, then a closing sentinel.
 
     >>> target(["a", "b"])
     '<extra_id_0> a <extra_id_1> b <extra_id_2>'
@@ -96,7 +97,7 @@ def unmask(masked: str, entities: Sequence[str]) -> str:
 def refuse_sentinels(text: str) -> None:
     """Raise if the text holds a sentinel already: undoing the mask would be ambiguous."""
     if "<extra_id_" in text and (match := SENTINEL.search(text)):
-        raise UserError(f"the text already holds the sentinel {match[0]}", "was it masked before?")
+        raise UserError(f"the text already holds the sentinel {match[0]}", UNMASKED)
 
 
 def draw(entities: Sequence[str], ratio: float, rng: random.Random) -> set[str]:
@@ -121,7 +122,7 @@ def random_spans(
     mean_length: float = 3.0,
     max_spans: int = COUNT - 1,
 ) -> list[Span]:
-    """T5's span corruption: spans of words and signs that cover about `ratio` of the text.
+    """T5's span corruption: spans of words and punctuation that cover about `ratio` of the text.
 
     The number of spans and of masked tokens is fixed, their lengths and places are random; a text
     starts unmasked. Source: T5 (Raffel et al., 2020), section 3.1.4; noise density 0.15 and mean

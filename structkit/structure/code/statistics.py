@@ -17,9 +17,9 @@ PIECE = re.compile(r"<extra_id_\d+>|\w{1,4}|[^\w\s]")
 
 
 def tokens(target: str) -> int:
-    """About how many tokens a target has: no tokenizer is read.
+    """About how many tokens a target has, without a tokenizer.
 
-    A sentinel is one; every four letters of a word, begun, are one; every sign is one.
+    A sentinel is one, every started four letters of a word are one, every punctuation mark is one.
 
     >>> tokens("<extra_id_0> identifier <extra_id_1>")
     5

@@ -53,7 +53,7 @@ class Grammar:
         """The grammar that the `language()` of a grammar package gives.
 
         `take` and `skip` are kinds of nodes, named or literal; one that the grammar lacks is a
-        bug. Only with types, `type_names` are taken too; only without, `types` are skipped: a
+        bug. With types, `type_names` are taken too; without, `types` are skipped: a
         kind, a kind under a parent (`annotation>identifier`), a field of one (`parameter.type`).
         `never` are words that the grammar takes for names; `reserved` words are left out where
         code does not parse. `member` is a pattern for the start of a class member: with one, code
@@ -104,7 +104,7 @@ class Grammar:
         barred = self.never
         holes: list[Span] = []
         if tree.root_node.has_error:
-            # names may be empty, where one is missing, and reserved words may be taken for names
+            # a missing name is an empty one, and reserved words may be taken for names
             leaves = [(start, end) for start, end in leaves if start < end]
             barred = self.reserved
             holes = self.lexical.holes(text) if self.lexical else []
@@ -118,9 +118,9 @@ class Grammar:
     def _parse(self, text: str, data: bytes) -> tuple[tree_sitter.Tree, int]:
         """The tree of a text, and where the text starts in it.
 
-        The first reading without an error holds: as it stands, or inside a class. What looks like
+        The first reading without an error counts: as it is, or inside a class. What looks like
         a class member is read inside a class first, so that clean code is parsed once. If both
-        have errors, the one tried first holds.
+        have errors, the one tried first counts.
         """
         if self.member is None:
             return parse(self.parser, data), 0
@@ -139,7 +139,7 @@ class Grammar:
         language = self.parser.language
         assert language is not None
         kinds = range(language.node_kind_count)
-        # what has no name has no parts
+        # unnamed nodes have no parts
         skip = self.skip.union(kind for kind in kinds if not language.node_kind_is_named(kind))
         actions = [ENTER] * (ERROR + 1)
         for some, action in ((skip, SKIP), (self.under, HIDE), (self.take, TAKE)):

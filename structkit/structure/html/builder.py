@@ -1,4 +1,4 @@
-"""A document out of a parser's events: its kept tags and its texts, in one pass."""
+"""A document from a parser's events: its kept tags and its texts, in one pass."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SPECIAL = ("pre", "title")
 class Builder:
     """Takes the events of one document.
 
-    `tokens` are its tags and texts, `elements` where its elements with text of their own stand
-    among them, `texts` the pieces of its plain text, each after a space.
+    `tokens` are its tags and texts, `elements` the places among them of elements with text of their
+    own, `texts` the pieces of its plain text, each after a space.
     """
 
     def __init__(self) -> None:
@@ -35,10 +35,10 @@ class Builder:
         self.texts: list[str] = []
         # start tags that are written when text follows: elements without any leave nothing
         self.pending: list[Event] = []
-        # elements whose start tag is written: what they are, where, do they have text of their own
+        # elements whose start tag is written: which, where, and whether they have text of their own
         self.stack: list[list[Any]] = [[None, 0, False]]
         self.space = ""  # what separates the next text from the last one
-        self.fresh = True  # whether a block's tag that is written does
+        self.fresh = True  # whether a block's tag, already written, does
         self.pre = self.drawings = 0  # depth of <pre> and <svg>
 
     def build(self, events: list[Any]) -> None:
@@ -79,7 +79,7 @@ class Builder:
     def _preformatted(self, text: str) -> None:
         """Take a text whose spaces and line ends count."""
         if not self.pending and not self.space and self.tokens and self.tokens[-1] == "</p>":
-            text = text.removeprefix(" ")  # which is none of the document's
+            text = text.removeprefix(" ")  # which is not in the document
         text = text.replace("\r", "\n")
         line = text.strip()
         if not line:
@@ -116,7 +116,7 @@ class Builder:
         block = self._close_outer()
         if self.space and not block:
             self._write_space()
-        # a line end at the start of <pre> is none of its text
+        # a line end at the start of <pre> is not part of its text
         inside = self.space.lstrip("\n") if self.pre else ""
         depth = sum(kept.name == "pre" for _, kept, _ in self.pending) if inside else 0
         tokens, stack = self.tokens, self.stack
@@ -132,9 +132,9 @@ class Builder:
             self.space = " "
 
     def _close_outer(self) -> bool:
-        """Close what the pending tags end; whether one of these is a block's.
+        """Close what the pending tags end; returns whether one of these is a block's.
 
-        They end such elements as nothing that is kept stands between any more.
+        They end an element only now if the kept tags between them turned out to be empty.
         """
         block = False
         outer = self.stack[-1][0]
@@ -194,7 +194,7 @@ class Builder:
         if kept.name == "pre":
             self.pre += 1
             self.space = ""
-        elif self.drawings:  # the title of a drawing is not seen
+        elif self.drawings:  # the title of a drawing is not shown
             self.pending.pop()
             _skip(stream, (OPEN, CLOSE), kept)
 

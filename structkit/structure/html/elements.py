@@ -15,7 +15,7 @@ from structkit.structure.html.tags import SEPARATORS
 BLOCKS = frozenset(f"<{slash}{name}>" for name in SEPARATORS for slash in ("", "/"))
 
 
-# where the two tags of an element with text of its own stand among the tokens
+# the places of the two tags of an element with text of its own among the tokens
 Element = tuple[int, int]
 
 
@@ -86,7 +86,7 @@ def is_block(tag: str) -> bool:
 
 
 def count(elements: int, ratio: float) -> int:
-    """How many of some elements a share is: rounded, one at least.
+    """How many elements a share is: rounded, at least one.
 
     >>> [count(elements, 0.1) for elements in (0, 1, 14, 15, 100)]
     [0, 1, 1, 2, 10]
@@ -129,7 +129,7 @@ def _without(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
     """The tokens without some tags."""
     result = list(tokens)
     gone = set(removed)
-    before = last = -1  # `before` is the last token in front that is not nothing
+    before = last = -1  # `before` is the last token before that is not empty
     for index in removed:
         if last != index - 1 or result[last]:
             before = index - 1
@@ -154,7 +154,7 @@ def _without_content(tokens: Sequence[str], drawn: Sequence[Element]) -> str:
     at = 0
     for start, end in sorted(drawn):
         if start < at:
-            continue  # inside of one that is removed
+            continue  # inside one that is removed
         parts += tokens[at:start]
         if is_block(tokens[start]):
             parts.append(" ")

@@ -1,6 +1,6 @@
-"""What a parser of HTML tells one after the other: texts, and tags that matter.
+"""The events of an HTML parser, one after the other: texts, and tags that matter.
 
-No tree is built: libxml2 builds none deeper than 2,048 and drops what is deeper.
+No tree is built: libxml2's are at most 2,048 deep, and what is deeper is dropped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lxml import etree
 from structkit.structure.html.sources import repaired, with_attributes
 from structkit.structure.html.tags import SEPARATORS, SILENT
 
-# what is in front keeps the parser from putting a paragraph around text, and from XHTML's rules
+# this prefix keeps the parser from putting a paragraph around text, and from XHTML's rules
 HEAD = b"<html><body>"
 
 
@@ -98,7 +98,7 @@ class _Target:
 
 def parse(html: str, parser: Any) -> Any:
     """What a parser's target makes of a text, whatever the text declares to be encoded in."""
-    # what UTF-8 cannot hold is half of a character
+    # UTF-8 cannot hold half of a surrogate pair
     return etree.fromstring(HEAD + repaired(html).encode("utf-8", "replace"), parser)
 
 
@@ -117,7 +117,7 @@ class _Nesting:
 
     def data(self, text: str) -> None:
         names = text.split()
-        if len(names) == 2 and self._open[-2:] != names:  # text in <title> is another thing
+        if len(names) == 2 and self._open[-2:] != names:  # in <title>, tags are text
             outer, inner = names
             self._found.setdefault(inner, set()).add(outer)
 
@@ -129,8 +129,8 @@ class _Nesting:
 def closed_by(names: tuple[str, ...]) -> dict[str, frozenset[str]]:
     """For each tag, those of the others that its start tag ends.
 
-    What is written obeys them, so that it is read as it was written. The parser is asked, as its
-    versions differ.
+    Written text obeys these rules, so that it is read as it was written. The parser itself is
+    asked, because its versions differ.
 
     >>> sorted(closed_by(("b", "div", "p"))["div"])
     ['p']

@@ -1,4 +1,4 @@
-"""HTML to its variants: structure tags without attributes, the text alone, and elements masked."""
+"""The variants of HTML: structure tags without attributes, text alone, and elements masked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Document", "Reader", "remask", "untag"]
 
 
 class Document(NamedTuple):
-    """Tags and texts of a document, where its elements stand among them, and its text."""
+    """Tags and texts of a document, the places of its elements among them, and its text."""
 
     tokens: list[str]
     elements: list[Element]
@@ -42,7 +42,7 @@ class Reader:
         self._events = Events(keep, attributes=attributes)
 
     def read(self, html: str) -> Document:
-        """The document in a text, whatever it declares to be encoded in."""
+        """The document in a text, whatever encoding it declares."""
         builder = Builder()
         builder.build(self._events.of(html))
         return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])

@@ -16,7 +16,7 @@ from structkit.structure.html.sources import escape
 
 @cache
 def _parser() -> MarkdownIt:
-    """CommonMark with GitHub's tables and struck-out text.
+    """CommonMark with GitHub's tables and strikethrough.
 
     Blocks may be nested without limit, as text beyond a limit would be dropped; inline elements
     have one.
@@ -52,13 +52,13 @@ def tokens(text: str) -> list[Token]:
         return _parser().parse(text)
     except RecursionError:
         raise UserError(
-            "the Markdown is nested too deeply (some 400 quotes or lists)",
+            "the Markdown is nested too deeply (about 400 quotes or lists)",
             "convert it to HTML, which has no limit",
         ) from None
 
 
 def from_text(text: str) -> str:
-    r"""Paragraphs of plain text: what stands between empty lines.
+    r"""Paragraphs of plain text: the lines between blank ones.
 
     >>> from_text("1 < 2\n \nb")
     '<p>1 &lt; 2</p><p>b</p>'

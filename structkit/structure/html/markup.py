@@ -1,4 +1,4 @@
-"""Where markup stands in a text: tags, comments, scripts; for spans in the original."""
+"""Where markup is in a text: tags, comments, scripts; for spans in the original."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Tag(NamedTuple):
 def visible(text: str) -> str:
     """The text with every character of its markup made a space: all the rest stays where it is.
 
-    Blank are tags, comments, the content of scripts and styles, and character references; a
+    Markup is tags, comments, the content of scripts and styles, and character references; a
     reference to a letter becomes underscores, so that its word is not taken for a shorter one.
 
     >>> visible('<a href="x">caf&eacute;</a> &amp; bar')
@@ -55,7 +55,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def content(text: str, name: str) -> Span | None:
-    """Where the content of the first element of that name stands.
+    """Where the content of the first element of that name is.
 
     >>> content("<p>a <b>c</b></p>", "b")
     (8, 9)
@@ -149,7 +149,7 @@ def _after_value(text: str, at: int) -> int:
 
 
 def _closing(text: str, name: str, at: int) -> int:
-    """Where the end tag of an element with plain content starts; the end of the text if nowhere."""
+    """Where the end tag of an element with plain content starts, or the end of the text."""
     while (at := text.find("</", at)) >= 0:
         after = at + 2 + len(name)
         if text[at + 2 : after].lower() == name and text[after : after + 1] in (

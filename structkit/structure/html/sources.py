@@ -1,4 +1,4 @@
-"""HTML in texts: what a text holds that would mislead a parser, and references for signs."""
+"""HTML in texts: repairs of what would mislead a parser, and character references."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ CDATA = "<![CDATA["
 
 
 def repaired(html: str) -> str:
-    """The text as HTML's standard has it read, where libxml2 does otherwise.
+    """The text changed so that libxml2 reads it as the HTML standard says.
 
-    Line ends are one character, null characters nothing. An end tag `</p>` or `</br>` separates
-    words also where no such element is open. CDATA sections in SVG and MathML are text.
+    Line ends become one character, null characters go. An end tag `</p>` or `</br>` separates
+    words also where no such element is open. CDATA sections in SVG and MathML become text.
     """
     html = html.lstrip(BOM)
     if "\0" in html:
@@ -52,7 +52,7 @@ def _without_sections(html: str) -> str:
 
 
 def escape(text: str) -> str:
-    """The text with references for the three signs that mean markup.
+    """The text with references for the three characters that mean markup.
 
     >>> escape("1 < 2 &amp; 3 > 2")
     '1 &lt; 2 &amp;amp; 3 &gt; 2'

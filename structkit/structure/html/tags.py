@@ -71,8 +71,8 @@ def kept(names: str) -> tuple[str, ...]:
     for name in sorted(wanted):
         if name in NEVER or not name[0].isalpha() or not name.replace("-", "").isalnum():
             raise UserError(
-                f"--tags: {name!r} is no tag to keep",
-                f"a tag that encloses text, or a set: {', '.join(SETS)}",
+                f"--tags: {name!r} is not a tag that can be kept",
+                f"name a tag that encloses text, or a set: {', '.join(SETS)}",
                 status=2,
             )
     if not wanted:

@@ -19,15 +19,15 @@ from structkit.structure.html.tags import STRUCTURE
 BLOCKS = frozenset(STRUCTURE) | frozenset(
     "body center dialog dir fieldset form head html menu search".split()
 )
-ITEMS = frozenset(("dd", "figure", "li", "tr"))  # one with all that is in them …
+ITEMS = frozenset(("dd", "figure", "li", "tr"))  # one part with all that is in them …
 LARGE = 1000  # … unless this is longer: characters of text
-MARK = "\x02"  # of our comments; the parser takes it for a character as any other
+MARK = "\x02"  # of our comments; to the parser it is a character like any other
 RAW = PLAIN | SILENT  # in them a comment would be text
 NAME = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
 
 
 class Excerpt(NamedTuple):
-    """A part of a document: its element, and where it stands, in characters of the document."""
+    """A part of a document: its element, and its place in characters of the document."""
 
     xpath: str
     start: int
@@ -59,7 +59,7 @@ def parts(html: str) -> list[Excerpt]:
     pieces += [html[at:], f"<!--{MARK}{len(in_order)}-->"]
     in_order.append(Tag("", len(html), len(html)))
     parser = etree.HTMLParser(target=_Walk(html, in_order), huge_tree=True, encoding="utf-8")
-    # what UTF-8 cannot hold is half of a character
+    # UTF-8 cannot hold half of a surrogate pair
     return _chosen(etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser))
 
 
@@ -104,18 +104,18 @@ class _Walk:
         number = min(number, len(self.tags) - 1)
         if number > self.number:
             self.tag, self.number, self.fresh = self.tags[number], number, True
-            if self.tag.name in ("/body", "/html"):  # they end nothing yet, but what is before them
+            if self.tag.name in ("/body", "/html"):  # they end only the text before them
                 self.blocks[self.outer[-1]].cut(self.tag.start)
 
     def data(self, text: str) -> None:
         self.fresh = False
-        text = text.partition(f"<!--{MARK}")[0].strip()  # a comment that is none there
+        text = text.partition(f"<!--{MARK}")[0].strip()  # where our comment is text
         if text and not self.silent:
             self.size += len(text)
             self.blocks[self.outer[-1]].text = True
 
     def _move(self, own: bool) -> int:
-        """Where the parser is: at the tag's start, or after it where it has done its work."""
+        """Where the parser is: at the tag's start, or after the tag if that has taken effect."""
         at = self.tag.start if self.fresh and not own else self.tag.end
         self.at = max(self.at, at)
         return self.at
@@ -163,7 +163,7 @@ class _Walk:
                 outer.parts.append(number)
 
     def _hidden(self, name: str) -> bool:
-        # the title of a drawing is not seen
+        # the title of a drawing is not shown
         return name in HIDDEN or (name == "title" and self.drawings > 0)
 
     def close(self) -> _Walk:

@@ -48,7 +48,7 @@ def read(text: str) -> Tree:
     if tree is None:
         raise UserError("the text holds no tree", "write it in brackets: (S (NP …) (VP …))")
     if next(trees, None) is not None:
-        raise UserError("the text holds several trees", "write one tree a record")
+        raise UserError("the text holds several trees", "write one tree per record")
     return tree
 
 
@@ -68,7 +68,7 @@ def read_all(text: str) -> Iterator[Tree]:
             continue
         if not open_nodes:
             what = "a closing bracket too many" if token == ")" else f"{token!r} outside of a tree"
-            raise UserError(f"there is {what} (character {match.start() + 1})", "mend the brackets")
+            raise UserError(f"there is {what} (character {match.start() + 1})", "fix the brackets")
         if token == ")":
             node = open_nodes.pop()
             if not nodes.children[node]:
@@ -87,7 +87,7 @@ def read_all(text: str) -> Iterator[Tree]:
         labeled = True
     if open_nodes:
         which = "bracket is" if len(open_nodes) == 1 else "brackets are"
-        raise UserError(f"{len(open_nodes)} {which} not closed", "mend the brackets")
+        raise UserError(f"{len(open_nodes)} {which} not closed", "fix the brackets")
 
 
 class _Nodes:
@@ -117,19 +117,19 @@ class _Nodes:
 
 
 def unescaped(word: str) -> str:
-    """A word as it stands in the text; brackets and their escapes are the same.
+    """A word as it is in the text, with the escapes of brackets decoded.
 
     >>> unescaped("f-LRB-x-RRB-")
     'f(x)'
     """
     if "-" not in word:
         return word
-    # what stands beside a bracket may read as an escape with it: one reading holds everywhere
+    # characters around a bracket may look like an escape: this makes one reading hold everywhere
     return ESCAPED.sub(lambda match: PLAIN[match[0]], word.translate(SIGNS))
 
 
 def escaped(text: str) -> str:
-    """A word or a label in brackets; the other way of `unescaped`. Errors: it holds a space.
+    """A word or a label for brackets, the inverse of `unescaped`. Errors: it holds a space.
 
     >>> escaped("f(x)")
     'f-LRB-x-RRB-'
@@ -138,7 +138,7 @@ def escaped(text: str) -> str:
     if not TOKEN.fullmatch(plain):
         raise UserError(
             f"the word {text!r} is empty or holds a space, which brackets cannot",
-            "cut it into words",
+            "split it into words",
         )
     return plain
 
@@ -168,7 +168,7 @@ def write(tree: Tree) -> str:
 
 
 def clean(tree: Tree) -> Tree:
-    """Without traces and the nodes that they leave empty, function tags, and labels of the top.
+    """The tree without traces, nodes that they leave empty, function tags, and top labels.
 
     Errors: `UserError` where nothing is left.
 
@@ -201,7 +201,7 @@ def clean(tree: Tree) -> Tree:
 
 
 def binarize(tree: Tree, factor: str = "right") -> Tree:
-    """The binary tree: chains of single children become one node, long nodes are cut in two.
+    """The binary tree: chains of single children become one node, long nodes are split in two.
 
     n words give n leaves and n - 1 inner nodes. `right` keeps the first child and puts the others
     into a new node, `left` the last one, `balanced` cuts in the middle. Labels and shape are those
@@ -225,7 +225,7 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
         new = f"{label}|<>" if label else ""
         return [(new, low, middle), (new, middle, high)]
 
-    # an item is some children that stand side by side, and the label of a new node over them
+    # an item is a run of adjacent children, and the label of a new node over them
     def expand(item: tuple[str, int, int]) -> tuple[str, str | None, list[tuple[str, int, int]]]:
         label, low, high = item
         if high - low > 1:  # a new node, over some children
@@ -243,10 +243,10 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
 
 
 def lift_final(tree: Tree) -> Tree:
-    """The tree with its final punctuation beside all the rest, sign by sign.
+    """The tree with its final punctuation attached to the root, mark by mark.
 
-    Binarizing to the right would put a final period into the verb phrase. Labels on the way and
-    nodes that are left empty go with it.
+    Binarizing to the right would put a final period into the verb phrase. Nodes that are left
+    empty are dropped with their labels.
 
     >>> write(binarize(lift_final(read("(S (NP I) (VP go) (. .))"))))
     '(S (S|<> (NP I) (VP go)) (. .))'
@@ -259,7 +259,7 @@ def lift_final(tree: Tree) -> Tree:
     leaves = {word: node for node, word in enumerate(tree.word.tolist()) if word >= 0}
     top = labels[0]
 
-    # an item is a node, or the rest of the text in front of so many words of punctuation
+    # an item is a node, or (node 0) the text up to the word `end`
     def expand(item: tuple[int, int]) -> tuple[str, str | None, list[tuple[int, int]]]:
         node, end = item
         if node == 0 and end > last:

@@ -1,4 +1,4 @@
-"""The punctuation at the end of a text, which belongs to the whole and to none of its phrases."""
+"""The punctuation at the end of a text, which belongs to the whole, not to one of its phrases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def before_final_punct(words: Sequence[str]) -> int:
-    """How many words stand before the punctuation at the end; 1 where there is nothing else.
+    """How many words precede the punctuation at the end; 1 where there is nothing else.
 
     >>> before_final_punct(["He", "left", ".", "''"]), before_final_punct(["?", "!"])
     (2, 1)
@@ -18,7 +18,7 @@ def before_final_punct(words: Sequence[str]) -> int:
 
 
 def without_last(depths: Sequence[int], count: int) -> list[int]:
-    """The depths of a binary tree's leaves without the last `count`: siblings take the places.
+    """The depths of a binary tree's leaves without the last `count`: siblings take their places.
 
     >>> without_last([1, 2, 2], 1), without_last([2, 2, 2, 2], 1), without_last([2, 2, 1], 2)
     ([1, 1], [2, 2, 1], [0])

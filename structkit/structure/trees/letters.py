@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from structkit.errors import UserError
 from structkit.structure.trees.brackets import unescaped
 
-# a double quote is two single ones: where three stand side by side, nobody knows which are which
+# a double quote is two single ones: in a row of three, it is unclear which belong together
 QUOTES = {'"': "''", "“": "''", "”": "''", "’": "'", "‘": "'", "`": "'"}
 
 
@@ -21,7 +21,7 @@ def same(words: Sequence[str], text: str) -> bool:
 
 
 def check_same(words: Sequence[str], text: str) -> None:
-    """Raise where the words of a tree are not those of a text."""
+    """Raise if the words of a tree are not those of a text."""
     if not same(words, text):
         raise UserError(
             "the words of the tree are not those of the text",

@@ -1,4 +1,4 @@
-"""The one way to the trees of many texts: one that a parser fails on costs the others nothing."""
+"""The trees of many texts: one that a parser fails on does not affect the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from structkit.structure.trees.tree import Tree
 
 
 def all_trees(parser: plugin.Parser, texts: Sequence[plugin.Unparsed]) -> list[Tree | UserError]:
-    """A tree for each text in order, or the error that stands in its place.
+    """A tree for each text in order, or the error that takes its place.
 
     A parser that raises is asked again, text by text, from the first one without a tree.
     """

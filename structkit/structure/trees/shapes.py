@@ -19,7 +19,7 @@ Shape = tuple[Numbers, Numbers, Numbers, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class ShapeParser(plugin.Parser):
-    """A parser that looks at nothing but how many words a text has."""
+    """A parser that looks only at the number of words of a text."""
 
     tokenized: bool = False
 
@@ -52,7 +52,7 @@ def left_branching(words: Sequence[str]) -> Tree:
 
 
 def balanced(words: Sequence[str]) -> Tree:
-    """Each node is cut in the middle, the longer half to the right.
+    """Each node is split in the middle, the longer half to the right.
 
     >>> balanced(list("abcde")).spans().tolist()[:5]
     [[0, 5], [0, 2], [2, 5], [0, 1], [1, 2]]
@@ -61,7 +61,7 @@ def balanced(words: Sequence[str]) -> Tree:
 
 
 def random(words: Sequence[str], rng: Random) -> Tree:
-    """Each node is cut somewhere, every place as probable as any other.
+    """Each node is split at random, every place equally probable.
 
     >>> random(list("abc"), Random(0)).is_binary
     True

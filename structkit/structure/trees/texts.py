@@ -11,9 +11,9 @@ from structkit.structure.trees.tree import from_merges
 
 
 def leaves_of(text: str) -> tuple[str, ...] | None:
-    """The words of a tree as `text_or_tree` writes it; none where the text is no such tree.
+    """The words of a tree as `text_or_tree` writes it; None where the text is not such a tree.
 
-    All its nodes are X. What else stands in brackets is text, which loses no word:
+    All its nodes are X. Anything else in brackets is text, which loses no word:
     `(Laughs (quietly now) again)` could be a tree of two words with labels before them.
 
     >>> leaves_of("(X (X he) (X laughs))"), leaves_of("(he (laughs out))")

@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree, its nodes numbered breadth-first: 0 is the root, children stand side by side.
+    """A tree, its nodes numbered breadth-first: 0 is the root, siblings are adjacent.
 
     A leaf is a word with its tag, `(NN cat)`. Arrays are (nodes,).
     """
@@ -55,7 +55,7 @@ class Tree:
 
 
 def no_words() -> UserError:
-    """The error for a text without words: a tree has one at least."""
+    """The error for a text without words: a tree has at least one."""
     return UserError("there are no words to make a tree of", "leave the record out")
 
 
@@ -92,7 +92,7 @@ def _numbered(words: Sequence[str], labels: Sequence[str], depths: array[int]) -
     first = np.full(nodes, -1, np.int32)
     first[inner] = number[order[inner] + 1]
     count = np.zeros(nodes, np.int32)
-    count[inner] = np.diff(first[inner], append=nodes)  # whose children stand side by side
+    count[inner] = np.diff(first[inner], append=nodes)  # siblings are adjacent
     named = tuple(map(labels.__getitem__, order.data))
     return Tree(tuple(words), first, count, word, named)
 
@@ -102,9 +102,9 @@ def from_spans(
     spans: Sequence[tuple[int, int]] | Numbers,
     labels: Sequence[str] | None = None,
 ) -> Tree:
-    """The tree with these nodes above its words; the whole is one of them anyway.
+    """The tree with these nodes above its words; the whole is always one of them.
 
-    Spans of one word are that word's leaf; of those alike the last one gives the label. Errors:
+    Spans of one word are that word's leaf; of equal spans the last one gives the label. Errors:
     `UserError` where two spans cross.
 
     >>> from_spans(["a", "b", "c"], [(1, 3)]).spans().tolist()
@@ -124,7 +124,7 @@ def from_spans(
 
 
 def _depths(starts: Numbers, ends: Numbers) -> array[int]:
-    """How deep each span lies in others, in preorder."""
+    """How deeply each span is nested in others, in preorder."""
     depths = array("i")
     stack: list[tuple[int, int]] = []
     for span in zip(starts.data, ends.data, strict=True):

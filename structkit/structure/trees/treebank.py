@@ -1,8 +1,8 @@
-"""The words of English text as the Penn Treebank has them, by NLTK's rules for it.
+"""The words of English text as in the Penn Treebank, by NLTK's rules.
 
 The rules are those of NLTK 3.10's `NLTKWordTokenizer` (https://www.nltk.org, Apache-2.0), in its
-order, with the same words. They stand here because `import nltk` takes longer than all the rest of
-a parser's start, and because NLTK gives a text up when a busy machine is slow to cut it.
+order, with the same words. They are copied because `import nltk` takes longer than all the rest of
+a parser's start, and because NLTK gives up on a text when a busy machine is slow to split it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _STARTING_QUOTES = (
     (r"(?i)(?<!\w)(\')(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)", r"\1 "),
 )
 _PUNCTUATION = (
-    # possessive: a run of blanks is not split again between the two
+    # possessive: a run of spaces is not split again between the two groups
     (r"([^\.])(\.)([\]\)}>\"'»”’ ]*+)\s*$", r"\1 \2 \3 "),
     (r"([:,])([^\d])", r" \1 \2"),
     (r"([:,])$", r" \1 "),

@@ -9,8 +9,8 @@ from structkit.structure.trees.treebank import tokenize
 def words_of(text: str, *, tokenized: bool = False) -> list[str]:
     """The words of a text, punctuation included.
 
-    A text that is `tokenized` has white space between all its words. Brackets are plain also where
-    the text has the Treebank's escapes; quotes are the Treebank's, `` and ''.
+    A text that is `tokenized` has white space between all its words. The Treebank's escapes of
+    brackets are decoded; quotes are the Treebank's, `` and ''.
 
     >>> words_of("It isn't so.")
     ['It', 'is', "n't", 'so', '.']

@@ -307,5 +307,5 @@ def test_a_run_folder_with_a_name_that_is_not_utf_8_is_refused():
 
 
 def test_a_run_folder_with_a_name_that_is_too_long_is_refused():
-    with pytest.raises(UserError, match="cannot be made: File name too long; name a shorter one"):
+    with pytest.raises(UserError, match="cannot be made: File name too long; choose a shorter"):
         RunFolder("x" * 5000, overwrite=False, resume=False)
