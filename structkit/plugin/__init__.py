@@ -3,7 +3,7 @@
 A plugin file has one class named after its kind, which extends the class of that name here: a
 file of languages/ has `class Language(plugin.Language)`. A class that takes flags is a frozen
 dataclass whose fields are these flags with their defaults; one without a default is required.
-As a part of the ground it imports `errors` alone.
+As part of the ground this package imports only `errors`.
 """
 
 from structkit.plugin.backend import Backend
