@@ -98,14 +98,14 @@ class Output:
         except OSError as error:
             raise self._cannot_write(error) from None
 
-    def write_records(self, records: Iterable[Record]) -> None:
-        """Write records, one per line."""
+    def write_records(self, records: Iterable[Record] | Iterable[bytes]) -> None:
+        """Write records, one per line; or lines of records as they are."""
         write, dumps, line_end = self.handle.write, orjson.dumps, LINE
         for record in records:
             try:
                 line = dumps(record, None, line_end)
             except TypeError:
-                line = dump(record)
+                line = record if isinstance(record, bytes) else dump(record)
             try:  # not around the loop: an error that `records` raises is not about the output
                 write(line)
             except BrokenPipeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -13,8 +13,8 @@ from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Block, Lines, Record, Records, Shard, shown
 from structkit.records.output import Output
-from structkit.records.rejects import Command, Rejected, Rejects, accepted
-from structkit.records.workers import BLOCK, Done, Tally, Workers, counting
+from structkit.records.rejects import Rejected, Rejects, accepted
+from structkit.records.workers import Tally, Workers, counting
 
 
 @dataclass(frozen=True)
@@ -70,56 +70,24 @@ class Stream:
         given to the command to count in; what several workers counted is merged into it.
         """
         assert self.numbered or self.workers == 1
-        if self.workers > 1:
-            count = self._run_in_workers(command, then, tally, label)
-        else:
-            with self.reading(label) as (records, reject), Output(self.output) as output:
+        with self.reading(label) as (records, reject), Output(self.output) as output:
+            if self.workers == 1:
                 made = accepted(counting(command, tally), records, reject)
                 output.write_records(then(made) if then else made)
-            count = records.count
-        if not count and not self.shard:
+            else:
+                workers = Workers(self.workers, command, self.shard, self.on_error == "skip", tally)
+                with workers.lines(records, reject) as lines:
+                    output.write_records(then(parsed(lines)) if then else lines)
+        if not records.count and not self.shard:
             files = self.files or ["-"]
             names = ", ".join(map(shown, files[:3])) + ", …" * (len(files) > 3)
             say(f"no records in {names}; the output is empty")
-
-    def _run_in_workers(
-        self,
-        command: Callable[..., Iterator[Record]],
-        then: Command | None,
-        tally: Tally | None,
-        label: str,
-    ) -> int:
-        """The same in processes; returns how many records there were."""
-        lines = Lines(self.files)
-        with Rejects(self.on_error, self.rejects) as rejects, Output(self.output) as output:
-            pool = Workers(self.workers, command, self.shard, rejects.skip, tally)
-            results = pool.results(lines.blocks(BLOCK))
-            with progress(label, lambda: _position(lines, pool.count)), closing(results):
-                try:
-                    _write(_outputs(results, tally, rejects), then, output)
-                except (KeyboardInterrupt, SystemExit):
-                    pool.abandon()
-                    raise
-        return pool.count
 
 
 def _position(lines: Lines, count: int) -> Position:
     return Position(count, lines.bytes, lines.total)
 
 
-def _outputs(results: Iterable[Done], tally: Tally | None, rejects: Rejects) -> Iterator[bytes]:
-    for done in results:
-        yield done.output  # first: what comes before a bad record is written
-        if tally is not None:
-            tally.merge(done.tally)
-        for rejected in done.rejected:
-            rejects.add(rejected)
-
-
-def _write(outputs: Iterable[bytes], then: Command | None, output: Output) -> None:
-    if then:
-        made = (Records(Block("", 0, 0, data)) for data in outputs)
-        output.write_records(then(chain.from_iterable(made)))
-        return
-    for data in outputs:
-        output.write(data)
+def parsed(lines: Iterable[bytes]) -> Iterator[Record]:
+    """The records in lines that a command has written, some lines at a time."""
+    return chain.from_iterable(Records(Block("", 0, 0, some)) for some in lines)

@@ -6,9 +6,10 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
@@ -70,9 +71,9 @@ class Pool(Generic[T, R]):
             for future in self._futures(pool, tasks):
                 waiting.append(future)
                 if len(waiting) > 2 * self.workers:
-                    yield self._finish(waiting.popleft())
+                    yield waiting.popleft().result()
             while waiting:
-                yield self._finish(waiting.popleft())
+                yield waiting.popleft().result()
         except BrokenProcessPool:
             raise UserError(
                 "a worker process died", "if it ran out of memory, use fewer --workers"
@@ -101,9 +102,6 @@ class Pool(Generic[T, R]):
             failed.set_exception(error)
             yield failed
 
-    def _finish(self, future: Future[R]) -> R:
-        return future.result()
-
 
 class Workers(Pool[Block, Done]):
     """Processes that run a command over blocks of lines; results come in input order."""
@@ -119,12 +117,30 @@ class Workers(Pool[Block, Done]):
         counts = None if tally is None else type(tally)
         work = partial(_work, command=command, shard=shard, skip=skip, counts=counts)
         super().__init__(workers, work)
-        self.count = 0
+        self.tally = tally
 
-    def _finish(self, future: Future[Done]) -> Done:
-        done = future.result()
-        self.count += done.count
-        return done
+    @contextmanager
+    def lines(
+        self, records: Records, reject: Callable[[Rejected], None]
+    ) -> Iterator[Iterator[bytes]]:
+        """The lines that the command writes of `records`, which counts them, some at a time."""
+        with closing(self.results(records.lines.blocks(BLOCK))) as results:
+            try:
+                yield self._taken(results, records, reject)
+            except (KeyboardInterrupt, SystemExit):
+                self.abandon()
+                raise
+
+    def _taken(
+        self, results: Iterable[Done], records: Records, reject: Callable[[Rejected], None]
+    ) -> Iterator[bytes]:
+        for done in results:
+            records.count += done.count
+            yield done.output  # first: what comes before a bad record is written
+            if self.tally is not None:
+                self.tally.merge(done.tally)
+            for rejected in done.rejected:
+                reject(rejected)
 
 
 _assigned: Callable[[Any], Any]  # to this worker: inherited, not sent with each task
