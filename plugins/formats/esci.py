@@ -51,7 +51,7 @@ class Format(plugin.Format):
     """Products; judgements, and the queries that stand in them."""
 
     def parts(self, options: Options) -> Parts:
-        judged = Judged(Labels(parse_gains(options.gains or "esci-documented"), WORDS))
+        judged = Examples(Labels(parse_gains(options.gains or "esci-documented"), WORDS))
         products, examples = (
             tuple(f"{start}{kind}.{ending}" for start in STARTS for ending in ENDINGS)
             for kind in ("products", "examples")
@@ -101,7 +101,7 @@ def write_product(record: Record) -> Row:
     return {name: row.get(name) for name in PRODUCT} | {"product_bullet_point": bullets}
 
 
-class Judged:
+class Examples:
     """The examples: judgements of products, with their queries."""
 
     def __init__(self, labels: Labels) -> None:

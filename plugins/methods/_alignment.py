@@ -23,7 +23,7 @@ from structkit.learning.training.spool import Spool
 from structkit.progress import say
 from structkit.records.jsonl import Record
 
-from ._entity_prediction import Masked, Predictor, TokensInPlace, WrittenEntities
+from ._entity_prediction import MaskedBatch, Predictor, TokensInPlace, WrittenEntities
 from ._masked_tokens import has_decoder, token_head
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Inputs:
     """A batch; what a loss does not need is absent."""
 
     queries: Texts | None  # (batch, query length)
-    masked: Masked | None  # (batch, document length)
+    masked: MaskedBatch | None  # (batch, document length)
     originals: Texts | None  # (batch, document length)
     negatives: Texts | None  # (batch * n, document length)
     exclude: Tensor | None  # (batch, batch * (1 + n))

@@ -57,13 +57,13 @@ class Banyan(NodeModel):
 
         Dropout is once for each node. With `apart` sentences share no nodes.
         """
-        found, size = self.embedding, self.embedding.shape[1]
+        table, size = self.embedding, self.embedding.shape[1]
         rows = sum(map(len, sentences))
         of_leaves, noise = (
-            dropout_noise((rows, size), each if self.training else 0.0, found)
+            dropout_noise((rows, size), each if self.training else 0.0, table)
             for each in (embedding_dropout, composition_dropout)
         )
-        batch = TreeBatch.of(self._merged(sentences, of_leaves, noise), found.device)
+        batch = TreeBatch.of(self._merged(sentences, of_leaves, noise), table.device)
         graph = Entangled.of(batch, apart=apart)
         leaves = functional.embedding(graph.ids, self.embedding)
         count = len(leaves)

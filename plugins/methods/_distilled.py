@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tokenizers import Tokenizer
 
+from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.encode.batches import Embedder
 from structkit.learning.encode.torch_engine import TorchEngine
@@ -17,13 +18,13 @@ from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
 from structkit.learning.static.bag import Bag
 from structkit.learning.static.distill import (
-    Numbers,
+    Weights,
     components,
     roots_of_idf,
     smooth_inverse_frequencies,
     zipf,
 )
-from structkit.learning.static.table import Rows, Table
+from structkit.learning.static.table import Table
 from structkit.learning.static.words import Frequencies, plain, with_words
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.settings import ANY_LENGTH
@@ -84,8 +85,8 @@ def distilled(settings: Method, spool: Spool, offline: bool) -> Distilled:
 
 def pieces(tokenizer: Tokenizer, word: str) -> list[int]:
     """The tokens of a word that stands in the tokenizer's own writing."""
-    found: list[int] = [token.id for token in tokenizer.model.tokenize(word)]
-    return found
+    numbers: list[int] = [token.id for token in tokenizer.model.tokenize(word)]
+    return numbers
 
 
 def from_scratch(settings: Method, spool: Spool) -> Distilled:
@@ -104,10 +105,10 @@ def from_scratch(settings: Method, spool: Spool) -> Distilled:
     return Distilled(settings, Table(rows, tokenizer, settings.saturating))
 
 
-def weighted(settings: Method, tokenizer: Tokenizer, spool: Spool, kept: list[int]) -> Rows:
+def weighted(settings: Method, tokenizer: Tokenizer, spool: Spool, kept: list[int]) -> Vectors:
     """What each of the tokens counts, (tokens,)."""
     kind = settings.weights or ("zipf" if settings.model else "idf")
-    weights: Numbers = np.ones(len(kept))
+    weights: Weights = np.ones(len(kept))
     if kind == "zipf":
         weights = smooth_inverse_frequencies(zipf(len(kept)), settings.sif_coefficient)
     elif kind != "none":

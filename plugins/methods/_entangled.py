@@ -58,8 +58,10 @@ class Entangled:
             inner, below = batch.inner[first:last], slice(trees + 2 * first, trees + 2 * last)
             keys[inner] = joined(*keys[below].view(-1, 2).unbind(1))
             heights[inner] = heights[below].view(-1, 2).amax(1) + 1
-        found, number = keys.unique(return_inverse=True)  # type: ignore[no-untyped-call]
-        example = torch.empty_like(found).scatter_(0, number, torch.arange(len(keys)).to(device))
+        different, number = keys.unique(return_inverse=True)  # type: ignore[no-untyped-call]
+        example = torch.empty_like(different).scatter_(
+            0, number, torch.arange(len(keys)).to(device)
+        )
         order = heights[example].argsort(stable=True)
         example = example[order]
         node = order.argsort()[number]
@@ -68,11 +70,11 @@ class Entangled:
         first_child = trees + 2 * place[example[leaves:]]
         children = node[torch.stack([first_child, first_child + 1], 1)]  # (I, 2)
         edges = children.flatten().argsort(stable=True)
-        parents = children.flatten().bincount(minlength=len(found))  # (U,)
+        parents = children.flatten().bincount(minlength=len(different))  # (U,)
         starts = parents.cumsum(0) - parents
         return cls(
             ids[example[:leaves]],
-            found[order],
+            different[order],
             children[:, 0].contiguous(),
             children[:, 1].contiguous(),
             edges,

@@ -20,11 +20,11 @@ from structkit.records.jsonl import Record
 from ._masked_tokens import IGNORED, MaskedTokens, TokenHead, entities_of
 
 # what this process takes of a field of all records, as tokens of a kind of text
-Part = Callable[[list[Record], str, str], Texts]
+Take = Callable[[list[Record], str, str], Texts]
 
 
 @dataclass(frozen=True)
-class Masked:
+class MaskedBatch:
     """Masked documents of a batch, and what is predicted of them, if anything is."""
 
     texts: Texts  # (batch, document length)
@@ -36,7 +36,7 @@ class Predictor(nn.Module):
     """How the entities of masked documents are predicted."""
 
     @abstractmethod
-    def masked(self, records: list[Record], part: Part, *, predict: bool) -> Masked:
+    def masked(self, records: list[Record], take: Take, *, predict: bool) -> MaskedBatch:
         """The masked documents of a batch, with what is to be predicted where `predict` is set."""
 
     @abstractmethod
@@ -53,18 +53,18 @@ class Predictor(nn.Module):
 class WrittenEntities(Predictor):
     """A decoder writes the target: `<extra_id_0> first <extra_id_1> second …` (SANTA, eq. 6-7)."""
 
-    def masked(self, records: list[Record], part: Part, *, predict: bool) -> Masked:
-        texts = part(records, "masked", "document")
+    def masked(self, records: list[Record], take: Take, *, predict: bool) -> MaskedBatch:
+        texts = take(records, "masked", "document")
         if not predict:
-            return Masked(texts)
-        targets = part(records, "target", "target").tokens  # (batch, target length)
+            return MaskedBatch(texts)
+        targets = take(records, "target", "target").tokens  # (batch, target length)
         count = 0
         if targets is not None:
             own = records[share(len(records))]
             plain = [not entities_of(record["target"]) for record in own]
             targets.ids[plain] = IGNORED  # nothing is masked: the text is there to be aligned
             count = int(_real(targets).sum())
-        return Masked(texts, targets, max(1, total(count)))
+        return MaskedBatch(texts, targets, max(1, total(count)))
 
     def wanted(self, wanted: Tokens, rows: Tensor, length: int) -> Tokens:
         return wanted.shortened(rows)
@@ -105,7 +105,7 @@ class TokensInPlace(Predictor):
         self.head = head
         self.masking = MaskedTokens(encoder.tokenizing)
 
-    def masked(self, records: list[Record], part: Part, *, predict: bool) -> Masked:
+    def masked(self, records: list[Record], take: Take, *, predict: bool) -> MaskedBatch:
         own = records[share(len(records))]
         tokens: Tokens | None = None
         labels: Tensor | None = None  # (batch, document length)
@@ -117,9 +117,9 @@ class TokensInPlace(Predictor):
             tokens, labels = tokens.to(device), labels.to(device)
         texts = Texts(tokens, share(len(records)).start, len(records))
         if not predict:
-            return Masked(texts)
+            return MaskedBatch(texts)
         count = int((labels != IGNORED).sum()) if labels is not None else 0
-        return Masked(texts, labels, max(1, total(count)))
+        return MaskedBatch(texts, labels, max(1, total(count)))
 
     def wanted(self, wanted: Tensor, rows: Tensor, length: int) -> Tensor:
         return wanted[rows, :length]

@@ -147,8 +147,8 @@ class TokenHead(nn.Module):
 
     def hidden(self, states: Tensor) -> Tensor:
         """What is compared with the embeddings of all tokens, (tokens, dim), of states."""
-        found: Tensor = self.norm(functional.gelu(self.dense(states)))
-        return found
+        transformed: Tensor = self.norm(functional.gelu(self.dense(states)))
+        return transformed
 
     def loss(self, states: Tensor, table: Tensor, wanted: Tensor) -> Tensor:
         """The sum of the cross-entropies of states, (tokens, dim), whose tokens are wanted.

@@ -61,7 +61,7 @@ def fnv(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Rows:
+class Learned:
     """What training reached: the words, the buckets of their n-grams, and a row for each."""
 
     words: list[str]
@@ -69,7 +69,7 @@ class Rows:
     table: NDArray[np.float32]  # (words + buckets, dim)
 
 
-def learned(arguments: dict[str, Any], ngrams: NGrams) -> Rows:
+def learned(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
     """The rows that the library learns from a file, by its names for settings (`input`, `lr` …).
 
     Errors: `UserError` with what the library says, for example that no word is frequent enough.
@@ -91,7 +91,7 @@ def learned(arguments: dict[str, Any], ngrams: NGrams) -> Rows:
             if "NaN" in answer["error"]:
                 remedy = "lower --learning-rate"
             raise UserError(f"fastText cannot learn from this: {answer['error']}", remedy)
-        return Rows(answer["words"], answer["buckets"], np.load(target.with_suffix(".npy")))
+        return Learned(answer["words"], answer["buckets"], np.load(target.with_suffix(".npy")))
 
 
 def _learn(arguments: dict[str, Any], ngrams: NGrams, target: Path) -> None:
@@ -126,10 +126,10 @@ def trained(arguments: dict[str, Any]) -> Any:
     return model
 
 
-def reached(model: Any, ngrams: NGrams) -> Rows:
+def reached(model: Any, ngrams: NGrams) -> Learned:
     """The rows of the library's model that a word of its vocabulary takes part in."""
     words = model.getVocab("ignore")[0]
     buckets = sorted({number for word in words for number in ngrams.numbers(word)})
     table = np.asarray(model.getInputMatrix())  # (words + all buckets, dim)
     kept = table[[*range(len(words)), *(len(words) + each for each in buckets)]]
-    return Rows(words, buckets, kept)
+    return Learned(words, buckets, kept)

@@ -23,7 +23,7 @@ from structkit.learning.training.module import TorchModel, TrainingModule
 from structkit.learning.training.weights import WEIGHTS, read_weights, write_weights
 from structkit.records.jsonl import Record
 
-from ._skip_grams import NGrams, Rows
+from ._skip_grams import Learned, NGrams
 
 
 class Reached(LookedUp):
@@ -39,7 +39,7 @@ class Reached(LookedUp):
 
 
 @dataclass(frozen=True)
-class Bag:
+class WeightedRows:
     """The rows of a text's words, and the weights that make their sum the mean of the words."""
 
     rows: list[int]
@@ -92,25 +92,25 @@ class WordVectors(TorchModel):
             self._rows[word] = rows
         return rows
 
-    def inputs(self, texts: Sequence[str], side: str) -> list[Bag]:
+    def inputs(self, texts: Sequence[str], side: str) -> list[WeightedRows]:
         """Texts, or the leaves of trees, each as its words."""
         return [self.bag(self.settings.words(text)) for text in texts]
 
     def prepared(self, text: str) -> Record:
         return self.settings.prepared(text)
 
-    def bag(self, words: Sequence[str]) -> Bag:
+    def bag(self, words: Sequence[str]) -> WeightedRows:
         """A text as the mean of its words' vectors."""
         if self.lowercase:
             words = [word.lower() for word in words]
         of_words = [rows for rows in map(self.rows, words) if rows]
         self.truncation.add("words", len(words), len(words) - len(of_words))
-        return Bag(
+        return WeightedRows(
             [row for rows in of_words for row in rows],
             [1 / (len(of_words) * len(rows)) for rows in of_words for _ in rows],
         )
 
-    def batch(self, inputs: Sequence[Bag]) -> tuple[Tensor, Tensor, Tensor]:
+    def batch(self, inputs: Sequence[WeightedRows]) -> tuple[Tensor, Tensor, Tensor]:
         """Rows and weights of all texts one after the other, and where each begins."""
         starts = [0]
         for bag in inputs[:-1]:
@@ -134,7 +134,7 @@ class WordVectors(TorchModel):
         write_weights(folder, {"table": table, "buckets": np.array(self.buckets, np.int64)})
 
     @classmethod
-    def of(cls, rows: Rows, ngrams: NGrams, *, lowercase: bool) -> Self:
+    def of(cls, rows: Learned, ngrams: NGrams, *, lowercase: bool) -> Self:
         """What the library has learned."""
         table = torch.from_numpy(rows.table)
         return cls(rows.words, table, rows.buckets, ngrams, lowercase=lowercase)

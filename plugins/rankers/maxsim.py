@@ -31,21 +31,21 @@ class Ranker(plugin.Ranker):
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """-1 … 1 for each hit."""
         rows = unit(self.queries.of(query.id, "query"))
-        found = []
+        scores = []
         for hit in hits:
             products = rows @ unit(self.documents.of(hit.doc_id, "document")).T
-            found.append(float(products.max(axis=1).mean()))
-        return np.array(found)
+            scores.append(float(products.max(axis=1).mean()))
+        return np.array(scores)
 
     @cached_property
-    def documents(self) -> Rows:
+    def documents(self) -> RowsOfTexts:
         """The rows of the documents."""
-        return Rows(self.embeddings)
+        return RowsOfTexts(self.embeddings)
 
     @cached_property
-    def queries(self) -> Rows:
+    def queries(self) -> RowsOfTexts:
         """The rows of the queries, by the same model."""
-        rows, documents = Rows(self.query_embeddings), self.documents.read
+        rows, documents = RowsOfTexts(self.query_embeddings), self.documents.read
         same_model(rows.read.model, documents.model, self.query_embeddings, self.embeddings)
         if rows.read.dimensions != documents.dimensions:
             raise UserError(
@@ -56,7 +56,7 @@ class Ranker(plugin.Ranker):
         return rows
 
 
-class Rows:
+class RowsOfTexts:
     """The rows of a file of embeddings by the texts whose parts they are."""
 
     def __init__(self, file: str) -> None:

@@ -30,9 +30,9 @@ class Ranker(plugin.Ranker):
         paths = list(dict.fromkeys(hit.path for hit in hits))
         if not wanted:
             return np.zeros(len(hits))
-        found = np.array([matches(wanted, path) for path in paths])  # (files, words)
-        rarity = np.log1p(len(paths) / (np.count_nonzero(found, axis=0) + 0.5))  # (words,)
-        covered = found @ (rarity / rarity.sum())  # (files,)
+        matched = np.array([matches(wanted, path) for path in paths])  # (files, words)
+        rarity = np.log1p(len(paths) / (np.count_nonzero(matched, axis=0) + 0.5))  # (words,)
+        covered = matched @ (rarity / rarity.sum())  # (files,)
         named = np.array([meant(wanted, path) for path in paths])  # (files,)
         scores = dict(zip(paths, np.sqrt(covered * named).tolist(), strict=True))
         return np.array([scores[hit.path] for hit in hits])
@@ -45,15 +45,15 @@ def matches(wanted: Sequence[str], path: str) -> list[float]:
     [1.0, 0.5, 1.0, 1.0, 0.0]
     """
     name, folders = file_and_folders(path)
-    found = [
+    matched = [
         float(any(alike(word, other) for other in name))
         or FOLDERS * any(alike(word, other) for other in folders)
         for word in wanted
     ]
     for place in range(len(wanted) - 1):  # two words that a name writes as one
         if wanted[place] + wanted[place + 1] in name:
-            found[place] = found[place + 1] = 1.0
-    return found
+            matched[place] = matched[place + 1] = 1.0
+    return matched
 
 
 def meant(wanted: Sequence[str], path: str) -> float:

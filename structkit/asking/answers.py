@@ -51,10 +51,10 @@ def answers(
     dense = best(meaning.scores(question) * chosen, depth) if meaning else {}
     records = folder.records({*lexical, *dense})
     by_id = {record["id"]: record for record in records.values()}
-    found, meant = (
+    by_words, by_meaning = (
         [Hit(records[n]["id"], s) for n, s in each.items()] for each in (lexical, dense)
     )
-    hits = hybrid(meant, found, 2 * depth, asking.dense_share) if meaning else found
+    hits = hybrid(by_meaning, by_words, 2 * depth, asking.dense_share) if meaning else by_words
     ranked = rerank(Query("1", question), hits, by_id, asking.ranking, asking.k)
     return [(hit, by_id[hit.doc_id]) for hit in ranked]
 

@@ -15,7 +15,7 @@ from structkit.records.lines import cannot_read
 
 
 @dataclass
-class Changes:
+class FileChanges:
     """Files that are as they were, those that may not be with their states, and those that went."""
 
     same: dict[str, File] = field(default_factory=dict)
@@ -27,33 +27,33 @@ class Changes:
         return bool(self.pending or self.gone)
 
 
-def changes(target: Target, walk: Walk, known: Mapping[str, File]) -> Changes:
+def changes(target: Target, walk: Walk, known: Mapping[str, File]) -> FileChanges:
     """What there is in a target, compared with what is known of it."""
-    found = Changes()
+    changed = FileChanges()
     seen: set[str] = set()
     for each in walk.sources([target.real]):
         path = target.within(each.path)
         if isinstance(each, LeftOut):
             if each.fault:
-                found.faults.append(each.error)
+                changed.faults.append(each.error)
             continue
         if path in seen:  # bytes that are no UTF-8 look alike
-            found.faults.append(UserError("has a name like another's", "rename it").at(path))
+            changed.faults.append(UserError("has a name like another's", "rename it").at(path))
             continue
         try:
             state = _state(each)
         except OSError as error:
-            found.faults.append(cannot_read(error).at(path))
+            changed.faults.append(cannot_read(error).at(path))
             continue
         seen.add(path)
         file = known.get(path)
         if file and file.sure and file.state == state:
-            found.same[path] = file
+            changed.same[path] = file
         else:
             source = Source(path, each.file, each.data, each.size, each.media)
-            found.pending.append((source, state))
-    found.gone = {path for path in known if path not in seen}
-    return found
+            changed.pending.append((source, state))
+    changed.gone = {path for path in known if path not in seen}
+    return changed
 
 
 def _state(source: Source) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from structkit.asking.changes import Changes, changes
+from structkit.asking.changes import FileChanges, changes
 from structkit.asking.place import Target
-from structkit.asking.postings import NAMES, Part, Postings
+from structkit.asking.postings import NAMES, IndexedFile, Postings
 from structkit.asking.store import File, Store
 from structkit.collect.walking import Walk
 from structkit.errors import UserError
@@ -25,7 +25,7 @@ class Folder:
     """The files with passages, sorted by path, and the words of these; `store` has the records."""
 
     store: Store
-    files: list[Part]
+    files: list[IndexedFile]
     postings: Postings
     new: bool = False
     _starts: list[int] = field(init=False)
@@ -40,17 +40,17 @@ class Folder:
     def read(cls, store: Store, target: Target, walk: Walk, chunk_chars: int) -> Folder:
         """The folder as it is now; what changed since the last time is kept in the store."""
         known = store.files()
-        found = changes(target, walk, known)
+        changed = changes(target, walk, known)
         parts = store.parts(NAMES)
         postings = Postings.of(parts) if parts else Postings.empty()
-        files = _parts(found.same.values())
-        if found or postings.files != files:
+        files = _indexed(changed.same.values())
+        if changed or postings.files != files:
             with store.changing():
-                files = _parts(_read(store, found, known, walk, chunk_chars))
+                files = _indexed(_read(store, changed, known, walk, chunk_chars))
                 postings = postings.updated(files, lambda path: _texts(store, path))
                 store.put_parts(postings.data())
         else:
-            _tell(found.faults)
+            _tell(changed.faults)
         return cls(store, files, postings, new=not known)
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
@@ -58,11 +58,11 @@ class Folder:
         wanted: dict[int, list[int]] = {}  # of each file
         for passage in passages:
             wanted.setdefault(bisect_right(self._starts, passage) - 1, []).append(passage)
-        found: dict[int, Record] = {}
+        chosen: dict[int, Record] = {}
         for file, numbers in wanted.items():
             records = self.store.records(self.files[file].path)
-            found.update((number, records[number - self._starts[file]]) for number in numbers)
-        return found
+            chosen.update((number, records[number - self._starts[file]]) for number in numbers)
+        return chosen
 
     def all_records(self, files: Iterable[str]) -> Iterator[Record]:
         """All records of some files."""
@@ -70,9 +70,9 @@ class Folder:
             yield from self.store.records(path)
 
 
-def _parts(files: Iterable[File]) -> list[Part]:
-    parts = (Part(file.path, file.hash, file.passages) for file in files if file.passages)
-    return sorted(parts)
+def _indexed(files: Iterable[File]) -> list[IndexedFile]:
+    known = (IndexedFile(file.path, file.hash, file.passages) for file in files if file.passages)
+    return sorted(known)
 
 
 def _texts(store: Store, path: str) -> Iterator[str]:
@@ -80,21 +80,21 @@ def _texts(store: Store, path: str) -> Iterator[str]:
 
 
 def _read(
-    store: Store, found: Changes, known: Mapping[str, File], walk: Walk, chunk_chars: int
+    store: Store, changed: FileChanges, known: Mapping[str, File], walk: Walk, chunk_chars: int
 ) -> list[File]:
     """All files, with those that changed read again."""
     # grammars and parsers, which an answer from the cache does not pay for
-    from structkit.asking.reading import Reader
+    from structkit.asking.reading import PassageReader
 
     start = time.monotonic()
-    reader = Reader(walk.max_file_bytes, chunk_chars, faults=found.faults)
-    files = dict(found.same)
-    store.drop(found.gone)
-    with progress("read", lambda: Position(reader.done, reader.done, len(found.pending))):
-        for file, records in reader.read(found, known):
+    reader = PassageReader(walk.max_file_bytes, chunk_chars, faults=changed.faults)
+    files = dict(changed.same)
+    store.drop(changed.gone)
+    with progress("read", lambda: Position(reader.done, reader.done, len(changed.pending))):
+        for file, records in reader.read(changed, known):
             store.put(file, records)
             files[file.path] = file
-    store.drop(path for source, _ in found.pending if (path := source.path) not in files)
+    store.drop(path for source, _ in changed.pending if (path := source.path) not in files)
     if not known:
         passages = sum(file.passages for file in files.values())
         left = Counter(file.problem for file in files.values() if file.problem)

@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 import orjson
 
 from structkit.asking.folder import Folder
-from structkit.asking.postings import Part, moves
-from structkit.embeddings.rows import EmbeddingRow
+from structkit.asking.postings import IndexedFile, moves
+from structkit.embeddings.rows import TextEncoding
 from structkit.embeddings.vectors import Floats, Vectors
 from structkit.progress import Position, progress
-from structkit.records.jsonl import Record
 from structkit.search.texts import document_text
 
 NAMES = ("model", "embedded", "vectors")
 
 
-class Encoding(Protocol):
-    """A model that reads the field `text`, of queries or of documents."""
-
-    def embedded(
-        self, records: Iterable[Record]
-    ) -> Iterator[tuple[Sequence[EmbeddingRow], Vectors]]: ...
-
-    def meta(self) -> Record: ...
-
-
 class Meaning:
     """The embeddings of a folder's passages, and the model that encodes questions."""
 
-    def __init__(self, folder: Folder, encoding: Callable[[str], Encoding]) -> None:
+    def __init__(self, folder: Folder, encoding: Callable[[str], TextEncoding]) -> None:
         self._queries = encoding("query")
         model = str(self._queries.meta()["model_sha256"]).encode()
         kept = folder.store.parts(NAMES)
-        files: list[Part] = []
+        files: list[IndexedFile] = []
         before = np.empty((0, 1), np.float32)
         if kept and kept["model"] == model:
-            files = [Part(*each) for each in orjson.loads(kept["embedded"])]
+            files = [IndexedFile(*each) for each in orjson.loads(kept["embedded"])]
             rows = sum(each.passages for each in files)
             before = np.frombuffer(kept["vectors"], np.float32).reshape(rows, -1)
         self.vectors = before  # (passages, dimensions)
@@ -56,7 +44,9 @@ class Meaning:
         return scores
 
 
-def _updated(folder: Folder, files: list[Part], before: Vectors, documents: Encoding) -> Vectors:
+def _updated(
+    folder: Folder, files: list[IndexedFile], before: Vectors, documents: TextEncoding
+) -> Vectors:
     """The embeddings of all passages: those that are known, and those of the other files."""
     moved = moves(files, folder.files)
     known = {(each.path, each.hash) for each in files}

@@ -25,7 +25,7 @@ K1, B = 1.5, 0.75  # as search --method bm25 has them
 NAMES = ("files", "words", "lengths", "starts", "passages", "counts")
 
 
-class Part(NamedTuple):
+class IndexedFile(NamedTuple):
     """A file with passages, as an index knows it."""
 
     path: str
@@ -40,7 +40,7 @@ class Postings:
     The postings of the n-th word are `passages[starts[n] : starts[n + 1]]` and their `counts`.
     """
 
-    files: list[Part]
+    files: list[IndexedFile]
     words: list[str]
     lengths: Counts  # (passages,), words of each
     starts: Numbers  # (words + 1,)
@@ -57,7 +57,7 @@ class Postings:
     def of(cls, data: Mapping[str, bytes]) -> Self:
         """The index of what `data` gave."""
         return cls(
-            [Part(*each) for each in orjson.loads(data["files"])],
+            [IndexedFile(*each) for each in orjson.loads(data["files"])],
             orjson.loads(data["words"]),
             np.frombuffer(data["lengths"], np.int32),
             np.frombuffer(data["starts"], np.int64),
@@ -71,7 +71,9 @@ class Postings:
         lists = (orjson.dumps(list(map(list, self.files))), orjson.dumps(self.words))
         return dict(zip(NAMES, (*lists, *(each.tobytes() for each in arrays)), strict=True))
 
-    def updated(self, files: Sequence[Part], texts: Callable[[str], Iterable[str]]) -> Postings:
+    def updated(
+        self, files: Sequence[IndexedFile], texts: Callable[[str], Iterable[str]]
+    ) -> Postings:
         """The index of these files, of which only those that it does not know yet are read."""
         moved = moves(self.files, files)
         known = {(each.path, each.hash) for each in self.files}
@@ -129,24 +131,24 @@ class Postings:
         return passages, rarity * counts / (counts + K1 * (1 - B + B * lengths))
 
 
-def moves(before: Sequence[Part], after: Sequence[Part]) -> Numbers:
+def moves(before: Sequence[IndexedFile], after: Sequence[IndexedFile]) -> Numbers:
     """The new number of each passage of before, (passages,); -1 of one that went.
 
-    >>> one, other = Part("a", "1", 2), Part("b", "2", 1)
-    >>> moves([one, other], [Part("a", "9", 3), other]).tolist()
+    >>> one, other = IndexedFile("a", "1", 2), IndexedFile("b", "2", 1)
+    >>> moves([one, other], [IndexedFile("a", "9", 3), other]).tolist()
     [-1, -1, 3]
     """
     starts = accumulate((each.passages for each in after), initial=0)
     first = {(each.path, each.hash): start for each, start in zip(after, starts, strict=False)}
-    found = [np.empty(0, np.int64)]
+    moved = [np.empty(0, np.int64)]
     for path, content, passages in before:
         start = first.get((path, content))
-        found.append(np.full(passages, -1) if start is None else start + np.arange(passages))
-    return np.concatenate(found)
+        moved.append(np.full(passages, -1) if start is None else start + np.arange(passages))
+    return np.concatenate(moved)
 
 
 def _sorted(
-    files: list[Part],
+    files: list[IndexedFile],
     names: list[str],
     lengths: Counts,
     word: Numbers,

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from structkit.asking.changes import Changes, is_sure
+from structkit.asking.changes import FileChanges, is_sure
 from structkit.asking.store import File
 from structkit.collect.batches import BATCH_BYTES, Collected, Reading, batches, collected
 from structkit.collect.kinds import CODE, HTML, MARKDOWN, TEXT
@@ -29,11 +29,11 @@ LARGE = 4 * BATCH_BYTES  # from here on several processes are worth their start
 MOST = 8  # processes
 
 # a file, and the lines of its passages where they are new
-Read = tuple[File, bytes | None]
+ReadFile = tuple[File, bytes | None]
 
 
 @dataclass
-class Reader:
+class PassageReader:
     """How files become passages, with a tally of what came of them."""
 
     max_file_bytes: int
@@ -41,7 +41,7 @@ class Reader:
     done: int = 0
     faults: list[UserError] = field(default_factory=list)
 
-    def read(self, changes: Changes, known: Mapping[str, File]) -> Iterator[Read]:
+    def read(self, changes: FileChanges, known: Mapping[str, File]) -> Iterator[ReadFile]:
         """Every pending file of which there is something to know."""
         units = Units(chunk_chars=self.chunk_chars, defaults=PASSAGES)
         work = partial(collected, reading=Reading(units, self.max_file_bytes))
@@ -55,7 +55,7 @@ class Reader:
         yield from ((file, None) for file in noted.values())  # those with the content they had
 
     def _changed(
-        self, changes: Changes, known: Mapping[str, File], noted: dict[str, File]
+        self, changes: FileChanges, known: Mapping[str, File], noted: dict[str, File]
     ) -> Iterator[Source | LeftOut]:
         """The files with another content, which they carry; all are noted with its hash."""
         for source, state in changes.pending:
@@ -84,7 +84,7 @@ class Reader:
         with open(source.file, "rb") as handle:
             return handle.read(self.max_file_bytes + 1)
 
-    def _files(self, done: Collected, noted: dict[str, File]) -> Iterator[Read]:
+    def _files(self, done: Collected, noted: dict[str, File]) -> Iterator[ReadFile]:
         self.done += done.files
         lines = ((_path(line), line) for line in done.output.splitlines(keepends=True))
         for path, group in groupby(lines, key=lambda pair: pair[0]):

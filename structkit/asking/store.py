@@ -78,11 +78,11 @@ class Store:
 
     def files(self) -> dict[str, File]:
         """What is known, by path."""
-        found: dict[str, File] = {}
+        files: dict[str, File] = {}
         for path, row, total in self._connection.execute("SELECT path, row, sum FROM files"):
             file = File(path, *orjson.loads(_checked(path, row, total)))
-            found[path] = file
-        return found
+            files[path] = file
+        return files
 
     def put(self, file: File, records: bytes | None = None) -> None:
         """Keep a file, and the lines of its records where they are new."""
@@ -106,9 +106,9 @@ class Store:
 
     def parts(self, names: Iterable[str]) -> dict[str, bytes] | None:
         """Data by name; nothing where one is missing."""
-        found = {name: self._one("parts", "name", "data", name) for name in names}
-        whole = {name: data for name, data in found.items() if data is not None}
-        return whole if len(whole) == len(found) else None
+        kept = {name: self._one("parts", "name", "data", name) for name in names}
+        whole = {name: data for name, data in kept.items() if data is not None}
+        return whole if len(whole) == len(kept) else None
 
     def put_parts(self, parts: Mapping[str, bytes]) -> None:
         """Keep data under names."""

@@ -84,14 +84,14 @@ def ask(
 
     named, questions = target_and_questions(words or [])
     apart(output, named, model)
-    found = default_model()
+    shipped = default_model()
     answers = command(
         named,
         questions,
         asking=Asking(k=k, ranking=chosen(preset).ranking(), globs=glob or []),
         walk=Walk(hidden=hidden, ignore_files=not no_ignore, max_file_bytes=max_file_bytes),
         cache=None if no_cache else Path(cache) if cache else default_folder(),
-        encoding=encodings(model or (str(found) if found.exists() else None)),
+        encoding=encodings(model or (str(shipped) if shipped.exists() else None)),
     )
     if listed(questions, output, "jsonl" if json else None):
         write_answers(answers, questions, carried, rows=2 * context + 1)

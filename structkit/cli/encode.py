@@ -8,8 +8,8 @@ import typer
 
 from structkit.cli.options import (
     Dtype,
-    Engine,
     EngineFlag,
+    EngineName,
     Files,
     Nodes,
     OnError,
@@ -78,7 +78,7 @@ def encode(
         str, typer.Option(metavar="N|auto", help="Most tokens in a batch, padding included.")
     ] = "auto",
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …")] = None,
-    engine: EngineFlag = Engine.auto,
+    engine: EngineFlag = EngineName.auto,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="NAME.npy: continue where a killed run stopped.")

@@ -17,7 +17,7 @@ from structkit.cli.options import (
     RejectsFile,
     Seed,
     ShardFlag,
-    Source,
+    SourceFormat,
     Workers,
 )
 from structkit.cli.streams import stream
@@ -56,8 +56,8 @@ def html_variants(
         ),
     ] = None,
     source: Annotated[
-        Source, typer.Option("--from", help="What the documents are written in.")
-    ] = Source.html,
+        SourceFormat, typer.Option("--from", help="What the documents are written in.")
+    ] = SourceFormat.html,
     seed: Seed = 0,
     shard: ShardFlag = None,
     workers: Workers = 1,

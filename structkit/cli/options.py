@@ -32,7 +32,7 @@ class Dtype(StrEnum):
     auto = "auto"
 
 
-class Engine(StrEnum):
+class EngineName(StrEnum):
     """What computes a model."""
 
     auto = "auto"
@@ -124,7 +124,7 @@ class Hide(StrEnum):
     content = "content"
 
 
-class Source(StrEnum):
+class SourceFormat(StrEnum):
     """What documents are written in."""
 
     html = "html"
@@ -188,7 +188,7 @@ Quiet = Annotated[
 
 
 EngineFlag = Annotated[
-    Engine,
+    EngineName,
     typer.Option(
         help="torch, or onnx (an extra; for encoders); auto: onnx where it computes the same."
     ),

@@ -78,7 +78,7 @@ def rerank(
     chosen = chosen_weights(preset, weights, ranker, group, repeats)
     flags = ranker_flags(embeddings=embeddings, query_embeddings=query_embeddings)
     if fit is not None:
-        found = command_fit(
+        fitted = command_fit(
             runs,
             qrels=fit,
             corpus=corpus,
@@ -88,7 +88,7 @@ def rerank(
             flags=flags,
             query_field=query_field,
         )
-        write_records(found, output)
+        write_records(fitted, output)
         return
     run = command(
         runs,

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from structkit.cli.options import (
-    Engine,
     EngineFlag,
+    EngineName,
     OutputFile,
     Quiet,
     RunFormat,
@@ -50,7 +50,7 @@ def search(
         str | None,
         typer.Option("--model", "-m", help="Encode the queries, which are texts, with this model."),
     ] = None,
-    engine: EngineFlag = Engine.auto,
+    engine: EngineFlag = EngineName.auto,
     index: Annotated[
         str, typer.Option(help="flat (exact), hnsw, ivf, or a factory string of faiss.")
     ] = "flat",
@@ -200,7 +200,7 @@ def search(
         write_run(run, output, format=format or RunFormat.jsonl)
 
 
-def query_encoding(model: str | None, field: str | None, engine: Engine) -> Any:
+def query_encoding(model: str | None, field: str | None, engine: EngineName) -> Any:
     """What turns query texts into embeddings, or nothing where they are embeddings."""
     if model is None:
         return None

@@ -41,7 +41,7 @@ DAMAGE = (
 LARGEST = 1_000_000  # bytes of an ignore file
 OUTSIDE = UserError("its name leads out of the archive", "pack the archive again")
 
-Read = Callable[[], bytes]
+ReadBytes = Callable[[], bytes]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Member:
 
     name: str
     size: int
-    read: Read
+    read: ReadBytes
     reason: tuple[str, str] | None = None
 
 
@@ -202,7 +202,7 @@ def _tar_members(unpacked: tarfile.TarFile, name: str) -> list[Member]:
     ]
 
 
-def _reading(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: int) -> Read:
+def _reading(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: int) -> ReadBytes:
     def read() -> bytes:
         handle = open_member(info)
         if handle is None:

@@ -20,7 +20,7 @@ LEADS = frozenset(
 LineSpan = tuple[int, int]  # lines from 0, half-open
 
 
-class Sizes:
+class LineSizes:
     """How many characters that are not white some lines have."""
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -33,7 +33,7 @@ class Sizes:
 
 
 @dataclass
-class _Group:
+class _Lines:
     """Lines with the nodes that begin in them."""
 
     rows: LineSpan
@@ -44,7 +44,7 @@ class _Group:
 class _Frame:
     """Groups that are still to be cut, and the pieces of those that are."""
 
-    groups: Iterator[_Group]
+    groups: Iterator[_Lines]
     pieces: list[LineSpan] = field(default_factory=list)
 
 
@@ -54,8 +54,8 @@ def cut(lines: Sequence[str], root: tree_sitter.Node | None, most: int) -> list[
     They stand in order and hold every line that is not blank once. Without a tree, lines are cut
     where one is empty.
     """
-    sizes = Sizes(lines)
-    whole = _Group((0, len(lines)), [] if root is None else [root])
+    sizes = LineSizes(lines)
+    whole = _Lines((0, len(lines)), [] if root is None else [root])
     if root is None:
         parts = [piece for rows in _paragraphs(lines) for piece in _lines(rows, sizes, most)]
         pieces = _merged(parts, sizes, most)
@@ -65,7 +65,7 @@ def cut(lines: Sequence[str], root: tree_sitter.Node | None, most: int) -> list[
     return [rows for rows in trimmed if rows[0] < rows[1]]
 
 
-def _along_tree(whole: _Group, sizes: Sizes, most: int) -> list[LineSpan]:
+def _along_tree(whole: _Lines, sizes: LineSizes, most: int) -> list[LineSpan]:
     """Each node's pieces are merged among themselves before they are with what is around it."""
     stack = [_Frame(iter([whole]))]
     while True:
@@ -85,7 +85,7 @@ def _along_tree(whole: _Group, sizes: Sizes, most: int) -> list[LineSpan]:
             frame.pieces += _lines(group.rows, sizes, most)
 
 
-def _inner(group: _Group) -> list[_Group]:
+def _inner(group: _Lines) -> list[_Lines]:
     """The groups of the first nodes below that begin on lines of their own; none if none do."""
     nodes = group.nodes
     while any(node.child_count and not _leads(node) for node in nodes):
@@ -97,10 +97,10 @@ def _inner(group: _Group) -> list[_Group]:
     return []
 
 
-def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Group]:
+def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Lines]:
     """Nodes in a row, in groups of whole lines: what belongs together is not cut."""
     first, end = rows
-    groups = [_Group((first, end))]
+    groups = [_Lines((first, end))]
     before: tree_sitter.Node | None = None
     reach = end  # what begins before this line belongs to what is before it
     for node in nodes:
@@ -108,7 +108,7 @@ def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Group]:
         alone = before is None or last_row(before) < row  # a line of its own
         if alone and reach <= row < end and groups[-1].rows[0] < row:
             groups[-1].rows = (groups[-1].rows[0], row)
-            groups.append(_Group((row, end)))
+            groups.append(_Lines((row, end)))
         groups[-1].nodes.append(node)
         before = node
         reach = _reach(node) if alone else 0
@@ -144,14 +144,14 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:
     yield from pairwise((0, *starts, len(lines)))
 
 
-def _lines(rows: LineSpan, sizes: Sizes, most: int) -> list[LineSpan]:
+def _lines(rows: LineSpan, sizes: LineSizes, most: int) -> list[LineSpan]:
     """As many lines as there is room for, at a time."""
     if sizes.of(rows) <= most:
         return [rows]
     return _merged([(row, row + 1) for row in range(*rows)], sizes, most)
 
 
-def _merged(pieces: list[LineSpan], sizes: Sizes, most: int) -> list[LineSpan]:
+def _merged(pieces: list[LineSpan], sizes: LineSizes, most: int) -> list[LineSpan]:
     """Neighbors together while there is room for them."""
     merged: list[LineSpan] = []
     for piece in pieces:

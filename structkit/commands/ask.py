@@ -12,10 +12,11 @@ from typing import Any
 from structkit.asking.answers import Asking, answers, file_filter, shown
 from structkit.asking.cache import kept_files, with_cache
 from structkit.asking.folder import Folder
-from structkit.asking.meaning import Encoding, Meaning
+from structkit.asking.meaning import Meaning
 from structkit.asking.place import Target, cache_file, default_model
 from structkit.asking.store import Store
 from structkit.collect.walking import Walk
+from structkit.embeddings.rows import TextEncoding
 from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -37,7 +38,7 @@ def ask(
     asking: Asking,
     walk: Walk,
     cache: Path | None,
-    encoding: Callable[[str], Encoding] | None = None,
+    encoding: Callable[[str], TextEncoding] | None = None,
 ) -> Iterator[Record]:
     """Records of the answers to each question, best first, in the order of the questions.
 
@@ -77,8 +78,8 @@ def _records(
 ) -> Iterator[Record]:
     for rank, (hit, record) in enumerate(answers(folder, question, asking, meaning), 1):
         record = shown(record, target)
-        found = {"query_id": query_id, "query": question, "doc_id": record["id"]}
-        yield {**found, "score": hit.score, "rank": rank, **_passage(record, question)}
+        answer = {"query_id": query_id, "query": question, "doc_id": record["id"]}
+        yield {**answer, "score": hit.score, "rank": rank, **_passage(record, question)}
 
 
 def _passage(record: Record, question: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from structkit.errors import UserError, unknown
-from structkit.ranking.reading import Found, reordered
+from structkit.ranking.reading import Candidates, reordered
 from structkit.ranking.weights import Weights
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Run, read_run, run_records
@@ -58,8 +58,8 @@ def fuse(
                 "name the records that were searched, and the queries that were asked",
                 status=2,
             )
-        found = Found.read(dict(_fused(read, shares, points)), corpus, queries)
-        yield from reordered(found, order.ranking(flags), k)
+        candidates = Candidates.read(dict(_fused(read, shares, points)), corpus, queries)
+        yield from reordered(candidates, order.ranking(flags), k)
         return
     for query_id, scores in _fused(read, shares, points):
         try:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structkit.embeddings.reading import Embeddings, read_embeddings
+from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record, Records, shown
@@ -27,7 +27,6 @@ MARKERS, LINES, HATCHES = "o^sDvP*X", ("-", "--", ":", "-."), ("", "//", "..", "
 # of different lightness; those of bars are light, so that the hatches show
 COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
 FILLS = ("#5f7fb0", "#f9d5a7", "#a9d3a5", "#eadff2")
-Floats = NDArray[np.float64]
 
 
 def embeddings(files: Sequence[str], path: str, *, sample: int = 500, seed: int = 0) -> None:

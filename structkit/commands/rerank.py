@@ -11,7 +11,7 @@ import numpy as np
 from structkit.errors import UserError
 from structkit.progress import say
 from structkit.ranking.fitting import cross_validated, fitted, judged, mean_of, tied
-from structkit.ranking.reading import Found, reordered, together
+from structkit.ranking.reading import Candidates, reordered, together
 from structkit.ranking.weights import Weights
 from structkit.records.fields import ABSENT, lookup, plain
 from structkit.records.jsonl import Record
@@ -36,8 +36,10 @@ def rerank(
     the corpus raises, and so does a query that is not among the queries.
     """
     order = weights.ranking(flags)
-    found = Found.read(together([read_run(path) for path in runs]), corpus, queries, query_field)
-    yield from reordered(found, order, k)
+    candidates = Candidates.read(
+        together([read_run(path) for path in runs]), corpus, queries, query_field
+    )
+    yield from reordered(candidates, order, k)
 
 
 def fit(
@@ -60,22 +62,24 @@ def fit(
     order = weights.ranking(flags)
     if not order.rankers:
         raise UserError("--fit has no rankers", "name some with --ranker or --for", status=2)
-    found = Found.read(together([read_run(path) for path in runs]), corpus, queries, query_field)
+    candidates = Candidates.read(
+        together([read_run(path) for path in runs]), corpus, queries, query_field
+    )
     relevant = {
         query_id: [doc_id for doc_id, relevance in documents.items() if relevance > 0]
         for query_id, documents in read_qrels(qrels).items()
     }
-    asked = [(query, hits) for query, hits in found if relevant.get(query.id)]
+    asked = [(query, hits) for query, hits in candidates if relevant.get(query.id)]
     if not asked:
         raise UserError("judges no query of the run", "name the run's own judgements").at(qrels)
     names = [
-        f"part {number % 10}" if folds is None else fold(found.queries[query.id], folds)
+        f"part {number % 10}" if folds is None else fold(candidates.queries[query.id], folds)
         for number, (query, _) in enumerate(asked)
     ]
     if len(set(names)) < 2:
         raise UserError("all judged queries are in one fold", "name another field with --folds")
     features = [
-        judged(query, hits, found.records, order, relevant[query.id]) for query, hits in asked
+        judged(query, hits, candidates.records, order, relevant[query.id]) for query, hits in asked
     ]
     mean, together_ = mean_of(features, names, order.repeats), tied(order)
     best = fitted(mean, together_)

@@ -10,7 +10,7 @@ from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record, shown
 from structkit.scoring.comparison import compare
-from structkit.scoring.groups import NONE, Values, grouped, order, read_values
+from structkit.scoring.groups import NONE, FieldValues, grouped, order, read_values
 from structkit.scoring.judgements import Judgements
 from structkit.scoring.measures import DEFAULT, Evaluation, evaluate, macro, measure
 from structkit.scoring.passages import Passages
@@ -129,7 +129,7 @@ def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()
 
 
 def _by_group(
-    run: str, evaluation: Evaluation, field: str, values: Values, seed: int, *, mean: bool
+    run: str, evaluation: Evaluation, field: str, values: FieldValues, seed: int, *, mean: bool
 ) -> Iterator[Record]:
     groups = grouped(evaluation.query_ids, evaluation.qrels, values)
     if set(groups) == {NONE}:

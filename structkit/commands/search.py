@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Protocol
 
 from structkit import registry
 from structkit.embeddings.matrices import add_new
@@ -17,7 +16,7 @@ from structkit.embeddings.reading import (
     same_model,
     vector,
 )
-from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.rows import TextEncoding
 from structkit.embeddings.vectors import Vectors, blocks
 from structkit.errors import UserError, unknown
 from structkit.progress import say
@@ -42,7 +41,7 @@ def search(
     method: str | None = None,
     backend: str | None = None,
     options: SearchOptions | None = None,
-    encoding: QueryEncoding | None = None,
+    encoding: TextEncoding | None = None,
     document_field: str | None = None,
     query_field: str | None = None,
     exclude_self: bool = False,
@@ -96,9 +95,7 @@ def search(
         say(f"{queries.lines.file} holds no queries; the run is empty")
 
 
-def _check_bm25(
-    options: SearchOptions, backend: str | None, encoding: QueryEncoding | None
-) -> None:
+def _check_bm25(options: SearchOptions, backend: str | None, encoding: TextEncoding | None) -> None:
     given = options.given() + ["--backend"] * bool(backend) + ["--model"] * bool(encoding)
     if given := [flag for flag in given if flag != "--save-index"]:
         raise UserError(
@@ -109,8 +106,8 @@ def _check_bm25(
 
 
 def _checked_hybrid(
-    texts: Sequence[str] | None, encoding: QueryEncoding | None, options: SearchOptions
-) -> QueryEncoding:
+    texts: Sequence[str] | None, encoding: TextEncoding | None, options: SearchOptions
+) -> TextEncoding:
     if not texts or not encoding:
         raise UserError(
             f"--method hybrid needs {'--model' if texts else '--texts'}",
@@ -129,16 +126,6 @@ def _checked_hybrid(
 Ranked = tuple[str, list[Hit]]
 
 
-class QueryEncoding(Protocol):
-    """What `--model` makes of texts: `learning.encode.encoding.Encoding` with side `query`."""
-
-    def embedded(
-        self, records: Iterable[Record]
-    ) -> Iterator[tuple[Sequence[EmbeddingRow], Vectors]]: ...
-
-    def meta(self) -> Record: ...
-
-
 def opened(corpus: Sequence[str], backend: str | None, options: SearchOptions) -> Searcher:
     """The corpus, opened by its backend."""
     if backend is None:
@@ -148,7 +135,7 @@ def opened(corpus: Sequence[str], backend: str | None, options: SearchOptions) -
 
 
 def _dense(
-    searcher: Searcher, queries: Records, k: int, encoding: QueryEncoding | None
+    searcher: Searcher, queries: Records, k: int, encoding: TextEncoding | None
 ) -> Iterator[Ranked]:
     if queries.lines.files[0].endswith(MATRICES):
         batches = _mapped(searcher, queries.lines.files)
@@ -188,7 +175,7 @@ def _mapped(searcher: Searcher, files: Sequence[str]) -> Iterator[Batch]:
 
 
 def _encoded(
-    searcher: Searcher, texts: Iterable[Record], queries: Records, encoding: QueryEncoding
+    searcher: Searcher, texts: Iterable[Record], queries: Records, encoding: TextEncoding
 ) -> Iterator[Batch]:
     """Queries that are texts."""
     same_model(encoding.meta()["model_sha256"], searcher.model, "the model", "the corpus")
@@ -221,7 +208,7 @@ def _hybrid(
     index: BM25,
     queries: Records,
     k: int,
-    encoding: QueryEncoding,
+    encoding: TextEncoding,
     field: str | None,
     share: float,
 ) -> Iterator[Ranked]:

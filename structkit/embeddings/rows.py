@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 
@@ -24,6 +27,20 @@ class EmbeddingRow:
     def document(self) -> str:
         """The id of the document: its own, or that of the document that it is a part of."""
         return self.id if self.doc_id is None else self.doc_id
+
+
+class TextEncoding(Protocol):
+    """A model that reads records of texts: `Encoding` of learning/encode, which needs a model."""
+
+    def embedded(
+        self, records: Iterable[Record]
+    ) -> Iterator[tuple[Sequence[EmbeddingRow], Vectors]]:
+        """The rows of some records at a time, and their embeddings."""
+        ...
+
+    def meta(self) -> Record:
+        """Which model it is, and how it encodes."""
+        ...
 
 
 def id_line(name: str, remedy: str = "change the id") -> str:

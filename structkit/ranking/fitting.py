@@ -26,7 +26,7 @@ DEPTH = 10
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedHits:
     """The hits of a judged query, by descending score of the search.
 
     `target` is the number of the relevant document that a hit meets, or -1; a hit meets a document
@@ -63,7 +63,7 @@ def judged(
     records: Mapping[str, Record],
     ranking: Ranking,
     relevant: Sequence[str],
-) -> Judged:
+) -> JudgedHits:
     """What the search and each ranker say of the hits of a query, and which are relevant."""
     candidates = candidates_of(hits, records)
     columns = [np.array([each.score for each in candidates])]
@@ -72,7 +72,7 @@ def judged(
     groups: dict[str, int] = {}
     of_hits = [ranking.group_of(each.doc_id, each.record) for each in candidates]
     ideal = min(DEPTH, len(relevant))
-    return Judged(
+    return JudgedHits(
         np.column_stack(columns),
         np.array([_target(each, numbers) for each in candidates]),
         np.array([groups.setdefault(each, len(groups)) for each in of_hits]),
@@ -87,7 +87,7 @@ def _target(candidate: Candidate, numbers: Mapping[str, int]) -> int:
 Mean = Callable[[Floats], float]
 
 
-def mean_of(queries: Sequence[Judged], folds: Sequence[str], repeats: float) -> Mean:
+def mean_of(queries: Sequence[JudgedHits], folds: Sequence[str], repeats: float) -> Mean:
     """Mean nDCG@10 by weights: over the queries of a fold, then over folds."""
     numbers = {fold: number for number, fold in enumerate(dict.fromkeys(folds))}
     fold = np.array([numbers[each] for each in folds])
@@ -113,8 +113,8 @@ def fitted(mean: Mean, tied: Sequence[int]) -> Floats:
         for number in dict.fromkeys(tied):
             for value in GRID:
                 changed = np.where(of_ranker == number, value, weights)
-                if (changed != weights).any() and (found := mean(changed)) > best + LEAST:
-                    weights, best = changed, found
+                if (changed != weights).any() and (reached := mean(changed)) > best + LEAST:
+                    weights, best = changed, reached
         if best == before:
             break
     return weights
@@ -127,19 +127,19 @@ def tied(ranking: Ranking) -> list[int]:
 
 
 def cross_validated(
-    queries: Sequence[Judged], folds: Sequence[str], repeats: float, tied: Sequence[int]
+    queries: Sequence[JudgedHits], folds: Sequence[str], repeats: float, tied: Sequence[int]
 ) -> dict[str, list[float]]:
     """nDCG@10 of each fold's queries with weights that were fitted on the other folds."""
-    found: dict[str, list[float]] = {}
+    scores: dict[str, list[float]] = {}
     for fold in dict.fromkeys(folds):
         others = [(query, name) for query, name in zip(queries, folds, strict=True) if name != fold]
         weights = fitted(mean_of(*_columns(others), repeats), tied)
         here = (query for query, name in zip(queries, folds, strict=True) if name == fold)
-        found[fold] = [query.ndcg(weights, repeats) for query in here]
-    return found
+        scores[fold] = [query.ndcg(weights, repeats) for query in here]
+    return scores
 
 
-def _columns(pairs: Iterable[tuple[Judged, str]]) -> tuple[list[Judged], list[str]]:
+def _columns(pairs: Iterable[tuple[JudgedHits, str]]) -> tuple[list[JudgedHits], list[str]]:
     queries, folds = [], []
     for query, fold in pairs:
         queries.append(query)

@@ -79,10 +79,10 @@ def symbols(query: str) -> list[list[str]]:
     >>> symbols("Router"), symbols("how Foo.bar calls to_json")
     ([['Router']], [['Foo', 'bar'], ['to_json']])
     """
-    found = [SEPARATOR.split(text) for text in SYMBOL.findall(query)]
+    symbols = [SEPARATOR.split(text) for text in SYMBOL.findall(query)]
     if len(query.split()) == 1:
-        return found
-    return [names for names in found if len(names) > 1 or len(parts(names[0])) > 1]
+        return symbols
+    return [names for names in symbols if len(names) > 1 or len(parts(names[0])) > 1]
 
 
 def plain_name(name: str) -> str:

@@ -16,7 +16,7 @@ from structkit.search.texts import query_text
 
 
 @dataclass(frozen=True)
-class Found:
+class Candidates:
     """What is to be ranked: the hits of each query, their records, and the queries."""
 
     run: Run
@@ -31,7 +31,7 @@ class Found:
         corpus: Sequence[str],
         queries: Sequence[str],
         query_field: str | None = None,
-    ) -> Found:
+    ) -> Candidates:
         """The records of the hits and the queries of a run; what is missing raises."""
         documents = {doc_id for hits in run.values() for doc_id in hits}
         records = chosen(corpus, documents, "document", "name the corpus that was searched")
@@ -45,10 +45,10 @@ class Found:
             yield Query(query_id, text), hits
 
 
-def reordered(found: Found, order: Ranking, k: int) -> Iterator[Record]:
+def reordered(candidates: Candidates, order: Ranking, k: int) -> Iterator[Record]:
     """Run records of the hits in another order."""
-    for query, hits in found:
-        yield from run_records(query.id, rerank(query, hits, found.records, order, k))
+    for query, hits in candidates:
+        yield from run_records(query.id, rerank(query, hits, candidates.records, order, k))
 
 
 def together(runs: Sequence[Run]) -> Run:
@@ -73,7 +73,7 @@ def chosen(
     """The records with these ids; others are read over, a missing one raises."""
     records = Records.read(files)
     rows = identified(records, lambda record: record if record["id"] in wanted else None)
-    found = {identifier: record for identifier, record in rows if record is not None}
-    if lost := next((identifier for identifier in wanted if identifier not in found), None):
+    kept = {identifier: record for identifier, record in rows if record is not None}
+    if lost := next((identifier for identifier in wanted if identifier not in kept), None):
         raise UserError(f'{kind} "{lost}" of the run is not there', remedy).at(records.lines.file)
-    return found
+    return kept

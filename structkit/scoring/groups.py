@@ -14,13 +14,13 @@ BUCKETS = 4
 DISTINCT = 8  # more different numbers than this are put into buckets
 NONE = "none"
 
-Values = dict[str, object]
+FieldValues = dict[str, object]
 
 
-def read_values(files: Sequence[str], field: str) -> Values:
+def read_values(files: Sequence[str], field: str) -> FieldValues:
     """The value of a field for each id. Errors: a field that no record has."""
     records = Records.read(files)
-    values: Values = {}
+    values: FieldValues = {}
     known: set[str] = set()
     for record in records:
         known.update(record)
@@ -33,7 +33,7 @@ def read_values(files: Sequence[str], field: str) -> Values:
     return values
 
 
-def grouped(query_ids: Sequence[str], qrels: Qrels, values: Values) -> list[str]:
+def grouped(query_ids: Sequence[str], qrels: Qrels, values: FieldValues) -> list[str]:
     """The group of each query: its own value, or that of the first of its best documents.
 
     Many different numbers become quarters of the queries.
@@ -50,7 +50,7 @@ def grouped(query_ids: Sequence[str], qrels: Qrels, values: Values) -> list[str]
     return [NONE if value is None else str(value) for value in of_queries]
 
 
-def _value(query_id: str, judged: dict[str, int], values: Values) -> object:
+def _value(query_id: str, judged: dict[str, int], values: FieldValues) -> object:
     if query_id in values:
         return values[query_id]
     best = max(judged, key=lambda doc_id: judged[doc_id], default=None)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records, shown
-from structkit.scoring.qrels import Judgement, Qrels, Span
+from structkit.scoring.qrels import Judgement, LineRange, Qrels
 from structkit.scoring.runs import Run, ranking
 
 Targets = dict[str, list[Judgement]]  # query_id -> its judgements
@@ -17,7 +17,7 @@ class Passage(NamedTuple):
     """The document that a passage is of, and its lines, where they are known."""
 
     doc_id: str
-    lines: Span | None
+    lines: LineRange | None
 
     def meets(self, target: Judgement) -> bool:
         """Whether it is of the judged document, and overlaps the lines that are judged.
@@ -34,10 +34,10 @@ class Passage(NamedTuple):
 
 def targets(judgements: Iterator[Judgement]) -> Targets:
     """Judgements by query."""
-    found: Targets = {}
+    of_queries: Targets = {}
     for judgement in judgements:
-        found.setdefault(judgement.query_id, []).append(judgement)
-    return found
+        of_queries.setdefault(judgement.query_id, []).append(judgement)
+    return of_queries
 
 
 def whole(qrels: Qrels) -> Targets:
@@ -73,15 +73,15 @@ class Passages:
         passage meets several judgements, the best one counts, and no later passage brings the
         others.
         """
-        found: Run = {}
+        met: Run = {}
         qrels: Qrels = {}
         for query_id, judgements in targets.items():
             names = _names(judgements)
             qrels[query_id] = {names[one]: one.relevance for one in judgements}
             if query_id in run:
-                found[query_id] = self._of_query(run[query_id], names, qrels[query_id])
+                met[query_id] = self._of_query(run[query_id], names, qrels[query_id])
         # what is not judged is only counted
-        return found | {name: hits for name, hits in run.items() if name not in targets}, qrels
+        return met | {name: hits for name, hits in run.items() if name not in targets}, qrels
 
     def _of_query(
         self, hits: Mapping[str, float], names: Mapping[Judgement, str], judged: dict[str, int]

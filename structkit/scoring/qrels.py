@@ -14,7 +14,7 @@ from structkit.scoring.gains import Gains
 from structkit.scoring.runs import columns, content, json_rows
 
 Qrels = dict[str, dict[str, int]]  # query_id -> doc_id -> relevance
-Span = tuple[int, int]  # the first and the last line, from 1
+LineRange = tuple[int, int]  # the first and the last line, from 1
 FORMS = "JSONL records, TREC's `query_id 0 doc_id relevance`, or BEIR's .tsv with its header"
 
 
@@ -24,7 +24,7 @@ class Judgement(NamedTuple):
     query_id: str
     doc_id: str
     relevance: int
-    lines: Span | None = None
+    lines: LineRange | None = None
 
 
 def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
@@ -49,9 +49,9 @@ def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement
 
 def _judgements(
     path: str, gains: Gains | None, *, lined: bool
-) -> Iterator[tuple[str, str, int, Span | None]]:
+) -> Iterator[tuple[str, str, int, LineRange | None]]:
     lines = Lines([path])
-    seen: set[tuple[str, str, Span | None]] = set()
+    seen: set[tuple[str, str, LineRange | None]] = set()
     try:
         for query_id, doc_id, value, span in _rows(lines, gains, lined):
             place = query_id, doc_id, span
@@ -70,7 +70,7 @@ def _judgements(
 
 def _rows(
     lines: Lines, gains: Gains | None, lined: bool
-) -> Iterator[tuple[str, str, float | str, Span | None]]:
+) -> Iterator[tuple[str, str, float | str, LineRange | None]]:
     """Query, document, relevance and lines, from whatever the file holds."""
     rows = content(lines)
     first = next(rows, b"")
@@ -97,7 +97,7 @@ def _rows(
         yield query_id, doc_id, relevance, None
 
 
-def _span(record: dict[str, object]) -> Span | None:
+def _span(record: dict[str, object]) -> LineRange | None:
     ends = record.get("start_line"), record.get("end_line")
     if ends == (None, None):
         return None

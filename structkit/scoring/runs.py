@@ -15,7 +15,7 @@ from structkit.errors import MEND, UserError
 from structkit.records.jsonl import BOM, Lines, Record, json_kind, not_json
 from structkit.records.output import Output, write_records
 
-Row = tuple[str, str, float]
+TrecRow = tuple[str, str, float]
 Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
 
 TREC = "query_id Q0 doc_id rank score tag"
@@ -131,7 +131,7 @@ def columns(line: bytes, separator: str | None = None) -> list[str]:
         ) from None
 
 
-def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
+def trec_rows(lines: Iterable[bytes]) -> Iterator[TrecRow]:
     """Query id, document id and score of the lines of a TREC run."""
     for line in lines:
         cells = columns(line)

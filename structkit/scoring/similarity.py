@@ -6,16 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from structkit.embeddings.vectors import unit
+from structkit.embeddings.vectors import Numbers, unit
 from structkit.errors import UserError
-from structkit.scoring.measures import CONFIDENCE, RESAMPLES
+from structkit.scoring.measures import CONFIDENCE, RESAMPLES, Values
 from structkit.seeds import key
-
-Values = NDArray[np.float64]
-Numbers = NDArray[np.int64]
 
 CELLS = 4_000_000  # of a resampled or pairwise matrix at a time
 

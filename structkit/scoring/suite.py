@@ -122,8 +122,8 @@ def _compared(
         draws = ours.draws[task] - theirs.draws[task]
         difference = Scored({}, {task: draws[np.isfinite(draws)]})
         low, high = difference.ends(task)
-        found = difference.draws[task]
-        beyond = min((found <= 0).sum(), (found >= 0).sum())
+        of_task = difference.draws[task]
+        beyond = min((of_task <= 0).sum(), (of_task >= 0).sum())
         yield {
             "run": name,
             "against": other_name,
@@ -133,7 +133,7 @@ def _compared(
             "difference": value - theirs.values[task],
             "difference_low": low,
             "difference_high": high,
-            "p_bootstrap": min(1.0, 2 * float(beyond + 1) / (len(found) + 1)),
+            "p_bootstrap": min(1.0, 2 * float(beyond + 1) / (len(of_task) + 1)),
         }
 
 

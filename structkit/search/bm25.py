@@ -131,8 +131,8 @@ class _Numbers(dict[str, tuple[int, ...]]):
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         number = self.vocabulary
-        found = [number.setdefault(each, len(number)) for each in words(word, self.stopwords)]
-        self[word] = made = tuple(found)
+        numbers = [number.setdefault(each, len(number)) for each in words(word, self.stopwords)]
+        self[word] = made = tuple(numbers)
         return made
 
 

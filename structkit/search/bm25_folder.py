@@ -103,16 +103,16 @@ def _ids(path: str, count: int) -> list[str]:
 
 
 def _vocabulary(path: str) -> dict[str, int]:
-    found = _json(path)
-    if not isinstance(found, dict) or list(found.values()) != list(range(len(found))):
+    numbers = _json(path)
+    if not isinstance(numbers, dict) or list(numbers.values()) != list(range(len(numbers))):
         raise UserError("is damaged: it does not number its words", AGAIN).at(path)
-    return found
+    return numbers
 
 
 def _scores(folder: str, documents: int, words: int) -> dict[str, Any]:
     paths = {name: os.path.join(folder, f"{name}.csc.index.npy") for name in ARRAYS}
-    found = {name: _array(path, ARRAYS[name]) for name, path in paths.items()}
-    data, indices, starts = found.values()
+    arrays = {name: _array(path, ARRAYS[name]) for name, path in paths.items()}
+    data, indices, starts = arrays.values()
     if len(starts) != words + 1 or starts[0] != 0 or (np.diff(starts) < 0).any():
         raise UserError("is damaged: it does not fit the words", AGAIN).at(paths["indptr"])
     for name, array in (("data", data), ("indices", indices)):
@@ -121,7 +121,7 @@ def _scores(folder: str, documents: int, words: int) -> dict[str, Any]:
             raise UserError(problem, AGAIN).at(paths[name])
     if len(indices) and not 0 <= indices.min() <= indices.max() < documents:
         raise UserError("is damaged: it names documents that are none", AGAIN).at(paths["indices"])
-    return found
+    return arrays
 
 
 def _array(path: str, kind: str) -> Any:

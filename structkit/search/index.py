@@ -106,7 +106,7 @@ class Index:
         norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))  # (queries,)
         # how far a float32 product of this many dimensions can be from the true one, twice over
         slack = norms * self.largest_norm * (queries.shape[1] + 4) * 2.0**-23 + 1e-37
-        candidates = Found(self, queries.astype(np.float64), k)
+        candidates = Shortlist(self, queries.astype(np.float64), k)
         for first, last in self._blocks():
             rows = slice(self.starts[first], self.starts[last])
             block = self.vectors[rows]
@@ -141,7 +141,7 @@ def _passing(scores: Vectors, bar: Floats, slack: Floats, k: int) -> tuple[Numbe
     return query, document
 
 
-class Found:
+class Shortlist:
     """The k best documents of each query so far, by their true scores."""
 
     def __init__(self, index: Index, queries: Floats, k: int) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from structkit.progress import printable
 from structkit.records.jsonl import Record
-from structkit.search.passages import Row, best_rows, found
+from structkit.search.passages import Line, best_rows, occurrences
 from structkit.search.words import words
 
 NARROWEST = 40
@@ -53,7 +53,7 @@ def listing(
     return shown.getvalue().rstrip("\n")
 
 
-def _head(hit: Record, document: Record, question: str, best: Sequence[Row], width: int) -> Text:
+def _head(hit: Record, document: Record, question: str, best: Sequence[Line], width: int) -> Text:
     """Rank, place, what it stands in; the score at the right end."""
     score = f"{hit['score']:.3f}"
     head = Text.assemble((f"{hit['rank']:>{RANK - 2}}  ", "bold"), _place(hit, document, best))
@@ -63,7 +63,7 @@ def _head(hit: Record, document: Record, question: str, best: Sequence[Row], wid
     return head.append(f" {score}", "dim")
 
 
-def _place(hit: Record, document: Record, best: Sequence[Row]) -> Text:
+def _place(hit: Record, document: Record, best: Sequence[Line]) -> Text:
     path = document.get("path")
     if not isinstance(path, str):
         return Text(printable(hit["doc_id"]), "bold cyan")
@@ -88,13 +88,13 @@ def _scope(document: Record, question: str) -> str:
         return " > ".join(map(str, headings))
     wanted = frozenset(words(question))
     names = [str(name) for name in document.get("names") or []]
-    names.sort(key=lambda name: not found(name, wanted))  # those that are asked for first
+    names.sort(key=lambda name: not occurrences(name, wanted))  # those that are asked for first
     defined = ", ".join(names[:NAMES]) + (", …" if len(names) > NAMES else "")
     scope = document.get("scope") or document.get("name") or ""
     return ": ".join(part for part in (str(scope), defined) if part)
 
 
-def _body(best: Sequence[Row], width: int) -> Iterable[Text]:
+def _body(best: Sequence[Line], width: int) -> Iterable[Text]:
     digits = max((len(str(row.number)) for row in best if row.number), default=0)
     before = None
     for row in best:
@@ -106,7 +106,7 @@ def _body(best: Sequence[Row], width: int) -> Iterable[Text]:
         yield line.append(_marked(row, width - len(line)))
 
 
-def _marked(row: Row, width: int) -> Text:
+def _marked(row: Line, width: int) -> Text:
     """A line with its words marked; of a long one the part with the first of them."""
     text = Text(printable(row.text))
     if len(text) == len(row.text):  # else what was hidden is shown, and places have moved

@@ -16,7 +16,7 @@ TAB = 4
 PROSE = ("text", "description", "untagged")
 
 
-class Row(NamedTuple):
+class Line(NamedTuple):
     """A line as it is shown, its number in the file, and the words in it that were asked for."""
 
     number: int | None
@@ -24,7 +24,7 @@ class Row(NamedTuple):
     spans: tuple[Span, ...] = ()
 
 
-def best_rows(record: Record, question: str, most: int, width: int) -> list[Row]:
+def best_rows(record: Record, question: str, most: int, width: int) -> list[Line]:
     r"""At most so many lines of a document, those that have most of the question's words.
 
     Lines of prose are folded to the width. Numbers are there where the text is that of the file.
@@ -38,7 +38,7 @@ def best_rows(record: Record, question: str, most: int, width: int) -> list[Row]
         return []
     wanted = frozenset(words(question))
     rows = list(_rows(record[field], _first_line(record, field), width, field in PROSE))
-    rows = _best([row._replace(spans=found(row.text, wanted)) for row in rows], wanted, most)
+    rows = _best([row._replace(spans=occurrences(row.text, wanted)) for row in rows], wanted, most)
     return _without_margin(rows)
 
 
@@ -52,25 +52,25 @@ def _first_line(record: Record, field: str) -> int | None:
     return int(lines[0]) if stands and not (field == "text" and "html" in record) else None
 
 
-def _rows(text: str, first: int | None, width: int, prose: bool) -> Iterator[Row]:
+def _rows(text: str, first: int | None, width: int, prose: bool) -> Iterator[Line]:
     for number, line in enumerate(text.splitlines() if first is None else text.split("\n")):
         here = None if first is None else first + number
         plain = line.expandtabs(TAB).rstrip()
         folded = textwrap.wrap(plain, width, break_on_hyphens=False) if prose else [plain]
         for part in folded or [""]:
-            yield Row(here, part)
+            yield Line(here, part)
 
 
-def found(text: str, wanted: Set[str]) -> tuple[Span, ...]:
+def occurrences(text: str, wanted: Set[str]) -> tuple[Span, ...]:
     """Where the wanted words, or others of their stems, stand in a line.
 
-    >>> found("maxRetries = retry", {"retries"})
+    >>> occurrences("maxRetries = retry", {"retries"})
     ((3, 10), (13, 18))
     """
-    return tuple(_found(text, wanted))
+    return tuple(_occurrences(text, wanted))
 
 
-def _found(text: str, wanted: Set[str]) -> Iterator[Span]:
+def _occurrences(text: str, wanted: Set[str]) -> Iterator[Span]:
     for match in WORD.finditer(text):
         word, first = match[0], match.start()
         pieces = [(0, len(word))]
@@ -87,7 +87,7 @@ def _asked(word: str, wanted: Set[str]) -> bool:
     return word in wanted or any(same_stem(word, other) for other in wanted)
 
 
-def _best(rows: Sequence[Row], wanted: Set[str], most: int) -> list[Row]:
+def _best(rows: Sequence[Line], wanted: Set[str], most: int) -> list[Line]:
     """Neighbors that say most of what is asked, with the richest of them in the middle."""
     if not rows:
         return []
@@ -109,29 +109,29 @@ def _best(rows: Sequence[Row], wanted: Set[str], most: int) -> list[Row]:
     return chosen
 
 
-def _said(row: Row, wanted: Set[str]) -> Counter[str]:
+def _said(row: Line, wanted: Set[str]) -> Counter[str]:
     """What a row says of each wanted word: its letters, half of them by another of its stem.
 
     A long word is rarely there by chance.
     """
-    found: Counter[str] = Counter()
+    letters: Counter[str] = Counter()
     for start, end in row.spans:
         word = row.text[start:end].lower()
         if word in wanted:
-            found[word] = 2 * len(word)
+            letters[word] = 2 * len(word)
             continue
         for other in wanted:
             if same_stem(word, other):
-                found[other] = max(found[other], len(other))
-    return found
+                letters[other] = max(letters[other], len(other))
+    return letters
 
 
-def _without_margin(rows: list[Row]) -> list[Row]:
+def _without_margin(rows: list[Line]) -> list[Line]:
     """The rows without the white space that all begin with."""
     margins = [len(row.text) - len(row.text.lstrip()) for row in rows if row.text]
     margin = min(margins, default=0)
     return [
-        Row(
+        Line(
             row.number,
             row.text[margin:],
             tuple((start - margin, end - margin) for start, end in row.spans),

@@ -68,8 +68,8 @@ def found_in(files: Sequence[str]) -> Documents:
     def records(hits: list[Record]) -> dict[str, Record]:
         wanted = {hit["doc_id"] for hit in hits}
         again = [name for name in files if os.path.isfile(name)]
-        found = Records.read(again) if again else ()
-        return {record["id"]: record for record in found if record["id"] in wanted}
+        every = Records.read(again) if again else ()
+        return {record["id"]: record for record in every if record["id"] in wanted}
 
     return records
 

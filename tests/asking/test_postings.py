@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.asking.postings import K1, B, Part, Postings
+from structkit.asking.postings import K1, B, IndexedFile, Postings
 from structkit.search.bm25 import BM25
 from structkit.search.words import words
 
@@ -17,7 +17,7 @@ FILES = st.dictionaries(st.sampled_from("abcd"), st.lists(TEXTS, min_size=1, max
 
 def index(folder, before=None):
     """The index of texts by path; what is in it tells whether a file is another one."""
-    files = [Part(path, repr(texts), len(texts)) for path, texts in sorted(folder.items())]
+    files = [IndexedFile(path, repr(texts), len(texts)) for path, texts in sorted(folder.items())]
     return (before or Postings.empty()).updated(files, lambda path: folder[path])
 
 
@@ -71,7 +71,7 @@ def test_only_new_files_are_read():
     folder = {"a": ["tea"], "b": ["milk"]}
     postings = index(folder)
     read = []
-    files = [Part("a", repr(["tea"]), 1), Part("b", "other", 1)]
+    files = [IndexedFile("a", repr(["tea"]), 1), IndexedFile("b", "other", 1)]
     postings.updated(files, lambda path: read.append(path) or ["water"])
     assert ["b"] == read
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.search.passages import best_rows, found
+from structkit.search.passages import best_rows, occurrences
 from structkit.search.words import same_stem, words
 
 CODE = "import time\n\n\nclass Client:\n    def send(self):\n        retry(self.max_retries)\n\n"
@@ -69,6 +69,6 @@ def test_marks_are_words_of_the_question(text, question, most, width):
 
 @given(st.text(alphabet="aB_ .éß1", max_size=30))
 def test_every_word_of_a_line_is_found_in_it(text):
-    marked = {text[start:end].lower() for start, end in found(text, set(words(text)))}
+    marked = {text[start:end].lower() for start, end in occurrences(text, set(words(text)))}
     assert marked <= set(words(text, stopwords=False))
     assert bool(marked) == bool(words(text))

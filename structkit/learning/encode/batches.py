@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.encode.engines import Engine
 from structkit.learning.encode.reading import ReadRecord
 from structkit.learning.static.encoder import normalized
-
-Embeddings = NDArray[np.float32]
 
 
 class Embedder:
@@ -35,7 +33,7 @@ class Embedder:
         self.engine, self.side, self.batch_tokens = engine, side, batch_tokens
         self.dimensions, self.normalize = dimensions, normalize
 
-    def embed(self, texts: Sequence[str]) -> Embeddings:
+    def embed(self, texts: Sequence[str]) -> Vectors:
         """The embeddings of some texts in their order, (texts, dim).
 
         A text is computed once, however often it is among them; one that comes in a later call is
@@ -45,21 +43,21 @@ class Embedder:
         embeddings = self.embed_inputs(self.engine.inputs(list(places), self.side))
         return embeddings[[places[text] for text in texts]]  # (texts, dim)
 
-    def embed_inputs(self, inputs: Sequence[Any]) -> Embeddings:
+    def embed_inputs(self, inputs: Sequence[Any]) -> Vectors:
         """The embeddings of inputs in their order, (inputs, dim)."""
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]), reverse=True)
-        embeddings: Embeddings | None = None
+        embeddings: Vectors | None = None
         for batch in budgeted([len(inputs[place]) for place in order], self.batch_tokens):
             chosen = [order[rank] for rank in batch]
-            found = self.engine.embeddings([inputs[place] for place in chosen])
-            some = self.finished(found)  # (batch, dim)
+            computed = self.engine.embeddings([inputs[place] for place in chosen])
+            some = self.finished(computed)  # (batch, dim)
             if embeddings is None:
                 embeddings = np.empty((len(inputs), some.shape[1]), np.float32)
             embeddings[chosen] = some
         assert embeddings is not None
         return embeddings
 
-    def finished(self, embeddings: Embeddings) -> Embeddings:
+    def finished(self, embeddings: Vectors) -> Vectors:
         """What is left of a model's embeddings (inputs, dim)."""
         self.check_dimensions(embeddings.shape[1])
         embeddings = embeddings[:, : self.dimensions]
@@ -75,9 +73,7 @@ class Embedder:
             )
 
 
-def check_finite(
-    records: Sequence[ReadRecord], owners: Sequence[str], embeddings: Embeddings
-) -> None:
+def check_finite(records: Sequence[ReadRecord], owners: Sequence[str], embeddings: Vectors) -> None:
     """Raise where an embedding (owners, dim) is not finite, with the place of its record.
 
     `owners` are the ids of the records that the embeddings are of.

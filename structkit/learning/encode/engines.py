@@ -105,20 +105,20 @@ class Wanted:
         given = {name: value for name, value in self.changes.items() if value is not None}
         if table := opened_table(folder, given):
             return TableEngine(table[0]), table[1]
-        found = kept(folder, self.changes) if self.plain else None
-        if found and self.takes(found[1]) and (exported := _opened(folder, *found)):
-            return exported
+        exported = kept(folder, self.changes) if self.plain else None
+        if exported and self.takes(exported[1]) and (encoder := _opened(folder, *exported)):
+            return encoder
         from structkit.learning.encode.exporting import export
         from structkit.learning.encode.torch_engine import TorchEngine
 
         engine, facts = TorchEngine.open(
             self.model, self.device, self.dtype, offline=self.offline, **self.changes
         )
-        if not self.plain or found and not self.takes(found[1]):
+        if not self.plain or exported and not self.takes(exported[1]):
             return engine, facts
         why = export(engine, folder, self.changes, facts)
-        if not why and (found := kept(folder, self.changes)) and self.takes(found[1]):
-            return _opened(folder, *found) or (engine, facts)
+        if not why and (exported := kept(folder, self.changes)) and self.takes(exported[1]):
+            return _opened(folder, *exported) or (engine, facts)
         if self.engine == "onnx":
             raise UserError(f"--engine onnx cannot compute this model: {why}", "use --engine torch")
         return engine, facts

@@ -54,13 +54,13 @@ class Earlier:
     def _rows(self) -> dict[str, range]:
         """The rows of a record with each hash: of several, the first one's."""
         hashes = read_ids(self.path.removesuffix(".npy") + HASHES, len(self.old.ids))
-        found: dict[str, range] = {}
+        of_hash: dict[str, range] = {}
         for (hash_, _), rows in groupby(
             range(len(hashes)), lambda row: (hashes[row], self.old.doc_ids[row])
         ):
             numbers = list(rows)
-            found.setdefault(hash_, range(numbers[0], numbers[-1] + 1))
-        return found
+            of_hash.setdefault(hash_, range(numbers[0], numbers[-1] + 1))
+        return of_hash
 
     def completed(
         self, window: Sequence[ReadRecord], embed: Callable[[Sequence[ReadRecord]], Embedded]
@@ -101,11 +101,11 @@ class Earlier:
 
     def _vectors(self, chosen: Any, made: Any) -> Vectors:
         before = len(self.old.ids)
-        found = np.empty((len(chosen), self.old.dimensions), np.float32)
-        found[chosen < before] = self.old.vectors[chosen[chosen < before]]
+        vectors = np.empty((len(chosen), self.old.dimensions), np.float32)
+        vectors[chosen < before] = self.old.vectors[chosen[chosen < before]]
         if len(made):  # of texts without parts there is not one row
-            found[chosen >= before] = made[chosen[chosen >= before] - before]
-        return found
+            vectors[chosen >= before] = made[chosen[chosen >= before] - before]
+        return vectors
 
     def report(self) -> None:
         """Say how many records were not encoded again."""

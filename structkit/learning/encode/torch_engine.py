@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from structkit import registry
+from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.span_parser.parser import SpanParser
@@ -56,18 +55,18 @@ class TorchEngine:
         """Texts as the model reads them."""
         return self.model.inputs(texts, side)
 
-    def embeddings(self, inputs: Sequence[Any]) -> NDArray[np.float32]:
+    def embeddings(self, inputs: Sequence[Any]) -> Vectors:
         """The embeddings of some inputs, computed together, (inputs, dim)."""
         model, bf16 = self.model, self.dtype == "bf16"
 
-        def compute() -> NDArray[np.float32]:
+        def compute() -> Vectors:
             with torch.autocast(model.device.type, torch.bfloat16, enabled=bf16):
-                found: NDArray[np.float32] = model.embed(model.batch(inputs)).float().cpu().numpy()
-            return found
+                embedded: Vectors = model.embed(model.batch(inputs)).float().cpu().numpy()
+            return embedded
 
         return self._computed(compute)
 
-    def _computed(self, compute: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
+    def _computed(self, compute: Callable[[], Vectors]) -> Vectors:
         """What `compute()` gives at the precision that is fastest here, measured once."""
         if self.precision is None:
             self.precision = fastest_matmul() if self.model.device.type == "cpu" else "highest"

@@ -74,16 +74,16 @@ class OnnxEncoder(Model):
         mask = np.arange(lengths.max()) < lengths[:, None]  # (inputs, length)
         padded = np.full(mask.shape, self.tokenizing.padding, np.int64)
         padded[mask] = np.concatenate([np.array(row, np.int64) for row in ids])
-        found: NDArray[np.float32]
-        (found,) = self.session.run(None, {"ids": padded, "mask": mask.astype(np.int64)})
-        return found
+        embeddings: NDArray[np.float32]
+        (embeddings,) = self.session.run(None, {"ids": padded, "mask": mask.astype(np.int64)})
+        return embeddings
 
     def agreement(self) -> float:
         """The least cosine of what it computes of some texts, together, and what torch computed."""
-        found = self.embeddings(self.inputs(SAMPLE, "document"))
+        embeddings = self.embeddings(self.inputs(SAMPLE, "document"))
         self.truncation.load({"texts": {}, "truncated": {}})  # they are no user's
-        cosines = (found * self.sample).sum(1) / (
-            np.linalg.norm(found, axis=1) * np.linalg.norm(self.sample, axis=1)
+        cosines = (embeddings * self.sample).sum(1) / (
+            np.linalg.norm(embeddings, axis=1) * np.linalg.norm(self.sample, axis=1)
         )
         return float(np.nan_to_num(cosines).min())
 

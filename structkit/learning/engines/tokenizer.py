@@ -54,5 +54,5 @@ class FastTokenizer:
             self.backend.no_truncation()
         single = isinstance(texts, str)
         batch = [texts] if isinstance(texts, str) else list(texts)
-        found = self.backend.encode_batch(batch, add_special_tokens=add_special_tokens)
-        return Encoded(found, single=single)
+        encodings = self.backend.encode_batch(batch, add_special_tokens=add_special_tokens)
+        return Encoded(encodings, single=single)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.embeddings.vectors import Vectors
 from structkit.learning.span_parser.features import Sizes
 
-Floats = NDArray[np.float32]
 Weights = Mapping[str, NDArray[Any]]
 SPAN_NUMBERS = 1 << 17  # hidden numbers of spans in memory at once: they stay in the cache
 
@@ -28,14 +28,14 @@ class Scores:
             for layer in range(layers)
         ]
 
-    def fenceposts(self, numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> Floats:
+    def fenceposts(self, numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> Vectors:
         """The places between words (texts, words + 1, span), as the span layer sees them.
 
         `numbers` is (texts, 4, words + 2), the longest text first; `lengths` (texts,) is the number
         of words of each, ends included. What stands after a text means nothing.
         """
-        found = [table[numbers[:, kind]] for kind, table in enumerate(self.tables)]
-        states = np.concatenate(found, axis=2).swapaxes(0, 1)  # (words + 2, texts, columns)
+        columns = [table[numbers[:, kind]] for kind, table in enumerate(self.tables)]
+        states = np.concatenate(columns, axis=2).swapaxes(0, 1)  # (words + 2, texts, columns)
         # how many texts have a word at each place
         active = (lengths > np.arange(len(states))[:, None]).sum(1).tolist()
         for ahead, back in self.layers:
@@ -43,10 +43,10 @@ class Scores:
             states = np.concatenate(both, axis=2)
         forward, backward = np.split(states, 2, axis=2)
         ends = np.concatenate([forward[:-1], -backward[1:]], axis=2)
-        places: Floats = (ends @ self.weights["project.weight"].T).swapaxes(0, 1)
+        places: Vectors = (ends @ self.weights["project.weight"].T).swapaxes(0, 1)
         return places
 
-    def table(self, places: Floats) -> Floats:
+    def table(self, places: Vectors) -> Vectors:
         """The scores (words + 1, words + 1) of one text, a block of rows at a time."""
         count, width = places.shape
         scores = np.zeros((count, count), np.float32)
@@ -67,7 +67,7 @@ class _Lstm:
     one tangent serves all of a step.
     """
 
-    def __init__(self, weights: Mapping[str, Floats], name: str) -> None:
+    def __init__(self, weights: Mapping[str, Vectors], name: str) -> None:
         self.hidden = weights[f"{name}weight_hh_l0"].shape[1]
         half = np.full(4 * self.hidden, 0.5, np.float32)
         half[2 * self.hidden : 3 * self.hidden] = 1  # what enters the cell is a tangent itself
@@ -75,14 +75,14 @@ class _Lstm:
         self.own = np.ascontiguousarray((weights[f"{name}weight_hh_l0"] * half[:, None]).T)
         self.bias = (weights[f"{name}bias_ih_l0"] + weights[f"{name}bias_hh_l0"]) * half
 
-    def states(self, words: Floats, active: Sequence[int], *, turned: bool = False) -> Floats:
+    def states(self, words: Vectors, active: Sequence[int], *, turned: bool = False) -> Vectors:
         """The states (words, texts, hidden) after each word (words, texts, columns), in order.
 
         `active` tells how many texts have such a word; `turned` reads them from their ends.
         """
         size, steps = self.hidden, range(len(words))
         gates = words @ self.inputs + self.bias  # (words, texts, 4 * hidden)
-        found = np.zeros((*words.shape[:2], size), np.float32)
+        after = np.zeros((*words.shape[:2], size), np.float32)
         state, cell = (np.zeros((words.shape[1], size), np.float32) for _ in range(2))
         for step in reversed(steps) if turned else steps:
             texts = active[step]
@@ -94,27 +94,27 @@ class _Lstm:
             kept += enters * gate[:, 2 * size : 3 * size]
             kept *= 0.5
             np.multiply((gate[:, 3 * size :] + 1) * 0.5, np.tanh(kept), out=state[:texts])
-            found[step, :texts] = state[:texts]
-        return found
+            after[step, :texts] = state[:texts]
+        return after
 
 
 def shapes(rows: Sequence[int], sizes: Sizes) -> dict[str, tuple[int, ...]]:
     """The shape of each weight of a `SpanScorer` with so many rows in its tables."""
     columns = (sizes.word, sizes.suffix, sizes.suffix, sizes.shape)
-    found: dict[str, tuple[int, ...]] = {
+    of_weights: dict[str, tuple[int, ...]] = {
         f"tables.{kind}.weight": shape for kind, shape in enumerate(zip(rows, columns, strict=True))
     }
     gates = 4 * sizes.hidden
     for direction in ("forwards", "backwards"):
         for layer in range(sizes.layers):
             width = 2 * sizes.hidden if layer else sum(columns)
-            found |= {
+            of_weights |= {
                 f"{direction}.{layer}.weight_ih_l0": (gates, width),
                 f"{direction}.{layer}.weight_hh_l0": (gates, sizes.hidden),
                 f"{direction}.{layer}.bias_ih_l0": (gates,),
                 f"{direction}.{layer}.bias_hh_l0": (gates,),
             }
-    return found | {
+    return of_weights | {
         "project.weight": (sizes.span, 2 * sizes.hidden),
         "project.bias": (sizes.span,),
         "score.weight": (1, sizes.span),

@@ -17,7 +17,7 @@ from structkit.learning.span_parser.forward import Scores, Weights, shapes
 from structkit.learning.training.weights import own_weights, write_weights
 from structkit.structure.trees.brackets import Tree, from_spans
 
-Part = tuple[int, int, int, Sequence[str]]  # words, text's number, first word, the words
+Piece = tuple[int, int, int, Sequence[str]]  # words, text's number, first word, the words
 WINDOW = 2048  # texts that are sorted by length and parsed together
 BATCH, BATCH_WORDS = 64, 4096  # texts, and words with padding, in one pass of the LSTM
 
@@ -44,29 +44,29 @@ class SpanParser:
         A sentence of too many words is parsed in pieces that become spans of their own.
         """
         spans_of: list[list[tuple[int, int]]] = [[] for _ in sentences]
-        parts: list[Part] = []
+        waiting: list[Piece] = []
         for number, words in enumerate(sentences):
             cut = pieces(words)
             for start, end in cut:
                 if len(cut) > 1 and end - start > 1:
                     spans_of[number].append((start, end))
                 if end - start > 2:
-                    parts.append((end - start, number, start, words[start:end]))
-        parts.sort(key=lambda part: part[:3])
-        while parts:
-            count = max(1, min(BATCH, BATCH_WORDS // parts[-1][0]))  # the longest first
-            self._parse(parts[: -count - 1 : -1], spans_of)
-            del parts[-count:]
+                    waiting.append((end - start, number, start, words[start:end]))
+        waiting.sort(key=lambda part: part[:3])
+        while waiting:
+            count = max(1, min(BATCH, BATCH_WORDS // waiting[-1][0]))  # the longest first
+            self._parse(waiting[: -count - 1 : -1], spans_of)
+            del waiting[-count:]
         return spans_of
 
-    def _parse(self, parts: Sequence[Part], spans_of: list[list[tuple[int, int]]]) -> None:
+    def _parse(self, together: Sequence[Piece], spans_of: list[list[tuple[int, int]]]) -> None:
         """Add the spans of some parts, the first of which is the longest."""
-        numbers = np.zeros((len(parts), len(KINDS), parts[0][0] + 2), np.int64)
-        for row, (length, _, _, words) in zip(numbers, parts, strict=True):
+        numbers = np.zeros((len(together), len(KINDS), together[0][0] + 2), np.int64)
+        for row, (length, _, _, words) in zip(numbers, together, strict=True):
             row[:, : length + 2] = self.features.numbers(words)
-        lengths = np.array([length + 2 for length, *_ in parts])
+        lengths = np.array([length + 2 for length, *_ in together])
         places = self.scores.fenceposts(numbers, lengths)
-        for (length, number, offset, _), place in zip(parts, places, strict=True):
+        for (length, number, offset, _), place in zip(together, places, strict=True):
             spans = best_spans(self.scores.table(place[: length + 1]))
             spans_of[number] += [(start + offset, end + offset) for start, end in spans]
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
-from structkit.learning.static.table import Rows, Table
+from structkit.embeddings.vectors import Vectors
+from structkit.learning.static.table import Table
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Bag(nn.Module):
     The mean of these is the text's embedding as `Table.means` has it.
     """
 
-    def __init__(self, rows: Rows, *, saturating: bool = False) -> None:
+    def __init__(self, rows: Vectors, *, saturating: bool = False) -> None:
         super().__init__()
         self.embedding = _embedding(torch.from_numpy(rows))
         self.saturating = saturating

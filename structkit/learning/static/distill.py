@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.learning.static.table import Rows
+from structkit.embeddings.vectors import Vectors
 
-Numbers = NDArray[np.float64]
+Weights = NDArray[np.float64]
 
 
-def components(vectors: Rows, dimensions: int) -> Rows:
+def components(vectors: Vectors, dimensions: int) -> Vectors:
     """The vectors (tokens, dim) along their first main components, (tokens, dimensions).
 
     >>> line = np.array([[0, 0], [1, 1], [3, 3]], np.float32)
@@ -23,35 +23,35 @@ def components(vectors: Rows, dimensions: int) -> Rows:
     """
     centered = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
     _, axes = np.linalg.eigh(centered.T @ centered)  # the largest component is the last
-    found: Rows = (centered @ axes[:, ::-1][:, :dimensions]).astype(np.float32)
-    return found
+    main: Vectors = (centered @ axes[:, ::-1][:, :dimensions]).astype(np.float32)
+    return main
 
 
-def smooth_inverse_frequencies(shares: Numbers, coefficient: float) -> Numbers:
+def smooth_inverse_frequencies(shares: Weights, coefficient: float) -> Weights:
     """A / (a + p) of the share p that a token has in texts (Arora et al. 2017, eq. 3).
 
     >>> smooth_inverse_frequencies(np.array([0.0, 0.001]), 0.001).tolist()
     [1.0, 0.5]
     """
-    weights: Numbers = coefficient / (coefficient + shares)
+    weights: Weights = coefficient / (coefficient + shares)
     return weights
 
 
-def zipf(tokens: int) -> Numbers:
+def zipf(tokens: int) -> Weights:
     """The shares of tokens that stand by falling frequency, by Zipf's law, as model2vec has them.
 
     >>> zipf(2).round(3).tolist()
     [0.6, 0.4]
     """
     inverse = 1 / np.arange(2, tokens + 2)
-    shares: Numbers = inverse / inverse.sum()
+    shares: Weights = inverse / inverse.sum()
     return shares
 
 
-def roots_of_idf(texts: int, having: NDArray[np.int64]) -> Numbers:
+def roots_of_idf(texts: int, having: NDArray[np.int64]) -> Weights:
     """√idf of tokens that so many of the texts have, so that products of two are weighted by it.
 
     The inverse document frequency is that of Lucene's BM25, which is never negative.
     """
-    roots: Numbers = np.sqrt(np.log1p((texts - having + 0.5) / (having + 0.5)))
+    roots: Weights = np.sqrt(np.log1p((texts - having + 0.5) / (having + 0.5)))
     return roots

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
-from structkit.learning.static.table import Rows, Table, is_table, normalizes
+from structkit.learning.static.table import Table, is_table, normalizes
 from structkit.learning.training.facts import has_facts, own_facts, plain_facts, read_facts
 from structkit.learning.training.settings import ANY_LENGTH
 from structkit.learning.training.tokens import Chunk, Truncation, beginning
@@ -33,16 +34,16 @@ class StaticEncoder(Model):
         most = self.lengths[side]
         prompt = self.prompts.get(side, "")
         whole = [prompt + text for text in texts] if prompt else list(texts)
-        found = self._ids([beginning(text, most) for text in whole])
+        ids_of = self._ids([beginning(text, most) for text in whole])
         again = [
             place
             for place, text in enumerate(whole)
-            if len(found[place]) <= most and len(beginning(text, most)) < len(text)
+            if len(ids_of[place]) <= most and len(beginning(text, most)) < len(text)
         ]
         for place, ids in zip(again, self._ids([whole[place] for place in again]), strict=True):
-            found[place] = ids
-        self.truncation.count(side, len(texts), sum(len(ids) > most for ids in found))
-        return [ids[:most] for ids in found]
+            ids_of[place] = ids
+        self.truncation.count(side, len(texts), sum(len(ids) > most for ids in ids_of))
+        return [ids[:most] for ids in ids_of]
 
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
         """A text as chunks of at most `size` tokens; a text without tokens is one chunk."""
@@ -56,10 +57,10 @@ class StaticEncoder(Model):
             chunks.append(Chunk(ids, places[0][0], places[-1][1]))
         return chunks
 
-    def embed(self, inputs: Sequence[list[int] | Chunk]) -> Rows:
+    def embed(self, inputs: Sequence[list[int] | Chunk]) -> Vectors:
         """One embedding an input, (inputs, dim)."""
-        found = self.table.means([each.ids if isinstance(each, Chunk) else each for each in inputs])
-        return normalized(found) if self.normalize else found
+        means = self.table.means([each.ids if isinstance(each, Chunk) else each for each in inputs])
+        return normalized(means) if self.normalize else means
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         encoded = self.table.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
@@ -89,8 +90,8 @@ def opened_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] 
     return StaticEncoder(Table.read(place), facts), facts | {"folder": folder}
 
 
-def normalized(embeddings: Rows) -> Rows:
+def normalized(embeddings: Vectors) -> Vectors:
     """Embeddings (texts, dim) of length 1; zeros stay zeros."""
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
-    scaled: Rows = embeddings / np.maximum(lengths, 1e-12)
+    scaled: Vectors = embeddings / np.maximum(lengths, 1e-12)
     return scaled

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
+from structkit.embeddings.vectors import Vectors
 from structkit.learning.training.damage import damaged
 from structkit.learning.training.facts import TABLE, json_of
 from structkit.records.output import write_json
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 KIND = "model2vec"  # whose folders these are
-
-Rows = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -30,21 +28,21 @@ class Table:
     √n of them.
     """
 
-    rows: Rows
+    rows: Vectors
     tokenizer: Tokenizer
     saturating: bool = False
 
-    def means(self, inputs: Sequence[Sequence[int]]) -> Rows:
+    def means(self, inputs: Sequence[Sequence[int]]) -> Vectors:
         """The means of some texts' tokens, (texts, dim); of no token, zeros."""
-        found = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
+        means = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
         for text, ids in enumerate(inputs):  # one by one stays in the processor's cache
             if self.saturating and ids:
                 different, counts = np.unique(ids, return_counts=True)
                 roots = np.sqrt(counts, dtype=np.float32)
-                found[text] = roots @ self.rows[different] / len(ids)
+                means[text] = roots @ self.rows[different] / len(ids)
             elif ids:
-                found[text] = self.rows.take(ids, axis=0).sum(0) / len(ids)
-        return found
+                means[text] = self.rows.take(ids, axis=0).sum(0) / len(ids)
+        return means
 
     def write(self, folder: Path, *, normalize: bool) -> None:
         """Write what model2vec reads, and sentence-transformers where a plain mean is meant.
@@ -121,24 +119,24 @@ def _names(file: Path) -> set[str]:
         return set()
 
 
-def _rows(file: Path) -> Rows:
+def _rows(file: Path) -> Vectors:
     """The vectors by token; model2vec may keep a token's weight and the place of its row apart."""
     try:
-        found = load_file(file)
+        stored = load_file(file)
     except OSError as error:
         raise damaged(
             f"cannot be read: {error.strerror or 'there is no such file'}", file
         ) from None
     except (SafetensorError, ValueError) as error:
         raise damaged(f"is damaged or cut short (safetensors: {error})", file) from None
-    name = next((name for name in ("embeddings", "embedding.weight") if name in found), None)
-    if name is None or found[name].ndim != 2:
+    name = next((name for name in ("embeddings", "embedding.weight") if name in stored), None)
+    if name is None or stored[name].ndim != 2:
         raise damaged("holds no table of embeddings", file)
-    rows = found[name].astype(np.float32)
-    if "mapping" in found:
-        rows = rows[found["mapping"]]
-    if "weights" in found:
-        rows = rows * found["weights"].astype(np.float32)[:, None]
+    rows = stored[name].astype(np.float32)
+    if "mapping" in stored:
+        rows = rows[stored["mapping"]]
+    if "weights" in stored:
+        rows = rows * stored["weights"].astype(np.float32)[:, None]
     if not np.isfinite(rows).all():
         raise damaged("holds numbers that are not finite", file)
     return rows

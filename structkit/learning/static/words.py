@@ -30,12 +30,12 @@ class Frequencies:
     def common(self, least: int, most: int) -> list[str]:
         """Words that are more than one token and come so often, the most frequent first."""
         known = self.tokenizer.get_vocab()
-        found = [
+        common = [
             (-count, word)
             for word, count in self.words.items()
             if count >= least and word not in known and any(map(str.isalpha, word))
         ]
-        return [word for _, word in sorted(found)[:most]]
+        return [word for _, word in sorted(common)[:most]]
 
 
 def split(tokenizer: Tokenizer, text: str) -> list[str]:

@@ -34,7 +34,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from structkit.learning.strae.sentences import Ints, Sentence
+from structkit.learning.strae.sentences import Sentence
+from structkit.structure.trees.tree import Ints
 
 
 @dataclass(frozen=True)

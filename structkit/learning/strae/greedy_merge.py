@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from structkit.learning.strae.losses import unit
-from structkit.learning.strae.sentences import Ints, Sentence
+from structkit.learning.strae.sentences import Sentence
+from structkit.structure.trees.tree import Ints
 
 TIE = 1e-6  # similarities closer than this are equal, and the leftmost pair wins
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.model import NodeModel
@@ -24,7 +25,6 @@ from structkit.structure.trees.tree import Tree
 
 ENDLESS = 10**9
 ROOT = "root"
-Rows = NDArray[np.float32]
 
 
 class TreeEncoder(TorchModel):
@@ -110,7 +110,7 @@ class TreeEncoder(TorchModel):
         batch_tokens: int,
         *,
         downward: bool = False,
-        finish: Callable[[Rows], Rows] = lambda vectors: vectors,
+        finish: Callable[[Vectors], Vectors] = lambda vectors: vectors,
     ) -> Iterator[list[Record]]:
         """The nodes of each text, in its order.
 

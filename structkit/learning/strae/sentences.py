@@ -8,12 +8,10 @@ from functools import cache
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structkit.errors import UserError
-from structkit.structure.trees.tree import Tree, from_merges
+from structkit.structure.trees.tree import Ints, Tree, from_merges
 
-Ints = NDArray[np.int32]
 Measured = TypeVar("Measured", bound=Sized)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from structkit.learning.strae.losses import vocabulary_loss
-from structkit.learning.strae.sentences import Ints, portions
+from structkit.learning.strae.sentences import portions
 from structkit.learning.strae.settings import WordSettings
 from structkit.learning.strae.text_models import TextBatch, TextModel
 from structkit.learning.strae.training import VocabularyTraining
@@ -19,10 +19,11 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TorchModel
 from structkit.learning.training.plan import Step
 from structkit.records.jsonl import Record
+from structkit.structure.trees.tree import Ints
 
 
 @dataclass(frozen=True)
-class Text:
+class TextIds:
     """The ids of a text, and whether they are pieces of one word."""
 
     ids: Ints
@@ -32,7 +33,7 @@ class Text:
         return len(self.ids)
 
 
-def padded(texts: Sequence[Text], device: torch.device) -> TextBatch:
+def padded(texts: Sequence[TextIds], device: torch.device) -> TextBatch:
     """Texts as one batch, as wide as its longest."""
     lengths = np.array([len(text) for text in texts])
     ids = np.zeros((len(texts), lengths.max()), np.int64)
@@ -52,12 +53,12 @@ class TextTraining(VocabularyTraining):
     def held_out(self, records: list[Record], step: Step) -> list[TextBatch]:
         settings, vocabulary = self.settings, self.vocabulary
         texts = (settings.numbers(vocabulary.ids(record["words"]), record)[0] for record in records)
-        return self.portioned(Text(np.array(ids, np.int32)) for ids in texts)
+        return self.portioned(TextIds(np.array(ids, np.int32)) for ids in texts)
 
     def batch(self, records: list[Record], step: Step) -> list[TextBatch]:
-        return self.portioned(Text(self.sentences[index].ids) for index in step.indices)
+        return self.portioned(TextIds(self.sentences[index].ids) for index in step.indices)
 
-    def portioned(self, texts: Iterable[Text]) -> list[TextBatch]:
+    def portioned(self, texts: Iterable[TextIds]) -> list[TextBatch]:
         """A batch in portions, by length, so that one holds little padding."""
         chosen = sorted(texts, key=len)
         device = next(self.parameters()).device
@@ -104,19 +105,19 @@ class TextEncoder(TorchModel):
         """Where the model computes."""
         return self.model.embedding.device
 
-    def inputs(self, texts: Sequence[str], side: str = "document") -> list[Text]:
+    def inputs(self, texts: Sequence[str], side: str = "document") -> list[TextIds]:
         """Texts, or the leaves of trees, as numbers; a text without words is one unknown word."""
         numbered = []
         for text in texts:
             words = self.vocabulary.ids(self.settings.words(text)) or [[0]]
             ids = np.array([number for word in words for number in word], np.int32)
-            numbered.append(Text(ids, word=len(words) == 1))
+            numbered.append(TextIds(ids, word=len(words) == 1))
         return numbered
 
     def prepared(self, text: str) -> Record:
         return self.settings.prepared(text)
 
-    def batch(self, inputs: Sequence[Text]) -> TextBatch:
+    def batch(self, inputs: Sequence[TextIds]) -> TextBatch:
         """Some inputs, padded."""
         return padded(inputs, self.device)
 

@@ -12,7 +12,7 @@ from structkit.errors import UserError
 from structkit.structure.code.parsing import parse
 from structkit.structure.code.treesitter import CLASS, Grammar
 from structkit.structure.trees.brackets import unescaped
-from structkit.structure.trees.tree import Numbers, Tree, from_spans
+from structkit.structure.trees.tree import Ints, Tree, from_spans
 
 
 def code_tree(grammar: Grammar, text: str) -> Tree:
@@ -40,7 +40,7 @@ def code_tree(grammar: Grammar, text: str) -> Tree:
     return from_spans(words, spans[filled], [kinds[node] for node in np.flatnonzero(filled)])
 
 
-def _nodes(tree: tree_sitter.Tree, low: int, high: int) -> tuple[Numbers, list[str]]:
+def _nodes(tree: tree_sitter.Tree, low: int, high: int) -> tuple[Ints, list[str]]:
     """Start and end (nodes, 2) and kind of all nodes between two bytes, in preorder."""
     spans, kinds = array("i", (0, high - low)), [""]  # the whole text first
     cursor = tree.walk()
@@ -59,7 +59,7 @@ def _nodes(tree: tree_sitter.Tree, low: int, high: int) -> tuple[Numbers, list[s
                 return np.asarray(spans).reshape(-1, 2), kinds
 
 
-def _words(data: bytes, cuts: Numbers) -> tuple[list[str], Numbers]:
+def _words(data: bytes, cuts: Ints) -> tuple[list[str], Ints]:
     """The words between white space and cuts, and how many are before each cut."""
     words: list[str] = []
     known: dict[str, str] = {}  # each word once, however often it occurs

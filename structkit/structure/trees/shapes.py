@@ -11,10 +11,10 @@ from random import Random
 import numpy as np
 
 from structkit import plugin
-from structkit.structure.trees.tree import Numbers, Tree, grown, no_words
+from structkit.structure.trees.tree import Ints, Tree, grown, no_words
 from structkit.structure.trees.words import words_of
 
-Shape = tuple[Numbers, Numbers, Numbers, tuple[str, ...]]
+Shape = tuple[Ints, Ints, Ints, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -120,12 +120,12 @@ def _balanced(count: int) -> Shape:
     return _frozen(first, children, word)
 
 
-def _empty(count: int) -> tuple[Numbers, Numbers, Numbers]:
+def _empty(count: int) -> tuple[Ints, Ints, Ints]:
     nodes = 2 * count - 1
     return np.full(nodes, -1, np.int32), np.zeros(nodes, np.int32), np.full(nodes, -1, np.int32)
 
 
-def _frozen(*arrays: Numbers) -> Shape:
+def _frozen(*arrays: Ints) -> Shape:
     for array in arrays:
         array.flags.writeable = False  # many trees share them
     first, children, word = arrays

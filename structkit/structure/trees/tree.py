@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from structkit.errors import MEND, UserError
 
-Numbers = NDArray[np.int32]
+Ints = NDArray[np.int32]
 Item = TypeVar("Item")
 
 
@@ -27,9 +27,9 @@ class Tree:
     """
 
     words: tuple[str, ...]  # the leaves from left to right, brackets in them unescaped
-    first: Numbers  # number of the first child; -1 at a leaf
-    count: Numbers  # number of children; 0 at a leaf
-    word: Numbers  # place in `words` at a leaf, otherwise -1
+    first: Ints  # number of the first child; -1 at a leaf
+    count: Ints  # number of children; 0 at a leaf
+    word: Ints  # place in `words` at a leaf, otherwise -1
     labels: tuple[str, ...]  # "" where there is none
 
     @property
@@ -37,7 +37,7 @@ class Tree:
         """Whether every node has two children or is a leaf."""
         return not np.any(self.count & ~2)
 
-    def spans(self) -> Numbers:
+    def spans(self) -> Ints:
         """First word and end (nodes, 2) of what each node covers, half-open."""
         spans = np.empty((len(self.first), 2), np.int32)
         first, last = self.first.tolist(), (self.first + self.count - 1).tolist()
@@ -99,7 +99,7 @@ def _numbered(words: Sequence[str], labels: Sequence[str], depths: array[int]) -
 
 def from_spans(
     words: Sequence[str],
-    spans: Sequence[tuple[int, int]] | Numbers,
+    spans: Sequence[tuple[int, int]] | Ints,
     labels: Sequence[str] | None = None,
 ) -> Tree:
     """The tree with these nodes above its words; the whole is always one of them.
@@ -123,7 +123,7 @@ def from_spans(
     return _numbered(words, names, _depths(starts[last], ends[last]))
 
 
-def _depths(starts: Numbers, ends: Numbers) -> array[int]:
+def _depths(starts: Ints, ends: Ints) -> array[int]:
     """How deeply each span is nested in others, in preorder."""
     depths = array("i")
     stack: list[tuple[int, int]] = []

@@ -20,7 +20,7 @@ from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.strae.sentences import Sentences
 from structkit.learning.strae.text_models import BiLSTM, RoBERTa
-from structkit.learning.strae.text_training import Text, TextTraining, padded
+from structkit.learning.strae.text_training import TextIds, TextTraining, padded
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
@@ -156,7 +156,7 @@ IDS = st.lists(st.integers(0, 8), min_size=1, max_size=7)
 
 
 def batch_of(texts, words):
-    found = [Text(np.array(ids, np.int32), word) for ids, word in zip(texts, words, strict=True)]
+    found = [TextIds(np.array(ids, np.int32), word) for ids, word in zip(texts, words, strict=True)]
     return padded(found, torch.device("cpu"))
 
 
