@@ -12,7 +12,8 @@ from structkit.cli.app import COMMANDS
 FLOORS = (
     ("structkit",),
     ("records",),
-    ("training", "embeddings", "structure", "formats"),
+    ("folders", "embeddings", "structure", "formats"),
+    ("training",),
     ("static",),
     ("encoders", "engines", "strae", "span_parser", "scoring"),
     ("collect", "encode", "pairs", "search"),

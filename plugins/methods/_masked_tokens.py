@@ -15,11 +15,11 @@ from torch.nn import functional
 from transformers import AutoConfig, AutoModelForMaskedLM
 
 from structkit.errors import UserError
-from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.padded import Tokens, padded
 from structkit.learning.encoders.pretrained import DAMAGE
+from structkit.learning.folders.facts import own_facts
+from structkit.learning.folders.hub import model_folder
 from structkit.learning.strae.losses import vocabulary_loss
-from structkit.learning.training.facts import own_facts
 from structkit.progress import say
 from structkit.structure.code.sentinels import SENTINEL
 from structkit.structure.code.spans import Span

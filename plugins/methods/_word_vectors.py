@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from structkit.learning.folders.damage import damaged
+from structkit.learning.folders.weights import WEIGHTS, read_weights, write_weights
 from structkit.learning.strae.settings import WordSettings
 from structkit.learning.strae.vocabulary import LookedUp, Vocabulary
-from structkit.learning.training.damage import damaged
 from structkit.learning.training.module import TorchModel, TrainingModule
-from structkit.learning.training.weights import WEIGHTS, read_weights, write_weights
 from structkit.records.jsonl import Record
 
 from ._skip_grams import Learned, NGrams

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError
-from structkit.learning.training.facts import are_lengths, check_fields
+from structkit.learning.folders.facts import are_lengths, check_fields
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool

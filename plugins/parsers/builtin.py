@@ -13,8 +13,8 @@ from pathlib import Path
 
 from structkit import plugin, registry
 from structkit.errors import UserError
+from structkit.learning.folders.facts import has_facts, read_facts
 from structkit.learning.span_parser.parser import WINDOW, SpanParser
-from structkit.learning.training.facts import has_facts, read_facts
 from structkit.structure.trees.tree import Tree, no_words
 from structkit.structure.trees.words import words_of
 

@@ -15,10 +15,10 @@ import torch
 
 from structkit import plugin, registry
 from structkit.errors import UserError
+from structkit.learning.folders.facts import has_facts, read_facts
 from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.settings import ComposedSettings
 from structkit.learning.training.devices import chosen_device
-from structkit.learning.training.facts import has_facts, read_facts
 from structkit.structure.trees.tree import Tree, no_words
 from structkit.structure.trees.words import words_of
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import settled
-from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.model_folder import write_facts
+from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.devices import chosen_device, enough_memory
 from structkit.learning.training.distributed import check_ranks, launch, rank, useful

@@ -31,7 +31,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from structkit.learning.encode.encoding import Encoding
-from structkit.learning.encoders.hub import model_folder
+from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.precision import has_bf16
 
 LEAST, MOST = 20, 512  # tokens

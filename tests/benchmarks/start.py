@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from structkit.learning.encoders.hub import model_folder
+from structkit.learning.folders.hub import model_folder
 
 ROUNDS = 5
 TEXT = b'{"id": "1", "text": "Green tea, two cups."}\n'

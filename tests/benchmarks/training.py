@@ -27,8 +27,8 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 
 from structkit.learning.encoders.dual_encoder import DualEncoder
 from structkit.learning.encoders.encoder import Encoder
-from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.pretrained import load_pretrained
+from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.plan import Step
 from structkit.learning.training.precision import fastest_matmul, has_bf16
 from structkit.registry import load

@@ -17,7 +17,7 @@ from structkit.learning.encode.flags import check_able, check_flags, check_toget
 from structkit.learning.encode.parts import FIELDS, Elements, chosen_part, lines_of
 from structkit.learning.encode.reading import ReadRecord, TextReader
 from structkit.learning.encode.reuse import Earlier, Embedded
-from structkit.learning.training.facts import content_hash
+from structkit.learning.folders.facts import content_hash
 from structkit.progress import say
 from structkit.records.jsonl import Record
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import UserError, unknown
-from structkit.learning.encoders.hub import model_folder
 from structkit.learning.engines.exported import kept
 from structkit.learning.engines.onnx import OnnxEncoder, onnxruntime
+from structkit.learning.folders.hub import model_folder
 from structkit.learning.static.encoder import StaticEncoder, opened_table
 from structkit.learning.training.tokens import Truncation
 from structkit.plugin import Model

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from structkit.errors import UserError
-from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.packing import Packed, packed
 from structkit.learning.encoders.padded import Tokens, padded
 from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
@@ -27,7 +26,8 @@ from structkit.learning.encoders.pretrained import (
 from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.settings import MCLS_EVERY, EncoderSettings
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
-from structkit.learning.training.facts import own_facts
+from structkit.learning.folders.facts import own_facts
+from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.module import TorchModel, seed_parameters
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Chunk, Tokenizing

@@ -14,13 +14,10 @@ import structkit
 from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import Encoder, tried
-from structkit.learning.encoders.hub import model_folder
 from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS
 from structkit.learning.encoders.tokenizer import end_with_eos
-from structkit.learning.static.bag import Bag
-from structkit.learning.static.encoder import opened_table
-from structkit.learning.training.facts import (
+from structkit.learning.folders.facts import (
     FACTS,
     FORMAT,
     POOLING_NAMES,
@@ -29,6 +26,9 @@ from structkit.learning.training.facts import (
     plain_facts,
     read_facts,
 )
+from structkit.learning.folders.hub import model_folder
+from structkit.learning.static.bag import Bag
+from structkit.learning.static.encoder import opened_table
 from structkit.plugin import Method
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from structkit.errors import UserError
-from structkit.learning.training.facts import are_lengths, are_prompts, check_fields, is_count
+from structkit.learning.folders.facts import are_lengths, are_prompts, check_fields, is_count
 from structkit.learning.training.settings import LENGTH, GradientSettings
 from structkit.plugin import setting
 from structkit.records.jsonl import Record

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from structkit.learning.folders.weights import own_weights, write_weights
 from structkit.learning.span_parser.decoding import best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, Features, Sizes
 from structkit.learning.span_parser.forward import Scores, Weights, shapes
-from structkit.learning.training.weights import own_weights, write_weights
 from structkit.structure.trees.brackets import Tree, from_spans
 
 Piece = tuple[int, int, int, Sequence[str]]  # words, text's number, first word, the words

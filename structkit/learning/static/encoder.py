@@ -9,8 +9,8 @@ import numpy as np
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
+from structkit.learning.folders.facts import has_facts, own_facts, plain_facts, read_facts
 from structkit.learning.static.table import Table, is_table, normalizes
-from structkit.learning.training.facts import has_facts, own_facts, plain_facts, read_facts
 from structkit.learning.training.settings import ANY_LENGTH
 from structkit.learning.training.tokens import Chunk, Truncation, beginning
 from structkit.plugin import Model

@@ -12,8 +12,8 @@ from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
 from structkit.embeddings.vectors import Vectors
-from structkit.learning.training.damage import damaged
-from structkit.learning.training.facts import TABLE, json_of
+from structkit.learning.folders.damage import damaged
+from structkit.learning.folders.facts import TABLE, json_of
 from structkit.records.output import write_json
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"

@@ -1,1 +1,1 @@
-"""The training engine, which knows no method. May import records and below."""
+"""The training engine, which knows no method. May import folders and below."""

@@ -12,7 +12,7 @@ import orjson
 import torch
 
 from structkit.errors import UserError
-from structkit.learning.training.facts import FACTS, read_facts
+from structkit.learning.folders.facts import FACTS, read_facts
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import cannot_write, write_json

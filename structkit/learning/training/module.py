@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from structkit.learning.folders.weights import own_weights, write_weights
 from structkit.learning.training.plan import Step
 from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
-from structkit.learning.training.weights import own_weights, write_weights
 from structkit.plugin import Model
 from structkit.records.jsonl import Record
 from structkit.seeds import key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
-from structkit.learning.training.damage import damaged
+from structkit.learning.folders.damage import damaged
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.spool import checked
 from structkit.plugin import Method, check, setting

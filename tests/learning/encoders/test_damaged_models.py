@@ -12,8 +12,8 @@ from structkit.commands.parse_trees import Parsing, parse_trees
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.folders.facts import content_hash
 from structkit.learning.training.checkpoints import RunFolder
-from structkit.learning.training.facts import content_hash
 from structkit.learning.training.settings import RunOptions
 
 RECORD = {

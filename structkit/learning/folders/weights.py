@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from structkit.learning.training.damage import damaged
+from structkit.learning.folders.damage import damaged
 
 WEIGHTS = "model.safetensors"
 

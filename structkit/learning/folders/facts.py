@@ -12,7 +12,7 @@ import orjson
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.training.damage import AGAIN, damaged
+from structkit.learning.folders.damage import AGAIN, damaged
 from structkit.records.jsonl import Record, cannot_read
 from structkit.records.texts import DOCUMENT, QUERY
 
