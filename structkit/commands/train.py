@@ -11,6 +11,7 @@ from typing import Any
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import settled
 from structkit.learning.encoders.model_folder import write_facts
+from structkit.learning.folders.card import write_card
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.devices import chosen_device, enough_memory
@@ -52,6 +53,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     stream = Stream(files, on_error=options.on_error, rejects=options.rejects)
     if method.start:
         model_folder(method.start, offline=options.offline)
+    chosen = method
     method = settled(method, offline=options.offline)
     spool = read(method, stream)
     run = {"method": name, **method.values(), "data": spool.hash}
@@ -70,6 +72,9 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
             summary = fit(*arguments, device=options.device)
         else:
             summary = launch(fit_quietly, count, options.device, *arguments)
+        card = {"method": name, **summary, "sha256": spool.hash}
+        title = folder.final.name
+        write_card(folder.model, chosen, card, title=title, files=files, license=options.license)
         folder.finish()
     except BaseException:
         folder.abandon()

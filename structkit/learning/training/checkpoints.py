@@ -158,18 +158,22 @@ class RunFolder:
             ) from None
         return state
 
+    @property
+    def model(self) -> Path:
+        """Where the model is before `finish` puts it in its place."""
+        return self.partial / "model"
+
     def new_model(self) -> Path:
         """An empty folder for the finished model."""
-        folder = self.partial / "model"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        return folder
+        shutil.rmtree(self.model, ignore_errors=True)
+        self.model.mkdir()
+        return self.model
 
     def finish(self) -> None:
         """Put the model in its place and clean up."""
         if self._exists():
             os.replace(self.final, self.partial / "old")
-        os.replace(self.partial / "model", self.final)
+        os.replace(self.model, self.final)
         shutil.rmtree(self.partial)
 
     def abandon(self) -> None:

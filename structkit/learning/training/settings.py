@@ -131,6 +131,9 @@ class RunOptions:
     log_format: str = setting("text", "json: one line a log step on stderr", "", ("text", "json"))
     on_error: str = setting("fail", "what a bad record does", "", ("fail", "skip"))
     rejects: str | None = setting(None, "file for skipped records, with the reason")
+    license: str | None = setting(
+        None, "license of the model, for the card in its folder (README.md): mit, apache-2.0 …"
+    )
     nproc: int = setting(
         1,
         "processes, or GPUs, that share each batch: the result is that of one, only sooner",
