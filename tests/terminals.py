@@ -32,17 +32,23 @@ def shown(folder: Path, command: list[str], columns: int = 80, **changes: str) -
         stderr=subprocess.PIPE,
     ) as program:
         os.close(end)
-        data = b""
-        try:
-            while more := os.read(terminal, 1 << 16):
-                data += more
-        except OSError:  # Linux's end of file of a terminal
-            pass
+        data = all_of(terminal)
         assert program.stderr
         told = program.stderr.read().decode()
-    os.close(terminal)
     assert 0 == program.returncode, told
     return LINK_ID.sub("id=0", data.decode().replace("\r\n", "\n"))
+
+
+def all_of(terminal: int) -> bytes:
+    """What a terminal gets until the last program at its end has gone; it is closed."""
+    data = b""
+    try:
+        while more := os.read(terminal, 1 << 16):
+            data += more
+    except OSError:  # Linux's end of file of a terminal
+        pass
+    os.close(terminal)
+    return data
 
 
 def plain(text: str) -> str:

@@ -31,7 +31,7 @@ UNLIMITED = {Path("structkit/commands"), Path("structkit/cli"), *Path("plugins")
 
 
 # from a method's settings to its model: there it imports what takes seconds, as torch does
-TO_A_MODEL = ("build", "untrained", "load")
+TO_A_MODEL = ("settled", "build", "untrained", "load")
 
 
 def imported(path):

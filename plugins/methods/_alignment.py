@@ -15,7 +15,7 @@ from structkit.learning.encoders.dual_encoder import (
     negatives_of,
     stacked,
 )
-from structkit.learning.encoders.encoder import Encoder, build_encoder, settled, token_states
+from structkit.learning.encoders.encoder import Encoder, build_encoder, token_states
 from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.encoders.padded import Tokens
 from structkit.learning.training.plan import Step
@@ -121,18 +121,17 @@ class Santa(DualEncoder[Inputs]):
 
 def built(method: Method, spool: Spool, offline: bool) -> Santa:
     """The training that the settings tell, with a decoder or without."""
-    settings = settled(method, offline=offline)
     negatives = negatives_of(method, spool) if method.alignment_weight else 0
     if method.alignment_weight:
         check_contrast(spool, method, negatives)
     if encoder_only(method, offline):
-        return without_decoder(settings, spool, negatives, offline)
-    assert settings.target_length
+        return without_decoder(method, spool, negatives, offline)
+    assert method.target_length
     encoder = build_encoder(
-        settings, spool, offline=offline, head=True, lengths={"target": settings.target_length}
+        method, spool, offline=offline, head=True, lengths={"target": method.target_length}
     )
     check_sentinels(encoder.tokenizing.tokenizer)
-    return Santa(settings, encoder, negatives, WrittenEntities())
+    return Santa(method, encoder, negatives, WrittenEntities())
 
 
 def encoder_only(settings: Method, offline: bool) -> bool:

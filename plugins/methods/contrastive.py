@@ -52,13 +52,12 @@ class Method(EncoderSettings):
             check_contrast,
             negatives_of,
         )
-        from structkit.learning.encoders.encoder import build_encoder, settled
+        from structkit.learning.encoders.encoder import build_encoder
 
-        settings = settled(self, offline=offline)
         negatives = negatives_of(self, spool)
         check_contrast(spool, self, negatives)
-        encoder = build_encoder(settings, spool, offline=offline)
-        module: DualEncoder[Pairs] = DualEncoder(settings, encoder, negatives)
+        encoder = build_encoder(self, spool, offline=offline)
+        module: DualEncoder[Pairs] = DualEncoder(self, encoder, negatives)
         if self.document_field != "positive":
             module.document_fields = (self.document_field,)
         return module

@@ -84,8 +84,8 @@ class Method(EncoderSettings):
                 "--alignment-weight and --entity-weight are both 0", "leave one out", status=2
             )
 
-    def settled(self, own: Record) -> Method:
-        settings = super().settled(own)
+    def completed(self, own: Record) -> Method:
+        settings = super().completed(own)
         if self.temperature is None and "temperature" not in own and settings.normalize:
             return replace(settings, temperature=COSINES)
         return settings

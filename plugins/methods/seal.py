@@ -107,12 +107,11 @@ class Method(EncoderSettings):
 
     def build(self, spool: Spool, *, offline: bool = False) -> Seal:
         from structkit.learning.encoders.dual_encoder import check_contrast, negatives_of
-        from structkit.learning.encoders.encoder import build_encoder, settled
+        from structkit.learning.encoders.encoder import build_encoder
 
         from ._two_stages import Seal
 
         negatives = negatives_of(self, spool, usual=8)
         check_contrast(spool, self, negatives)
-        settings = settled(self, offline=offline)
-        encoder = build_encoder(settings, spool, offline=offline, tags=True)
-        return Seal(settings, encoder, negatives)
+        encoder = build_encoder(self, spool, offline=offline, tags=True)
+        return Seal(self, encoder, negatives)

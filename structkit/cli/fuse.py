@@ -6,23 +6,13 @@ from typing import Annotated
 
 import typer
 
+from structkit.cli import ranking
 from structkit.cli.options import (
     FuseMethod,
     OutputFile,
     Quiet,
     RunFormat,
     RunFormatFlag,
-)
-from structkit.cli.ranking import (
-    EmbeddingsFlag,
-    GroupFlag,
-    PresetFlag,
-    QueryEmbeddingsFlag,
-    RankerFlag,
-    RepeatsFlag,
-    WeightsFile,
-    chosen_weights,
-    ranker_flags,
 )
 from structkit.cli.streams import apart
 
@@ -41,11 +31,11 @@ def fuse(
     ] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents per query.")] = 100,
     rrf_k: Annotated[int, typer.Option(min=0, help="rrf: added to every rank.")] = 60,
-    ranker: RankerFlag = None,
-    preset: PresetFlag = None,
-    weights: WeightsFile = None,
-    group: GroupFlag = None,
-    repeats: RepeatsFlag = None,
+    ranker: ranking.RankerFlag = None,
+    preset: ranking.PresetFlag = None,
+    weights: ranking.WeightsFile = None,
+    group: ranking.GroupFlag = None,
+    repeats: ranking.RepeatsFlag = None,
     corpus: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="With rankers: the records that were searched."),
@@ -54,8 +44,8 @@ def fuse(
         list[str] | None,
         typer.Option(metavar="FILE", help="With rankers: the queries that were asked."),
     ] = None,
-    embeddings: EmbeddingsFlag = None,
-    query_embeddings: QueryEmbeddingsFlag = None,
+    embeddings: ranking.EmbeddingsFlag = None,
+    query_embeddings: ranking.QueryEmbeddingsFlag = None,
     format: RunFormatFlag = RunFormat.jsonl,
     output: OutputFile = "-",
     quiet: Quiet = False,
@@ -72,8 +62,8 @@ def fuse(
         weights=weight,
         k=k,
         rrf_k=rrf_k,
-        order=chosen_weights(preset, weights, ranker, group, repeats),
-        flags=ranker_flags(embeddings=embeddings, query_embeddings=query_embeddings),
+        order=ranking.chosen_weights(preset, weights, ranker, group, repeats),
+        flags=ranking.ranker_flags(embeddings=embeddings, query_embeddings=query_embeddings),
         corpus=corpus,
         queries=queries,
     )

@@ -6,18 +6,8 @@ from typing import Annotated
 
 import typer
 
+from structkit.cli import ranking
 from structkit.cli.options import OutputFile, Quiet, RunFormat, RunFormatFlag
-from structkit.cli.ranking import (
-    EmbeddingsFlag,
-    GroupFlag,
-    PresetFlag,
-    QueryEmbeddingsFlag,
-    RankerFlag,
-    RepeatsFlag,
-    WeightsFile,
-    chosen_weights,
-    ranker_flags,
-)
 from structkit.cli.streams import apart
 
 EXAMPLES = """
@@ -36,13 +26,13 @@ def rerank(
     queries: Annotated[
         list[str], typer.Option(metavar="FILE", help="The queries that were asked.")
     ],
-    ranker: RankerFlag = None,
-    preset: PresetFlag = None,
-    weights: WeightsFile = None,
-    group: GroupFlag = None,
-    repeats: RepeatsFlag = None,
-    embeddings: EmbeddingsFlag = None,
-    query_embeddings: QueryEmbeddingsFlag = None,
+    ranker: ranking.RankerFlag = None,
+    preset: ranking.PresetFlag = None,
+    weights: ranking.WeightsFile = None,
+    group: ranking.GroupFlag = None,
+    repeats: ranking.RepeatsFlag = None,
+    embeddings: ranking.EmbeddingsFlag = None,
+    query_embeddings: ranking.QueryEmbeddingsFlag = None,
     fit: Annotated[
         str | None,
         typer.Option(
@@ -75,8 +65,8 @@ def rerank(
     from structkit.records.output import write_records
     from structkit.scoring.runs import write_run
 
-    chosen = chosen_weights(preset, weights, ranker, group, repeats)
-    flags = ranker_flags(embeddings=embeddings, query_embeddings=query_embeddings)
+    chosen = ranking.chosen_weights(preset, weights, ranker, group, repeats)
+    flags = ranking.ranker_flags(embeddings=embeddings, query_embeddings=query_embeddings)
     if fit is not None:
         fitted = command_fit(
             runs,

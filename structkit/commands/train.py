@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.learning.encoders.encoder import settled
 from structkit.learning.encoders.model_folder import write_facts
 from structkit.learning.folders.card import write_card
 from structkit.learning.folders.hub import model_folder
@@ -54,7 +53,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     if method.start:
         model_folder(method.start, offline=options.offline)
     chosen = method
-    method = settled(method, offline=options.offline)
+    method = method.settled(offline=options.offline)
     spool = read(method, stream)
     run = {"method": name, **method.values(), "data": spool.hash}
     data = {"records": len(spool), "sha256": spool.hash}

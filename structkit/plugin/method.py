@@ -52,6 +52,10 @@ class Method(ABC):
         """What the training reads besides the records."""
         return tuple(filter(None, (self.start, self.held_out)))
 
+    def settled(self, *, offline: bool = False) -> Self:
+        """These settings, with what they leave open as the start model has it."""
+        return self
+
     @abstractmethod
     def prepare(self, record: Record) -> Record:
         """What is kept of a training record, with its `id`; an unusable one raises."""
@@ -62,7 +66,7 @@ class Method(ABC):
 
     @abstractmethod
     def build(self, spool: Spool, *, offline: bool = False) -> TrainingModule:
-        """The training of a new model on prepared records."""
+        """The training of a new model on prepared records, by settings that are settled."""
 
     @abstractmethod
     def values(self) -> dict[str, Any]:

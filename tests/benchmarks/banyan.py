@@ -22,11 +22,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Record
 from structkit.registry import load
-from tests.benchmarks.strae import WORDS, corpus, seconds
+from tests.benchmarks.strae import WORDS, corpus, seconds, step_of
 
 BATCH = 512
 Node = Any  # a token or a pair of nodes
@@ -110,15 +109,7 @@ def ours(sentences: list[list[int]]) -> Callable[[], Any]:
     said = [{"id": "", "words": [str(number) for number in words]} for words in sentences]
     spool: Spool = Words(said + known)  # type: ignore[assignment]
     training = load("method", "banyan")(minimum_count=1).build(spool).train()
-    optimizer = training.optimizer()
-    step = Step(0, "train", 0, list(range(len(sentences))))
-
-    def run() -> None:
-        optimizer.zero_grad(set_to_none=True)
-        training.backward(training.batch([], step))
-        optimizer.step()
-
-    return run
+    return step_of(training, len(sentences))
 
 
 def recursion(sentences: list[list[int]]) -> Callable[[], Any]:

@@ -42,7 +42,7 @@ def step(chunk: int) -> None:
             model="minilm", batch_size=BATCH, document_length=LENGTH, chunk_size=chunk
         )
         spool = Spool(Records.read([file.name]), method.prepare)
-    module = method.build(spool, offline=True).train()
+    module = method.settled(offline=True).build(spool, offline=True).train()
     records = [spool[number] for number in range(BATCH)]
     module.backward(module.batch(records, Step(0, "train", 0, list(range(BATCH)))))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)

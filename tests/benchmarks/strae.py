@@ -34,6 +34,7 @@ from structkit.learning.strae.methods import StraeSettings
 from structkit.learning.strae.sentences import Sentences
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.plan import Step
 from structkit.registry import load
 from tests.benchmarks.strae_peers import DglStrae, PlainStrae, peer_step
@@ -78,8 +79,13 @@ def ours(kind: str, sentences: Sentences) -> Callable[[], Any]:
     settings: StraeSettings = method(objective=objective)
     vocabulary = Vocabulary([str(number) for number in range(WORDS)], lowercase=True)
     training = StraeTraining(settings, settings.untrained(WORDS), vocabulary, sentences).train()
+    return step_of(training, len(sentences))
+
+
+def step_of(training: TrainingModule, batch: int) -> Callable[[], None]:
+    """A step of a training on its first sentences."""
     optimizer = training.optimizer()
-    step = Step(0, "train", 0, list(range(len(sentences))))
+    step = Step(0, "train", 0, list(range(batch)))
 
     def run() -> None:
         optimizer.zero_grad(set_to_none=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,7 +31,6 @@ from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.module import TorchModel, seed_parameters
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Chunk, Tokenizing
-from structkit.plugin import Method
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.structure.html.tags import TAG_TOKENS
@@ -228,23 +227,6 @@ def build_encoder(
         mcls_every=settings.mcls_every,
     )
     return tried(encoder, folder) if folder else encoder
-
-
-Settings = TypeVar("Settings", bound=Method)
-
-
-def settled(settings: Settings, *, offline: bool = False) -> Settings:
-    """The settings of a training, with what they leave open as the start model has it."""
-    if not isinstance(settings, EncoderSettings):
-        return settings  # of the others none is open
-    if not settings.model:
-        return settings.settled({})
-    own = own_facts(model_folder(settings.model, offline=offline), pooling=settings.pooling)
-    for kind, named in (("prompt", "prompts"), ("length", "lengths")):
-        own |= {f"{side}_{kind}": value for side, value in own.get(named, {}).items()}
-    if settings.normalize not in (None, own.get("normalize")):
-        own.pop("temperature", None)  # it was for scores of another scale
-    return settings.settled(own)
 
 
 def _from_scratch(

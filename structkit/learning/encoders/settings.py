@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from structkit.errors import UserError
-from structkit.learning.folders.facts import are_lengths, are_prompts, check_fields, is_count
+from structkit.learning.folders.facts import (
+    are_lengths,
+    are_prompts,
+    check_fields,
+    is_count,
+    own_facts,
+)
 from structkit.learning.training.settings import LENGTH, GradientSettings
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -102,7 +108,20 @@ class EncoderSettings(GradientSettings, ModelSettings):
     def start(self) -> str | None:
         return self.model
 
-    def settled(self, own: Record) -> Self:
+    def settled(self, *, offline: bool = False) -> Self:
+        """As above; where there is no start model, what is open is usual."""
+        from structkit.learning.folders.hub import model_folder
+
+        if not self.model:
+            return self.completed({})
+        own = own_facts(model_folder(self.model, offline=offline), pooling=self.pooling)
+        for kind, named in (("prompt", "prompts"), ("length", "lengths")):
+            own |= {f"{side}_{kind}": value for side, value in own.get(named, {}).items()}
+        if self.normalize not in (None, own.get("normalize")):
+            own.pop("temperature", None)  # it was for scores of another scale
+        return self.completed(own)
+
+    def completed(self, own: Record) -> Self:
         """These settings; what is open is as `own` tells of the start model, otherwise usual."""
         return replace(
             self,

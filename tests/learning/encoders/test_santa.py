@@ -9,7 +9,6 @@ from torch.nn import functional
 from transformers import BertForMaskedLM
 
 from structkit.errors import UserError
-from structkit.learning.encoders.encoder import settled
 from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
@@ -34,7 +33,7 @@ def spool(lines=LINES):
 def built(lines=LINES, **changes):
     values = {"size": "tiny", "vocabulary_size": 500} | changes
     spooled = spool(lines)
-    module = Method(**values).build(spooled).eval()
+    module = Method(**values).settled().build(spooled).eval()
     records = [spooled[place] for place in range(len(spooled))]
     return module, module.batch(records, STEP), records
 
@@ -210,7 +209,7 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     torch.nn.init.normal_(whole.cls.predictions.bias)
     whole.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    module = Method(model=str(tmp_path)).build(spool(), offline=True).eval()
+    module = Method(model=str(tmp_path)).settled().build(spool(), offline=True).eval()
     assert "predicts no tokens" not in capsys.readouterr().err
     text = ids(module, "def add(a, b)", "document")
     expected = whole(input_ids=text).logits[0]
@@ -219,7 +218,7 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     found = module.predictor.head(states, model.get_input_embeddings().weight)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
     model.save_pretrained(tmp_path)  # without the head
-    Method(model=str(tmp_path)).build(spool(), offline=True)
+    Method(model=str(tmp_path)).settled().build(spool(), offline=True)
     assert "predicts no tokens: it gets a new layer" in capsys.readouterr().err
 
 
@@ -238,7 +237,7 @@ def test_a_document_without_masks_names_the_command_that_makes_them():
 
 
 def test_defaults_are_the_papers():
-    method = settled(Method())
+    method = Method().settled()
     found = (method.learning_rate, method.epochs, method.batch_size, method.temperature)
     assert (5e-5, 6, 16, 1.0) == found
     lengths = (method.query_length, method.document_length, method.target_length)

@@ -10,7 +10,6 @@ from torch.nn import functional
 
 from structkit.commands.html_variants import html_variants
 from structkit.errors import UserError
-from structkit.learning.encoders.encoder import settled
 from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
 from structkit.learning.training.plan import Step
@@ -47,7 +46,8 @@ def spool_of(tmp_path, method, found):
 @pytest.fixture
 def built(tmp_path):
     def build(count=4, negatives=2, **changes):
-        method = Method(**({"size": "tiny", "vocabulary_size": 500, "batch_size": count} | changes))
+        values = {"size": "tiny", "vocabulary_size": 500, "batch_size": count} | changes
+        method = Method(**values).settled()
         spool = spool_of(tmp_path, method, html_variants(records(count, negatives)))
         return method.build(spool).eval(), [spool[place] for place in range(count)]
 
@@ -208,7 +208,7 @@ def test_batches_know_which_documents_have_no_tags(built):
 
 
 def test_defaults_are_the_papers():
-    method = settled(Method())
+    method = Method().settled()
     assert (32, 4096, 0.02) == (method.query_length, method.document_length, method.temperature)
     assert (2, 8, 1e-5) == (method.epochs, method.batch_size, method.learning_rate)
     assert ("cls", True, "element,structure") == (method.pooling, method.normalize, method.stages)

@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from imported import imported
 
 from structkit import registry
 from structkit.commands.parse_trees import Parsing, parse_trees
@@ -53,20 +54,10 @@ def test_one_word_or_two_need_no_parser(text):
 
 
 def test_neither_torch_nor_nltk_is_needed():
-    script = (
-        "import sys; from structkit.cli import main\n"
-        "try: main()\n"
-        "except SystemExit as exit: assert not exit.code, exit.code\n"
-        "print(*sorted({'torch', 'transformers', 'nltk'} & set(sys.modules)), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, "parse-trees", "-q"],
-        input=b'{"id": "1", "text": "The old cat sat on the mat."}\n',
-        capture_output=True,
-        check=True,
-    )
-    assert b"\n" == done.stderr
-    assert b"(X (X The) (X (X old) (X cat)))" in done.stdout
+    text = b'{"id": "1", "text": "The old cat sat on the mat."}\n'
+    heavy, output = imported("parse-trees", "-q", input=text)
+    assert not heavy & {"torch", "transformers", "nltk"}
+    assert b"(X (X The) (X (X old) (X cat)))" in output
 
 
 def by_torch(parser):

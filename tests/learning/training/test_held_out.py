@@ -52,7 +52,7 @@ def files(tmp_path):
 
 @pytest.mark.parametrize("name", ["banyan", "bi-lstm"])
 def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys):
-    values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5} | METHODS[name]
+    values = {"batch_size": 4, "epochs": 2, "learning_rate": 1.0} | METHODS[name]
     values |= {"validate": files[1], "every": 2, "warmup": 0.0, "schedule": "constant"}
     method = load("method", name)(**values)
     options = RunOptions(output=str(tmp_path / "model"), log_format="json", log_every=1)
@@ -105,7 +105,7 @@ def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_held_out_is_not_counted_and_changes_nothing(name, files):
-    method = load("method", name)(**METHODS[name])
+    method = load("method", name)(**METHODS[name]).settled()
     module = method.build(Spool(Records.read([files[0]]), method.prepare)).train()
     before = {name: weight.clone() for name, weight in module.state_dict().items()}
     counted = deepcopy(vars(module.truncation))

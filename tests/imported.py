@@ -1,0 +1,33 @@
+"""Which heavy packages a command imports: they cost its start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from conftest import environment
+
+HEAVY = {"torch", "transformers", "faiss", "nltk", "lxml", "numpy"}
+SCRIPT = """
+import sys
+sys.argv[0] = 'structkit'
+from structkit.cli import main
+try: main()
+except SystemExit as exit: assert not exit.code, exit.code
+print(*sys.modules, file=sys.stderr)
+"""
+
+
+def imported(*arguments: str, input: bytes = b"", **changes: str) -> tuple[set[str], bytes]:
+    """The heavy packages that a command imports, which says nothing on stderr; and its output."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *arguments],
+        input=input,
+        capture_output=True,
+        env=environment(**changes),
+        timeout=120,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr
+    [modules] = done.stderr.decode().splitlines()
+    return HEAVY & set(modules.split()), done.stdout
