@@ -17,7 +17,7 @@ from structkit.collect.walking import Walk
 from structkit.errors import UserError
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
-from structkit.search.texts import document_text
+from structkit.records.texts import document_text
 
 
 @dataclass

@@ -12,7 +12,7 @@ from structkit.asking.postings import IndexedFile, moves
 from structkit.embeddings.rows import TextEncoding
 from structkit.embeddings.vectors import Floats, Vectors
 from structkit.progress import Position, progress
-from structkit.search.texts import document_text
+from structkit.records.texts import document_text
 
 NAMES = ("model", "embedded", "vectors")
 

@@ -14,6 +14,7 @@ from structkit.cli.options import (
     Nodes,
     OnError,
     OnErrorFlag,
+    PathsFlag,
     Quiet,
     RejectsFile,
     ShardFlag,
@@ -40,6 +41,7 @@ def encode(
             help="Field with the text; default: the model's. Several give FIELD_embedding."
         ),
     ] = None,
+    paths: PathsFlag = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="Field to copy to the output; may be repeated.")
     ] = None,
@@ -121,6 +123,7 @@ def encode(
         model,
         side,
         field=field,
+        paths=paths,
         keep=keep or (),
         chunk=chunk,
         elements=elements,

@@ -193,6 +193,15 @@ EngineFlag = Annotated[
         help="torch, or onnx (an extra; for encoders); auto: onnx where it computes the same."
     ),
 ]
+PathsFlag = Annotated[
+    bool | None,
+    typer.Option(
+        "--paths/--no-paths",
+        help="Of a document read `path`, `scope` and `names` too; default: of code that collect "
+        "wrote.",
+        show_default=False,
+    ),
+]
 RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six columns.")]
 Picture = Annotated[
     str, typer.Option("--output", "-o", help="Picture to write: .svg, .png or .pdf.")

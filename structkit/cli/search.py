@@ -10,6 +10,7 @@ from structkit.cli.options import (
     EngineFlag,
     EngineName,
     OutputFile,
+    PathsFlag,
     Quiet,
     RunFormat,
     SearchMethod,
@@ -101,14 +102,7 @@ def search(
         float,
         typer.Option(min=0, max=1, help="hybrid: weight of embeddings; words have the rest."),
     ] = 0.35,
-    paths: Annotated[
-        bool | None,
-        typer.Option(
-            "--paths/--no-paths",
-            help="bm25, hybrid: read `path`, `scope` and `names` too; default: for hybrid.",
-            show_default=False,
-        ),
-    ] = None,
+    paths: PathsFlag = None,
     document_field: Annotated[
         str | None,
         typer.Option(

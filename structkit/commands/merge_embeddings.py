@@ -7,21 +7,25 @@ from pathlib import Path
 
 import orjson
 
+from structkit.embeddings.hashes import differing, hashes_of
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import blocks
 from structkit.errors import UserError
+from structkit.progress import say
 from structkit.records.jsonl import Record
 
+AGAIN = "encode the corpus again"
 OWN = ("count", "dim", "dtype", "run")  # metadata that belong to one file alone
 
 
 def merge_embeddings(files: Sequence[str], output: str) -> Record:
     """Write NAME.npy files one after the other, with the files beside them.
 
-    The result is `{file, embeddings}`. Errors: `UserError` if an id is in two files, if models,
-    dimensions or settings differ, or if the output is one of the files.
+    The result is `{file, embeddings}`. The hashes that `encode --reuse` reads are kept if all files
+    were encoded with the same settings; if not, a message says so. Errors: `UserError` if an id is
+    in two files, if models, dimensions or settings differ, or if the output is one of the files.
     """
     for name in (*files, output):
         if not name.endswith(".npy"):
@@ -41,7 +45,11 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
     chunks, fields = corpus.doc_ids != corpus.ids, bool(corpus.fields)
     if fields and len(corpus.fields) != len(corpus.ids):
         raise UserError("some of the files have fields, others none", "encode all with --keep")
-    with VectorFiles(output, chunks=chunks, fields=fields) as target:
+    run = merged_run(files)
+    hashes = (
+        [each for name in files for each in hashes_of(name, _facts(name)["count"])] if run else []
+    )
+    with VectorFiles(output, chunks=chunks, fields=fields, hashes=bool(run)) as target:
         for start, block in blocks(corpus.vectors):
             numbers = range(start, start + len(block))
             rows = [
@@ -49,23 +57,47 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
                     corpus.ids[place],
                     corpus.doc_ids[place],
                     corpus.fields[place] if fields else {},
+                    hashes[place] if run else "",
                 )
                 for place in numbers
             ]
             target.add(rows, block)
-        target.finish(first)
+        target.finish({**first, "run": run} if run else first)
     return {"file": output, "embeddings": len(corpus.ids)}
 
 
+def merged_run(files: Sequence[str]) -> Record | None:
+    """What a run over the records of all files would say of itself; nothing where none could."""
+    runs = [_facts(name).get("run") or {} for name in files]
+    for name, run in zip(files, runs, strict=True):
+        others = differing(run, runs[0])
+        if "hashes" not in run or others:
+            why = f"has another {others[0]} than {files[0]}" if others else "has no hashes of texts"
+            say(f"{name} {why}: encode --reuse cannot use {files[0]} and it as one")
+            return None
+    precisions = {run.get("precision") for run in runs}
+    return {
+        **runs[0],
+        "records": sum(run.get("records", 0) for run in runs),
+        "sha256": None,  # nothing has read these records one after the other
+        "precision": precisions.pop() if len(precisions) == 1 else None,
+    }
+
+
 def _meta(name: str) -> Record:
-    """What NAME.meta.json says of the model and its settings; empty if there is none."""
+    """What is said of the model and its settings."""
+    return {key: value for key, value in _facts(name).items() if key not in OWN}
+
+
+def _facts(name: str) -> Record:
+    """What NAME.meta.json says; empty if there is none."""
     path = Path(name.removesuffix(".npy") + ".meta.json")
     if not path.exists():
         return {}
     try:
-        facts: Record = orjson.loads(path.read_bytes())
-        return {key: value for key, value in facts.items() if key not in OWN}
-    except (OSError, ValueError, AttributeError) as error:
-        raise UserError(f"cannot be read: {error}", "encode the corpus again").at(
-            str(path)
-        ) from None
+        facts = orjson.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot be read: {error}", AGAIN).at(str(path)) from None
+    if not isinstance(facts, dict) or not isinstance(facts.get("run", {}), dict):
+        raise UserError("is no meta data of embeddings", AGAIN).at(str(path))
+    return facts

@@ -21,13 +21,13 @@ from structkit.embeddings.vectors import Vectors, blocks
 from structkit.errors import UserError, unknown
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
+from structkit.records.texts import query_text
 from structkit.scoring.runs import Hit, run_records
 from structkit.search.bm25 import BM25
 from structkit.search.bm25_folder import method_of
 from structkit.search.fusion import SHARE, hybrid
 from structkit.search.hits import Searcher, SearchOptions
 from structkit.search.lexical import lexical_index
-from structkit.search.texts import query_text
 
 METHODS = ("bm25", "dense", "hybrid")
 DEPTH = 100  # fewest documents of each ranking to fuse
@@ -58,8 +58,7 @@ def search(
     `dense`, corpus files and queries hold embeddings (or the queries texts, which `encoding`
     encodes), and the score is their inner product; `backend` is the plugin that searches, by
     default `exact`, or `approximate` where `options` ask for an index. With `bm25` both hold texts,
-    of a document in the first of `texts.DOCUMENT` that it has (after its `title` for `text` and
-    `description`; before its path and names with `paths`), of a query in the first of
+    of a document `texts.document_text`, with `document_field` and `paths`, of a query the first of
     `texts.QUERY`; `k1`, `b` and `stopwords` have the defaults of `BM25`. `hybrid` does both: the
     files `texts` hold the texts of the corpus, and scores are scaled to 0 … 1 and summed, those of
     embeddings weighted by `dense_share`, those of words by the rest. Equal scores are ordered by
@@ -82,7 +81,7 @@ def search(
     elif method == "hybrid":
         model = _checked_hybrid(texts, encoding, options)
         searcher = opened(corpus, backend, options)
-        index = lexical_index(texts or (), words, paths=True)
+        index = lexical_index(texts or (), words)
         rankings = _hybrid(searcher, index, queries, depth, model, query_field, dense_share)
     else:
         raise unknown("search method", method, METHODS)

@@ -10,9 +10,9 @@ from structkit.errors import UserError
 from structkit.ranking.candidates import Query
 from structkit.ranking.reranking import Ranking, rerank
 from structkit.records.jsonl import Record, Records
+from structkit.records.texts import query_text
 from structkit.scoring.runs import Hit, Run, ranking, run_records
 from structkit.search.fusion import fused, stretched
-from structkit.search.texts import query_text
 
 
 @dataclass(frozen=True)

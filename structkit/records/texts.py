@@ -1,11 +1,12 @@
-"""Which field of a record is its text: one order, for every command that is not told a field."""
+"""What the text of a record is: one order of fields for every command, and where code stands."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 
 from structkit.errors import UserError
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, text_field
 
 # documents: training example, code, html-variants, any text, product, HTML under two names
 DOCUMENT = ("positive", "code", "untagged", "text", "description", "html", "content")
@@ -40,3 +41,52 @@ def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
             remedy,
         )
     return next((name for name in there if record[name] is not None), there[0])
+
+
+def document_text(record: Record, field: str | None = None, *, paths: bool | None = None) -> str:
+    """A document's text, its title before it, and before all where it stands (`placed`).
+
+    >>> document_text({"id": "1", "title": "Tea", "text": "It is green."})
+    'Tea It is green.'
+    """
+    if field is not None:
+        text = text_field(record, field)
+    else:
+        field = text_name(record, DOCUMENT, "name one with --document-field")
+        text = text_field(record, field)
+        if field in ("text", "description") and isinstance(record.get("title"), str):
+            text = f"{record['title']} {text}"
+    return placed(text, record, field, paths)
+
+
+def query_text(record: Record, field: str | None = None) -> str:
+    """A query's text."""
+    return text_field(record, field or text_name(record, QUERY, "name one with --query-field"))
+
+
+def placed(text: str, record: Record, field: str, paths: bool | None = None) -> str:
+    """The text of a field, and where it stands before it: with `paths`, or if it is open, of code.
+
+    Of code, if `collect` wrote its record.
+
+    >>> chunk = {"path": "net/retry.py", "lines": [1, 1], "scope": "class Retry", "code": "pass"}
+    >>> placed("pass", chunk, "code")
+    'net/retry.py retry class Retry pass'
+    >>> placed("pass", chunk, "code", paths=False)
+    'pass'
+    """
+    if paths is None:
+        paths = field == "code" and "path" in record and "lines" in record
+    place = _place(record) if paths else ""
+    return f"{place} {text}" if place else text
+
+
+def _place(record: Record) -> str:
+    """What `collect` says of a text's place: its path, the file's name twice, scope and names."""
+    path, scope, names = (record.get(field) for field in ("path", "scope", "names"))
+    parts = [path, PurePosixPath(path).stem] if isinstance(path, str) else []
+    if isinstance(scope, str):
+        parts.append(scope)
+    if isinstance(names, list):
+        parts += [name for name in names if isinstance(name, str)]
+    return " ".join(part for part in parts if part)

@@ -11,9 +11,9 @@ from structkit.errors import UserError
 from structkit.plugin import flag_of
 from structkit.records.folder import refuse_existing
 from structkit.records.jsonl import Records
+from structkit.records.texts import document_text
 from structkit.search.bm25 import BM25
 from structkit.search.bm25_folder import is_saved
-from structkit.search.texts import document_text
 
 SAVE = "--save-index"
 
@@ -22,14 +22,13 @@ def lexical_index(
     corpus: Sequence[str],
     given: Mapping[str, Any],
     *,
-    paths: bool = False,
     save_index: str | None = None,
 ) -> BM25:
     """The texts of files, or the index of a folder; `save_index` keeps it, also over an older one.
 
     `given` are settings, or None where they are not: `k1`, `b` and `stopwords` of `BM25`, and
-    `document_field` and `paths` of `document_text`, `paths` being the default of the last. Errors:
-    a folder that was built with other settings.
+    `document_field` and `paths` of `document_text`. Errors: a folder that was built with other
+    settings.
     """
     if len(corpus) == 1 and os.path.isdir(corpus[0]):
         if save_index:
@@ -38,7 +37,7 @@ def lexical_index(
     if save_index and not is_saved(save_index):
         refuse_existing(save_index, SAVE)
     known = {name: value for name, value in given.items() if value is not None}
-    field, paths = known.pop("document_field", None), known.pop("paths", paths)
+    field, paths = known.pop("document_field", None), known.pop("paths", None)
     records = Records.read(corpus)
     doc_ids: list[str] = []
 
@@ -74,10 +73,10 @@ def _told(name: str, value: object) -> str:
     """A setting as its flag says it.
 
     >>> _told("k1", 1.5), _told("stopwords", False), _told("document_field", None)
-    ('--k1 1.5', '--no-stopwords', 'no --document-field')
+    ('--k1 1.5', '--no-stopwords', 'the default of --document-field')
     """
     if value is True:
         return flag_of(name)
     if value is False:
         return flag_of(f"no_{name}")
-    return f"no {flag_of(name)}" if value is None else f"{flag_of(name)} {value}"
+    return f"the default of {flag_of(name)}" if value is None else f"{flag_of(name)} {value}"

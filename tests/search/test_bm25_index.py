@@ -71,7 +71,7 @@ def test_the_command_writes_it_and_knows_it_by_its_folder(files):
     meta = json.loads((files / "words/meta.json").read_text())
     assert 50 == meta["count"]
     assert {"k1": 1.5, "b": 0.75, "stopwords": True} == meta["settings"]
-    assert {"document_field": None, "paths": False} == meta["reading"]
+    assert {"document_field": None, "paths": None} == meta["reading"]
 
 
 def test_bytes_on_the_command_line_are_those_of_a_fresh_index(files):
@@ -170,8 +170,8 @@ def test_a_kill_leaves_a_whole_index_or_none(files):
         ({"k1": 0.9}, "words: was built with --k1 1.2, not --k1 0.9; leave it out"),
         ({"b": 0.0}, "words: was built with --b 0.75, not --b 0.0; leave it out"),
         ({"stopwords": True}, "words: was built with --no-stopwords, not --stopwords; leave"),
-        ({"paths": True}, "words: was built with --no-paths, not --paths; leave it out"),
-        ({"document_field": "x"}, "was built with no --document-field, not --document-field x"),
+        ({"paths": True}, "words: was built with the default of --paths, not --paths; leave"),
+        ({"document_field": "x"}, "with the default of --document-field, not --document-field x"),
     ],
 )
 def test_other_settings_than_those_of_the_index_are_refused(files, given, told):

@@ -13,7 +13,7 @@ from structkit.embeddings.npy import HASHES_FORMAT
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.learning.encode.batches import Embedder, check_finite
 from structkit.learning.encode.engines import Wanted
-from structkit.learning.encode.flags import check_able, check_flags, check_together
+from structkit.learning.encode.flags import check_able, check_flags, check_together, chosen_paths
 from structkit.learning.encode.parts import FIELDS, Elements, chosen_part, lines_of
 from structkit.learning.encode.reading import ReadRecord, TextReader
 from structkit.learning.encode.reuse import Earlier, Embedded
@@ -30,8 +30,9 @@ class Encoding:
     """`encode` with its model loaded: `embeddings(texts(records))`.
 
     `side` chooses the length, the prompt and the default field; `field` is the text's field, or
-    several; `keep` names fields that go along. `chunk` makes an embedding of each so many tokens,
-    `elements` of each element of HTML, `nodes` of a tree's words, phrases or all its nodes.
+    several; `paths` is that of `texts.placed`; `keep` names fields that go along. `chunk` makes an
+    embedding of each so many tokens, `elements` of each element of HTML, `nodes` of a tree's words,
+    phrases or all its nodes.
     `batch_tokens` and `precision` are chosen for the device where they are None. `reuse` is a .npy
     file whose rows stay, where texts, model and settings are as they were. Errors: an unknown
     side or a damaged model is a `UserError`, and so is a record without its field.
@@ -43,6 +44,7 @@ class Encoding:
         side: str,
         *,
         field: str | Sequence[str] | None = None,
+        paths: bool | None = None,
         keep: Sequence[str] = (),
         batch_tokens: int | None = None,
         chunk: int | None = None,
@@ -80,6 +82,7 @@ class Encoding:
             self.keep,
             # what a model was trained on is what it reads of an element
             Elements(tagged=known[0] == "tagged") if elements else None,
+            chosen_paths(paths, side, self.part, encoder),
         )
         self.dtype, self.dimensions = self.engine.dtype, dimensions
         self.batch_tokens = batch_tokens or self.engine.batch_tokens

@@ -29,6 +29,21 @@ def check_together(part: str, downward: bool, fields: int, reuse: str | None) ->
         raise UserError(f"--reuse and {other} exclude each other", "leave one out", status=2)
 
 
+def chosen_paths(paths: bool | None, side: str, part: str, model: Model) -> bool | None:
+    """The `paths` of a document's whole text; off for queries, parts, and models of words or trees.
+
+    The words of a tree are those of the text alone, and a part's characters are counted in it.
+    Errors: it is on for them.
+    """
+    if side == "document" and not part and "chunk" in model.parts:
+        return paths
+    if paths:
+        raise UserError(
+            "--paths is for whole documents and models that read tokens", "leave it out", status=2
+        )
+    return False
+
+
 def check_able(model: Model, part: str) -> None:
     """Raise for parts of texts that the model has no embeddings of."""
     if part in model.parts:

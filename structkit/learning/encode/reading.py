@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,8 +14,10 @@ from structkit.learning.encode.parts import Elements
 from structkit.learning.training.spool import MAKERS
 from structkit.plugin import Model
 from structkit.records.jsonl import Record, Records, text_field
-from structkit.records.texts import HTML, text_name
+from structkit.records.texts import HTML, placed, text_name
 from structkit.structure.trees.texts import text_or_tree
+
+Read = Callable[[Record, str, str], str]  # what reads a field
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class TextReader:
     """Records to what is read of them; what it cannot use raises, while its place is known.
 
     `asked` are the fields that the user names, `known` those of the model, the first one counts.
+    `paths` is that of `placed`.
     """
 
     model: Model
@@ -61,6 +64,7 @@ class TextReader:
     known: Sequence[str]
     keep: Sequence[str] = ()
     elements: Elements | None = None
+    paths: bool | None = False
 
     def read(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
         """What is read of every record; of elements, the texts are theirs."""
@@ -89,10 +93,13 @@ class TextReader:
         known = HTML if self.elements else self.known
         read = text_or_tree if "text" in known else text_field
         if self.asked:
-            return [read(record, name, hint) for name in self.asked]
+            return [self._text(read, record, name, hint) for name in self.asked]
         maker = MAKERS.get(known[0]) if len(known) == 1 else None
         name = text_name(record, known, f"{maker}; or {hint}" if maker else hint)
-        return [read(record, name, hint)]
+        return [self._text(read, record, name, hint)]
+
+    def _text(self, read: Read, record: Record, name: str, hint: str) -> str:
+        return placed(read(record, name, hint), record, name, self.paths)
 
     def _prepared(self, texts: Sequence[str]) -> list[Record]:
         prepared = []

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from structkit.embeddings.matrices import Embeddings, read_ids, read_matrix, read_meta
-from structkit.embeddings.npy import HASHES, half_replaced
+from structkit.embeddings.hashes import differing, hashes_of
+from structkit.embeddings.matrices import Embeddings, read_matrix, read_meta
+from structkit.embeddings.npy import half_replaced
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
@@ -20,10 +21,6 @@ from structkit.progress import say
 from structkit.records.jsonl import Record
 
 Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
-# what a run says of itself that decides about no number of a row
-ELSEWHERE = frozenset(
-    ("model", "keep", "batch_tokens", "count", "dim", "run", "records", "sha256", "precision")
-)
 
 
 class Earlier:
@@ -43,17 +40,14 @@ class Earlier:
             raise UserError("is half replaced, by a run that was killed", remedy).at(path)
         self.old = read_matrix(path, fields=bool(part))
         known = settings_of(path, self.old)
-        names = dict.fromkeys([*run, *known])
-        self.differing = [
-            name for name in names if name not in ELSEWHERE and run.get(name) != known.get(name)
-        ]
+        self.differing = differing(run, known)
         self.precision: str | None = None if self.differing else known.get("precision")
         self.rows: dict[str, range] = {} if self.differing else self._rows()
         self.records = self.reused = 0
 
     def _rows(self) -> dict[str, range]:
         """The rows of a record with each hash: of several, the first one's."""
-        hashes = read_ids(self.path.removesuffix(".npy") + HASHES, len(self.old.ids))
+        hashes = hashes_of(self.path, len(self.old.ids))
         of_hash: dict[str, range] = {}
         for (hash_, _), rows in groupby(
             range(len(hashes)), lambda row: (hashes[row], self.old.doc_ids[row])

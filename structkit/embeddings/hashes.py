@@ -1,0 +1,27 @@
+"""What NAME.npy says of the texts in it: the hash of each, and how they were encoded."""
+
+from __future__ import annotations
+
+from structkit.embeddings.matrices import read_ids
+from structkit.embeddings.npy import HASHES
+from structkit.records.jsonl import Record
+
+# what a run says of itself that decides about no number of a row
+ELSEWHERE = frozenset(
+    ("model", "keep", "batch_tokens", "count", "dim", "run", "records", "sha256", "precision")
+)
+
+
+def differing(run: Record, other: Record) -> list[str]:
+    """The settings in which two runs differ, as far as rows depend on them.
+
+    >>> differing({"dtype": "fp32", "keep": ["n"]}, {"dtype": "bf16", "side": "query"})
+    ['dtype', 'side']
+    """
+    names = dict.fromkeys([*run, *other])
+    return [name for name in names if name not in ELSEWHERE and run.get(name) != other.get(name)]
+
+
+def hashes_of(path: str, rows: int) -> list[str]:
+    """The hash of what was read of the record of each row."""
+    return read_ids(path.removesuffix(".npy") + HASHES, rows)
