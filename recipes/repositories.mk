@@ -10,7 +10,9 @@ MODEL :=
 SLOW := minilm
 PEERS := ripgrep semble
 ENCODERS := static $(SLOW) $(if $(MODEL),model)
-SYSTEMS := bm25 bm25+rankers $(foreach encoder,$(ENCODERS),$(encoder) hybrid-$(encoder) hybrid-$(encoder)+rankers)
+SEARCHES := bm25 $(ENCODERS:%=hybrid-%)
+# +rankers: the weights of `--for code`; +held-out: weights fitted on the other repositories
+SYSTEMS := $(ENCODERS) $(foreach search,$(SEARCHES),$(search) $(search)+rankers $(search)+held-out)
 IN = $(REPOSITORIES)/$*
 REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.repositories
 
@@ -35,7 +37,7 @@ $(REPOSITORIES)/static.model:
 	$(STRUCTKIT) train static --model minilm -o $@ < /dev/null
 
 $(REPOSITORIES)/%/bm25.run.jsonl: $(REPOSITORIES)/%/chunks.jsonl $(REPOSITORIES)/%/queries.jsonl
-	$(REPORT) timed $(IN)/bm25.seconds $(STRUCTKIT) search $< --method bm25 --paths -k 200 \
+	$(REPORT) timed $(IN)/bm25.seconds $(STRUCTKIT) search $< --method bm25 -k 200 \
 	  --queries $(IN)/queries.jsonl -o $@
 
 # an encoder by its name here and by what `--model` calls it, and what its model is made of
@@ -56,27 +58,44 @@ $(eval $(call repositories-encoder,model,$(MODEL),))
 $(REPOSITORIES)/%+rankers.run.jsonl: $(REPOSITORIES)/%.run.jsonl
 	$(STRUCTKIT) rerank $< --corpus $(@D)/chunks.jsonl --queries $(@D)/queries.jsonl --for code -o $@
 
+# what is of all repositories is made anew where CODEBASES are others
+$(REPOSITORIES)/codebases: FORCE
+	@mkdir -p $(@D); echo '$(CODEBASES)' | cmp -s - $@ || echo '$(CODEBASES)' > $@
+FORCE:
+
+# the queries and judgements of the repositories that are asked
+$(REPOSITORIES)/queries.jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/queries.jsonl) $(REPOSITORIES)/codebases
+	cat $(filter %.jsonl,$^) > $@
+
+$(REPOSITORIES)/qrels.jsonl: $(DATA)/qrels.jsonl.gz $(REPOSITORIES)/queries.jsonl
+	$(STRUCTKIT) select $< --in $(REPOSITORIES)/queries.jsonl --on query_id=id -o $@
+
+# each repository in the order of weights that were fitted on the others
+$(REPOSITORIES)/%+held-out.jsonl: $(REPOSITORIES)/%.jsonl $(REPOSITORIES)/chunks.jsonl $(REPOSITORIES)/qrels.jsonl
+	$(STRUCTKIT) rerank $< --corpus $(@D)/chunks.jsonl --queries $(@D)/queries.jsonl --for code \
+	  --fit $(@D)/qrels.jsonl --folds repository --held-out $@ -o $(REPOSITORIES)/$*.weights.json
+
 # the queries of all repositories, each searched in its own
 define repositories-system
-$(REPOSITORIES)/$(1).jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/$(1).run.jsonl)
-	cat $$^ > $$@
+$(REPOSITORIES)/$(1).jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/$(1).run.jsonl) $(REPOSITORIES)/codebases
+	cat $$(filter %.jsonl,$$^) > $$@
 endef
-$(foreach system,$(SYSTEMS),$(eval $(call repositories-system,$(system))))
+$(foreach system,$(filter-out %+held-out,$(SYSTEMS)),$(eval $(call repositories-system,$(system))))
 
-$(REPOSITORIES)/chunks.jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/chunks.jsonl)
-	cat $^ > $@
+$(REPOSITORIES)/chunks.jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/chunks.jsonl) $(REPOSITORIES)/codebases
+	cat $(filter %.jsonl,$^) > $@
 
-JUDGE = $(STRUCTKIT) score --qrels $(DATA)/qrels.jsonl.gz --gains binary --measures nDCG@10 \
-  --by repository --by-records $(DATA)/queries.jsonl.gz
-$(REPOSITORIES)/scores.jsonl: $(REPOSITORIES)/chunks.jsonl $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl)
+JUDGE = $(STRUCTKIT) score --qrels $(REPOSITORIES)/qrels.jsonl --gains binary --measures nDCG@10 \
+  --by repository --by-records $(REPOSITORIES)/queries.jsonl
+$(REPOSITORIES)/scores.jsonl: $(REPOSITORIES)/chunks.jsonl $(REPOSITORIES)/qrels.jsonl $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl)
 	{ $(JUDGE) --passages $< $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl); \
 	  $(JUDGE) --passages $< --mean $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl); } > $@
 
 # a peer answers with its own chunks
-$(PEERS:%=$(REPOSITORIES)/%.jsonl): $(REPOSITORIES)/%.jsonl: $(DATA)/files.jsonl.gz $(REPOSITORIES)/static.model
-	$(REPORT) $* --data $(DATA) --model $(REPOSITORIES)/static.model -o $@
+$(PEERS:%=$(REPOSITORIES)/%.jsonl): $(REPOSITORIES)/%.jsonl: $(DATA)/files.jsonl.gz $(REPOSITORIES)/queries.jsonl $(REPOSITORIES)/static.model
+	$(REPORT) $* --data $(DATA) --queries $(REPOSITORIES)/queries.jsonl --model $(REPOSITORIES)/static.model -o $@
 
-$(PEERS:%=$(REPOSITORIES)/%.scores.jsonl): $(REPOSITORIES)/%.scores.jsonl: $(REPOSITORIES)/%.jsonl
+$(PEERS:%=$(REPOSITORIES)/%.scores.jsonl): $(REPOSITORIES)/%.scores.jsonl: $(REPOSITORIES)/%.jsonl $(REPOSITORIES)/qrels.jsonl
 	{ $(JUDGE) --passages $(REPOSITORIES)/$*.passages.jsonl $<; \
 	  $(JUDGE) --passages $(REPOSITORIES)/$*.passages.jsonl --mean $<; } > $@
 

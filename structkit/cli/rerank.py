@@ -9,6 +9,7 @@ import typer
 from structkit.cli import ranking
 from structkit.cli.options import OutputFile, Quiet, RunFormat, RunFormatFlag
 from structkit.cli.streams import apart
+from structkit.errors import UserError
 
 EXAMPLES = """
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --for code -k 10
@@ -47,6 +48,13 @@ def rerank(
             help="--fit: cross-validate over this field of the queries; default: ten parts.",
         ),
     ] = None,
+    held_out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="--fit: also write the run of each fold, with weights fitted to the others.",
+        ),
+    ] = None,
     query_field: Annotated[
         str | None,
         typer.Option(
@@ -59,7 +67,10 @@ def rerank(
     quiet: Quiet = False,
 ) -> None:
     """Order the hits of runs by their scores, scaled to 0 … 1, plus what the rankers add."""
-    apart(output, *runs, *corpus, *queries, weights, embeddings, query_embeddings, fit)
+    reads = (*runs, *corpus, *queries, weights, embeddings, query_embeddings, fit)
+    apart(output, *reads, held_out=held_out)
+    if held_out is not None and fit is None:
+        raise UserError("--held-out goes with --fit", "leave it out", status=2)
     from structkit.commands.rerank import fit as command_fit
     from structkit.commands.rerank import rerank as command
     from structkit.records.output import write_records
@@ -77,6 +88,8 @@ def rerank(
             folds=folds,
             flags=flags,
             query_field=query_field,
+            held_out=held_out,
+            k=k,
         )
         write_records(fitted, output)
         return

@@ -46,9 +46,13 @@ def stream(
     )
 
 
-def apart(output: str, *reads: str | None, save_index: str | None = None) -> None:
+def apart(
+    output: str, *reads: str | None, save_index: str | None = None, held_out: str | None = None
+) -> None:
     """Raise if what a command writes, lines or a table, is one of its inputs."""
     from structkit.paths import keep_apart, lines_name
 
-    keep_apart([("--save-index", save_index), ("-o", output)], reads, folders=["--save-index"])
+    writes = [("--save-index", save_index), ("--held-out", held_out), ("-o", output)]
+    keep_apart(writes, reads, folders=["--save-index"])
     lines_name(output)
+    lines_name(held_out or "-")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +10,16 @@ import numpy as np
 
 from structkit.errors import UserError
 from structkit.progress import say
-from structkit.ranking.fitting import cross_validated, fitted, judged, mean_of, tied
+from structkit.ranking.candidates import Query
+from structkit.ranking.fitting import cross_validated, fitted, judged, mean_of, means, tied
 from structkit.ranking.reading import Candidates, reordered, together
+from structkit.ranking.reranking import Ranking
+from structkit.ranking.reranking import rerank as best_hits
 from structkit.ranking.weights import Weights
 from structkit.records.fields import ABSENT, lookup, plain
 from structkit.records.jsonl import Record
 from structkit.scoring.qrels import read_qrels
-from structkit.scoring.runs import read_run
+from structkit.scoring.runs import Hit, read_run, run_records, write_run
 
 
 def rerank(
@@ -52,12 +55,15 @@ def fit(
     folds: str | None = None,
     flags: dict[str, Any] | None = None,
     query_field: str | None = None,
+    held_out: str | None = None,
+    k: int = 100,
 ) -> Iterator[Record]:
     """One record: the weights of these rankers with the best nDCG@10 on judged queries.
 
     A hit is judged by its id or its path, each document once; all relevant documents have the same
     gain. `folds` is a field of the queries (default: ten parts): means are over its values, and the
-    record has nDCG@10 of the queries of each value with weights fitted to the others.
+    record has nDCG@10 of the queries of each value with weights fitted to the others. The k best
+    hits of each query with those weights are written to the file `held_out`.
     """
     order = weights.ranking(flags)
     if not order.rankers:
@@ -84,17 +90,29 @@ def fit(
     mean, together_ = mean_of(features, names, order.repeats), tied(order)
     best = fitted(mean, together_)
     others = cross_validated(features, names, order.repeats, together_)
-    means = {name: float(np.mean(values)) for name, values in others.items()}
+    of_folds = means(features, names, others, order.repeats)
     rankers = dict(zip(weights.rankers, best[1:].tolist(), strict=True))
     before = np.array([1.0, *np.zeros(len(rankers))])
-    value = float(np.mean(list(means.values())))
+    value = float(np.mean(list(of_folds.values())))
     say(f"nDCG@10 {mean(before):.4f} becomes {mean(best):.4f}, cross-validated {value:.4f}")
+    if held_out is not None:
+        orders = {name: order.weighing(each[1:].tolist()) for name, each in others.items()}
+        hits_of = zip(asked, (orders[name] for name in names), strict=True)
+        write_run(ordered(hits_of, candidates.records, k), held_out)
     yield {
         **replace(weights, rankers=rankers).record(),
         "queries": len(asked),
         "nDCG@10": {"search": mean(before), "fitted": mean(best), "cross_validated": value},
-        "folds": means,
+        "folds": of_folds,
     }
+
+
+def ordered(
+    asked: Iterable[tuple[tuple[Query, list[Hit]], Ranking]], records: Mapping[str, Record], k: int
+) -> Iterator[Record]:
+    """Run records of queries, each in its own order."""
+    for (query, hits), order in asked:
+        yield from run_records(query.id, best_hits(query, hits, records, order, k))
 
 
 def fold(record: Record, field: str) -> str:

@@ -128,15 +128,26 @@ def tied(ranking: Ranking) -> list[int]:
 
 def cross_validated(
     queries: Sequence[JudgedHits], folds: Sequence[str], repeats: float, tied: Sequence[int]
-) -> dict[str, list[float]]:
-    """nDCG@10 of each fold's queries with weights that were fitted on the other folds."""
-    scores: dict[str, list[float]] = {}
+) -> dict[str, Floats]:
+    """For each fold the weights that were fitted on the queries of the others."""
+    found: dict[str, Floats] = {}
     for fold in dict.fromkeys(folds):
         others = [(query, name) for query, name in zip(queries, folds, strict=True) if name != fold]
-        weights = fitted(mean_of(*_columns(others), repeats), tied)
-        here = (query for query, name in zip(queries, folds, strict=True) if name == fold)
-        scores[fold] = [query.ndcg(weights, repeats) for query in here]
-    return scores
+        found[fold] = fitted(mean_of(*_columns(others), repeats), tied)
+    return found
+
+
+def means(
+    queries: Sequence[JudgedHits],
+    folds: Sequence[str],
+    weights: Mapping[str, Floats],
+    repeats: float,
+) -> dict[str, float]:
+    """Mean nDCG@10 of the queries of each fold with its weights."""
+    values: dict[str, list[float]] = {fold: [] for fold in weights}
+    for query, fold in zip(queries, folds, strict=True):
+        values[fold].append(query.ndcg(weights[fold], repeats))
+    return {fold: float(np.mean(each)) for fold, each in values.items()}
 
 
 def _columns(pairs: Iterable[tuple[JudgedHits, str]]) -> tuple[list[JudgedHits], list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,13 @@ class Ranking:
         """What the hits of a group have in common; without the field a hit is alone."""
         value = ABSENT if self.group is None else lookup(record, self.group)
         return f"id {doc_id}" if value is ABSENT else f"value {plain(value)}"
+
+    def weighing(self, weights: Sequence[float]) -> Ranking:
+        """The same rankers with other weights."""
+        rankers = (
+            (ranker, weight) for (ranker, _), weight in zip(self.rankers, weights, strict=True)
+        )
+        return replace(self, rankers=tuple(rankers))
 
 
 def candidates_of(hits: Sequence[Hit], records: Mapping[str, Record]) -> list[Candidate]:

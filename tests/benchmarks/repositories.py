@@ -1,7 +1,7 @@
 """Peers of `make repositories`, what time commands take, and its table.
 
-    python -m tests.benchmarks.repositories semble --data FOLDER --model FOLDER -o RUN
-    python -m tests.benchmarks.repositories ripgrep --data FOLDER -o RUN
+    python -m tests.benchmarks.repositories semble --data FOLDER --queries FILE --model FOLDER -o RUN
+    python -m tests.benchmarks.repositories ripgrep --data FOLDER --queries FILE -o RUN
     python -m tests.benchmarks.repositories timed FILE COMMAND…
     python -m tests.benchmarks.repositories table --data FOLDER --folder FOLDER SCORES… -o TABLE
 
@@ -74,11 +74,12 @@ def ripgrep(folder: Path, model: str) -> Answer:
 
 @dataclass
 class Peers:
-    """A peer's answers about all repositories, and what they cost."""
+    """A peer's answers about the repositories of some queries, and what they cost."""
 
     peer: Peer
     model: str
     data: str
+    asked: str
     index: float = 0.0
     queries: float = 0.0
     hits: list[Record] = field(default_factory=list)
@@ -86,7 +87,7 @@ class Peers:
 
     def run(self) -> None:
         """Ask it everything."""
-        files, queries = read(f"{self.data}/files.jsonl.gz"), read(f"{self.data}/queries.jsonl.gz")
+        files, queries = read(f"{self.data}/files.jsonl.gz"), read(self.asked)
         for repository in dict.fromkeys(query["repository"] for query in queries):
             with tempfile.TemporaryDirectory() as folder:
                 for each in files:
@@ -144,7 +145,7 @@ def costs(folder: str, system: str, queries: int) -> tuple[str, str]:
     if (beside := Path(folder, f"{system}.costs.jsonl")).exists():
         (found,) = read(beside)
         return f"{found['index']:.1f}", f"{found['queries'] / queries * 1000:.0f}"
-    bare = system.removesuffix("+rankers")
+    bare = system.partition("+")[0]
     encoder = bare.removeprefix("hybrid-")
     index = seconds(folder, "collect") + seconds(folder, f"{encoder}.index")
     return f"{index:.1f}", f"{seconds(folder, bare) / queries * 1000:.0f}"
@@ -185,7 +186,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="repositories")
     parser.add_argument("action", choices=("semble", "ripgrep", "table"))
     parser.add_argument("scores", nargs="*")
-    for flag in ("--data", "--model", "--folder", "-o"):
+    for flag in ("--data", "--queries", "--model", "--folder", "-o"):
         parser.add_argument(flag, default="")
     options = parser.parse_intermixed_args(arguments)
     if options.action == "table":
@@ -193,7 +194,10 @@ def main(arguments: list[str]) -> int:
         Path(options.o).write_text("\n".join(lines) + "\n", "utf-8")
         return 0
     peers = Peers(
-        {"semble": semble, "ripgrep": ripgrep}[options.action], options.model, options.data
+        {"semble": semble, "ripgrep": ripgrep}[options.action],
+        options.model,
+        options.data,
+        options.queries,
     )
     peers.run()
     base = Path(options.o).with_suffix("")

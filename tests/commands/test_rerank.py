@@ -146,6 +146,24 @@ def test_fitted_weights_find_what_the_judgements_say(
     ]
 
 
+def test_the_run_of_held_out_queries_has_weights_of_the_others(
+    judged: dict[str, Any], tmp_path: Path
+) -> None:
+    # words of paths answer the first half of the queries, and mislead in the second
+    right = {"qalpha": "alpha", "qbravo": "bravo", "qdelta": "gamma test", "qgamma": "delta test"}
+    rows = [{"query_id": key, "doc_id": value, "relevance": 1} for key, value in right.items()]
+    judged["qrels"] = written(tmp_path / "qrels", rows)
+    held_out = tmp_path / "held-out.jsonl"
+    order = weights(["path-words"])
+    (found,) = fit(**judged, weights=order, folds="half", held_out=str(held_out), k=10)
+    gains: dict[str, list[float]] = {"true": [], "false": []}
+    for row in map(orjson.loads, held_out.read_bytes().splitlines()):
+        if right[row["query_id"]] == row["doc_id"]:
+            gains[str(row["query_id"] < "qc").lower()].append(1 / np.log2(row["rank"] + 1))
+    assert found["folds"] == {half: pytest.approx(np.mean(each)) for half, each in gains.items()}
+    assert found["folds"]["true"] < 1.0  # of the others it learned to leave paths unread
+
+
 def test_weights_that_cannot_be_read(tmp_path: Path) -> None:
     for wrong in ({"weights": {}}, {"rankers": {"tests": "much"}}, {"rankers": []}):
         with pytest.raises(UserError, match="file: holds no weights"):
