@@ -2,7 +2,7 @@
 # MODEL is an encoder's folder or name; without it a table of token vectors is distilled of MiniLM
 # (SLOW= leaves MiniLM itself out). PEERS= leaves ripgrep and semble out: the one is a package of
 # the system, the other what `pip install 'structkit[bench]'` brings.
-.PHONY: repositories
+.PHONY: repositories FORCE
 
 REPOSITORIES := runs/repositories
 CODEBASES := flask click express gin chi gson guzzle rack axum zod libuv nlohmann-json dapper
@@ -61,7 +61,6 @@ $(REPOSITORIES)/%+rankers.run.jsonl: $(REPOSITORIES)/%.run.jsonl
 # what is of all repositories is made anew where CODEBASES are others
 $(REPOSITORIES)/codebases: FORCE
 	@mkdir -p $(@D); echo '$(CODEBASES)' | cmp -s - $@ || echo '$(CODEBASES)' > $@
-FORCE:
 
 # the queries and judgements of the repositories that are asked
 $(REPOSITORIES)/queries.jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/queries.jsonl) $(REPOSITORIES)/codebases

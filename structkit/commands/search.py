@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from structkit import registry
 from structkit.embeddings.matrices import add_new
@@ -23,11 +24,12 @@ from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.texts import query_text
 from structkit.scoring.runs import Hit, run_records
-from structkit.search.bm25 import BM25
 from structkit.search.bm25_folder import method_of
 from structkit.search.fusion import SHARE, hybrid
 from structkit.search.hits import Searcher, SearchOptions
-from structkit.search.lexical import lexical_index
+
+if TYPE_CHECKING:
+    from structkit.search.bm25 import BM25
 
 METHODS = ("bm25", "dense", "hybrid")
 DEPTH = 100  # fewest documents of each ranking to fuse
@@ -76,12 +78,12 @@ def search(
         rankings = _dense(opened(corpus, backend, options), queries, depth, encoding)
     elif method == "bm25":
         _check_bm25(options, backend, encoding)
-        index = lexical_index(corpus, words, save_index=options.save_index)
+        index = lexical(corpus, words, save_index=options.save_index)
         rankings = _lexical(index, queries, query_field, depth)
     elif method == "hybrid":
         model = _checked_hybrid(texts, encoding, options)
         searcher = opened(corpus, backend, options)
-        index = lexical_index(texts or (), words)
+        index = lexical(texts or (), words)
         rankings = _hybrid(searcher, index, queries, depth, model, query_field, dense_share)
     else:
         raise unknown("search method", method, METHODS)
@@ -92,6 +94,14 @@ def search(
         yield from run_records(query_id, ranked)
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
+
+
+def lexical(corpus: Sequence[str], words: Record, *, save_index: str | None = None) -> BM25:
+    """The words of a corpus, by settings of `lexical_index`."""
+    # with bm25s and SciPy, which a search of embeddings does not pay for
+    from structkit.search.lexical import lexical_index
+
+    return lexical_index(corpus, words, save_index=save_index)
 
 
 def _check_bm25(options: SearchOptions, backend: str | None, encoding: TextEncoding | None) -> None:

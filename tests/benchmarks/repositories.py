@@ -1,6 +1,6 @@
 """Peers of `make repositories`, what time commands take, and its table.
 
-    python -m tests.benchmarks.repositories semble --data FOLDER --queries FILE --model FOLDER -o RUN
+    python -m tests.benchmarks.repositories semble --data FOLDER --queries FILE --model DIR -o RUN
     python -m tests.benchmarks.repositories ripgrep --data FOLDER --queries FILE -o RUN
     python -m tests.benchmarks.repositories timed FILE COMMAND…
     python -m tests.benchmarks.repositories table --data FOLDER --folder FOLDER SCORES… -o TABLE

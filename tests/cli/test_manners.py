@@ -550,6 +550,15 @@ def test_help_is_light(command: str) -> None:
     assert f"Usage: structkit {command}".strip().encode() in page
 
 
+def test_a_search_of_embeddings_reads_no_words(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"id": "1", "embedding": [1.0, 0.0]}\n')
+    arguments = ("search", str(path), "--queries", str(path))
+    found, run = imported(*arguments, of={"bm25s", "scipy", "torch"})
+    assert [] == found
+    assert b'"doc_id":"1"' in run
+
+
 @pytest.mark.parametrize("method", registry.names("method"))
 def test_help_of_a_method_is_light(method: str) -> None:
     heavy, page = imported("train", method, "--help")
