@@ -117,9 +117,9 @@ def test_nobody_imports_a_plugin_by_name(path):
     assert not [module for module, _ in imported(path) if module.startswith("structkit_plugins")]
 
 
-# a terminal alone pays for rich's progress bars and lists, a comparison of runs for scipy, and an
-# answer from the cache for no parser
-LAZY = {"progress.py", "questions.py", "comparison.py", "folder.py"}
+# a terminal alone pays for rich's progress bars and lists, a comparison of runs for scipy, a
+# search of embeddings for no bm25s, and an answer from the cache for no parser
+LAZY = {"progress.py", "questions.py", "comparison.py", "lexical.py", "folder.py"}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)

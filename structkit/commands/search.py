@@ -27,6 +27,7 @@ from structkit.scoring.runs import Hit, run_records
 from structkit.search.bm25_folder import method_of
 from structkit.search.fusion import SHARE, hybrid
 from structkit.search.hits import Searcher, SearchOptions
+from structkit.search.lexical import lexical_index
 
 if TYPE_CHECKING:
     from structkit.search.bm25 import BM25
@@ -78,12 +79,12 @@ def search(
         rankings = _dense(opened(corpus, backend, options), queries, depth, encoding)
     elif method == "bm25":
         _check_bm25(options, backend, encoding)
-        index = lexical(corpus, words, save_index=options.save_index)
+        index = lexical_index(corpus, words, save_index=options.save_index)
         rankings = _lexical(index, queries, query_field, depth)
     elif method == "hybrid":
         model = _checked_hybrid(texts, encoding, options)
         searcher = opened(corpus, backend, options)
-        index = lexical(texts or (), words)
+        index = lexical_index(texts or (), words)
         rankings = _hybrid(searcher, index, queries, depth, model, query_field, dense_share)
     else:
         raise unknown("search method", method, METHODS)
@@ -94,14 +95,6 @@ def search(
         yield from run_records(query_id, ranked)
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
-
-
-def lexical(corpus: Sequence[str], words: Record, *, save_index: str | None = None) -> BM25:
-    """The words of a corpus, by settings of `lexical_index`."""
-    # with bm25s and SciPy, which a search of embeddings does not pay for
-    from structkit.search.lexical import lexical_index
-
-    return lexical_index(corpus, words, save_index=save_index)
 
 
 def _check_bm25(options: SearchOptions, backend: str | None, encoding: TextEncoding | None) -> None:

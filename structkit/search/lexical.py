@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structkit.embeddings.reading import identified
 from structkit.errors import UserError
@@ -12,8 +12,10 @@ from structkit.plugin import flag_of
 from structkit.records.folder import refuse_existing
 from structkit.records.jsonl import Records
 from structkit.records.texts import document_text
-from structkit.search.bm25 import BM25
 from structkit.search.bm25_folder import is_saved
+
+if TYPE_CHECKING:
+    from structkit.search.bm25 import BM25
 
 SAVE = "--save-index"
 
@@ -50,7 +52,7 @@ def lexical_index(
 
     try:
         reading = {"document_field": field, "paths": paths}
-        index = BM25(doc_ids, texts(), **known, reading=reading)
+        index = _bm25()(doc_ids, texts(), **known, reading=reading)
     except UserError as error:
         raise error.at(records.lines.file) from None
     if save_index:
@@ -58,8 +60,15 @@ def lexical_index(
     return index
 
 
+def _bm25() -> type[BM25]:
+    """The class, imported with bm25s and SciPy: embeddings are searched without them."""
+    from structkit.search.bm25 import BM25
+
+    return BM25
+
+
 def _opened(folder: str, given: Mapping[str, Any]) -> BM25:
-    index = BM25.open(folder)
+    index = _bm25().open(folder)
     known = {**index.settings, **index.reading}
     for name, value in given.items():
         if value is not None and value != known.get(name):
