@@ -37,6 +37,8 @@ HEADS = {
 STORE = Path(__file__).with_name("store.txt")
 SESSIONS = Path(__file__).with_name("sessions.txt")
 
+# words with a vector, as GloVe has them
+VECTORS = ("the", "a", "is", "cat", "of")
 
 Run = Callable[[list[str], Path, Path | None], Outcome]
 
@@ -120,6 +122,7 @@ def make_store(store: Path, run: Run, chosen: Iterable[Session]) -> None:
     for folder in (FIXTURES / "formats").iterdir():
         shutil.copytree(folder, store / folder.name, ignore=shutil.ignore_patterns("records"))
     make_tree(store)
+    (store / "vectors.txt").write_text("".join(f"{word} {'0.5 ' * 7}-1\n" for word in VECTORS))
     words = {word for each in chosen for word in (*each.arguments, each.stdin or "")}
     for line in needed(STORE.read_text("utf-8").splitlines(), words):
         command, _, log = line.partition(" 2> ")

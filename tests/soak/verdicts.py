@@ -26,6 +26,9 @@ ONE_FOR_ONE = {
 }
 REJECTS = "rejects.jsonl"
 INDEX = {"index", "docid", "ids.txt", "fields.jsonl", "meta.json"}
+WORDS = {"ids.txt", "meta.json", "params.index.json", "vocab.index.json"} | {
+    f"{part}.csc.index.npy" for part in ("data", "indices", "indptr")
+}
 State = dict[str, str]
 
 
@@ -129,16 +132,23 @@ def uncounted(case: Case, outcome: Outcome, before: State, folder: Path) -> Iter
             yield f"loses records: {counts}"
     index = folder / "out"
     if saves_index(case) and "out" not in before and index.is_dir():
-        files = {path.name for path in index.iterdir()}
-        if files != INDEX:
-            yield f"leaves an index of {sorted(files)}, not of {sorted(INDEX)}"
-            return
-        count = json.loads((index / "meta.json").read_bytes())["count"]
-        # an id may be a blank
-        rows = {name: (index / name).read_bytes().count(b"\n") for name in ("docid", "ids.txt")}
+        yield from unwhole(index)
+
+
+def unwhole(index: Path) -> Iterator[str]:
+    """An index has all its files, and as many rows as it says in each."""
+    files = {path.name for path in index.iterdir()}
+    wanted = min((INDEX, WORDS), key=lambda each: len(each ^ files))
+    if files != wanted:
+        yield f"leaves an index of {sorted(files)}, not of {sorted(wanted)}"
+        return
+    count = json.loads((index / "meta.json").read_bytes())["count"]
+    # an id may be a blank
+    rows = {name: (index / name).read_bytes().count(b"\n") for name in files & {"docid", "ids.txt"}}
+    if wanted is INDEX:
         rows["index"] = faiss.read_index(str(index / "index")).ntotal
-        if {*rows.values()} != {count}:
-            yield f"leaves an index of {count} rows with {rows}"
+    if {*rows.values()} != {count}:
+        yield f"leaves an index of {count} rows with {rows}"
 
 
 def lines(path: Path) -> list[bytes]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..cases import Case, Scene
 from ..sessions import Session
+from .flags import flags
 
 # the name of a spoiled value, and its JSON
 VALUES = {
@@ -65,8 +66,6 @@ LINES: dict[str, Callable[[bytes], bytes]] = {
     "control characters in a name": lambda line: b'{"a\\u001b[31m\\u0000":1,' + line.lstrip()[1:],
 }
 SKIPPING = ("--on-error", "skip", "--rejects", "rejects.jsonl")
-# commands that know --on-error
-SKIPPERS = {"mask-entities", "html-variants", "parse-trees", "pair", "train", "encode", "convert"}
 
 
 def record_cases(session: Session) -> Iterator[Case]:
@@ -76,7 +75,7 @@ def record_cases(session: Session) -> Iterator[Case]:
         if not (file.endswith(".jsonl") or (data.startswith(b'{"') and b'\n{"' in data)):
             continue
         lines = data.splitlines(keepends=True)
-        for skip in (False, True) if session.command[0] in SKIPPERS else (False,):
+        for skip in (False, True) if skips(session) else (False,):
             for place, how, line in spoiled(lines) if lines else ():
                 spoil = partial(replace_line, file=file, line=line, skip=skip)
                 shown = "stdin" if file == session.stdin else file
@@ -84,6 +83,12 @@ def record_cases(session: Session) -> Iterator[Case]:
                 names = (shown, 'id "', "id '") if place == "field id" else (shown,)
                 names = () if skip else names  # it is left out, and may be missed elsewhere
                 yield Case(session, f"{file} {place}", how, spoil, names, skip=skip)
+
+
+def skips(session: Session) -> bool:
+    """Whether the command knows --on-error, and the line does not say it."""
+    known = any(flag.name == "on_error" for flag in flags(session.command))
+    return known and "--on-error" not in session.arguments
 
 
 def spoiled(lines: list[bytes]) -> Iterator[tuple[str, str, bytes]]:
