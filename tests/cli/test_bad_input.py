@@ -10,6 +10,7 @@ import pytest
 import typer
 from conftest import environment
 from soak.commands import commands, found
+from soak.sessions import sessions
 from soak.spoilers.flags import BEYOND, flags
 
 from structkit.errors import UserError
@@ -33,6 +34,10 @@ def test_a_slice_of_the_soak(tmp_path: Path) -> None:
     )
     assert 0 == done.returncode, done.stdout + done.stderr
     assert "60 cases" in done.stdout
+
+
+def test_the_soak_has_a_session_of_every_command(tmp_path):
+    assert set(commands()) == {session.command for session in sessions(tmp_path)}
 
 
 NUMERIC = [

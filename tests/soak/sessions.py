@@ -51,7 +51,6 @@ class Session:
     arguments: tuple[str, ...]
     stdin: str | None
     store: Path
-    bare: bool = False  # the words of a command alone: what it needs is missing
 
     @cached_property
     def command(self) -> tuple[str, ...]:
@@ -92,10 +91,7 @@ def trio(path: Path) -> Iterable[Path]:
 
 
 def sessions(store: Path) -> list[Session]:
-    """All sessions; a format that `convert` reads has one for its fixture.
-
-    A command that none shows has a bare one.
-    """
+    """All sessions; a format that `convert` reads has one for its fixture."""
     text = SESSIONS.read_text("utf-8")
     lines = [tuple(map(str.strip, line.split(":", 1))) for line in text.splitlines()]
     for folder in sorted((FIXTURES / "formats").iterdir()):
@@ -108,9 +104,7 @@ def sessions(store: Path) -> list[Session]:
         stdin = words[words.index("<") + 1] if "<" in words else None
         words = words[: words.index("<")] if stdin else words
         made.append(Session(name, tuple(words), stdin, store))
-    shown = {session.command for session in made}
-    bare = [Session(" ".join(words), words, None, store, True) for words in commands()]
-    return made + [session for session in bare if session.command not in shown]
+    return made
 
 
 def make_store(store: Path, run: Run, chosen: Iterable[Session]) -> None:
