@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError
-from structkit.learning.folders.facts import are_lengths, check_fields
+from structkit.learning.encoders.settings import FACTS
+from structkit.learning.folders.facts import check_fields
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool
@@ -103,7 +104,7 @@ class Method(TrainingSettings):
 
     @classmethod
     def check_facts(cls, facts: Record) -> None:
-        check_fields(facts, {"lengths": are_lengths})
+        check_fields(facts, FACTS)
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> StaticEncoder:

@@ -53,8 +53,9 @@ def fuse(
     order = order or Weights()
     if order != Weights():
         if not corpus or not queries:
+            missing = "--queries" if corpus else "--corpus"
             raise UserError(
-                f"rankers need {'--queries' if corpus else '--corpus'}",
+                f"--ranker, --for, --weights and --group need {missing}",
                 "name the records that were searched, and the queries that were asked",
                 status=2,
             )

@@ -42,7 +42,9 @@ def read_embeddings(
     if not matrices:
         return read_records(Records.read(files), normalize=normalize, fields=fields)
     if len(matrices) < len(files):
-        raise UserError("a corpus is JSONL or files of matrices, not both", "name one kind")
+        other = next(name for name in files if name not in matrices)
+        problem = "is no matrix as other files of the corpus are (.npy, .parquet)"
+        raise UserError(problem, "name files of one kind").at(other)
     parts = [
         (read_matrix if name.endswith(".npy") else read_parquet)(name, fields=fields)
         for name in files

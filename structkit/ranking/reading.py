@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from structkit.embeddings.reading import identified
@@ -35,8 +35,13 @@ class Candidates:
         """The records of the hits and the queries of a run; what is missing raises."""
         documents = {doc_id for hits in run.values() for doc_id in hits}
         records = chosen(corpus, documents, "document", "name the corpus that was searched")
-        asked = chosen(queries, run, "query", "name the queries that were asked")
-        return cls(run, records, asked, query_field)
+
+        def asked(record: Record) -> Record:
+            query_text(record, query_field)  # what cannot be asked is told with its line
+            return record
+
+        questions = chosen(queries, run, "query", "name the queries that were asked", asked)
+        return cls(run, records, questions, query_field)
 
     def __iter__(self) -> Iterator[tuple[Query, list[Hit]]]:
         for query_id, scores in self.run.items():
@@ -68,11 +73,15 @@ def points(documents: dict[str, float]) -> dict[str, float]:
 
 
 def chosen(
-    files: Sequence[str], wanted: Collection[str], kind: str, remedy: str
+    files: Sequence[str],
+    wanted: Collection[str],
+    kind: str,
+    remedy: str,
+    checked: Callable[[Record], Record] = lambda record: record,
 ) -> dict[str, Record]:
     """The records with these ids; others are read over, a missing one raises."""
     records = Records.read(files)
-    rows = identified(records, lambda record: record if record["id"] in wanted else None)
+    rows = identified(records, lambda record: checked(record) if record["id"] in wanted else None)
     kept = {identifier: record for identifier, record in rows if record is not None}
     if lost := next((identifier for identifier in wanted if identifier not in kept), None):
         raise UserError(f'{kind} "{lost}" of the run is not there', remedy).at(records.lines.file)

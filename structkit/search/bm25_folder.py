@@ -52,19 +52,25 @@ class SavedIndex:
 
 
 def is_saved(folder: str) -> bool:
-    """Whether a folder says that it holds an index for BM25."""
+    """Whether a folder says that it holds an index for BM25, or looks like one that is damaged."""
     try:
         with open(os.path.join(folder, META), "rb") as handle:
             return bool(orjson.loads(handle.read())["method"] == METHOD)
     except (OSError, ValueError, KeyError, TypeError):
-        return False
+        return os.path.lexists(os.path.join(folder, VOCABULARY))
 
 
 def method_of(corpus: Sequence[str], method: str | None = None) -> str:
     """How a corpus is searched: as asked for, or as its folder says, or dense.
 
-    Errors: an index for BM25 that shall be searched otherwise.
+    Errors: a corpus that is not there; an index for BM25 that shall be searched otherwise.
     """
+    for name in corpus:
+        try:
+            if name != "-":
+                os.stat(name)
+        except OSError as error:
+            raise cannot_read(error).at(name) from None
     lexical = len(corpus) == 1 and is_saved(corpus[0])
     if lexical and method not in (None, METHOD):
         raise UserError("is an index for --method bm25", "leave --method out").at(corpus[0])

@@ -82,6 +82,14 @@ def test_what_is_missing_is_told(files: dict[str, Any], tmp_path: Path) -> None:
             scores({**files, key: [empty]})
 
 
+def test_a_query_without_a_text_is_told_with_its_line(
+    files: dict[str, Any], tmp_path: Path
+) -> None:
+    queries = written(tmp_path / "bad", [QUERIES[1], {"id": "q", "query": {"a": [1]}}])
+    with pytest.raises(UserError, match='bad:2: field "query" is a JSON object, not a string'):
+        scores({**files, "queries": [queries]})
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -102,7 +110,7 @@ def test_fuse_takes_the_same_rankers(files: dict[str, Any]) -> None:
     runs, inputs = files["runs"], {key: files[key] for key in ("corpus", "queries")}
     fused = list(fuse(runs, method="weighted", order=order, **inputs))
     assert list(rerank(**files, weights=order)) == fused
-    with pytest.raises(UserError, match="rankers need --corpus"):
+    with pytest.raises(UserError, match="--ranker, --for, --weights and --group need --corpus"):
         list(fuse(runs, order=order))
 
 

@@ -1,5 +1,6 @@
 """Tables of token vectors: distilled, random, trained; read by three libraries alike."""
 
+import json
 import math
 import subprocess
 import sys
@@ -234,7 +235,27 @@ def no_tokenizer(folder):
     (folder / "tokenizer.json").unlink()
 
 
-@pytest.mark.parametrize("damage", [damaged_config, cut_weights, no_tokenizer])
+def another_model(folder):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": True}))
+
+
+def facts_with(**changes):
+    def change(folder):
+        facts = json.loads((folder / "structkit.json").read_text()) | changes
+        facts = {name: value for name, value in facts.items() if value is not None}
+        (folder / "structkit.json").write_text(json.dumps(facts))
+
+    return change
+
+
+DAMAGES = [
+    *(damaged_config, cut_weights, no_tokenizer, another_model, facts_with(pooling="cls")),
+    *(facts_with(pooling=-1), facts_with(normalize=None), facts_with(prompts=[1])),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_table_is_told(scratch, tmp_path, damage):
     folder = tmp_path / "copy"
     folder.mkdir()
@@ -242,8 +263,10 @@ def test_a_damaged_table_is_told(scratch, tmp_path, damage):
         if path.is_file():
             (folder / path.name).write_bytes(path.read_bytes())
     damage(folder)
-    with pytest.raises(UserError, match=r"config.json|model.safetensors|tokenizer.json"):
+    files = r"config.json|model.safetensors|tokenizer.json|structkit.json"
+    with pytest.raises(UserError, match=files) as told:
         embeddings(folder, TEXTS)
+    assert 1 == told.value.status
 
 
 def test_without_records_a_model_is_needed(tmp_path):

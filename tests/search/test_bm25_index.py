@@ -113,7 +113,7 @@ def test_an_older_index_is_replaced_and_nothing_else(files):
     (files / "other/mine").write_text("x")
     for name in ("other", "q.jsonl"):
         with pytest.raises(UserError, match=f"{name} exists; name a new folder with --save-index"):
-            found(files, "absent.jsonl", name, method="bm25")
+            found(files, "c.jsonl", name, method="bm25")
     assert ["mine"] == os.listdir(files / "other")
 
 
@@ -227,8 +227,9 @@ def test_a_damaged_index_is_refused(files):
     for name, content, told in spoiled:
         before = (folder / name).read_bytes()
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-        with pytest.raises(UserError, match=told) as caught:
-            found(files, "words", method="bm25")
+        for method in ("bm25", None):
+            with pytest.raises(UserError, match=told) as caught:
+                found(files, "words", method=method)
         assert "build the index again with --save-index" == caught.value.remedy
         (folder / name).write_bytes(before)
     for path in sorted(folder.iterdir()):

@@ -118,6 +118,17 @@ def test_questions_about_embeddings_need_a_model(run, folder):
     assert told == "--query needs --model, which encodes it; name one, or search with --method bm25"
 
 
+def test_a_corpus_that_is_not_there_is_told_first(run, folder):
+    assert complaint(run("search", "nope", "--query", "x"), 1).startswith("nope: ")
+
+
+def test_a_corpus_of_two_kinds_is_told_by_its_file(run, folder):
+    (folder / "e.jsonl").write_text('{"id": "1", "embedding": [1.0]}\n')
+    (folder / "e.npy").write_bytes(b"")
+    told = complaint(run("search", "e.npy", "e.jsonl", "--queries", "e.jsonl"), 1)
+    assert told.startswith("e.jsonl: is no matrix as other files of the corpus are")
+
+
 def test_bytes_that_are_no_text_are_replaced(run, folder):
     done = run(*BM25, "--query", b"bells \xff".decode("utf-8", "surrogateescape"))
     assert 0 == done.returncode and b"bare" in done.stdout

@@ -60,7 +60,8 @@ class Session:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Files and folders of the store that the line names, and what stands beside a .npy."""
-        named = [word for word in (*self.arguments, self.stdin) if word and word[0].isalnum()]
+        words = self.arguments[len(self.command) :]
+        named = [word for word in (*words, self.stdin) if word and word[0].isalnum()]
         found = [path for word in named if (path := self.store / word).exists()]
         beside = [each for path in found if path.suffix == ".npy" for each in trio(path)]
         return tuple(sorted({path.name for path in (*found, *beside)} & set(listed(self.store))))

@@ -25,6 +25,7 @@ ONE_FOR_ONE = {
     *("encode santa", "encode self", "encode pairs", "encode words"),
 }
 REJECTS = "rejects.jsonl"
+CACHE = "cache"  # of `ask`, for the next question: a database, whole at any time
 INDEX = {"index", "docid", "ids.txt", "fields.jsonl", "meta.json"}
 WORDS = {"ids.txt", "meta.json", "params.index.json", "vocab.index.json"} | {
     f"{part}.csc.index.npy" for part in ("data", "indices", "indptr")
@@ -107,14 +108,25 @@ def told(case: Case, line: str) -> bool:
 def changes(case: Case, outcome: Outcome, before: State, after: State) -> Iterator[str]:
     """No input changes; what fails leaves nothing, what ends well no partial file."""
     for name, content in before.items():
-        replaced = outcome.status == 0 and name.partition("/")[0] in case.replaces
+        replaced = outcome.status == 0 and (
+            name.partition("/")[0] in case.replaces or name in resumed(case, before)
+        )
         if after.get(name) != content and not replaced:
             yield f"changes its input {name}"
     for name in sorted(set(after) - set(before)):
-        if outcome.status != 0 and not (name.partition("/")[0] == "out" and saves_index(case)):
+        top = name.partition("/")[0]
+        whole = top == "out" and saves_index(case) or top == CACHE
+        if outcome.status != 0 and not whole:
             yield f"leaves {name} though it failed"
         elif name.endswith((".partial", ".new", ".tmp")):
             yield f"leaves {name}"
+
+
+def resumed(case: Case, before: State) -> set[str]:
+    """The files of an output that the session goes on with; made anew, where they are no such."""
+    arguments = case.session.arguments
+    stem = arguments[-1].partition(".")[0] if "--resume" in arguments else None
+    return {name for name in before if name.partition(".")[0] == stem}
 
 
 def saves_index(case: Case) -> bool:

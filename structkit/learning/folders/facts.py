@@ -134,7 +134,7 @@ def read_facts(folder: Path) -> Record:
         # what helps with a flag does not help with a folder
         remedy = AGAIN if error.status == 2 else error.remedy
         raise UserError(error.problem, remedy).at(str(file)) from None
-    whole: Record = facts
+    whole: Record = dict.fromkeys(OF_MODELS) | facts
     return whole
 
 
@@ -222,6 +222,8 @@ def _data(value: Any) -> bool:
 
 # what each field of structkit.json must be; one that may be missing may be nothing
 OF_MODELS: dict[str, Callable[[Any], bool]] = {
+    "pooling": lambda value: value is None or _text(value),
+    "normalize": lambda value: value is None or isinstance(value, bool),
     "settings": lambda value: isinstance(value, dict),
     "query_fields": _names,
     "document_fields": _names,

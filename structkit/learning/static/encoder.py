@@ -9,12 +9,15 @@ import numpy as np
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
-from structkit.learning.folders.facts import has_facts, own_facts, plain_facts, read_facts
+from structkit.learning.folders.damage import damaged
+from structkit.learning.folders.facts import FACTS, has_facts, own_facts, plain_facts, read_facts
 from structkit.learning.static.table import Table, is_table, normalizes
 from structkit.learning.training.settings import ANY_LENGTH
 from structkit.learning.training.tokens import Chunk, Truncation, beginning
 from structkit.plugin import Model
 from structkit.records.jsonl import Record
+
+MEAN = "mean"  # the pooling of a table
 
 
 class StaticEncoder(Model):
@@ -78,10 +81,13 @@ def opened_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] 
     if not is_table(place):
         return None
     if not ours:
-        plain = plain_facts("mean") | {"lengths": ANY_LENGTH, "normalize": normalizes(place)}
+        plain = plain_facts(MEAN) | {"lengths": ANY_LENGTH, "normalize": normalizes(place)}
         own = plain | own
+    if own["pooling"] != MEAN:
+        problem = f'field "pooling" is {own["pooling"]}, not the {MEAN} of a table'
+        raise damaged(problem, folder / FACTS)
     facts = own | changes
-    if facts["pooling"] != "mean":
+    if facts["pooling"] != MEAN:
         raise UserError(
             f"{folder} is a table of token vectors, which have no {facts['pooling']}",
             "leave --pooling out",

@@ -74,6 +74,8 @@ class Table:
     @classmethod
     def read(cls, folder: Path) -> Table:
         """The table in a folder. Errors: a file that is missing, damaged, or of another table."""
+        if not is_table(folder):
+            raise damaged("is missing, or tells of another model than a table", folder / CONFIG)
         tokenizer = _tokenizer(folder / TOKENIZER)
         rows = _rows(folder / WEIGHTS)
         if len(rows) < tokenizer.get_vocab_size():

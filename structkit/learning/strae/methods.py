@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError
+from structkit.learning.folders.facts import check_fields
 from structkit.learning.strae.settings import ComposedSettings, NodeSettings, VocabularySettings
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.spool import Spool
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from structkit.learning.strae.text_training import TextEncoder, TextTraining
     from structkit.learning.strae.training import StraeTraining
 
+ROOT = "root"  # a text is the embedding of its root, or the mean of its words
+POOLINGS = (ROOT, "mean")
+
 
 @dataclass(frozen=True)
 class TreeMethod(ComposedSettings):
@@ -33,6 +37,10 @@ class TreeMethod(ComposedSettings):
     def untrained(self, words: int) -> NodeModel:
         """A model with random parameters: the seed's."""
         raise NotImplementedError
+
+    @classmethod
+    def check_facts(cls, facts: Record) -> None:
+        check_fields(facts, {"pooling": lambda value: value in POOLINGS})
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> TreeEncoder:

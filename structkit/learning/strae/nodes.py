@@ -15,6 +15,7 @@ from torch.nn import functional
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.strae.batches import TreeBatch
+from structkit.learning.strae.methods import POOLINGS, ROOT
 from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence, Sentences, portions, tree_of
 from structkit.learning.strae.settings import ComposedSettings
@@ -24,7 +25,6 @@ from structkit.records.jsonl import Record
 from structkit.structure.trees.tree import Tree
 
 ENDLESS = 10**9
-ROOT = "root"
 
 
 class TreeEncoder(TorchModel):
@@ -43,7 +43,7 @@ class TreeEncoder(TorchModel):
         pooling: str = ROOT,
     ) -> None:
         super().__init__()
-        if pooling not in (ROOT, "mean"):
+        if pooling not in POOLINGS:
             raise UserError(
                 f"a model over trees has no pooling {pooling}",
                 "--pooling mean is the mean of its words; without it a text is its root",

@@ -11,6 +11,7 @@ from structkit import registry
 from structkit.commands.parse_trees import Parsing, parse_trees
 from structkit.commands.train import train
 from structkit.errors import UserError
+from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.folders.facts import content_hash
 from structkit.learning.training.checkpoints import RunFolder
@@ -154,7 +155,8 @@ FIELDS = [
 
 @pytest.mark.parametrize(
     ("name", "field"),
-    [("strae", field) for field in FIELDS]
+    [("strae", field) for field in (*FIELDS, "pooling")]
+    + [("static", field) for field in ("pooling", "normalize", "lengths")]
     + [("seal", field) for field in (*FIELDS, "pooling", "normalize", "lengths")],
 )
 def test_each_field_of_the_facts(copied, name, field):
@@ -172,6 +174,17 @@ def test_each_field_of_the_facts(copied, name, field):
         file.write_text(json.dumps(spoiled))
         message = refused(folder)
         assert AGAIN in message or "there are: " in message, (value, message)
+
+
+@pytest.mark.parametrize("field", ["pooling", "normalize"])
+def test_what_pools_nothing_may_not_say_how(copied, field):
+    file = copied("fasttext") / "structkit.json"
+    facts = json.loads(file.read_text())
+    file.write_text(json.dumps({**facts, field: [1]}))
+    assert AGAIN in refused(file.parent)
+    del facts[field]
+    file.write_text(json.dumps(facts))
+    assert Encoding(str(file.parent), "document").run()[field] is None
 
 
 def test_optional_fields_of_an_encoder(copied):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from ..cases import Case, Scene
+from ..cases import DATA, USAGE, Case, Scene
 from ..sessions import Session
 
 NOISE = random.Random(0).randbytes(3000)
@@ -74,7 +74,7 @@ def file_cases(session: Session) -> Iterator[Case]:
             for suffix in (".gz", ".npy", ".parquet", ".zst", ".csv", ""):
                 spoil = partial(rename, file=name, suffix=suffix)
                 other = Path(name).stem + suffix
-                yield Case(session, name, f"named {other}", spoil, (other,))
+                yield Case(session, name, f"named {other}", spoil, (other,), DATA | USAGE)
 
 
 def named(session: Session, file: str) -> tuple[str, ...]:
@@ -85,6 +85,8 @@ def named(session: Session, file: str) -> tuple[str, ...]:
     beside = f"{path.name.partition('.')[0]}.npy"
     folders = [str(each) for each in path.parents][:-1]
     whole = ["the model", "the corpus"] if folders or path.suffix == ".npy" else []
+    # a stopped run goes on with what it began with
+    whole += [session.arguments[-1]] if "--resume" in session.arguments else []
     return ("stdin",) if file == session.stdin else (path.name, file, beside, *folders, *whole)
 
 
