@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install test test-processors lint soak bench clean
+.PHONY: help install check test test-processors lint soak bench clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -23,6 +23,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 install: $(INSTALLED) ## structkit and its tools into .venv
+
+check: lint test ## What CI runs
 
 test: $(INSTALLED) ## All tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
