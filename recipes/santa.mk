@@ -1,11 +1,14 @@
 # SANTA. Four models of one recipe: untrained, entity prediction alone (mep), alignment alone (sda),
 # both (santa). TRAIN and TEST are documents for `pair`, RUN is the folder of the recipe, FLAGS are
 # the settings of its trainings.
-.PHONY: santa-code santa-product santa-table
+.PHONY: santa-code santa-scratch santa-product santa-table
 
-santa-code: $(INSTALLED) ## SANTA on real functions: make santa-code DATA=../shared/data/codesearch
+santa-code: $(INSTALLED) ## SANTA on real functions: make santa-code DATA=../shared/data/codesearch MODEL=minilm, or from scratch
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
-	@$(MAKE) --no-print-directory -j 2 santa-table RUN='$(RUN)' MASK='--mask-ratio 0.3' \
+	@$(MAKE) --no-print-directory -j 2 $(if $(MODEL),santa-pretrained,santa-scratch)
+
+santa-scratch:
+	@$(MAKE) --no-print-directory santa-table RUN='$(RUN)' MASK='--mask-ratio 0.3' \
 	  TRAIN='$(RUN)/python-train.jsonl' TEST='$(RUN)/python-dev.jsonl' FLAGS='$(CODE_FLAGS)'
 
 santa-product: $(INSTALLED) ## SANTA on products: make santa-product DATA=../shared/data/products
@@ -16,7 +19,8 @@ santa-product: $(INSTALLED) ## SANTA on products: make santa-product DATA=../sha
 	  SCORE="--qrels '$(DATA)/matching/dev_qrels.jsonl.gz' --gains exact $(PRODUCT_MEASURES)"
 
 # another folder: make santa-code RUN=FOLDER
-santa-code santa-product: RUN = runs/$@
+santa-scratch: RUN = runs/santa-code
+santa-product: RUN = runs/$@
 
 # the paper's settings are the defaults; these are for a model from scratch
 SCRATCH := --size wide --document-length 200 --pooling mean --normalize --temperature 0.05 --symmetric \
