@@ -17,6 +17,7 @@ LEADS = frozenset(
     "decorator annotation marker_annotation".split()
 )
 
+WHITE = {code: None for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"}
 LineSpan = tuple[int, int]  # lines from 0, half-open
 
 
@@ -24,8 +25,8 @@ class LineSizes:
     """How many characters that are not white some lines have."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        sizes = [len("".join(line.split())) for line in lines]
-        self._sums = [0, *accumulate(sizes)]
+        seen = "\n".join(lines).translate(WHITE)
+        self._sums = [0, *accumulate(map(len, seen.split("\n")))]
 
     def of(self, rows: LineSpan) -> int:
         """The characters of some lines."""

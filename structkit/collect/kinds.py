@@ -183,5 +183,8 @@ def is_generated(path: str, text: str) -> bool:
     name = posixpath.basename(path)
     if name in LOCKS or GENERATED_NAME.search(name):
         return True
-    said = GENERATED_TEXT.search(text, 0, HEAD)
+    head = text[:HEAD]
+    if not any(word in head.lower() for word in ("generated", "bison")):
+        return False
+    said = GENERATED_TEXT.search(head)
     return said is not None and not DEFINED.search(text, 0, said.start())

@@ -6,6 +6,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,19 +23,23 @@ class Comparison:
     target: float
     input: Path | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    by_clock: bool = False
 
     def ratio(self, pairs: int = 5) -> tuple[float, float, float]:
-        """CPU time of ours over the peer's: lowest, median and highest of interleaved pairs."""
+        """Time of ours over the peer's: lowest, median and highest of interleaved pairs."""
         ratios = sorted(self.seconds(self.ours) / self.seconds(self.peer) for _ in range(pairs))
         return ratios[0], statistics.median(ratios), ratios[-1]
 
     def seconds(self, command: list[str]) -> float:
-        """User and system seconds of one run, its children included."""
+        """Seconds of one run: of the CPU, its children included, or of the clock."""
+        start = time.perf_counter()
         with open(self.input or os.devnull, "rb") as stdin, open(os.devnull, "wb") as sink:
             environment = {**os.environ, **self.environment}
             process = subprocess.Popen(command, stdin=stdin, stdout=sink, env=environment)
             _, status, usage = os.wait4(process.pid, 0)
         assert status == 0, command
+        if self.by_clock:
+            return time.perf_counter() - start
         return usage.ru_utime + usage.ru_stime
 
 
