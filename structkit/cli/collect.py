@@ -58,6 +58,9 @@ def collect(
     max_file_bytes: MaxFileBytes = 2_000_000,
     hidden: Hidden = False,
     no_ignore: NoIgnore = False,
+    archives: Annotated[
+        bool, typer.Option("--archives", help="Include archives in folders.")
+    ] = False,
     generated: Annotated[
         bool, typer.Option("--generated", help="Include generated and minified code.")
     ] = False,
@@ -74,7 +77,8 @@ def collect(
     """Turn files into records: functions, chunks, pages, sections, sentences or whole files.
 
     Each has an `id` (path#unit), `path`, `language`, `lines` and the `hash` of its text. They are
-    sorted by path. Binary files and links are left out, and counted at the end.
+    sorted by path. Binary files, links and archives in folders are left out, and counted at the
+    end.
     """
     from structkit.collect.batches import Reading
     from structkit.collect.record_sources import FileRecords
@@ -88,10 +92,13 @@ def collect(
         hidden=hidden,
         ignore_files=not no_ignore,
         max_file_bytes=max_file_bytes,
+        archives=archives,
         outputs=frozenset(map(os.path.realpath, written)),
     )
-    if records and (hidden or no_ignore):
-        raise typer.BadParameter("--records walks no folders: leave out --hidden and --no-ignore")
+    if records and (hidden or no_ignore or archives):
+        raise typer.BadParameter(
+            "--records walks no folders: leave out --hidden, --no-ignore and --archives"
+        )
     reading = Reading(
         units=Units(unit=unit, chunk_chars=chunk_chars),
         max_file_bytes=max_file_bytes,

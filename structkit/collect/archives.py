@@ -9,15 +9,17 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import IO, Any
 
 from structkit.collect.ignoring import FILES, VERSIONS, Ignoring
 from structkit.collect.sources import (
+    ARCHIVE_INSIDE,
     HIDDEN,
     IGNORED,
-    LINK,
+    LINK_INSIDE,
     NO_PAGE,
     SPECIAL,
     Found,
@@ -107,8 +109,8 @@ class Archives:
             return LeftOut(path, *HIDDEN)
         if rules and rules.hides(parts):
             return LeftOut(path, *IGNORED)
-        if member.reason:
-            return LeftOut(path, *member.reason)
+        if member.reason or is_archive(name):
+            return LeftOut(path, *(member.reason or ARCHIVE_INSIDE))
         if member.size > self.max_file_bytes:
             return LeftOut.because(path, too_large(self.max_file_bytes))
         try:
@@ -182,38 +184,37 @@ def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
     ):
         if not info.is_dir():
             link = (info.external_attr >> 28) == 0o12
-            read = _reading(packed.open, info, info.file_size)
-            yield Member(info.filename, info.file_size, read, LINK if link else None)
+            read = partial(_content, packed.open, info, info.file_size)
+            yield Member(info.filename, info.file_size, read, LINK_INSIDE if link else None)
 
 
 def _tar_members(unpacked: tarfile.TarFile, name: str) -> list[Member]:
-    infos: Iterable[tarfile.TarInfo] = unpacked.getmembers()
+    infos = [info for info in unpacked.getmembers() if not info.isdir()]
+    files = {info.name: info for info in infos if info.isreg()}
+    # a file with two names is in there once, and a link to it
+    meant = {info: files.get(info.linkname) if info.islnk() else info for info in infos}
     if name.endswith(".tar"):  # only a plain one can be read in any order
-        infos = sorted(infos, key=lambda info: info.name.encode("utf-8", "replace"))
-    return [
-        Member(
-            info.name,
-            info.size,
-            _reading(unpacked.extractfile, info, info.size),
-            None if info.isreg() else LINK if info.issym() or info.islnk() else SPECIAL,
-        )
-        for info in infos
-        if not info.isdir()
-    ]
+        infos.sort(key=lambda info: info.name.encode("utf-8", "replace"))
+    else:
+        infos.sort(key=lambda info: (meant[info] or info).offset_data)
+    open_once = lru_cache(1)(partial(_content, unpacked.extractfile))
+    members = []
+    for info in infos:
+        file = meant[info] or info
+        reason = None if file.isreg() else LINK_INSIDE if info.linkname else SPECIAL
+        members.append(Member(info.name, file.size, partial(open_once, file, file.size), reason))
+    return members
 
 
-def _reading(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: int) -> ReadBytes:
-    def read() -> bytes:
-        handle = open_member(info)
-        if handle is None:
-            return b""
-        with handle:
-            data = handle.read(size + 1)  # no more than it says: it may be made to fill memory
-        if len(data) != size:
-            raise EOFError("it is not as long as it says")
-        return data
-
-    return read
+def _content(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: int) -> bytes:
+    handle = open_member(info)
+    if handle is None:
+        return b""
+    with handle:
+        data = handle.read(size + 1)  # no more than it says: it may be made to fill memory
+    if len(data) != size:
+        raise EOFError("it is not as long as it says")
+    return data
 
 
 def _damaged(error: Exception) -> UserError:

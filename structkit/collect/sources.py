@@ -11,6 +11,10 @@ from structkit.records.jsonl import Record
 HIDDEN = "hidden", "--hidden takes it"
 IGNORED = "ignored by .gitignore or .ignore", "--no-ignore takes it"
 LINK = "a symbolic link", "name what it leads to"
+ARCHIVE = "an archive", "--archives opens it"
+# of archives: what a link leads to comes under its own name, if it is in there
+LINK_INSIDE = "a link in an archive", "leave it out"
+ARCHIVE_INSIDE = "an archive in an archive", "unpack the outer one"
 SPECIAL = "no regular file", "write its content to a file"
 OUTPUT = "the output itself", "write it to another folder"
 BINARY = "binary", "convert it to text"

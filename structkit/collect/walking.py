@@ -11,7 +11,17 @@ from pathlib import Path
 
 from structkit.collect.archives import Archives, is_archive
 from structkit.collect.ignoring import VERSIONS, Ignoring, above, read_in
-from structkit.collect.sources import HIDDEN, IGNORED, LINK, OUTPUT, SPECIAL, Found, LeftOut, Source
+from structkit.collect.sources import (
+    ARCHIVE,
+    HIDDEN,
+    IGNORED,
+    LINK,
+    OUTPUT,
+    SPECIAL,
+    Found,
+    LeftOut,
+    Source,
+)
 from structkit.errors import UserError
 from structkit.records.lines import cannot_read
 
@@ -23,6 +33,7 @@ class Walk:
     hidden: bool = False
     ignore_files: bool = True
     max_file_bytes: int = 2_000_000
+    archives: bool = False  # those in folders; one that is named is meant
     outputs: frozenset[str] = field(default_factory=frozenset)  # what is written, as real paths
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
@@ -45,10 +56,13 @@ class Walk:
         if os.path.isdir(path):
             yield from self._folder(shown, path)
         elif is_archive(path):
-            archives = Archives(self.hidden, self.ignore_files, self.max_file_bytes)
-            yield from archives.sources(shown, path)
+            yield from self._archive(shown, path)
         else:
             yield Source(shown, path, size=status.st_size)
+
+    def _archive(self, shown: str, path: str) -> Iterator[Found]:
+        archives = Archives(self.hidden, self.ignore_files, self.max_file_bytes)
+        yield from archives.sources(shown, path)
 
     def _folder(self, shown: str, path: str) -> Iterator[Found]:
         """All of a folder, depth first; links are not followed, so that each file comes once."""
@@ -66,6 +80,8 @@ class Walk:
             found = self._entry(entry, here)
             if isinstance(found, _Folder):
                 stack.append(found)
+            elif self.archives and isinstance(found, Source) and is_archive(found.file):
+                yield from self._archive(found.path, found.file)
             else:
                 yield found
 
@@ -97,6 +113,8 @@ class Walk:
             return LeftOut(path, *SPECIAL)
         if self._is_output(real):
             return LeftOut(path, *OUTPUT)
+        if is_archive(path) and not self.archives:
+            return LeftOut(path, *ARCHIVE)
         try:
             return Source(path, real, size=entry.stat().st_size)
         except OSError as error:

@@ -1,0 +1,99 @@
+"""Archives in folders, and what stands in archives beside files."""
+
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ARCHIVES = ["a.tar", "a.tar.gz", "a.tgz", "a.jar", "a.whl", "a.zip"]
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder with archives of every kind in a folder of it."""
+    folder = tmp_path / "project/sub"
+    folder.mkdir(parents=True)
+    (folder / "b.py").write_text("b = 1\n")
+    for name in ARCHIVES:
+        pack(folder / name, {"a.py": b"a = 1\n", "in.zip": b"PK\3\4"})
+    return tmp_path / "project"
+
+
+def pack(file: Path, members: dict[str, bytes]):
+    if ".t" in file.name:
+        with tarfile.open(file, "w:gz" if file.name.endswith("gz") else "w") as packed:
+            for name, content in members.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                packed.addfile(info, io.BytesIO(content))
+        return
+    with zipfile.ZipFile(file, "w") as packed:
+        for name, content in members.items():
+            packed.writestr(name, content)
+
+
+def paths(done):
+    assert 0 == done.returncode, done.stderr
+    return [json.loads(line)["path"] for line in done.stdout.splitlines()]
+
+
+def test_archives_in_a_folder_are_left_out_and_told(project, run):
+    done = run("collect", "project", "--rejects", "rejects.jsonl")
+    assert ["project/sub/b.py"] == paths(done)
+    assert b"structkit: 6 paths left out (6 x an archive)\n" == done.stderr
+    rejects = map(json.loads, (project.parent / "rejects.jsonl").open())
+    assert [
+        (f"project/sub/{name}", "an archive; --archives opens it") for name in sorted(ARCHIVES)
+    ] == [(each["record"]["path"], each["reason"]) for each in rejects]
+
+
+def test_archives_in_a_folder_are_opened_if_asked_for(project, run):
+    done = run("collect", "project", "--archives")
+    inside = [f"project/sub/{name}/a.py" for name in sorted(ARCHIVES)]
+    assert [*inside, "project/sub/b.py"] == paths(done)
+    assert b"structkit: 6 paths left out (6 x an archive in an archive)\n" == done.stderr
+    assert done.stdout == run("collect", "project", "--archives", "--workers", 2).stdout
+
+
+def test_a_damaged_archive_in_a_folder_is_one_reject(project, run):
+    (project / "sub/a.zip").write_bytes(b"PK\3\4 and no more")
+    done = run("collect", "project", "--archives")
+    assert len(ARCHIVES) == len(paths(done))
+    assert b"1 x cannot be read: File is not a zip file" in done.stderr
+
+
+def test_records_hold_no_archives(run):
+    done = run("collect", "--records", "in.jsonl", "--archives")
+    assert 2 == done.returncode
+    assert b"--no-ignore and --archives" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])
+def test_links_in_a_tar_lead_to_what_is_in_it_and_nowhere_else(tmp_path, run, name):
+    (tmp_path / "secret.py").write_text("secret = 1\n")
+    with tarfile.open(tmp_path / name, "w:gz" if name.endswith("gz") else "w") as packed:
+        info = tarfile.TarInfo("a.py")
+        info.size = 6
+        packed.addfile(info, io.BytesIO(b"a = 1\n"))
+        for number, (kind, target) in enumerate(
+            [
+                (tarfile.LNKTYPE, "a.py"),
+                (tarfile.LNKTYPE, "../secret.py"),
+                (tarfile.LNKTYPE, str(tmp_path / "secret.py")),
+                (tarfile.LNKTYPE, "link1.py"),
+                (tarfile.SYMTYPE, "a.py"),
+                (tarfile.SYMTYPE, "../secret.py"),
+                (tarfile.CHRTYPE, ""),
+            ]
+        ):
+            info = tarfile.TarInfo(f"link{number}.py")
+            info.type, info.linkname = kind, target
+            packed.addfile(info)
+    done = run("collect", name)
+    assert [f"{name}/a.py", f"{name}/link0.py"] == paths(done)
+    assert b"secret" not in done.stdout
+    told = b"structkit: 6 paths left out (5 x a link in an archive; 1 x no regular file)\n"
+    assert told == done.stderr

@@ -1,0 +1,183 @@
+"""What holds for any folder: each line once, no file touches another, archives are folders."""
+
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import orjson
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from structkit.collect import batches
+from structkit.collect.archives import is_archive
+from structkit.collect.batches import Reading
+from structkit.collect.sources import IGNORED, LeftOut
+from structkit.collect.units import NAMES, Units
+from structkit.collect.walking import Walk
+from structkit.commands.collect import Collection, parts
+from structkit.records.jsonl import Record, Shard
+
+Tree = dict[str, bytes]
+
+PARTS = st.sampled_from(
+    [
+        "def f(a):\n    '''Adds. Twice.'''\n    return a + 1\n",
+        "class A:\n    @property\n    def g(self):\n        return 2\n",
+        "function f(x) { return x; }\n",
+        "/** Doc. */\nclass B { m() { return 1; } }\n",
+        "func F() int {\n\treturn 1\n}\n",
+        "# Heading\n\nA sentence. Another one!\n",
+        "<h2 id=b>Head</h2><p>One. Two.</p>\n",
+        *("```\n", "}\n", "\n\n", "    \n", "\r\n", "é… 語。\n", '"""', "/*", "<!--", "\f", "\x85"),
+    ]
+)
+CONTENT = st.lists(PARTS | st.text(max_size=20), max_size=6).map(
+    lambda parts: "".join(parts).encode("utf-8", "replace")
+)
+ENDINGS = ["py", "js", "go", "md", "html", "txt", "zip", "yaml"]
+NAME = st.tuples(st.sampled_from("ab.-"), st.sampled_from(ENDINGS)).map(".".join)
+PATH = st.tuples(st.sampled_from(["", "a/", "a.py/", "a/b/", ".c/"]), NAME).map("".join)
+UNITS = st.sampled_from([None, *NAMES])
+# each reads a folder, in a process of its own
+SOME = settings(max_examples=100 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 15)
+
+
+def standing_together(files: Tree, rules: bytes | None) -> Tree:
+    """Files of which none has the name of another's folder."""
+    folders = {str(folder) for path in files for folder in Path(path).parents}
+    files = {path: content for path, content in files.items() if path not in folders}
+    return files | ({".gitignore": rules} if rules else {})
+
+
+TREES = st.builds(
+    standing_together,
+    st.dictionaries(PATH, CONTENT | st.binary(max_size=30), max_size=6),
+    st.none() | st.sampled_from([b"*.js\n", b"a/*\n!a/b\n", b"/a.py\n"]),
+)
+
+
+@contextmanager
+def written(tree: Tree) -> Iterator[None]:
+    """In a folder where such a project stands."""
+    with TemporaryDirectory() as folder, chdir(folder):
+        os.mkdir("project")
+        for name, content in tree.items():
+            path = Path("project", name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        yield
+
+
+def made(path="project", unit=None, chars=40, **flags) -> tuple[list[Record], list[LeftOut]]:
+    """The records of a project, and what is left out."""
+    reading = Reading(Units(unit, chars), generated=True)
+    whole = list(parts(Collection([path], Walk(hidden=True, archives=True), reading, **flags)))
+    lines = [line for part in whole for line in part.output.splitlines()]
+    return [orjson.loads(line) for line in lines], [
+        left for part in whole for left in part.left_out
+    ]
+
+
+@SOME
+@given(TREES, st.integers(1, 60))
+def test_chunks_cover_every_line_that_is_not_blank_once(tree, chars):
+    with written(tree):
+        found, left = made(unit="chunk", chars=chars)
+        texts = {record["path"]: record for record in made(unit="file")[0]}
+    assert {record["path"] for record in found} == set(texts)
+    assert not {each.path for each in left} & set(texts)
+    for path, whole in texts.items():
+        lines = content(whole).split("\n")
+        chunks = [record for record in found if record["path"] == path]
+        covered = [
+            row for chunk in chunks for row in range(chunk["lines"][0], chunk["lines"][1] + 1)
+        ]
+        assert covered == sorted(set(covered))
+        assert {row for row, line in enumerate(lines, 1) if line.strip()} <= set(covered)
+        for chunk in chunks:
+            assert content(chunk) == "\n".join(lines[chunk["lines"][0] - 1 : chunk["lines"][1]])
+
+
+def content(record):
+    return next(record[field] for field in ("html", "code", "text") if field in record)
+
+
+@SOME
+@given(TREES, UNITS, PATH, CONTENT)
+def test_a_file_changes_no_record_of_another(tree, unit, path, other):
+    changed = standing_together(tree | {path: other}, None)
+    gone = {name: text for name, text in tree.items() if name != path}
+    assume(changed.keys() == gone.keys() | {path})
+    assert of_others(changed, unit, path) == of_others(gone, unit, path)
+
+
+def of_others(tree, unit, path):
+    with written(tree):
+        return [each for each in made(unit=unit)[0] if each["path"] != f"project/{path}"]
+
+
+@SOME
+@given(TREES, UNITS, st.integers(1, 4))
+def test_shards_are_the_whole(tree, unit, count):
+    with written(tree):
+        whole = made(unit=unit)
+        shards = [made(unit=unit, shard=Shard(index, count)) for index in range(count)]
+    for of_whole, of_shards in zip(whole, zip(*shards, strict=True), strict=True):
+        together = [each for some in of_shards for each in some]
+        assert sorted(of_whole, key=repr) == sorted(together, key=repr)
+
+
+@SOME
+@given(TREES, UNITS, st.integers(2, 3))
+def test_workers_change_nothing(tree, unit, workers):
+    with written(tree), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "BATCH_FILES", 2)
+        assert made(unit=unit) == made(unit=unit, workers=workers)
+
+
+def zipped(file):
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(Path("project").rglob("*"), reverse=True):
+            packed.write(path, path.relative_to("project"))
+
+
+def tarred(file):
+    with tarfile.open(file, f"w:{file.partition('.tar')[2][1:]}") as packed:
+        for path in sorted(Path("project").rglob("*"), reverse=True):
+            packed.add(path, path.relative_to("project"), recursive=False)
+
+
+@pytest.mark.parametrize(
+    ("file", "pack"),
+    [("p.zip", zipped), ("p.tar", tarred), ("p.tar.gz", tarred), ("p.tar.bz2", tarred)],
+)
+@SOME
+@given(TREES, UNITS, st.booleans())
+def test_an_archive_is_a_folder(file, pack, tree, unit, two_names):
+    tree = {path: text for path, text in tree.items() if not is_archive(path)}
+    with written(tree):
+        if two_names and tree:
+            os.link(Path("project", min(tree)), "project/linked.py")
+        pack(file)
+        (of_folder, left), (of_archive, left_there) = made(unit=unit), made(file, unit)
+    for record in of_archive:
+        for name in ("id", "path"):
+            record[name] = record[name].replace(file, "project", 1)
+    assert in_order(of_folder) == in_order(of_archive)
+    assert reasons(left) == reasons(left_there)
+
+
+def in_order(records):
+    """By path: a compressed tar has its own order."""
+    return sorted(records, key=lambda record: os.fsencode(record["path"]))
+
+
+def reasons(left):
+    """Why each file is left out; of an ignored folder the files are not looked for."""
+    read = [each for each in left if each.problem != IGNORED[0]]
+    return sorted((os.path.basename(each.path), each.problem) for each in read)
