@@ -2,73 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import resource
-import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAM, environment
 
-from structkit.asking.answers import Asking
 from structkit.asking.changes import changes
-from structkit.asking.lock import free, locked
 from structkit.asking.place import Target
 from structkit.asking.store import Store
 from structkit.collect.walking import Walk
-from structkit.commands.ask import ask
-from structkit.ranking.weights import chosen
-
-QUESTION = "where are retries counted, and how long is the wait?"
-FILES = {
-    "net/retry.py": "def retry(count):\n    '''Count retries.'''\n    return count + 1\n",
-    "net/wait.py": "def wait(seconds):\n    '''How long a wait is.'''\n    sleep(seconds)\n",
-    "notes.md": "# Notes\n\nWe wait.\n\n## Retries\n\nThey are counted from one.\n",
-    "page.html": "<h1>Manual</h1><p>Retries.<h2>Waiting</h2><p>A wait is long.",
-    "data.bin": "\0\1",
-    "empty.txt": "",
-}
+from tests.asking.folders import FILES, answers, asked, edit, folder_in, ids, same, settle
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    for name, text in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return folder_in(tmp_path)
 
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
-
-
-def answers(folder: Path, cache: Path | None) -> list[dict[str, object]]:
-    asking = Asking(k=10, ranking=chosen("code").ranking())
-    return list(ask(str(folder), [QUESTION], asking=asking, walk=Walk(), cache=cache))
-
-
-def same(folder: Path, cache: Path) -> list[dict[str, object]]:
-    """The answers over a cache, which are those over none."""
-    expected = answers(folder, None)
-    assert expected == answers(folder, cache)
-    return expected
-
-
-def settle(folder: Path) -> None:
-    """Let files be old, so that their states are sure."""
-    for path in folder.rglob("*"):
-        os.utime(path, (1e9, 1e9))
-
-
-def edit(folder: Path) -> None:
-    (folder / "net/retry.py").write_text(FILES["net/retry.py"].replace("Count", "Wait for"))
 
 
 def edit_in_place(folder: Path) -> None:
@@ -222,100 +178,4 @@ def test_where_nothing_can_be_kept(folder: Path, tmp_path: Path, how: str) -> No
     assert 1 == done.stderr.count(b"nothing is kept")
     if limit:  # and with room again it works
         assert b"nothing is kept" not in asked(folder, cache).stderr
-        same(folder, cache)
-
-
-def ids(output: bytes) -> list[str]:
-    return [json.loads(line)["doc_id"] for line in output.splitlines()]
-
-
-def command(folder: Path, cache: Path) -> list[str]:
-    return [*PROGRAM, "ask", str(folder), QUESTION, "--cache", str(cache)]
-
-
-def asked(
-    folder: Path, cache: Path, limit: int | None = None
-) -> subprocess.CompletedProcess[bytes]:
-    def limited() -> None:
-        if limit:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    return subprocess.run(
-        command(folder, cache),
-        env=environment(PYTHONDONTWRITEBYTECODE="1"),
-        capture_output=True,
-        timeout=60,
-        check=False,
-        preexec_fn=limited,
-    )
-
-
-def test_caches_that_were_not_used_for_long_go(folder: Path, cache: Path) -> None:
-    same(folder, cache)
-    same(folder / "net", cache)
-    old, young = sorted(cache.glob("*.lock"))
-    os.utime(old, (time.time() - 100 * 24 * 3600,) * 2)
-    same(folder / "notes.md", cache)
-    assert not old.exists() and not old.with_suffix(".sqlite").exists()
-    assert young.exists() and young.with_suffix(".sqlite").exists()
-    assert 4 == len(list(cache.iterdir()))
-
-
-def test_a_lock_that_was_removed_is_none(cache: Path) -> None:
-    cache.mkdir()
-    path = cache / "x.lock"
-    with locked(path):
-        path.unlink()
-        with locked(path):
-            assert free(path) is None
-    assert not (cache / "none.lock").exists() and free(cache / "none.lock") is None
-
-
-def grow(folder: Path, count: int) -> None:
-    """Files enough to be read for a while."""
-    for number in range(count):
-        lines = (f"def wait_{number}_{line}():\n    return retries[{line}]\n" for line in range(40))
-        (folder / f"grown_{number}.py").write_text("\n".join(lines))
-
-
-def test_two_at_once(folder: Path, cache: Path) -> None:
-    grow(folder, 60)
-    both = [
-        subprocess.Popen(command(folder, cache), env=environment(), stdout=-1, stderr=-1)
-        for _ in range(2)
-    ]
-    results = [each.communicate(timeout=60) for each in both]
-    assert [0, 0] == [each.returncode for each in both]
-    expected = [hit["doc_id"] for hit in answers(folder, None)]
-    assert [expected, expected] == [ids(stdout) for stdout, _ in results]
-    assert 1 == sum(stderr.count(b"structkit: read ") for _, stderr in results)
-    same(folder, cache)
-
-
-# `make soak` kills more often
-KILLS = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 3
-
-
-@pytest.mark.hypothesis
-def test_a_killed_process_leaves_a_cache_that_is_right(folder: Path, cache: Path) -> None:
-    grow(folder, 150)
-    start = time.monotonic()
-    assert 0 == asked(folder, cache).returncode
-    whole = time.monotonic() - start
-    rng = random.Random(0)
-    for kill in range(KILLS):
-        for path in cache.iterdir():
-            if kill % 2:  # from nothing; else from a cache of some other files
-                path.unlink()
-        grow(folder, 150 + kill)
-        edit(folder)
-        with subprocess.Popen(
-            command(folder, cache), env=environment(), stdout=-3, stderr=-3, start_new_session=True
-        ) as program:
-            time.sleep(rng.uniform(0.1, 1) * whole)
-            os.killpg(program.pid, rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGINT)))
-        done = asked(folder, cache)
-        assert 0 == done.returncode
-        assert b"damaged" not in done.stderr
-        assert [hit["doc_id"] for hit in answers(folder, None)] == ids(done.stdout)
         same(folder, cache)

@@ -15,8 +15,8 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
+from complaints import GOOD, complaint
 from conftest import PROGRAM, Run, environment
-from test_manners import GOOD, complaint
 
 RECORD = {"id": "1", "language": "python", "code": "def f(a):\n  return a", "stars": None}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import typer
+from complaints import GOOD, complaint
 from conftest import Run
-from test_manners import GOOD, complaint
 
 from structkit.cli.app import app
 from structkit.errors import UserError

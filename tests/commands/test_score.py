@@ -1,6 +1,5 @@
-"""Measures: against pytrec_eval and numbers worked by hand; and what bad files are told."""
+"""Measures against pytrec_eval and numbers worked by hand; what `score` writes and refuses."""
 
-import gzip
 import math
 from pathlib import Path
 
@@ -14,10 +13,9 @@ from hypothesis import strategies as st
 from structkit.commands.score import score
 from structkit.commands.score_table import table
 from structkit.errors import UserError
-from structkit.scoring.gains import parse_gains
 from structkit.scoring.measures import evaluate, measure
-from structkit.scoring.qrels import Qrels, read_qrels
-from structkit.scoring.runs import Run, ranking, read_run
+from structkit.scoring.qrels import Qrels
+from structkit.scoring.runs import Run, ranking
 from tests.tolerances import bound
 
 IDS = st.sampled_from([*(f"d{number}" for number in range(8)), "D", "é", "ﬀ", "𝔡", "d 1"])
@@ -130,118 +128,6 @@ def test_an_unknown_measure_is_refused_with_examples(name: str) -> None:
     assert 2 == error.value.status
 
 
-RUN = '{"query_id":"q1","doc_id":"a","score":2.5,"rank":1}\n'
-QREL = '{"query_id":"q1","doc_id":"a","relevance":2}\n'
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        RUN + '{"query_id":1,"doc_id":2,"score":3,"rank":1}\n',
-        "\ufeff" + RUN + '\n{"query_id":"1","doc_id":"2","score":3.0}',
-        "q1 Q0 a 1 2.5 tag\n1\tQ0\t2\t1\t3\ttag\n",
-        "\ufeffq1 Q0 a 1 2.5e0 tag\r\n\r\n1 Q0 2 1 3 tag\r\n",
-    ],
-)
-@pytest.mark.parametrize("name", ["run", "run.gz"])
-def test_runs_are_recognized_by_content(tmp_path: Path, text: str, name: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(text.encode()) if name == "run.gz" else text.encode())
-    assert {"q1": {"a": 2.5}, "1": {"2": 3.0}} == read_run(str(path))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        QREL + '{"query_id":"q 2","doc_id":"b","relevance":0}\n',
-        "query-id\tcorpus-id\tscore\nq1\ta\t2\nq 2\tb\t0\n",
-        "query-id\tcorpus-id\tscore\r\nq1\ta\t2\r\nq 2\tb\t0\r\n",
-    ],
-)
-def test_qrels_are_recognized_by_content(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "qrels"
-    path.write_text(text, newline="")
-    assert {"q1": {"a": 2}, "q 2": {"b": 0}} == read_qrels(str(path))
-
-
-def test_trec_qrels_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "qrels"
-    path.write_text("q1 0 a 2\nq1\t0\tb\t-1\n")
-    assert {"q1": {"a": 2, "b": -1}} == read_qrels(str(path))
-
-
-@pytest.mark.parametrize(
-    ("second", "problem"),
-    [
-        (RUN, 'document "a" stands twice under query "q1"'),
-        ('{"query_id":"q1","doc_id":"b","score":NaN}', 'field "score" is NaN'),
-        ('{"query_id":"q1","doc_id":"b","score":null}', 'field "score" is a JSON null'),
-        ('{"query_id":"q1","doc_id":"b","score":"1"}', 'field "score" is a JSON string'),
-        ('{"query_id":"q1","doc_id":"b"}', 'field "score" is missing; the record has: query_id'),
-        ('{"query_id":"q1","doc_id":true,"score":1}', 'field "doc_id" is a JSON boolean'),
-        ('{"query_id":["q1"],"doc_id":"b","score":1}', 'field "query_id" is a JSON array'),
-        ("[1]", "the line is not a JSON object"),
-        ("q1 Q0 b 1 2.5 tag", "the line is not JSON"),
-    ],
-)
-def test_a_bad_line_of_a_jsonl_run_is_refused(tmp_path: Path, second: str, problem: str) -> None:
-    path = tmp_path / "run"
-    path.write_text(RUN + second + "\n")
-    with pytest.raises(UserError) as error:
-        read_run(str(path))
-    assert str(error.value).startswith(f"{path}:2: {problem}")
-
-
-@pytest.mark.parametrize(
-    ("second", "problem"),
-    [
-        ("q1 Q0 a 2 1.5 tag", 'document "a" stands twice under query "q1"'),
-        ("q1 Q0 b 2 nan tag", 'field "score" is nan'),
-        ("q1 Q0 b 2 inf tag", 'field "score" is inf'),
-        ("q1 Q0 b 2 high tag", 'the score is "high", not a number'),
-        ("q1 Q0 b 2 1.5", "the line has 5 columns, not the 6 of a run"),
-        ("q1 Q0 b c 2 1.5 tag", "the line has 7 columns"),
-    ],
-)
-def test_a_bad_line_of_a_trec_run_is_refused(tmp_path: Path, second: str, problem: str) -> None:
-    path = tmp_path / "run"
-    path.write_text(f"q1 Q0 a 1 2.5 tag\n{second}\n")
-    with pytest.raises(UserError) as error:
-        read_run(str(path))
-    assert str(error.value).startswith(f"{path}:2: {problem}")
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (QREL + QREL, 'document "a" is judged twice for query "q1"'),
-        (QREL + '{"query_id":"q1","doc_id":"b","relevance":0.5}', "the relevance is 0.5, not a"),
-        (QREL + '{"query_id":"q1","doc_id":"b","score":1}', 'field "relevance" is missing'),
-        ("q1 0 a 1\nq1 0 b yes\n", "the relevance is 'yes', not a whole number"),
-        ("q1 0 a 1\nq1 0 b 1.5\n", "the relevance is '1.5', not a whole number"),
-        ("q1 0 a 1\nq1 b 1\n", "the line has 3 columns, not 4"),
-        ("query-id\tcorpus-id\tscore\nq1 a 1\n", "the line has 1 columns, not 3"),
-    ],
-)
-def test_a_bad_line_of_qrels_is_refused(tmp_path: Path, text: str, problem: str) -> None:
-    path = tmp_path / "qrels"
-    path.write_text(text)
-    with pytest.raises(UserError) as error:
-        read_qrels(str(path))
-    assert str(error.value).startswith(f"{path}:2: {problem}")
-
-
-def test_empty_and_missing_files_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "empty"
-    path.write_text("\n")
-    with pytest.raises(UserError, match="empty: holds no results"):
-        read_run(str(path))
-    with pytest.raises(UserError, match="empty:1: holds no judgements"):
-        read_qrels(str(path))
-    with pytest.raises(UserError, match="none: cannot be read: No such file"):
-        read_run(str(tmp_path / "none"))
-
-
 def files(folder: Path) -> tuple[str, str]:
     run = [("q1", "a", 1.0), ("q1", "b", 2.0), ("q2", "q2", 1.0), ("q3", "a", 1.0)]
     qrels = [("q1", "a", 1), ("q2", "q2", 1), ("q4", "a", 1)]
@@ -306,84 +192,3 @@ def test_the_markdown_table(tmp_path: Path) -> None:
         "| bm25      |      12 | 0.500 [0.250, 1.000] |",
         "| long name |      12 | 0.000 [0.000, 0.000] |",
     ] == table(records, markdown=True).split("\n")
-
-
-# what an engine ranked: a Complement, the Exact, nothing judged, the Substitute
-LABELS = [("c", "C"), ("e", "E"), ("s", "S"), ("i", "I")]
-
-
-def labelled(folder: Path) -> tuple[str, str]:
-    rows = [{"query_id": "q1", "doc_id": doc, "label": label} for doc, label in LABELS]
-    (folder / "qrels").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-    run = [{"query_id": "q1", "doc_id": doc, "score": -n} for n, doc in enumerate("cexs")]
-    (folder / "run").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in run))
-    return str(folder / "run"), str(folder / "qrels")
-
-
-@pytest.mark.parametrize(
-    ("gains", "c", "s"),
-    [
-        ("esci-documented", 0.01, 0.1),
-        ("esci-official", 0.1, 0.01),
-        ("exact", 0, 0),
-        (" E = 1,S=0.5 ,C=0.25,I=0", 0.25, 0.5),
-        ("I=0.0,C=2,S=30,E=300", 2 / 300, 0.1),
-    ],
-)
-def test_gains_worked_by_hand(tmp_path: Path, gains: str, c: float, s: float) -> None:
-    run, qrels = labelled(tmp_path)
-    (record,) = score({"r": run}, qrels, measures=["nDCG@10", "nDCG@1", "RR"], gains=gains)
-    best = 1 + max(c, s) / math.log2(3) + min(c, s) / math.log2(4)
-    found = c + 1 / math.log2(3) + s / math.log2(5)
-    assert found / best == pytest.approx(record["nDCG@10"])
-    assert c == pytest.approx(record["nDCG@1"])
-    assert (1 if c else 1 / 2) == record["RR"]
-
-
-@pytest.mark.parametrize(
-    ("gains", "problem"),
-    [
-        ("esci-documnted", "no preset of gains 'esci-documnted'; did you mean 'esci-documented'?"),
-        ("", "no preset of gains ''; there are: binary, esci-documented, esci-official, exact"),
-        ("E=1,S", "--gains 'E=1,S': 'S' is not LABEL=VALUE; for example E=1,S=0.1"),
-        ("E=-1", "--gains 'E=-1': 'E=-1' is not LABEL=VALUE"),
-        ("E=nan", "--gains 'E=nan': 'E=nan' is not LABEL=VALUE"),
-        ("E=1e999999999", "--gains 'E=1e999999999': 'E=1e999999999' is not"),
-        ("=1", "--gains '=1': '=1' is not LABEL=VALUE"),
-        ("E=1,E=2", "--gains 'E=1,E=2': label 'E' is there twice"),
-        ("E=0", "--gains 'E=0': no gain is above 0"),
-        ("E=1,S=0.0000001", "--gains 'E=1,S=0.0000001': the gains are more than 1,000,000 times"),
-    ],
-)
-def test_gains_that_are_none_are_refused(gains: str, problem: str) -> None:
-    with pytest.raises(UserError) as error:
-        parse_gains(gains)
-    assert str(error.value).startswith(problem)
-    assert 2 == error.value.status
-
-
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ('{"query_id":"q1","doc_id":"b","relevance":1}', 'field "label" is missing; the record'),
-        ('{"query_id":"q1","doc_id":"b","label":1}', 'field "label" is a JSON number, not a str'),
-        ('{"query_id":"q1","doc_id":"b","label":"P"}', 'label "P" has no gain; there are: E, S, C'),
-        ("q1 0 b 1", "the line is not JSON"),
-    ],
-)
-def test_a_judgement_without_a_gain_is_refused(tmp_path: Path, line: str, problem: str) -> None:
-    run, qrels = labelled(tmp_path)
-    with Path(qrels).open("a") as file:
-        file.write(line + "\n")
-    with pytest.raises(UserError) as error:
-        list(score({"r": run}, qrels, gains="exact"))
-    assert str(error.value).startswith(f"{qrels}:5: {problem}")
-
-
-def test_gains_need_labels(tmp_path: Path) -> None:
-    run, qrels = labelled(tmp_path)
-    Path(qrels).write_text("q1 0 a 1\n")
-    with pytest.raises(UserError, match=r"qrels:1: the judgements have no labels; --gains needs"):
-        list(score({"r": run}, qrels, gains="exact"))
-    with pytest.raises(UserError, match="--gains and --qrels self exclude each other"):
-        list(score({"r": "no file"}, "self", gains="exact"))

@@ -19,27 +19,8 @@ from structkit.commands.score_table import table
 from structkit.errors import UserError
 from structkit.scoring.classification import answered, features
 from structkit.scoring.similarity import alignment, correlation, cosines, spearman, uniformity
-from structkit.scoring.suite import suite
+from tests.scoring.embedding_pairs import EAST, ROUND, pairs
 from tests.tolerances import bound
-
-
-def pairs(left, right, **fields):
-    """Lines of pairs; each field is a list with one value for each pair."""
-    rows = zip(left, right, strict=True)
-    return b"".join(
-        orjson.dumps(
-            {"id": f"p{number}", "text_a_embedding": [*map(float, a)]}
-            | {"text_b_embedding": [*map(float, b)]}
-            | {name: values[number] for name, values in fields.items()}
-        )
-        + b"\n"
-        for number, (a, b) in enumerate(rows)
-    )
-
-
-# cosines with (1, 0): 1, 0.6, 0, -1
-EAST = [(1.0, 0.0)] * 4
-ROUND = [(2.0, 0.0), (3.0, 4.0), (0.0, 0.5), (-1.0, 0.0)]
 
 
 def test_similarity_is_a_hundred_times_spearmans_correlation(tmp_path):
@@ -235,79 +216,3 @@ def test_flags_that_do_not_go_together(wrong):
         typer.BadParameter, match="give one of --qrels and --task|--train goes with"
     ):
         score(runs=["strae.jsonl"], **wrong)
-
-
-def suite_of(tmp_path, seed):
-    """Two tasks: one of similarity, and one of labels that are right for equal sides."""
-    generator = np.random.default_rng(seed)
-    left = generator.normal(size=(240, 3))
-    labels = [number % 2 for number in range(240)]
-    right = np.where(np.array(labels)[:, None] == 1, left, generator.normal(size=(240, 3)))
-    split = ["train" if number < 200 else "test" for number in range(240)]
-    lines = pairs(left.tolist(), right.tolist(), label=labels, split=split, task=["MRPC"] * 240)
-    file = tmp_path / f"strae@{seed}.jsonl"
-    scores = [4, 3, 1, 2] if seed else [4, 3, 2, 1]
-    deep = [[(*row, 0.0) for row in rows] for rows in (EAST, ROUND)]
-    file.write_bytes(pairs(*deep, score=scores, task=["STS"] * 4) + lines)
-    return file
-
-
-def test_a_suite_gives_a_row_for_each_model(tmp_path):
-    files = {f"strae@{seed}": str(suite_of(tmp_path, seed)) for seed in (0, 1)}
-    (found,) = suite(files, seeds=2)
-    assert ("strae", 2) == (found["run"], found["seeds"])
-    # 100 and 80: sqrt((10² + 10²) / (2 - 1))
-    assert (pytest.approx(90), pytest.approx(200**0.5)) == (found["STS"], found["STS_deviation"])
-    assert 85 < found["MRPC"] <= 100
-    assert pytest.approx((found["STS"] + found["MRPC"]) / 2) == found["Score"]
-    assert "90.00 ± 14.14 [" in table([found])
-    assert found["MRPC_low"] < found["MRPC"] <= found["MRPC_high"]
-    assert [found] == list(suite(files, seeds=2, workers=2))
-    (alone,) = suite({"strae": files["strae@0"]}, seeds=1)
-    assert "STS_deviation" not in alone
-
-    def problem(content):
-        bad = tmp_path / "bad.jsonl"
-        bad.write_bytes(content)
-        with pytest.raises(UserError) as caught:
-            list(suite({**files, "bad": str(bad)}, seeds=1))
-        return str(caught.value)
-
-    assert 'field "task" is missing' in problem(pairs(EAST, ROUND, score=[1, 2, 3, 4]))
-    alone = pairs(EAST, ROUND, score=[1, 2, 3, 4], task=["STS"] * 4)
-    assert "bad.jsonl: has the tasks STS, Score, not STS, MRPC, Score" in problem(alone)
-    untested = pairs(EAST, ROUND, label=[1, 0, 1, 0], task=["MRPC"] * 4, split=["train"] * 4)
-    assert "MRPC: all pairs are of the training" in problem(untested)
-
-
-def test_a_suites_intervals_are_those_of_the_tasks_and_its_differences_are_paired(tmp_path):
-    generator = np.random.default_rng(0)
-    gold = generator.normal(size=60)
-    sides = np.stack([np.ones(60), np.zeros(60)], 1)
-
-    def model(name, noise):
-        angles = np.pi / 2 + gold / 10 + noise * generator.normal(size=60)
-        right = np.stack([np.cos(angles), np.sin(angles)], 1)
-        file = tmp_path / f"{name}.jsonl"
-        found = pairs(sides.tolist(), right.tolist(), score=(-gold).tolist(), task=["STS"] * 60)
-        file.write_bytes(found)
-        return str(file)
-
-    files = {name: model(name, noise) for name, noise in [("good", 0.02), ("bad", 0.4)]}
-    row, _ = suite(files)
-    (alone,) = similarity({"good": files["good"]})
-    ends = ("low", "high")
-    expected = pytest.approx([alone[f"spearman_{end}"] for end in ends])
-    assert expected == [row[f"STS_{end}"] for end in ends]
-    task, whole = suite(files, compare_with=["bad"])
-    assert ("good", "bad", "STS", "Score") == (
-        task["run"], task["against"], task["task"], whole["task"]
-    )  # fmt: skip
-    assert pytest.approx(task["value"] - task["against_value"]) == task["difference"]
-    assert 0 < task["difference_low"] < task["difference"] < task["difference_high"]
-    assert 0.01 > task["p_bootstrap"]
-    same = {**files, "again": files["bad"]}
-    twin = [record for record in suite(same, compare_with=["bad"]) if record["run"] == "again"][0]
-    assert (0, 0, 0, 1) == (
-        twin["difference"], twin["difference_low"], twin["difference_high"], twin["p_bootstrap"]
-    )  # fmt: skip

@@ -1,6 +1,5 @@
 """Search over files beyond the plain case: faiss indexes, filters, several files, explanations."""
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -9,11 +8,10 @@ import pytest
 
 from structkit.commands.search import search
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Records
 from structkit.search.hits import SearchOptions
+from tests.search.index_runs import SIZE, K, found, matrix, pairs, write
 from tests.tolerances import bound, rounding
-
-K, SIZE = 5, 16
 
 
 @pytest.fixture
@@ -42,30 +40,6 @@ def corpus(tmp_path: Path, vectors: np.ndarray) -> str:
 def queries(tmp_path: Path, vectors: np.ndarray) -> str:
     rows = [{"id": f"q{n}", "embedding": (vectors[n] * 2).tolist()} for n in range(0, 600, 30)]
     return write(tmp_path / "queries.jsonl", rows)
-
-
-def write(path: Path, records: list[Record]) -> str:
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
-    return str(path)
-
-
-def matrix(path: Path, vectors: np.ndarray, ids: list[str], **meta: object) -> str:
-    np.save(path, vectors)
-    stem = str(path).removesuffix(".npy")
-    Path(f"{stem}.ids.txt").write_text("".join(f"{name}\n" for name in ids))
-    count, dim = vectors.shape
-    Path(f"{stem}.meta.json").write_text(json.dumps({"count": count, "dim": dim, **meta}))
-    return str(path)
-
-
-def found(corpus: str | list[str], queries: str, **options: object) -> list[Record]:
-    files = [corpus] if isinstance(corpus, str) else corpus
-    given = SearchOptions(**options)  # type: ignore[arg-type]
-    return list(search(files, Records.read([queries]), k=K, options=given))
-
-
-def pairs(run: list[Record]) -> list[tuple[str, str]]:
-    return [(record["query_id"], record["doc_id"]) for record in run]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.brackets import read
 from tests.learning.strae.reference_banyan import Plain
-from tests.learning.strae.test_strae import difference, gradients, roundings
+from tests.learning.strae.samples import difference, gradients, roundings
 
 WORDS = 12
 Method = registry.load("method", "banyan")

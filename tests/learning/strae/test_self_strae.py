@@ -18,15 +18,15 @@ from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.brackets import read
 from tests.learning.strae import reference_strae as reference
-from tests.learning.strae.test_strae import (
+from tests.learning.strae.samples import (
     difference,
     in_batch_order,
-    losses,
     model,
     plain,
     roundings,
     sample,
 )
+from tests.learning.strae.test_strae import losses
 
 LINES = [
     {"id": str(number), "text": text}

@@ -17,7 +17,7 @@ from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import RunOptions
 from tests.learning.strae import reference_strae as reference
-from tests.learning.strae.test_strae import WORDS, difference, gradients, plain, roundings, sample
+from tests.learning.strae.samples import WORDS, difference, gradients, plain, roundings, sample
 
 Method = registry.load("method", "self-strae-plus")
 

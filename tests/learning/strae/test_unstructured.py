@@ -1,17 +1,11 @@
-"""Baselines without trees: fastText against its library, Bi-LSTM and RoBERTa against slow ones."""
-
-import multiprocessing
-import signal
+"""Baselines without trees: Bi-LSTM and RoBERTa against slow ones, and their trainings."""
 
 import numpy as np
 import orjson
 import pytest
 import torch
-from floret.floret import floret as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structkit_plugins.methods._skip_grams import NGrams, learned, trained
-from structkit_plugins.methods._word_vectors import WordVectors
 
 from structkit import registry
 from structkit.commands.train import train
@@ -23,8 +17,6 @@ from structkit.learning.strae.text_models import BiLSTM, RoBERTa
 from structkit.learning.strae.text_training import TextIds, TextTraining, padded
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import RunOptions
-from structkit.learning.training.spool import Spool
-from structkit.records.jsonl import Records
 from tests.learning.strae import reference_baselines as reference
 from tests.tolerances import rounding
 
@@ -38,104 +30,6 @@ ANIMALS = [
 
 def method(name):
     return registry.load("method", name)
-
-
-@pytest.fixture
-def spool(tmp_path):
-    file = tmp_path / "texts.jsonl"
-    file.write_bytes(b"".join(orjson.dumps({"text": text}) + b"\n" for text in ANIMALS))
-
-    def made(chosen):
-        return Spool(Records.read([str(file)]), chosen.prepare)
-
-    return made
-
-
-@pytest.fixture
-def fasttext():
-    return method("fasttext")(
-        embedding_size=8, epochs=2, learning_rate=0.05, buckets=50_000, window=2
-    )
-
-
-def test_word_vectors_equal_the_librarys(spool, fasttext, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("\n".join(ANIMALS) + "\n")
-    arguments = fasttext.arguments(str(text))
-    theirs, rows = trained(arguments), learned(arguments, fasttext.ngrams)
-    table = torch.from_numpy(rows.table)
-    largest = table.abs().max().item()
-    ours = WordVectors(rows.words, table, rows.buckets, fasttext.ngrams, lowercase=True)
-    assert "</s>" in ours.words
-    known = [word for word in ours.words if word != "</s>"]
-    for word in [*known, "chase", "birds", "doghear"]:  # of the last three no row is their own
-        vector = library.Vector(8)
-        theirs.getWordVector(vector, word)
-        reached = {
-            "chase": ["<ch", "cha"],
-            "birds": ["<bi", "bir"],
-            "doghear": ["<do", "dog", "hear"],
-        }
-        if word in known:
-            near = rounding(len(fasttext.ngrams.numbers(word)) + 1, largest)
-            np.testing.assert_allclose(np.array(vector), vector_of(ours, word), **near)
-            continue
-        grams = theirs.getSubwords(word, "strict")
-        numbers = [number - len(ours.words) for number in grams[1]]
-        assert numbers == fasttext.ngrams.numbers(word)
-        rows = np.array(theirs.getInputMatrix())[
-            [len(ours.words) + n for n in numbers if n in ours.buckets]
-        ]
-        assert set(reached[word]) <= set(grams[0])
-        near = rounding(len(rows), largest)
-        np.testing.assert_allclose(rows.mean(0), vector_of(ours, word), **near)
-
-
-def vector_of(model, word):
-    return model.embed(model.batch([model.bag([word])]))[0].detach().numpy()
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    word=st.text(
-        st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=12
-    )
-)
-def test_ngrams_and_their_buckets_equal_the_librarys(word):
-    found = TINY.getSubwords(word, "strict")
-    ngrams = NGrams(3, 6, 1000)
-    words = len(TINY.getVocab("strict")[0])
-    if TINY.getWordId(word) >= 0:
-        found = (found[0][1:], found[1][1:])
-    assert found[0] == list(ngrams.of(word))
-    assert [number - words for number in found[1]] == ngrams.numbers(word)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def tiny(tmp_path_factory):
-    global TINY
-    file = tmp_path_factory.mktemp("tiny") / "text.txt"
-    file.write_text("a b a b a b\n" * 5)
-    chosen = method("fasttext")(embedding_size=2, epochs=1, buckets=1000)
-    TINY = trained(chosen.arguments(str(file)))
-    return TINY
-
-
-def test_a_sentence_is_the_mean_of_its_words():
-    table = torch.tensor([[4.0, 0.0], [0.0, 2.0], [2.0, 2.0]])
-    ngrams = NGrams(3, 3, 1)  # one bucket for all n-grams
-    model = WordVectors(["ab", "c"], table, [0], ngrams, lowercase=True)
-    # "ab" has <ab and ab>: (row 0 + twice row 2) / 3; "c" has <c>: (row 1 + row 2) / 2
-    expected = [[(8 / 3 + 1) / 2, (4 / 3 + 2) / 2], [1.0, 2.0], [0.0, 0.0], [2.0, 2.0]]
-    texts = [["AB", "c"], ["c"], [], ["unknown"]]
-    found = model.embed(model.batch([model.bag(words) for words in texts]))
-    torch.testing.assert_close(found, torch.tensor(expected), **rounding(3, 4.0))
-    assert [] == model.truncation.messages()
-    lost = WordVectors(["ab"], table, [], NGrams(3, 3, 1), lowercase=True)
-    assert 0 == len(lost.bag(["unknown"]))
-    assert (
-        "1 of 1 words (100.0%) share no n-gram with the training" in lost.truncation.messages()[0]
-    )
 
 
 def text_model(name):
@@ -282,31 +176,3 @@ def test_training_is_repeatable_learns_and_encodes(name, tmp_path):
     for place, each in enumerate(inputs):
         near = rounding(4 * 8 * len(wanted[0].split()), together.abs().max().item())
         torch.testing.assert_close(model.embed(model.batch([each]))[0], together[place], **near)
-
-
-def test_ctrl_c_ends_the_librarys_training(tmp_path):
-    def press(number, frame):
-        raise KeyboardInterrupt
-
-    text = tmp_path / "text.txt"
-    text.write_text("\n".join(ANIMALS * 50) + "\n")
-    chosen = method("fasttext")(epochs=1_000_000, buckets=1000)
-    before = signal.signal(signal.SIGALRM, press)
-    signal.setitimer(signal.ITIMER_REAL, 2)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            learned(chosen.arguments(str(text)), chosen.ngrams)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert [] == multiprocessing.active_children()
-
-
-def test_what_the_library_refuses_is_one_clear_line(tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("each word once\n")
-    chosen = method("fasttext")(buckets=1000)
-    with pytest.raises(
-        UserError, match="fastText cannot learn from this: Empty vocabulary.*--minimum-count"
-    ):
-        learned(chosen.arguments(str(text)), chosen.ngrams)

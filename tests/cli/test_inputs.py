@@ -1,0 +1,82 @@
+"""Inputs that cannot be read are told in one line, and so are empty ones."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from complaints import GOOD, complaint
+from conftest import Run
+
+
+def corrupt(path: Path) -> None:
+    whole = bytearray(gzip.compress(GOOD * 1000, mtime=0))
+    whole[len(whole) // 2] ^= 0xFF
+    path.write_bytes(whole)
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(gzip.compress(GOOD * 1000, mtime=0)[:-9])
+
+
+INPUTS = {
+    "folder": ("in", Path.mkdir, "in: is a folder; name the files in it"),
+    "missing": (
+        "in",
+        lambda path: None,
+        "in: cannot be read: No such file or directory; check the name",
+    ),
+    "corrupt-gz": ("in.gz", corrupt, "in.gz: cannot be read: "),
+    "short-gz": ("in.gz", cut_short, "in.gz: cannot be read: Compressed file ended"),
+    "no-gz": ("in.gz", lambda path: path.write_bytes(GOOD), "in.gz: cannot be read: Not a gzipped"),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name, make, problem", INPUTS.values(), ids=INPUTS)
+def test_an_input_that_cannot_be_read(
+    run: Run, tmp_path: Path, name: str, make: object, problem: str, workers: int
+) -> None:
+    make(tmp_path / name)  # type: ignore[operator]
+    before = os.listdir(tmp_path)
+    # not a record is at fault: --on-error skip does not skip over a file
+    flags = ["--on-error", "skip", "--workers", workers, "-o", "out.jsonl"]
+    message = complaint(run("mask-entities", *flags, name))
+    assert message.startswith(problem)
+    assert before == os.listdir(tmp_path)
+
+
+def test_a_missing_file_is_told_before_any_work(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(GOOD)
+    done = run("mask-entities", "a.jsonl", "b.jsonl")
+    assert "b.jsonl: cannot be read: No such file or directory; check the name" == complaint(done)
+    assert b"" == done.stdout
+
+
+def test_an_input_that_may_not_be_read(run: Run, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.jsonl"
+    secret.write_bytes(GOOD)
+    secret.chmod(0)
+    if os.access(secret, os.R_OK):
+        pytest.skip("this user (root) may read everything")
+    problem = "Permission denied; make it readable, for example with chmod +r"
+    assert f"secret.jsonl: cannot be read: {problem}" == complaint(
+        run("mask-entities", "secret.jsonl")
+    )
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_input_that_fails_while_it_is_read(run: Run, workers: int) -> None:
+    done = run("mask-entities", "--workers", workers, "/proc/self/mem")
+    assert "/proc/self/mem: cannot be read: Input/output error; copy it again" == complaint(done)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"], ids=["none", "blank", "bom"])
+def test_an_empty_input_is_said(run: Run, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "in.jsonl").write_bytes(content)
+    done = run("mask-entities", "in.jsonl", "-", "-o", "out.jsonl")
+    assert "no records in in.jsonl, stdin; the output is empty" == complaint(done, 0)
+    assert b"" == (tmp_path / "out.jsonl").read_bytes()

@@ -1,0 +1,190 @@
+"""Signals, dying workers and closed pipes end a command at once; nothing half-written stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from complaints import GOOD
+from conftest import PROGRAM, Run, environment
+
+
+def _foreground() -> None:
+    """Ctrl-C counts, as at a prompt: what a shell starts behind & inherits to ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+class Endless:
+    """The program at work on an input without an end."""
+
+    def __init__(self, folder: Path, *arguments: str, stdout: int | None = None) -> None:
+        self.folder = folder
+        self.source = subprocess.Popen(["yes", GOOD.decode().strip()], stdout=subprocess.PIPE)
+        self.program = subprocess.Popen(
+            [*PROGRAM, "mask-entities", *arguments],
+            stdin=self.source.stdout,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=environment(),
+            start_new_session=True,
+            preexec_fn=_foreground,
+        )
+        assert self.source.stdout
+        self.source.stdout.close()
+
+    def wait_until_it_writes(self) -> None:
+        for _ in range(600):
+            if any(path.stat().st_size for path in self.folder.glob(".*.partial")):
+                return
+            time.sleep(0.05)
+        raise AssertionError("nothing was written in 30 s")
+
+    def end(self) -> tuple[int, str]:
+        """Exit status and stderr."""
+        _, stderr = self.program.communicate(timeout=30)
+        return self.program.returncode, stderr.decode()
+
+    def __enter__(self) -> Endless:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.program.kill()
+        self.program.wait()
+        self.source.kill()
+        self.source.wait()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_no_file(
+    tmp_path: Path, number: signal.Signals, status: int, workers: str
+) -> None:
+    with Endless(tmp_path, "-o", "out.jsonl", "--workers", workers) as endless:
+        endless.wait_until_it_writes()
+        assert not (tmp_path / "out.jsonl").exists()
+        os.killpg(endless.program.pid, number)  # as a terminal does: workers get it too
+        assert (status, "") == endless.end()
+    assert [] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_second_signal_changes_nothing(
+    tmp_path: Path, number: signal.Signals, status: int, workers: str
+) -> None:
+    with Endless(tmp_path, "-o", "out.jsonl", "--workers", workers) as endless:
+        endless.wait_until_it_writes()
+        for _ in range(20):
+            with suppress(ProcessLookupError):
+                os.killpg(endless.program.pid, number)
+            time.sleep(0.02)
+        ended, stderr = endless.end()
+    assert ended in (status, -number), stderr  # the second: by a signal when all is done
+    assert "" == stderr
+    assert [] == os.listdir(tmp_path)
+
+
+SLOW = """
+import os, time
+from structkit.signals import ending, leave
+from structkit.records.stream import Stream
+
+def slow(records):
+    for record in records:
+        open(f"started-{os.getpid()}", "w").close()
+        time.sleep(60)
+        yield record
+
+with ending():
+    try:
+        Stream(output="out.jsonl", workers=2).run(slow)
+    except KeyboardInterrupt:
+        leave(130)
+"""
+
+
+def test_ctrl_c_does_not_wait_for_workers(tmp_path: Path) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", SLOW],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        start_new_session=True,
+        preexec_fn=_foreground,
+    )
+    assert program.stdin and program.stderr
+    program.stdin.write(GOOD * 15_000)
+    program.stdin.close()
+    while len(workers := list(tmp_path.glob("started-*"))) < 2:
+        time.sleep(0.05)
+        assert program.poll() is None
+    started = time.monotonic()
+    os.killpg(program.pid, signal.SIGINT)
+    assert (130, b"") == (program.wait(30), program.stderr.read())
+    assert time.monotonic() - started < 3  # a block takes them 60 s and more
+    for path in workers:
+        assert not running(path.name.removeprefix("started-"))
+        path.unlink()
+    assert [] == os.listdir(tmp_path)
+
+
+def test_a_killed_worker_is_an_error(tmp_path: Path) -> None:
+    with Endless(tmp_path, "-o", "out.jsonl", "--workers", "2") as endless:
+        endless.wait_until_it_writes()
+        pid = endless.program.pid
+        workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        assert 2 == len(workers)
+        os.kill(int(workers[0]), signal.SIGKILL)
+        status, stderr = endless.end()
+    expected = "structkit: a worker process died; if it ran out of memory, use fewer --workers\n"
+    assert (1, expected) == (status, stderr)
+    assert [] == os.listdir(tmp_path)
+
+
+def test_workers_end_with_their_killed_parent(tmp_path: Path) -> None:
+    with Endless(tmp_path, "-o", "out.jsonl", "--workers", "2") as endless:
+        endless.wait_until_it_writes()
+        pid = endless.program.pid
+        workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        endless.program.kill()
+        endless.program.wait()
+        for _ in range(100):
+            if not any(running(worker) for worker in workers):
+                return
+            time.sleep(0.1)
+    raise AssertionError("workers run on after 10 s")
+
+
+def running(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_closed_pipe_ends_in_silence(tmp_path: Path, workers: str) -> None:
+    with Endless(tmp_path, "--workers", workers, stdout=subprocess.PIPE) as endless:
+        assert endless.program.stdout
+        first = endless.program.stdout.readline()
+        endless.program.stdout.close()
+        assert b'"masked"' in first
+        status = endless.program.wait(30)
+        assert endless.program.stderr
+        assert (0, b"") == (status, endless.program.stderr.read())
+        assert -signal.SIGPIPE == endless.source.wait(30)
+
+
+def test_help_into_a_closed_pipe(run: Run) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = run("--help", stdout=write)
+    os.close(write)
+    assert (0, b"") == (done.returncode, done.stderr)

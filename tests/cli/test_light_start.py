@@ -1,0 +1,49 @@
+"""Help and wrong flags are told without importing what only the work needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import environment
+from imported import imported
+
+from structkit import registry
+from structkit.cli.app import COMMANDS
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_is_light(command: str) -> None:
+    heavy, page = imported(*([command] if command else []), "--help")
+    assert set() == heavy
+    assert f"Usage: structkit {command}".strip().encode() in page
+
+
+def test_a_search_of_embeddings_reads_no_words(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"id": "1", "embedding": [1.0, 0.0]}\n')
+    heavy, run = imported("search", str(path), "--queries", str(path))
+    assert not heavy & {"bm25s", "scipy", "torch"}
+    assert b'"doc_id":"1"' in run
+
+
+@pytest.mark.parametrize("method", registry.names("method"))
+def test_help_of_a_method_is_light(method: str) -> None:
+    heavy, page = imported("train", method, "--help")
+    assert heavy <= {"numpy"}  # a plan of steps shuffles with it
+    assert f"Usage: structkit train {method}".encode() in page
+
+
+def test_a_wrong_flag_of_a_method_is_told_without_its_model() -> None:
+    script = (
+        "import sys; from structkit import registry\n"
+        "from structkit.errors import UserError\n"
+        "method = registry.load('method', 'seal')\n"
+        "try: method(epochs=0)\n"
+        "except UserError as error: print(error.problem)\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment())
+    assert ["--epochs 0 is not in 1 … 1,000,000", "False"] == done.stdout.decode().splitlines()

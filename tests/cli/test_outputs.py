@@ -1,0 +1,114 @@
+"""An output is whole or what it was before, and stays the kind of file that it is."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+from complaints import GOOD, complaint
+from conftest import Run
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
+@pytest.mark.parametrize("count", [1, 20_000], ids=["at-the-end", "on-the-way"])
+def test_a_full_disk(run: Run, count: int) -> None:
+    to_stdout = run("pair", "--query", "id", input=GOOD * count, stdout=open("/dev/full", "wb"))
+    problem = "No space left on device; make room, or choose another disk with -o"
+    assert f"stdout: cannot be written: {problem}" == complaint(to_stdout)
+    to_file = run("pair", "--query", "id", "-o", "/dev/full", input=GOOD * count)
+    assert f"/dev/full: cannot be written: {problem}" == complaint(to_file)
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_a_file_that_cannot_grow_leaves_the_old_one(run: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"old")
+    numbered = b"".join(
+        b'{"id":"%d","language":"python","code":"x"}\n' % number for number in range(20_000)
+    )
+    done = run(
+        "pair",
+        *("--query", "id", "-o", name),
+        input=numbered,
+        env={"PYTHONDONTWRITEBYTECODE": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+    )
+    assert f"{name}: cannot be written: File too large; choose another name with -o" == complaint(
+        done
+    )
+    assert [name] == os.listdir(tmp_path)
+    assert b"old" == (tmp_path / name).read_bytes()
+
+
+MAKE = "make its folder first, or choose another with -o"
+OUTPUTS = {
+    "folder": (".", "is a folder; name a file with -o"),
+    "in-missing": ("no/out.jsonl", f"cannot be written: No such file or directory; {MAKE}"),
+    "in-a-file": ("in.jsonl/out.jsonl", f"cannot be written: Not a directory; {MAKE}"),
+}
+
+
+@pytest.mark.parametrize("name, problem", OUTPUTS.values(), ids=OUTPUTS)
+def test_an_output_that_cannot_be_made(run: Run, tmp_path: Path, name: str, problem: str) -> None:
+    (tmp_path / "in.jsonl").write_bytes(GOOD)
+    assert f"{name}: {problem}" == complaint(run("mask-entities", "in.jsonl", "-o", name))
+    assert ["in.jsonl"] == os.listdir(tmp_path)
+
+
+def test_a_failed_run_leaves_the_old_output(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_bytes(b"old")
+    complaint(run("mask-entities", "-o", "out.jsonl", input=GOOD + b"oops\n"))
+    assert b"old" == (tmp_path / "out.jsonl").read_bytes()
+    assert ["out.jsonl"] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_the_mode_of_a_file(run: Run, tmp_path: Path, name: str) -> None:
+    output = tmp_path / name
+
+    def written() -> int:
+        done = run("pair", "--query", "id", "-o", name, input=GOOD, preexec_fn=lambda: os.umask(7))
+        assert 0 == done.returncode
+        return output.stat().st_mode & 0o777
+
+    assert 0o660 == written()
+    output.chmod(0o604)
+    assert 0o604 == written()
+
+
+def test_what_dead_processes_left_goes(run: Run, tmp_path: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left = [f".out.jsonl.{dead.pid}.partial", f".out.jsonl.{os.getpid()}.partial"]
+    others = [f".other.jsonl.{dead.pid}.partial", ".out.jsonl.x.partial", "out.jsonl.1.partial"]
+    for name in (*left, *others):
+        (tmp_path / name).write_bytes(b"half")
+    assert 0 == run("pair", "--query", "id", "-o", "out.jsonl", input=GOOD).returncode
+    assert sorted([*others, left[1], "out.jsonl"]) == sorted(os.listdir(tmp_path))
+
+
+def test_the_output_may_be_the_input(run: Run, tmp_path: Path) -> None:
+    expected = run("mask-entities", input=GOOD).stdout
+    (tmp_path / "a.jsonl").write_bytes(GOOD)
+    assert 0 == run("mask-entities", "a.jsonl", "-o", "a.jsonl").returncode
+    assert expected == (tmp_path / "a.jsonl").read_bytes()
+
+
+def test_the_output_goes_through_a_link(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "real.jsonl").write_bytes(b"old")
+    (tmp_path / "link.jsonl").symlink_to("real.jsonl")
+    assert 0 == run("mask-entities", "-o", "link.jsonl", input=GOOD).returncode
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert GOOD[:-2] in (tmp_path / "real.jsonl").read_bytes()
+
+
+def test_the_output_may_be_dev_stdout(run: Run, tmp_path: Path) -> None:
+    link = os.readlink("/dev/stdout")
+    expected = run("mask-entities", input=GOOD).stdout
+    assert expected == run("mask-entities", "-o", "/dev/stdout", input=GOOD).stdout
+    with open(tmp_path / "out", "wb") as file:
+        assert 0 == run("mask-entities", "-o", "/dev/stdout", input=GOOD, stdout=file).returncode
+    assert expected == (tmp_path / "out").read_bytes()
+    assert link == os.readlink("/dev/stdout")

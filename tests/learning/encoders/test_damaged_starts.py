@@ -1,0 +1,47 @@
+"""A training neither starts from what cannot compute nor writes where it cannot."""
+
+import json
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from structkit import registry
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.training.checkpoints import RunFolder
+from structkit.learning.training.settings import RunOptions
+from tests.learning.encoders.test_damaged_models import RECORD
+
+
+def test_a_training_from_a_model_that_cannot_compute(copied, tmp_path):
+    folder = copied("santa")
+    config = json.loads((folder / "config.json").read_bytes())
+    (folder / "config.json").write_text(json.dumps({**config, "decoder_start_token_id": None}))
+    data = tmp_path / "train.jsonl"
+    data.write_text("".join(json.dumps({"id": str(n), **RECORD}) + "\n" for n in range(2)))
+    settings = registry.load("method", "contrastive")(model=str(folder), max_steps=1)
+    with pytest.raises(UserError, match=f"folder {folder} cannot be loaded: .*; copy it again"):
+        train("contrastive", settings, [str(data)], RunOptions(output=str(tmp_path / "out")))
+
+
+def test_a_training_from_weights_that_are_no_numbers(copied, tmp_path):
+    folder = copied("contrastive")
+    file = folder / "model.safetensors"
+    save_file(
+        {name: w * float("nan") for name, w in load_file(file).items()}, file, {"format": "pt"}
+    )
+    data = tmp_path / "train.jsonl"
+    data.write_text("".join(json.dumps({"id": str(n), **RECORD}) + "\n" for n in range(2)))
+    settings = registry.load("method", "contrastive")(model=str(folder), max_steps=1)
+    with pytest.raises(UserError, match=f"from the model {folder}; copy its folder again"):
+        train("contrastive", settings, [str(data)], RunOptions(output=str(tmp_path / "out")))
+
+
+def test_a_run_folder_with_a_name_that_is_not_utf_8_is_refused():
+    with pytest.raises(UserError, match=r"-o 'm.udcff' is not UTF-8; name another one"):
+        RunFolder("m\udcff", overwrite=False, resume=False)
+
+
+def test_a_run_folder_with_a_name_that_is_too_long_is_refused():
+    with pytest.raises(UserError, match="cannot be made: File name too long; choose a shorter"):
+        RunFolder("x" * 5000, overwrite=False, resume=False)

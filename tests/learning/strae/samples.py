@@ -1,0 +1,94 @@
+"""Sentences and models to compare with the reference, and how far apart both may be."""
+
+import random
+
+import numpy as np
+import torch
+
+from structkit import registry
+from structkit.learning.strae.model import StrAE
+from structkit.learning.strae.sentences import Sentence
+from structkit.learning.strae.training import StraeTraining
+from structkit.learning.strae.vocabulary import Vocabulary
+from tests.tolerances import bound
+
+Method = registry.load("method", "strae")
+WORDS = 30
+
+
+def grown(draw, first, last, shape):
+    """A tree over the words first … last - 1, as the reference has it."""
+    if last - first == 1:
+        return first
+    splits = {"right": first + 1, "left": last - 1, "balanced": (first + last) // 2}
+    middle = splits.get(shape) or draw.randrange(first + 1, last)
+    return grown(draw, first, middle, shape), grown(draw, middle, last, shape)
+
+
+def depths(tree, depth=0):
+    if isinstance(tree, int):
+        return [depth]
+    return [*depths(tree[0], depth + 1), *depths(tree[1], depth + 1)]
+
+
+def sample(seed, lengths, shapes=("random",)):
+    """Trees and the same as numbers."""
+    draw = random.Random(seed)
+    trees = [grown(draw, 0, length, draw.choice(shapes)) for length in lengths]
+    sentences = [
+        Sentence(
+            np.array([draw.randrange(WORDS) for _ in range(length)], np.int32),
+            np.array(depths(tree), np.int32),
+        )
+        for tree, length in zip(trees, lengths, strict=True)
+    ]
+    return trees, sentences
+
+
+def model(seed=0, *, size=20, channels=5, untied=False, dtype=torch.float64):
+    torch.manual_seed(seed)
+    return StrAE(WORDS, size, channels, 1.0, untied=untied).to(dtype).eval()
+
+
+def plain(model):
+    """The parameters as the reference reads them, in float64."""
+    parameters = {
+        name: weight.detach().double().requires_grad_() for name, weight in model.named_parameters()
+    }
+    return {**parameters, "channels": model.channels}
+
+
+def gradients(loss, parameters):
+    found = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+    pairs = zip(found, parameters, strict=True)
+    return [torch.zeros_like(weight) if part is None else part for part, weight in pairs]
+
+
+def difference(expected, found):
+    """The largest difference, where numbers beyond 1 count relative to the largest."""
+    expected = expected.detach().double()
+    scale = max(1.0, expected.abs().max().item())
+    return (expected - found.detach().double()).abs().max().item() / scale
+
+
+def roundings(nodes, scale=1.0, dtype=torch.float64):
+    """The largest difference of sums along a path, over all nodes, and over the words.
+
+    Scores are cosines times a scale.
+    """
+    return bound(nodes + WORDS, max(1.0, scale), dtype)
+
+
+def in_batch_order(batch, roots):
+    """The reference's nodes, breadth first over all sentences."""
+    level, nodes = list(roots), []
+    while level:
+        nodes += level
+        level = [child for node in level for child in node.children]
+    assert len(nodes) == batch.nodes
+    return nodes
+
+
+def tree_training(settings, sentences):
+    vocabulary = Vocabulary([str(word) for word in range(WORDS)], lowercase=True)
+    return StraeTraining(settings, settings.untrained(WORDS).double(), vocabulary, sentences)

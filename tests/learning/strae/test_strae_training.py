@@ -1,0 +1,155 @@
+"""Training of StrAE: twice the same, on records that it can use, in as many passes as needed."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.training.plan import Step
+from structkit.learning.training.settings import RunOptions
+from tests.learning.strae.samples import Method, difference, roundings, sample, tree_training
+
+TREES = [
+    "(S (X (X the) (X cat)) (X (X sleeps) (X .)))",
+    "(S (X (X A) (X dog)) (X (X (X of) (X (X the) (X cat))) (X barks)))",
+    "(X stop)",
+    "(X (X The) (X (X dog) (X (X sleeps) (X (X -LRB-) (X (X barks) (X -RRB-))))))",
+]
+
+
+def records(path, trees=TREES, times=3):
+    lines = [json.dumps({"id": str(n), "tree": tree}) for n, tree in enumerate(trees * times)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def trained(folder, data, **changes):
+    values = {"epochs": 2, "batch_size": 5, "embedding_size": 20, "channels": 5} | changes
+    return train("strae", Method(**values), [str(data)], RunOptions(output=str(folder), quiet=True))
+
+
+@pytest.mark.parametrize("objective", ["contrastive", "ce", "both"])
+@pytest.mark.parametrize("subwords", [False, True])
+def test_a_run_is_the_same_twice(tmp_path, objective, subwords):
+    data = records(tmp_path / "trees.jsonl")
+    changes = {"subwords": subwords, "vocabulary_size": 400, "objective": objective}
+    changes |= {"head": "untied", "mean": "token", "mask_duplicates": True}
+    found = [trained(tmp_path / name, data, **changes) for name in ("one", "two")]
+    files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two")]
+    assert files[0] == files[1]
+    assert found[0]["losses"] == found[1]["losses"]
+    parts = {"loss", "contrastive", "ce"} if objective == "both" else {"loss"}
+    assert parts == set(found[0]["losses"])
+    one, _ = open_model(str(tmp_path / "one"))
+    assert (4, 20) == tuple(one.embed(one.batch(one.inputs(TREES))).shape)
+
+
+def test_a_loss_falls(tmp_path):
+    data = records(tmp_path / "trees.jsonl")
+    for objective in ("contrastive", "ce"):
+        losses = trained(
+            tmp_path / objective, data, objective=objective, epochs=60, learning_rate=0.01
+        )["losses"]["loss"]
+        assert losses["last"] < 0.8 * losses["first"]
+
+
+def test_rare_and_unknown_words_share_an_embedding_and_are_counted(tmp_path, capsys):
+    data = records(tmp_path / "trees.jsonl", times=1)
+    values = {"embedding_size": 20, "channels": 5, "max_steps": 0, "final_punct": "keep"}
+    train("strae", Method(**values), [str(data)], RunOptions(output=str(tmp_path / "model")))
+    expected = "6 of 17 words (35.3%) are not in the vocabulary and share one embedding"
+    assert expected in capsys.readouterr().err
+    found, facts = open_model(str(tmp_path / "model"))
+    assert ["<unk>", "the", "barks", "cat", "dog", "sleeps"] == found.vocabulary.words
+    one, other, known = found.embed(found.inputs(["(X zebra)", "(X stop)", "(X CAT)"]))
+    assert torch.equal(one, other) and not torch.equal(one, known)
+    expected = "2 of 3 words (66.7%) are not in the vocabulary and share one embedding"
+    assert [expected] == found.truncation.messages()
+    assert (("tree",), "root") == (tuple(facts["query_fields"]), facts["pooling"])
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ("(X (X a) (X b) (X c))", "more or less than two children; structkit parse-trees"),
+        ("(X (X a) (X b)", "trees.jsonl:2: "),
+        ("(X a) (X b)", "trees.jsonl:2: "),
+        ("", "trees.jsonl:2: "),
+        (" ".join(["(X (X a)"] * 9) + " (X a)" + ")" * 9, "more than 9 words (--max-length): 10"),
+    ],
+)
+def test_a_record_that_is_no_binary_tree_is_named(tmp_path, tree, message):
+    data = records(tmp_path / "trees.jsonl", [TREES[0], tree], times=1)
+    with pytest.raises(UserError) as error:
+        trained(tmp_path / "model", data, max_length=9)
+    assert str(error.value).startswith(f"{data}:2: ")
+    assert message in str(error.value)
+
+
+def test_a_record_of_more_words_than_one_pass_takes_is_refused(tmp_path):
+    data = records(tmp_path / "trees.jsonl", ["(X (X a) (X b))", "(X (X a) (X (X a) (X b)))"])
+    with pytest.raises(UserError, match=r"more than 2 words \(--max-length\): 3; .* or raise it"):
+        trained(tmp_path / "model", data, batch_tokens=2)
+    trained(tmp_path / "model", data, batch_tokens=2, max_length=3)
+    model, _ = open_model(str(tmp_path / "model"))
+    assert 3 == len(model.inputs(["(X (X a) (X (X a) (X b)))"])[0])
+
+
+def test_a_tree_of_another_text_is_named(tmp_path):
+    data = tmp_path / "trees.jsonl"
+    rows = [{"id": "1", "text": "a  b", "tree": "(X (X a) (X b))"}]
+    rows.append({"id": "2", "text": "a c", "tree": "(X (X a) (X b))"})
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(UserError, match=r"trees\.jsonl:2: the words of the tree are not those"):
+        trained(tmp_path / "model", data)
+
+
+def test_settings_that_do_not_fit():
+    with pytest.raises(UserError, match="--embedding-size 100 is not a multiple of --channels 7"):
+        Method(channels=7)
+    assert (1e-4, 1e-3, 5e-5) == (
+        Method().learning_rate,
+        Method(objective="ce").learning_rate,
+        Method(learning_rate=5e-5).learning_rate,
+    )
+    assert (5.0, np.exp(0.2)) == (Method().scale, Method(temperature_form="exp").scale)
+
+
+@pytest.mark.parametrize("objective", ["contrastive", "ce", "both"])
+def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
+    """Gradients of passes, weighted by what they are the mean of, add up to the whole."""
+    _, sentences = sample(9, [5, 9, 1, 4, 7, 12])
+    values = {"objective": objective, "embedding_size": 20, "channels": 5}
+    dropout = {"embedding_dropout": 0.0, "composition_dropout": 0.0}
+    settings = Method(**values, **dropout, batch_tokens=15)
+    training = tree_training(settings, sentences)
+    step = Step(0, "train", 0, list(range(6)))
+    parts = training.batch([], step)
+    assert [[5, 9, 1], [4, 7], [12]] == [[len(sentence) for sentence in part] for part in parts]
+    found = training.backward(parts)
+    ours = [weight.grad.clone() for weight in training.parameters() if weight.grad is not None]
+    names = ("contrastive", "ce") if objective == "both" else (objective,)
+    # inner nodes, or all nodes of sentences with two words
+    nodes = [4 + 8, 3 + 6, 11] if objective == "both" else [9 + 17, 7 + 13, 23]
+    shares = {"contrastive": np.array(nodes) / sum(nodes), "ce": np.array([3, 2, 1]) / 6}
+    expected = {
+        name: sum(
+            shares[name][place] * training.losses(part)[name] for place, part in enumerate(parts)
+        )
+        for name in names
+    }
+    whole = sum(expected.values()) / len(names)
+    near = roundings(sum(nodes), settings.scale)
+    assert whole.item() == pytest.approx(found["loss"], abs=near)
+    training.zero_grad()
+    whole.backward()
+    theirs = [weight.grad for weight in training.parameters() if weight.grad is not None]
+    for want, got in zip(theirs, ours, strict=True):
+        assert difference(want, got) <= near
+    if objective == "ce":  # its mean is over sentences: passes change nothing
+        together = training.losses(sentences)["ce"]
+        assert together.item() == pytest.approx(found["loss"], abs=near)

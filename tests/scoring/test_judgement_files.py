@@ -1,0 +1,121 @@
+"""Runs and qrels are recognized by their content; a bad line is told with its place."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from structkit.errors import UserError
+from structkit.scoring.qrels import read_qrels
+from structkit.scoring.runs import read_run
+
+RUN = '{"query_id":"q1","doc_id":"a","score":2.5,"rank":1}\n'
+QREL = '{"query_id":"q1","doc_id":"a","relevance":2}\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        RUN + '{"query_id":1,"doc_id":2,"score":3,"rank":1}\n',
+        "\ufeff" + RUN + '\n{"query_id":"1","doc_id":"2","score":3.0}',
+        "q1 Q0 a 1 2.5 tag\n1\tQ0\t2\t1\t3\ttag\n",
+        "\ufeffq1 Q0 a 1 2.5e0 tag\r\n\r\n1 Q0 2 1 3 tag\r\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["run", "run.gz"])
+def test_runs_are_recognized_by_content(tmp_path: Path, text: str, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name == "run.gz" else text.encode())
+    assert {"q1": {"a": 2.5}, "1": {"2": 3.0}} == read_run(str(path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        QREL + '{"query_id":"q 2","doc_id":"b","relevance":0}\n',
+        "query-id\tcorpus-id\tscore\nq1\ta\t2\nq 2\tb\t0\n",
+        "query-id\tcorpus-id\tscore\r\nq1\ta\t2\r\nq 2\tb\t0\r\n",
+    ],
+)
+def test_qrels_are_recognized_by_content(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "qrels"
+    path.write_text(text, newline="")
+    assert {"q1": {"a": 2}, "q 2": {"b": 0}} == read_qrels(str(path))
+
+
+def test_trec_qrels_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "qrels"
+    path.write_text("q1 0 a 2\nq1\t0\tb\t-1\n")
+    assert {"q1": {"a": 2, "b": -1}} == read_qrels(str(path))
+
+
+@pytest.mark.parametrize(
+    ("second", "problem"),
+    [
+        (RUN, 'document "a" stands twice under query "q1"'),
+        ('{"query_id":"q1","doc_id":"b","score":NaN}', 'field "score" is NaN'),
+        ('{"query_id":"q1","doc_id":"b","score":null}', 'field "score" is a JSON null'),
+        ('{"query_id":"q1","doc_id":"b","score":"1"}', 'field "score" is a JSON string'),
+        ('{"query_id":"q1","doc_id":"b"}', 'field "score" is missing; the record has: query_id'),
+        ('{"query_id":"q1","doc_id":true,"score":1}', 'field "doc_id" is a JSON boolean'),
+        ('{"query_id":["q1"],"doc_id":"b","score":1}', 'field "query_id" is a JSON array'),
+        ("[1]", "the line is not a JSON object"),
+        ("q1 Q0 b 1 2.5 tag", "the line is not JSON"),
+    ],
+)
+def test_a_bad_line_of_a_jsonl_run_is_refused(tmp_path: Path, second: str, problem: str) -> None:
+    path = tmp_path / "run"
+    path.write_text(RUN + second + "\n")
+    with pytest.raises(UserError) as error:
+        read_run(str(path))
+    assert str(error.value).startswith(f"{path}:2: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("second", "problem"),
+    [
+        ("q1 Q0 a 2 1.5 tag", 'document "a" stands twice under query "q1"'),
+        ("q1 Q0 b 2 nan tag", 'field "score" is nan'),
+        ("q1 Q0 b 2 inf tag", 'field "score" is inf'),
+        ("q1 Q0 b 2 high tag", 'the score is "high", not a number'),
+        ("q1 Q0 b 2 1.5", "the line has 5 columns, not the 6 of a run"),
+        ("q1 Q0 b c 2 1.5 tag", "the line has 7 columns"),
+    ],
+)
+def test_a_bad_line_of_a_trec_run_is_refused(tmp_path: Path, second: str, problem: str) -> None:
+    path = tmp_path / "run"
+    path.write_text(f"q1 Q0 a 1 2.5 tag\n{second}\n")
+    with pytest.raises(UserError) as error:
+        read_run(str(path))
+    assert str(error.value).startswith(f"{path}:2: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (QREL + QREL, 'document "a" is judged twice for query "q1"'),
+        (QREL + '{"query_id":"q1","doc_id":"b","relevance":0.5}', "the relevance is 0.5, not a"),
+        (QREL + '{"query_id":"q1","doc_id":"b","score":1}', 'field "relevance" is missing'),
+        ("q1 0 a 1\nq1 0 b yes\n", "the relevance is 'yes', not a whole number"),
+        ("q1 0 a 1\nq1 0 b 1.5\n", "the relevance is '1.5', not a whole number"),
+        ("q1 0 a 1\nq1 b 1\n", "the line has 3 columns, not 4"),
+        ("query-id\tcorpus-id\tscore\nq1 a 1\n", "the line has 1 columns, not 3"),
+    ],
+)
+def test_a_bad_line_of_qrels_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "qrels"
+    path.write_text(text)
+    with pytest.raises(UserError) as error:
+        read_qrels(str(path))
+    assert str(error.value).startswith(f"{path}:2: {problem}")
+
+
+def test_empty_and_missing_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.write_text("\n")
+    with pytest.raises(UserError, match="empty: holds no results"):
+        read_run(str(path))
+    with pytest.raises(UserError, match="empty:1: holds no judgements"):
+        read_qrels(str(path))
+    with pytest.raises(UserError, match="none: cannot be read: No such file"):
+        read_run(str(tmp_path / "none"))
