@@ -10,9 +10,9 @@ from itertools import pairwise
 from markdown_it.token import Token
 
 from structkit.collect.pages import TOP, Heading, paths_to, slug
-from structkit.collect.sentences import sentences
 from structkit.records.jsonl import Record
 from structkit.structure.html.markdown import tokens
+from structkit.structure.sentences import sentences
 
 FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
 TITLE = re.compile(r"^title[ \t]*:[ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.M)

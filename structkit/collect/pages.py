@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from structkit.collect.sentences import sentences
 from structkit.records.jsonl import Record
 from structkit.structure.html.html import Reader
 from structkit.structure.html.markup import Tag, content, tags
 from structkit.structure.html.xpaths import Excerpt, parts
+from structkit.structure.sentences import sentences
 
 HEADING = re.compile(r"h[1-6]")
 ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.I)

@@ -12,11 +12,11 @@ from structkit.collect.functions import functions
 from structkit.collect.kinds import CODE, HTML, MARKDOWN, TEXT, Kind
 from structkit.collect.notes import Note
 from structkit.collect.pages import Page
-from structkit.collect.sentences import sentences
 from structkit.records.jsonl import Record
 from structkit.registry import load
 from structkit.registry import names as plugin_names
 from structkit.structure.code.outline import Definition, Outline, Program
+from structkit.structure.sentences import sentences
 
 DEFAULTS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
 FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}

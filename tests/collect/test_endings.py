@@ -118,7 +118,7 @@ def test_a_full_disk_leaves_the_old_output(project, run, name, limit, workers):
     )
     [line] = done.stderr.decode().splitlines()
     assert 1 == done.returncode
-    assert f"structkit: {name}: cannot be written: File too large; name another" in line
+    assert f"structkit: {name}: cannot be written: File too large; choose another name" in line
     assert before == files(project.parent)
 
 
@@ -128,7 +128,7 @@ def test_a_full_disk_is_one_line(project, run, workers):
     with open("/dev/full", "wb") as full:
         done = run("collect", "project", "--workers", workers, stdout=full)
     [line] = done.stderr.decode().splitlines()
-    problem = "No space left on device; make room, or name another disk with -o"
+    problem = "No space left on device; make room, or choose another disk with -o"
     assert f"structkit: stdout: cannot be written: {problem}" == line
     assert 1 == done.returncode
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from structkit.collect.chunks import cut
 from structkit.collect.kinds import OTHERS, kind_of
-from structkit.collect.sentences import sentences
 from structkit.collect.units import NAMES, Units
 from structkit.registry import load, plugins
+from structkit.structure.sentences import sentences
 
 FOLDER = Path("fixtures/collect")
 FILES = sorted(path for part in ("src", "docs") for path in (FOLDER / part).iterdir())

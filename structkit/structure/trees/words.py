@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from structkit.structure.sentences import sentences
 from structkit.structure.trees.brackets import unescaped
 from structkit.structure.trees.treebank import tokenize
 
@@ -12,8 +15,14 @@ def words_of(text: str, *, tokenized: bool = False) -> list[str]:
     A text that is `tokenized` has white space between all its words. The Treebank's escapes of
     brackets are decoded; quotes are the Treebank's, `` and ''.
 
-    >>> words_of("It isn't so.")
-    ['It', 'is', "n't", 'so', '.']
+    >>> words_of("He left, e.g. home. It isn't so.")
+    ['He', 'left', ',', 'e.g.', 'home', '.', 'It', 'is', "n't", 'so', '.']
     """
-    words = text.split() if tokenized else tokenize(text)
+    if tokenized:
+        words = text.split()
+    else:
+        # the Treebank's rules cut off the full stop at the end of a sentence alone
+        starts = [start for start, _ in sentences(text)][1:]
+        places = pairwise([0, *starts, len(text)])
+        words = [word for start, end in places for word in tokenize(text[start:end])]
     return [unescaped(word) for word in words] if "-" in text else words
