@@ -2,6 +2,8 @@
 
 import torch
 
+TINY = 2 * 128  # the terms of an embedding of the size tiny: two layers' longest sums
+
 
 def bound(terms, scale=1.0, kind=torch.float32):
     """How far sums in any order may lie apart: of so many terms, each of them not beyond a scale.

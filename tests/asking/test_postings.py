@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from structkit.asking.postings import K1, B, IndexedFile, Postings
 from structkit.search.bm25 import BM25
 from structkit.search.words import words
+from tests.tolerances import bound
 
 TEXTS = st.lists(st.sampled_from("tea Milk readHTTP the max_size".split()), max_size=6).map(
     " ".join
@@ -42,7 +43,8 @@ def test_scores_are_those_of_bm25(folder, question):
     # words that have parts are asked for with these, by both
     every = [part for word in asked for part in words(word)]
     scores = sum((index(folder).scores([word]) for word in every), np.zeros(len(texts)))
-    assert expected == pytest.approx(scores.tolist(), rel=1e-5, abs=1e-6)
+    near = bound(len(every) + 1, scores.max())  # the library's have 32 bits
+    assert expected == pytest.approx(scores.tolist(), abs=near)
 
 
 @given(st.lists(FILES, min_size=1, max_size=4))

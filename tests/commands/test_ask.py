@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from terminals import plain, seen
 
+from tests.tolerances import bound
+
 FIXTURES = Path("fixtures/collect").absolute()
 LISTS = Path("fixtures/lists").absolute()
 HINT = "structkit: searched by words alone; to search by meaning too"
@@ -203,7 +205,8 @@ def test_a_model_searches_by_meaning_too(ask, tmp_path):
         {hit["doc_id"]: hit["score"] for hit in map(json.loads, done.stdout.splitlines())}
         for done in (kept, fresh)
     )
-    assert expected == pytest.approx(scores, abs=1e-4)  # which texts share a batch differs
+    # which texts share a batch differs, and with it the order of MiniLM's longest sums
+    assert expected == pytest.approx(scores, abs=bound(1536))
 
 
 def test_the_users_own_model_is_used_without_being_named(ask, tmp_path):

@@ -18,6 +18,7 @@ from structkit.learning.encode import encoding as windowed
 from structkit.learning.encode.encoding import Encoding
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
+from tests.tolerances import TINY, rounding
 
 HIDDEN = ".v.npy.partial", ".v.npy.resume"
 
@@ -78,7 +79,7 @@ def test_shards_and_the_whole(model, tmp_path):  # noqa: F811
     expected = read_embeddings([str(tmp_path / "v.npy")])
     assert set(expected.ids) == set(whole) and [{"n": 1}] * 60 == found.fields
     for name, vector in zip(expected.ids, expected.vectors[0:60], strict=True):
-        np.testing.assert_allclose(vector, whole[name], atol=1e-6)
+        np.testing.assert_allclose(vector, whole[name], **rounding(TINY))
 
 
 def stopped_after(lines, count):
@@ -234,6 +235,6 @@ def test_the_command_line(run, model, tmp_path):  # noqa: F811
     (tmp_path / "w").mkdir()
     write(model, tmp_path / "w" / "v.npy", chunk=5, keep=["n"], dimensions=16, batch_tokens=300)
     found = np.load(tmp_path / "v.npy")
-    np.testing.assert_allclose(np.load(tmp_path / "w" / "v.npy"), found, atol=1e-6)
+    np.testing.assert_allclose(np.load(tmp_path / "w" / "v.npy"), found, **rounding(TINY))
     for name in ("v.ids.txt", "v.fields.jsonl"):
         assert (tmp_path / "w" / name).read_bytes() == (tmp_path / name).read_bytes()

@@ -21,11 +21,9 @@ from tests.conftest import PROGRAM, environment
 from tests.embeddings.test_encode_to_file import stopped_after
 from tests.learning.strae.test_tree_nodes import trained  # noqa: F401
 from tests.learning.test_static import made
-from tests.tolerances import rounding
+from tests.tolerances import TINY, rounding
 
 HTML = "<html><body><h1>Title {0}</h1><p>Some text {0}</p><p>More of it</p></body></html>"
-# the sizes of the tiny model: an embedding is some sums of so many terms, one after the other
-SUMS = 64 * 8
 
 
 def write(model, path, lines, **options):  # noqa: F811
@@ -52,7 +50,7 @@ def same_but_for_rounding(folder, other):
     for name in names - {"v.npy"}:
         assert (folder / name).read_bytes() == (other / name).read_bytes(), name
     found, expected = np.load(folder / "v.npy"), np.load(other / "v.npy")
-    np.testing.assert_allclose(found, expected, **rounding(SUMS))
+    np.testing.assert_allclose(found, expected, **rounding(TINY))
 
 
 def fresh_and_reused(model, tmp_path, old, new, **options):  # noqa: F811

@@ -18,10 +18,11 @@ from structkit.commands.search import search
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
 from structkit.search.hits import SearchOptions
+from tests.tolerances import rounding
 
 pgserver = pytest.importorskip("pgserver")
 
-K = 4
+K, SIZE = 4, 8
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def corpus(tmp_path: Path) -> str:
     """100 documents of three chunks each; the last quarter of them in Go."""
-    vectors = np.random.default_rng(0).normal(size=(300, 8)).round(3)
+    vectors = np.random.default_rng(0).normal(size=(300, SIZE)).round(3)
     rows = [
         {
             "id": f"c{number}",
@@ -54,7 +55,7 @@ def corpus(tmp_path: Path) -> str:
 
 @pytest.fixture
 def queries(tmp_path: Path) -> str:
-    vectors = np.random.default_rng(1).normal(size=(130, 8))
+    vectors = np.random.default_rng(1).normal(size=(130, SIZE))
     rows = [{"id": f"q{n}", "embedding": row.tolist()} for n, row in enumerate(vectors)]
     return write(tmp_path / "queries.jsonl", rows)
 
@@ -80,12 +81,8 @@ def assert_equal(expected: list[Record], result: list[Record]) -> None:
     assert [[record.get(name) for name in names] for record in expected] == [
         [record.get(name) for name in names] for record in result
     ]
-    np.testing.assert_allclose(
-        [record["score"] for record in expected],
-        [record["score"] for record in result],
-        rtol=1e-5,
-        atol=1e-6,
-    )
+    scores, others = ([record["score"] for record in run] for run in (expected, result))
+    np.testing.assert_allclose(scores, others, **rounding(SIZE, np.abs(scores).max()))
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
+from tests.tolerances import bound, rounding
 
 Method = load("method", "santa")
 STEP = Step(0, "train", 0, [0, 1, 2])
+TERMS = 500  # the longest sum: over the vocabulary
 LINES = b"""
 {"id": "1", "query": "add two numbers", "positive": "def add(a, b): return a + b", "masked": "def <extra_id_0>(<extra_id_1>, b): return <extra_id_1> + b", "target": "<extra_id_0> add <extra_id_1> a <extra_id_2>", "negatives": ["def sub(a, b): return a - b", "x = 1"]}
 {"id": "2", "query": "open a file and read all of it", "positive": "def read(path): return open(path).read()", "masked": "def <extra_id_0>(path): return open(path).<extra_id_0>()", "target": "<extra_id_0> read <extra_id_1>", "negatives": ["def write(path): pass", "y = 2"]}
@@ -31,11 +33,16 @@ def spool(lines=LINES):
 
 
 def built(lines=LINES, **changes):
-    values = {"size": "tiny", "vocabulary_size": 500} | changes
+    values = {"size": "tiny", "vocabulary_size": TERMS} | changes
     spooled = spool(lines)
     module = Method(**values).settled().build(spooled).eval()
     records = [spooled[place] for place in range(len(spooled))]
     return module, module.batch(records, STEP), records
+
+
+def near(loss):
+    """A loss, but for the rounding of its sums."""
+    return pytest.approx(loss.item(), abs=bound(TERMS, max(1.0, loss.item())))
 
 
 def ids(module, text, kind):
@@ -75,6 +82,10 @@ def plain(module, records):
     return {"alignment": alignment / len(records), "entity": entity / count}
 
 
+def numbers(losses):
+    return {name: loss.item() for name, loss in losses.items()}
+
+
 def drawn(module, records):
     texts = module.documents(records, STEP)
     group = len(texts) // len(records)
@@ -90,10 +101,9 @@ def test_one_pass_agrees_with_many(align_on, pooling, negatives):
     )
     expected = plain(module, records)
     total, parts = module.loss(inputs)
-    assert expected["entity"].item() == pytest.approx(parts["entity"].item(), abs=1e-5)
-    assert expected["alignment"].item() == pytest.approx(parts["alignment"].item(), abs=1e-5)
+    assert numbers(expected) == {name: near(loss) for name, loss in parts.items()}
     whole = expected["alignment"] + 0.5 * expected["entity"]
-    assert whole.item() == pytest.approx(total.item(), abs=1e-5)
+    assert whole.item() == near(total)
 
 
 PLAIN = b"""
@@ -106,8 +116,7 @@ def test_a_document_without_entities_is_aligned_only(align_on):
     module, inputs, records = built(LINES + PLAIN, align_on=align_on)
     expected = plain(module, records)
     _, parts = module.loss(inputs)
-    assert expected["entity"].item() == pytest.approx(parts["entity"].item(), abs=1e-5)
-    assert expected["alignment"].item() == pytest.approx(parts["alignment"].item(), abs=1e-5)
+    assert numbers(expected) == {name: near(loss) for name, loss in parts.items()}
     assert 4 == len(records)
 
 
@@ -127,8 +136,10 @@ def test_gradients_agree_with_many_passes():
     wanted = {name: weight.grad.clone() for name, weight in module.named_parameters()}
     module.zero_grad()
     module.loss(inputs)[0].backward()
+    # each is a sum over all tokens, of numbers as large as the largest
+    scale = max(gradient.abs().max().item() for gradient in wanted.values())
     for name, weight in module.named_parameters():
-        torch.testing.assert_close(weight.grad, wanted[name], atol=1e-5, rtol=1e-3)
+        torch.testing.assert_close(weight.grad, wanted[name], **rounding(TERMS, scale))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +159,7 @@ def test_a_loss_with_weight_0_costs_nothing(changes, parts, absent):
     assert parts == set(found)
     expected = plain(module, records) if not changes.get("alignment_weight", 1) else None
     if expected:
-        assert expected["entity"].item() == pytest.approx(total.item(), abs=1e-5)
+        assert expected["entity"].item() == near(total)
 
 
 def test_without_a_decoder_masked_tokens_are_predicted():
@@ -196,9 +207,9 @@ def test_without_a_decoder_masked_tokens_are_predicted():
     scores = queries @ torch.stack(found).T
     alignment = functional.cross_entropy(scores, torch.tensor([0, 2, 4]))
     total, parts = module.loss(inputs)
-    assert (sums / count).item() == pytest.approx(parts["entity"].item(), abs=1e-5)
-    assert alignment.item() == pytest.approx(parts["alignment"].item(), abs=1e-5)
-    assert (alignment + 0.5 * sums / count).item() == pytest.approx(total.item(), abs=1e-5)
+    assert (sums / count).item() == near(parts["entity"])
+    assert alignment.item() == near(parts["alignment"])
+    assert (alignment + 0.5 * sums / count).item() == near(total)
 
 
 def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
@@ -216,7 +227,9 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     model = module.encoder.model
     states = model(input_ids=text).last_hidden_state[0]
     found = module.predictor.head(states, model.get_input_embeddings().weight)
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+    terms = config.num_hidden_layers * config.intermediate_size + config.hidden_size
+    scale = expected.abs().max().item()
+    torch.testing.assert_close(found, expected, **rounding(terms, scale))
     model.save_pretrained(tmp_path)  # without the head
     Method(model=str(tmp_path)).settled().build(spool(), offline=True)
     assert "predicts no tokens: it gets a new layer" in capsys.readouterr().err
@@ -258,7 +271,9 @@ def test_scores_in_blocks_give_the_loss_and_the_gradients_of_all_at_once(tokens)
     expected = functional.cross_entropy(head(states, table), wanted, reduction="sum")
     gradients = torch.autograd.grad(expected, weights)
     found = head.loss(states, table, wanted)
-    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+    pairs = [(found, expected)]
     if tokens:
-        for ours, theirs in zip(torch.autograd.grad(found, weights), gradients, strict=True):
-            torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
+        pairs += zip(torch.autograd.grad(found, weights), gradients, strict=True)
+    for ours, theirs in pairs:
+        near = rounding(tokens + words, max(1.0, theirs.abs().max().item()), torch.float64)
+        torch.testing.assert_close(ours, theirs, **near)

@@ -21,6 +21,7 @@ from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.brackets import read
 from tests.learning.strae.reference_banyan import Plain
 from tests.learning.strae.samples import difference, gradients, roundings
+from tests.tolerances import rounding
 
 WORDS = 12
 Method = registry.load("method", "banyan")
@@ -135,7 +136,7 @@ def test_a_batch_in_portions_is_the_mean_over_their_tokens():
     tokens = [len(set(words)) for words in sentences]
     found, _ = fast.loss([numbers([words]) for words in sentences])
     expected = sum(loss * count for loss, count in zip(whole, tokens, strict=True)) / sum(tokens)
-    torch.testing.assert_close(found, expected)
+    assert difference(expected, found) <= roundings(2 * len(sum(sentences, [])))
 
 
 LINES = ["The cat sleeps on the mat.", "A dog barks.", "Stop", "The dog (a cat) sleeps, and."] * 6
@@ -166,9 +167,10 @@ def test_embeddings_do_not_depend_on_the_batch_and_nodes_have_both(folder):
             alone = model.both_ways(model.inputs([text]))
             rows = whole[0].sentence == place
             for one, other in zip(whole[1:], alone[1:], strict=True):
-                torch.testing.assert_close(one[rows], other)
+                near = rounding(len(other), other.abs().max().item())
+                torch.testing.assert_close(one[rows], other, **near)
         roots = slice(0, len(texts))
-        torch.testing.assert_close(whole[1][roots], whole[2][roots])
+        assert torch.equal(whole[1][roots], whole[2][roots])  # one is a copy
 
 
 def test_its_trees_are_written(folder):

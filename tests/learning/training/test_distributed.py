@@ -20,7 +20,9 @@ from structkit.learning.training.distributed import launch
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 from tests.learning.training.ranks import dies, fails, returns
+from tests.tolerances import bound
 
+RATE = 1e-5
 ENV = {"OMP_NUM_THREADS": "1"}
 WORDS = "red green blue black white house tree car door shirt".split()
 
@@ -57,14 +59,14 @@ def folder(tmp_path_factory):
 
 def command(folder, output, *flags):
     return [
-        *PROGRAM, *"train seal --batch-size 5 --learning-rate 1e-5 --temperature 1".split(),
+        *PROGRAM, *f"train seal --batch-size 5 --learning-rate {RATE} --temperature 1".split(),
         "--model", str(folder / "bert"), "-o", str(output), "--device", "cpu",
         "--log-format", "json", "--log-every", "1", *flags, str(folder / "train.jsonl"),
     ]  # fmt: skip
 
 
 def settings(folder, **changes):
-    values = {"batch_size": 5, "learning_rate": 1e-5, "temperature": 1.0} | changes
+    values = {"batch_size": 5, "learning_rate": RATE, "temperature": 1.0} | changes
     return load("method", "seal")(model=str(folder / "bert"), **values)
 
 
@@ -81,7 +83,8 @@ def alone(folder):
 def same(expected, found):
     assert expected.keys() == found.keys()
     for name, weight in expected.items():
-        torch.testing.assert_close(found[name], weight, atol=1e-5, rtol=0)
+        # a gradient of nothing but rounding may turn its sign: then Adam moves as far as its rate
+        torch.testing.assert_close(found[name], weight, atol=RATE, rtol=0)
 
 
 def test_two_processes_are_one(folder, alone, tmp_path, capfd):
@@ -94,7 +97,9 @@ def test_two_processes_are_one(folder, alone, tmp_path, capfd):
     assert 12 == found["steps"] == summary["steps"]
     same(weights, load_file(tmp_path / "two" / "model.safetensors"))
     assert summary["texts"] == found["texts"]
-    assert summary["losses"]["loss"] == pytest.approx(found["losses"]["loss"], abs=1e-5)
+    losses = found["losses"]["loss"]
+    near = bound(64, max(losses.values()))  # the model's longest sums
+    assert summary["losses"]["loss"] == pytest.approx(losses, abs=near)
     lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
     assert list(range(1, 13)) == [json.loads(line)["step"] for line in lines]  # one process speaks
     facts = json.loads((tmp_path / "two" / "structkit.json").read_text())
