@@ -30,12 +30,18 @@ test: $(INSTALLED) ## All tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 # what computes with floats; a processor with more instructions adds its numbers in another order
-NUMERICAL := tests/learning tests/embeddings tests/search tests/scoring \
-  $(addprefix tests/commands/test_,encode.py search.py score.py train.py merge_embeddings.py)
+NUMERICAL := $(addprefix tests/,learning embeddings search scoring ranking asking) \
+  $(patsubst %,tests/commands/test_%.py,ask encode fuse merge_embeddings plot rerank score search train)
+# what torch, the libraries that multiply its matrices and NumPy's, and faiss believe to run on
+OF_default := MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_CORETYPE=Nehalem \
+  FAISS_OPT_LEVEL=generic
+OF_avx2 := MKL_ENABLE_INSTRUCTIONS=AVX2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell \
+  FAISS_OPT_LEVEL=avx2
+NUMBERS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(NUMERICAL)
 test-processors: $(INSTALLED) ## The numerical tests as older processors compute, and as this one does
-	for capability in default avx2; do ATEN_CPU_CAPABILITY=$$capability OMP_NUM_THREADS=1 \
-	  $(BIN)/python -m pytest -n 2 $(NUMERICAL) || exit; done
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(NUMERICAL)
+	$(OF_default) ATEN_CPU_CAPABILITY=default $(NUMBERS)
+	$(OF_avx2) ATEN_CPU_CAPABILITY=avx2 $(NUMBERS)
+	$(NUMBERS)
 
 lint: $(INSTALLED) ## ruff and strict mypy
 	$(BIN)/ruff check .

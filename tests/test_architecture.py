@@ -1,6 +1,7 @@
 """The rules of the house: rooms, floors, plugins and sizes, checked from the files themselves."""
 
 import ast
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -181,3 +182,12 @@ def test_every_public_name_has_a_docstring():
             if public and not overloads(node) and not ast.get_docstring(node):
                 missing.append(f"{path}:{node.lineno} {node.name}")
     assert missing == [], missing
+
+
+def test_what_compares_roundings_runs_as_on_other_processors():
+    command = ["make", "--dry-run", "test-processors"]
+    words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    named = {Path(word) for word in words if word.startswith("tests/")}
+    assert named and all(path.exists() for path in named)
+    others = [path for path in TESTS if named.isdisjoint([path, *path.parents])]
+    assert [] == [path for path in others if "\nfrom tests.tolerances" in path.read_text("utf-8")]
