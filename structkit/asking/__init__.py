@@ -1,1 +1,1 @@
-"""Asking: a folder's passages, kept in a cache, and what answers a question. May import ranking."""
+"""Asking: a folder's passages in a cache, and what answers. May import ranking and below."""

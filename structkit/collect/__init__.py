@@ -1,1 +1,1 @@
-"""From files to records: walking, archives, kinds of files, units. May import structure."""
+"""Files to records: walking, archives, kinds of files, units. May import structure and below."""

@@ -1,1 +1,1 @@
-"""One file per subcommand: what it does, without flags and files."""
+"""One file per subcommand: what it does, without its flags. May import asking and below."""

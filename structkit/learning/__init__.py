@@ -1,1 +1,1 @@
-"""What models do: training, encoders, StrAE, the span parser, encoding."""
+"""What models do: folders, training, encoders, StrAE, the span parser, tables, encoding."""

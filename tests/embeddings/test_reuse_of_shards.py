@@ -15,7 +15,6 @@ from structkit.records.jsonl import Shard
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
 from tests.embeddings.test_reuse import write
-from tests.learning.strae.test_tree_nodes import trained  # noqa: F401
 
 
 def sharded(model, folder, **options):  # noqa: F811
