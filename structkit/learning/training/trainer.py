@@ -130,7 +130,7 @@ class Trainer:
         parts = self.module.backward(self.module.batch(records, step))
         add_gradients(self.module)
         if not math.isfinite(parts["loss"]):
-            if step.number == 0 and (model := getattr(settings, "model", None)):
+            if step.number == 0 and (model := settings.start):
                 raise UserError(
                     f"the loss is {parts['loss']} before the first step from the model {model}",
                     "copy its folder again, or train from another one",
