@@ -11,12 +11,15 @@ OPENING = "\"'“‘«([{"
 # a line that begins a paragraph of its own
 ITEM = re.compile(r"[ \t]*(?:[-*+•·]|\d{1,3}[.)])[ \t]+\S")
 ABBREVIATIONS = frozenset(
-    "adj adv al approx apr art assn aug ave bros ca capt cf ch chap co col corp dec dept diff dr "
-    "ed eds e.g eg eq eqn esp est et etc ex feb fig figs fri gen gov hon i.e ie inc jan jr jul jun "
-    "lt ltd mar max min misc mon mr mrs ms mt n.b nb no nos nov oct op p para pp pres prof pt "
-    "pub ref refs resp rev sat sec sect sen sep sept sgt sr st sun tab tel thu tue univ u.k u.s "
-    "v vol vols vs wed".split()
+    "adj adv al approx apr assn aug ave bros ca capt cf co col corp dec dept diff dr e.g ed eds "
+    "eg eqn esp est et etc feb fri gen gov hon i.e ie inc jan jr jul jun lt ltd mar max messrs "
+    "min misc mon mr mrs ms mt n.b nb nov oct op pres prof pt pub ref refs rep reps resp rev rs "
+    "sat sen sens sep sept sgt sr st sun tel thu tue u.k u.s univ v vs wed".split()
 )
+# those that stand before a number, and else may be words
+NUMBERED = frozenset("art ch chap eq ex fig figs no nos para pp sec sect tab vol vols".split())
+WORDS = frozenset("mar pub rep reps sat sun wed".split())  # which they are without a capital
+INITIALS = re.compile(r"(?:[A-Z]\.){1,3}[A-Z]")
 LONGEST = 15  # characters of an abbreviation
 
 
@@ -71,8 +74,14 @@ def _is_end(text: str, start: int, at: int, after: int, last: int) -> bool:
         return True
     word = text[max(start, at - LONGEST) : at]
     word = word[max(word.rfind(sign) for sign in " \t\n") + 1 :].lstrip(OPENING)
+    if word.lower() in NUMBERED:
+        return not first.isdecimal()
+    if word in WORDS:
+        return True
     if word.lower() in ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
         return word.lower() == "etc" and first.isupper()
+    if INITIALS.fullmatch(word):
+        return not first.isupper()
     if word.isdecimal() and not text[start : at - len(word)].strip():
         return False  # the number of an item
     return True

@@ -124,6 +124,13 @@ def test_sentences_stand_in_order_and_lose_no_word(text):
         ("这是。那是！", ["这是。", "那是！"]),
         ("a\nb\n\nc", ["a\nb", "c"]),
         ("* * *", []),
+        (
+            "W.R. Grace and Rep. Hill met. They left.",
+            ["W.R. Grace and Rep. Hill met.", "They left."],
+        ),
+        ("No. It is in sec. 4, no. 5.", ["No.", "It is in sec. 4, no. 5."]),
+        ("The cat sat. On Sat. Jan. 2 it went.", ["The cat sat.", "On Sat. Jan. 2 it went."]),
+        ("It was art. He saw P. Klee.", ["It was art.", "He saw P. Klee."]),
     ],
 )
 def test_where_sentences_end(text, expected):
