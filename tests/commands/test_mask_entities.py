@@ -175,10 +175,15 @@ def _pair(code):
     return record["masked"], record["entities"]
 
 
+FSTRING = {"FSTRING_START": 1, "FSTRING_END": -1}
+
+
 def _names(code, found):
     """The standard tokenizer's names; soft keywords only where they are names somewhere."""
+    depth = 0  # of f-strings: one token until Python 3.11, their parts from then on
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
-        if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
+        depth += FSTRING.get(tokenize.tok_name[token.type], 0)
+        if depth == 0 and token.type == tokenize.NAME and not keyword.iskeyword(token.string):
             if token.string not in keyword.softkwlist or token.string in found:
                 yield token.string
 

@@ -138,7 +138,7 @@ def shown_as(value: str) -> tuple[str, ...]:
     """How a message may show a value: quoted; a long one in one line, or its beginning."""
     written = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in value)
     plain = (value.replace("\n", " "), written, value[:50])
-    about = (f"structkit: {written}", f" {written};", f" {written} ", f" {written}, ")
+    about = (f"structkit: {written}", *(f" {written}{end}" for end in "; ,:"))
     about += ("stdin",) if value == "-" else (f'"{written}"',)
     return (repr(value), *about, *(each for each in plain if len(each) > 2))
 
