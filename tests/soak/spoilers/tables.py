@@ -31,6 +31,7 @@ def table_cases(session: Session) -> Iterator[Case]:
             # a row of a run may come from several files, and is known by what is in it
             quoted = {f"is {cell[:9]!r}": f'"{ascii(cell)[2:-1]}"' for cell in CELLS}
             quoted["left out"] = '""'
+            quoted["doubled"] = f'"{cells[number].decode("utf-8", "replace")} '
             changes["left out"] = [*before, *behind[1:]]
             changes["doubled"] = [*before, cells[number], *(behind[:1] or [b" "]), *cells[number:]]
             for how, changed in changes.items():
