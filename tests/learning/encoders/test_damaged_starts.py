@@ -10,10 +10,10 @@ from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.settings import RunOptions
-from tests.learning.encoders.test_damaged_models import RECORD
+from tests.learning.encoders.test_damaged_models import RECORD, copied, models  # noqa: F401
 
 
-def test_a_training_from_a_model_that_cannot_compute(copied, tmp_path):
+def test_a_training_from_a_model_that_cannot_compute(copied, tmp_path):  # noqa: F811
     folder = copied("santa")
     config = json.loads((folder / "config.json").read_bytes())
     (folder / "config.json").write_text(json.dumps({**config, "decoder_start_token_id": None}))
@@ -24,7 +24,7 @@ def test_a_training_from_a_model_that_cannot_compute(copied, tmp_path):
         train("contrastive", settings, [str(data)], RunOptions(output=str(tmp_path / "out")))
 
 
-def test_a_training_from_weights_that_are_no_numbers(copied, tmp_path):
+def test_a_training_from_weights_that_are_no_numbers(copied, tmp_path):  # noqa: F811
     folder = copied("contrastive")
     file = folder / "model.safetensors"
     save_file(
