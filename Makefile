@@ -1,5 +1,5 @@
-# The two commands to know: `make demo` and `make test`. Recipes stand in recipes/, write into runs/,
-# and go on where they were interrupted.
+# The two commands to know: `make demo` and `make test`. Recipes are in recipes/, write to runs/, and
+# continue where they were interrupted.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -11,10 +11,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 STRUCTKIT := $(BIN)/structkit
-# without instructions for it, bf16 is slower than fp32
+# without processor instructions for it, bf16 is slower than fp32
 BF16 := $(if $(shell grep -om1 avx512_bf16 /proc/cpuinfo),--bf16)
 
-help: ## What there is
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -29,16 +29,16 @@ check: lint test ## What CI runs
 test: $(INSTALLED) ## All tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-# what computes with floats; a processor with more instructions adds its numbers in another order
+# tests that compute with floats; processors with other instructions add numbers in another order
 NUMERICAL := $(addprefix tests/,learning embeddings search scoring ranking asking) \
   $(patsubst %,tests/commands/test_%.py,ask encode fuse merge_embeddings plot rerank score search train)
-# what torch, the libraries that multiply its matrices and NumPy's, and faiss believe to run on
+# the processor that torch, its and NumPy's matrix libraries, and faiss are told to run on
 OF_default := MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_CORETYPE=Nehalem \
   FAISS_OPT_LEVEL=generic
 OF_avx2 := MKL_ENABLE_INSTRUCTIONS=AVX2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell \
   FAISS_OPT_LEVEL=avx2
 NUMBERS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(NUMERICAL)
-test-processors: $(INSTALLED) ## The numerical tests as older processors compute, and as this one does
+test-processors: $(INSTALLED) ## The numerical tests with older processors' instructions, and with this one's
 	$(OF_default) ATEN_CPU_CAPABILITY=default $(NUMBERS)
 	$(OF_avx2) ATEN_CPU_CAPABILITY=avx2 $(NUMBERS)
 	$(NUMBERS)
@@ -48,7 +48,7 @@ lint: $(INSTALLED) ## ruff and strict mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy structkit plugins
 
-soak: $(INSTALLED) ## Laws on random examples, bad input: make soak ROUNDS=… COUNT=… SEED=… JOBS=…
+soak: $(INSTALLED) ## Property tests on random examples, then bad input: make soak ROUNDS=… COUNT=… SEED=… JOBS=…
 	for round in $$(seq $(ROUNDS)); do HYPOTHESIS_PROFILE=random OMP_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -n $(JOBS) -m hypothesis || exit; done
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak --count $(COUNT) --seed $(SEED) --jobs $(JOBS)
@@ -57,11 +57,11 @@ soak: COUNT := 5000
 soak: SEED := 0
 soak: JOBS := 2
 
-bench: $(INSTALLED) ## Speed beside the peer's: make bench DATA=../shared/data DGL=FOLDER, or without
+bench: $(INSTALLED) ## Speed compared with peers: make bench [DATA=../shared/data] [DGL=FOLDER]
 	$(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') $(if $(DGL),--dgl '$(DGL)')
 
 clean: ## Remove what recipes and installation wrote
 	rm -rf runs build dist *.egg-info $(VENV)
 
-# one file a workflow: its data come from stages of structkit, not from cutting JSON apart
+# one file per workflow; structkit commands prepare its data, not tools that cut JSON
 include recipes/*.mk

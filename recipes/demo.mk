@@ -1,7 +1,7 @@
 # All three families on the fixtures.
 .PHONY: demo
 
-demo: $(INSTALLED) ## All three families end to end on the fixtures, with tables of measures
+demo: $(INSTALLED) ## All three families end to end on the fixtures, with tables of results
 	@$(MAKE) --no-print-directory -j 2 santa-table RUN=$(DEMO)/santa TRAIN=fixtures/code/train.jsonl \
 	  TEST=fixtures/code/test.jsonl FLAGS='$(DEMO_FLAGS)'
 	@$(MAKE) --no-print-directory -j 2 $(DEMO)/seal/table.md $(DEMO)/strae/table.md

@@ -1,7 +1,7 @@
-# Questions about source repositories, answered by chunks of files: nDCG@10 beside published systems.
-# MODEL is an encoder's folder or name; without it a table of token vectors is distilled of MiniLM
-# (SLOW= leaves MiniLM itself out). PEERS= leaves ripgrep and semble out: the one is a package of
-# the system, the other what `pip install 'structkit[bench]'` brings.
+# Questions about source repositories, answered by chunks of files: nDCG@10 next to published systems.
+# MODEL is an encoder's folder or name; without it a table of token vectors is distilled from MiniLM
+# (SLOW= leaves out MiniLM itself). PEERS= leaves out ripgrep and semble: install ripgrep with the
+# system's packages, semble with `pip install 'structkit[bench]'`.
 .PHONY: repositories FORCE
 
 REPOSITORIES := runs/repositories
@@ -11,12 +11,12 @@ SLOW := minilm
 PEERS := ripgrep semble
 ENCODERS := static $(SLOW) $(if $(MODEL),model)
 SEARCHES := bm25 $(ENCODERS:%=hybrid-%)
-# +rankers: the weights of `--for code`; +held-out: weights fitted on the other repositories
+# +rankers: the weights of `--for code`; +held-out: weights fitted to the other repositories
 SYSTEMS := $(ENCODERS) $(foreach search,$(SEARCHES),$(search) $(search)+rankers $(search)+held-out)
 IN = $(REPOSITORIES)/$*
 REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.repositories
 
-repositories: $(INSTALLED) ## Search in source code beside published systems: make repositories DATA=../shared/data/repositories MODEL=…
+repositories: $(INSTALLED) ## Search in source code next to published systems: make repositories DATA=../shared/data/repositories MODEL=…
 	@test -f '$(DATA)/files.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(REPOSITORIES)/table.md
 	@cat $(REPOSITORIES)/table.md
@@ -40,7 +40,7 @@ $(REPOSITORIES)/%/bm25.run.jsonl: $(REPOSITORIES)/%/chunks.jsonl $(REPOSITORIES)
 	$(REPORT) timed $(IN)/bm25.seconds $(STRUCTKIT) search $< --method bm25 -k 200 \
 	  --queries $(IN)/queries.jsonl -o $@
 
-# an encoder by its name here and by what `--model` calls it, and what its model is made of
+# an encoder: its name here, its name for `--model`, and the files its model is made of
 define repositories-encoder
 $(REPOSITORIES)/%/$(1).npy: $(REPOSITORIES)/%/chunks.jsonl $(3)
 	$(REPORT) timed $$(IN)/$(1).index.seconds $(STRUCTKIT) encode -m $(2) --as document --field code $$< -o $$@
@@ -58,7 +58,7 @@ $(eval $(call repositories-encoder,model,$(MODEL),))
 $(REPOSITORIES)/%+rankers.run.jsonl: $(REPOSITORIES)/%.run.jsonl
 	$(STRUCTKIT) rerank $< --corpus $(@D)/chunks.jsonl --queries $(@D)/queries.jsonl --for code -o $@
 
-# what is of all repositories is made anew where CODEBASES are others
+# files about all repositories are made again if CODEBASES changes
 $(REPOSITORIES)/codebases: FORCE
 	@mkdir -p $(@D); echo '$(CODEBASES)' | cmp -s - $@ || echo '$(CODEBASES)' > $@
 
@@ -69,12 +69,12 @@ $(REPOSITORIES)/queries.jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/queries.jsonl) $(
 $(REPOSITORIES)/qrels.jsonl: $(DATA)/qrels.jsonl.gz $(REPOSITORIES)/queries.jsonl
 	$(STRUCTKIT) select $< --in $(REPOSITORIES)/queries.jsonl --on query_id=id -o $@
 
-# each repository in the order of weights that were fitted on the others
+# each repository reranked by weights fitted to the others
 $(REPOSITORIES)/%+held-out.jsonl: $(REPOSITORIES)/%.jsonl $(REPOSITORIES)/chunks.jsonl $(REPOSITORIES)/qrels.jsonl
 	$(STRUCTKIT) rerank $< --corpus $(@D)/chunks.jsonl --queries $(@D)/queries.jsonl --for code \
 	  --fit $(@D)/qrels.jsonl --folds repository --held-out $@ -o $(REPOSITORIES)/$*.weights.json
 
-# the queries of all repositories, each searched in its own
+# the queries of all repositories, each searched in its own repository
 define repositories-system
 $(REPOSITORIES)/$(1).jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/$(1).run.jsonl) $(REPOSITORIES)/codebases
 	cat $$(filter %.jsonl,$$^) > $$@

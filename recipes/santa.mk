@@ -1,6 +1,6 @@
-# SANTA. Four models of one recipe: untrained, entity prediction alone (mep), alignment alone (sda),
-# both (santa). TRAIN and TEST are documents for `pair`, RUN is the folder of the recipe, FLAGS are
-# the settings of its trainings.
+# SANTA. One recipe makes four models: untrained, entity prediction alone (mep), alignment alone
+# (sda), both (santa). TRAIN and TEST are documents for `pair`, RUN is the recipe's folder, FLAGS are
+# its training settings.
 .PHONY: santa-code santa-scratch santa-product santa-table
 
 santa-code: $(INSTALLED) ## SANTA on real functions: make santa-code DATA=../shared/data/codesearch MODEL=minilm, or from scratch
@@ -26,7 +26,7 @@ santa-product: RUN = runs/$@
 SCRATCH := --size wide --document-length 200 --pooling mean --normalize --temperature 0.05 --symmetric \
   --batch-size 64 --learning-rate 1e-3 $(BF16)
 CODE_FLAGS := $(SCRATCH) --epochs 1
-# all models learn from the same pairs: those with an entity to mask
+# all models are trained on the same pairs: those with an entity to mask
 PRODUCT_FLAGS := $(SCRATCH) --epochs 5
 PRODUCT_MASK := --language product --mask-ratio 0.3 --on-error skip --stats
 PRODUCT_MEASURES := --measures 'nDCG@10 RR@10 R@100'
@@ -36,7 +36,7 @@ ONLY_untrained := --max-steps 0
 ONLY_mep := --alignment-weight 0
 ONLY_sda := --entity-weight 0 --align-on original
 
-# what is searched for, and how runs are judged: by default each document's own query
+# the queries, and the judgements: by default each document's own query
 QUERIES = $(RUN)/corpus.jsonl
 SCORE = --qrels self --queries $(RUN)/corpus.jsonl --measures 'RR@100 Success@1 R@10'
 GAINS :=
@@ -48,11 +48,11 @@ $(RUN)/python-%.jsonl: $(DATA)/%.jsonl.gz
 	@mkdir -p $(RUN)
 	$(STRUCTKIT) select $< --where language=python -o $@
 
-# the shops' descriptions end in a trace of the set they were made for
+# the shops' descriptions end in a trace of the data set that they were made for
 BARE := $(STRUCTKIT) select --strip 'description= *COL price VAL$$'
 
-# gift cards: one bullet and the description; where there is no bullet, and in the shops: the title.
-# Nothing of the corpus, and of its other side only products that no test query is made of.
+# gift cards: one bullet point, or the title if there is none, and the description; shops: the title.
+# Nothing from the corpus, and from the query side only products that are in no test query.
 $(RUN)/product-train.jsonl: $(DATA)/amazon_gift_cards/products.jsonl.gz \
     $(DATA)/matching/query_side_products_train.jsonl.gz
 	@mkdir -p $(RUN)
@@ -92,7 +92,7 @@ $(RUN)/santa+bm25.jsonl: $(RUN)/santa.jsonl $(RUN)/bm25.jsonl
 	$(STRUCTKIT) fuse $^ --method weighted --weight 0.3 --weight 1 -o $@
 
 RUNS := $(MODELS:%=$(RUN)/%.jsonl) $(RUN)/bm25.jsonl $(RUN)/santa+bm25.jsonl
-# the two that matter most come first
+# the two that matter most are first
 $(RUN)/table.md: $(RUN)/santa.jsonl $(RUN)/sda.jsonl $(RUNS) $(RUN)/corpus.jsonl
 	$(STRUCTKIT) score $(SCORE) --markdown $(RUNS) -o $@
 

@@ -1,7 +1,7 @@
 # SEAL and its baselines. MiniLM fine-tuned on PAIRS training queries (first sentences and questions),
 # one model for each system and seed, and searched with the dev queries of the same kinds. LENGTH and
 # CHUNK are tokens. Tags are one token each (TAGS= leaves them in pieces). Chunk is the model on raw
-# text, with its documents in chunks. What each system saw stands in exposure.jsonl.
+# text, with its documents in chunks. exposure.jsonl records what each system saw.
 .PHONY: seal hard-negatives
 
 SEAL := runs/seal
@@ -24,7 +24,7 @@ seal: $(INSTALLED) ## SEAL and its baselines on HTML: make seal DATA=../shared/d
 	@$(MAKE) --no-print-directory -j 2 $(SEAL)/table.md
 	@cat $(SEAL)/table.md $(SEAL)/exposure.jsonl
 
-# documents are without the titles that other queries ask for: SANTA gets them as a field
+# documents lack their titles, which other queries are made of: SANTA gets them as a field
 $(SEAL)/titles.jsonl: $(DATA)/train_queries.jsonl.gz
 	@mkdir -p $(SEAL)
 	$(STRUCTKIT) select $< --where kind=title --fields doc_id,query --rename query=title -o $@
@@ -32,7 +32,7 @@ $(SEAL)/titles.jsonl: $(DATA)/train_queries.jsonl.gz
 $(SEAL)/titled.jsonl: $(DATA)/train_queries.jsonl.gz $(SEAL)/titles.jsonl
 	$(STRUCTKIT) select $< $(KINDS) --join $(word 2,$^) --on doc_id -o $@
 
-# lines at even distances: the README's table is of these (a new one may well `select --sample`)
+# evenly spaced lines: the README's table is of these (a new one may use `select --sample`)
 $(SEAL)/train-queries.jsonl: $(SEAL)/titled.jsonl
 	awk -v wanted=$(PAIRS) '{line[NR] = $$0} END { \
 	  for (i = 0; i < wanted && i < NR; i++) print line[int(i * NR / (wanted < NR ? wanted : NR)) + 1]}' $< > $@
@@ -41,7 +41,7 @@ $(SEAL)/dev-queries.jsonl: $(DATA)/dev_queries.jsonl.gz
 	@mkdir -p $(SEAL)
 	$(STRUCTKIT) select $< $(KINDS) -o $@
 
-# a query names its document
+# each query names its document
 $(SEAL)/%-qrels.jsonl: $(SEAL)/%-queries.jsonl
 	$(STRUCTKIT) select $< --fields id,doc_id --rename id=query_id --set relevance:=1 -o $@
 
@@ -59,13 +59,13 @@ $(SEAL)/dev.jsonl: $(DATA)/dev_docs.jsonl.gz
 	@mkdir -p $(SEAL)
 	$(STRUCTKIT) html-variants $< -o $@
 
-# terms of query, title and body are what SANTA masks; a page without any is there to be aligned
+# SANTA masks terms that query, title and body share; a page without any is only aligned
 $(SEAL)/masked.jsonl: $(SEAL)/variants.jsonl
 	$(STRUCTKIT) pair $< --query query --positive tagged \
 	  | $(STRUCTKIT) mask-entities --language html --field positive --keep-plain $(SANTA_MASK) -o $@
 
 comma := ,
-# a system, its method, its records, its flags, and the field of documents that are searched
+# a system: its method, records and flags, and the field of the documents to search
 define seal-system
 $(SEAL)/$(1)@%.model: $(SEAL)/$(3).jsonl
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ $$(SEAL_FLAGS) --seed $$* $(4) \
@@ -98,9 +98,9 @@ $(SEAL)/table.md: $(SEAL)/dev-qrels.jsonl $(SEAL_RUNS)
 	$(STRUCTKIT) score --qrels $< --measures '$(SEAL_MEASURES)' --markdown $(COMPARE) $(SEAL_RUNS) -o $@
 	$(STRUCTKIT) select $(SEAL)/*.trained.jsonl --fields folder,records,steps -o $(SEAL)/exposure.jsonl
 
-# Search with a model, take what it takes for answers as negatives, train again from there (hard), and
-# as a control on the same records without negatives (again).
-hard-negatives: $(INSTALLED) ## SEAL models trained again, on documents that they confuse
+# Search with a model, take its wrong answers as negatives, and train it further (hard); as a control,
+# also on the same records without negatives (again).
+hard-negatives: $(INSTALLED) ## Train SEAL models further, on documents that they confuse
 	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(SEAL)/hard-table.md
 	@cat $(SEAL)/hard-table.md
@@ -120,7 +120,7 @@ $(SEAL)/hard-variants@%.jsonl: $(SEAL)/mined@%.jsonl $(SEAL)/train-qrels.jsonl
 	  --corpus $(SEAL)/docs.jsonl --negatives-from $< --per-query $(NEGATIVES) --on-error skip \
 	  | $(STRUCTKIT) html-variants --on-error skip -o $@
 
-# a second round starts from the first of its seed
+# a second round starts from the first one with the same seed
 $(foreach one,$(SECOND),$(SEAL)/$(one)@%.model): private SEAL_MODEL = --model $(SEAL)/element-structure@$*.model
 $(eval $(call seal-system,hard,seal,hard-variants@%,$(TAGS),tagged))
 $(eval $(call seal-system,again,seal,hard-variants@%,--negatives-per-query 0 $(TAGS),tagged))

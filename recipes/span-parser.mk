@@ -1,10 +1,10 @@
-# The built-in parser, from freely licensed trees alone: GUM's genres whose texts are CC BY or
-# CC BY-SA, twice, as they are gold; and parsed sentences of Wikipedia, but for those of WikiNEuRal.
+# The built-in parser, only from freely licensed trees: GUM's genres whose texts are CC BY or
+# CC BY-SA, twice, as they are gold; and parsed sentences of Wikipedia, except those of WikiNEuRal.
 # FLAGS are settings of the training; to ship its weights, copy the three files of the model to
 # plugins/parsers/weights.
 .PHONY: span-parser
 
-span-parser: $(INSTALLED) ## The weights of the built-in parser, and its F1: make span-parser DATA=../shared/data
+span-parser: $(INSTALLED) ## Train the built-in parser and print its F1: make span-parser DATA=../shared/data
 	@test -f '$(DATA)/trees/gum_train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(PARSER)/table.md
 	@cat $(PARSER)/table.md
@@ -12,7 +12,7 @@ span-parser: $(INSTALLED) ## The weights of the built-in parser, and its F1: mak
 PARSER := runs/span-parser
 FREE_GENRES := academic|bio|court|interview|news|voyage
 
-# records of the parsed sentences have no licence: it goes by the source that their texts have
+# records of the parsed sentences have no license: it depends on the source of their texts
 $(PARSER)/free.jsonl: $(DATA)/wikitext2_parsed.jsonl.gz $(wildcard $(DATA)/wikitext/wiki_sentences_*.jsonl.gz)
 	@mkdir -p $(PARSER)
 	{ $(STRUCTKIT) select $< --where source=wikitext2-valid --fields id; \

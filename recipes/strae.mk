@@ -1,5 +1,5 @@
-# StrAE and its baselines. All models learn from the same sentences, and are scored on the nine tasks
-# of the paper's table 2. On a GPU, all there is:
+# StrAE and its baselines. All models are trained on the same sentences and scored on the nine tasks of
+# the paper's table 2. On a GPU, with all sentences:
 # make strae SENTENCES=216247 STEPS=20000 BATCH=128 SEEDS='0 1 2 3 4'
 .PHONY: strae strae-train strae-eval
 
@@ -14,23 +14,23 @@ strae-eval: $(INSTALLED) ## The nine tasks for the models that `make strae` trai
 	@cat $(STRAE)/table.md $(STRAE)/seen.jsonl
 
 STRAE := runs/strae
-# sentences to learn from, steps of each training (1000; fastText's are passes), its batch, its seeds
+# sentences to train on, steps of each training (1000; fastText: passes), its batch size, its seeds
 SENTENCES := 60000
 STEPS :=
 PASSES := 5
 BATCH := 64
 SEEDS := 0 1
-# what becomes of the punctuation at the end of a sentence: keep, or drop
+# punctuation at the end of a sentence: keep or drop
 FINAL_PUNCT := drop
-# any parser; with stanford: what its PCFG parser made of fewer sentences, and of most of the tasks'
+# any parser; stanford: existing trees of its PCFG parser, for fewer sentences and most of the tasks'
 CONSTITUENCY := builtin
 
 # the paper's settings are the defaults; its learning rates are for 58,000 steps. From a random
-# start so few of them often end where a root knows its last words only
+# start, so few steps often end where a root encodes only its last words
 FAST := --batch-size $(BATCH) --epochs 10000 --max-steps $(or $(STEPS),1000) --learning-rate 2e-3 \
   --final-punct $(FINAL_PUNCT)
 SUM := $(FAST) --composition-init sum
-# the released code leaves shorter and longer sentences out
+# the released code leaves out shorter and longer sentences
 PLUS := $(SUM) --on-error skip
 
 WIKITEXT := $(DATA)/wikitext/wiki_sentences_train.jsonl.gz $(DATA)/wikitext/extra_sentences_train.jsonl.gz
@@ -85,11 +85,11 @@ $(STRAE)/eval-constituency.jsonl: $(STRAE)/eval-text.jsonl
 	$(PARSE) $(CONSTITUENCY) $(PAIR) $< -o $@
 endif
 
-# what each model has seen: BATCH sentences a step; fastText, without steps, the records in passes
+# what each model has seen: BATCH sentences per step; fastText: passes over the records
 $(STRAE)/seen.jsonl: $(STRAE)/table.md
 	$(STRUCTKIT) select -q $(STRAE)/*.seen --fields folder,method,records,steps,seconds -o $@
 
-# a model of a name, method, kind of records, flags and seed: its training, then its embeddings
+# a model: its name, method, kind of records, flags and seed; its training, then its embeddings
 define strae-seed
 strae-train: $(STRAE)/$(1)@$(5).model
 $(STRAE)/table.md: $(STRAE)/$(1)@$(5).jsonl
@@ -100,7 +100,7 @@ $(STRAE)/$(1)@$(5).jsonl: $(STRAE)/$(1)@$(5).model $(STRAE)/eval-$(3).jsonl
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode -q -m $$^ -o $$@ $(KEEP) \
 	  --field text_a$(if $(filter text,$(3)),,_tree) --field text_b$(if $(filter text,$(3)),,_tree)
 endef
-# the same model, a text as the mean of its words
+# the same model, with a text as the mean of its words
 define strae-mean
 $(STRAE)/table.md: $(STRAE)/$(1)-words@$(2).jsonl
 $(STRAE)/$(1)-words@$(2).jsonl: $(STRAE)/$(1)@$(2).model $(STRAE)/eval-text.jsonl
@@ -122,15 +122,15 @@ $(call strae-model,self-strae-bpe,self-strae,text,$(SUM) --subwords)
 $(call strae-model,self-strae-untrained,self-strae,text,$(SUM) --max-steps 0)
 $(call strae-model,self-strae-plus,self-strae-plus,text,$(PLUS))
 $(call strae-model,banyan,banyan,text,$(FAST))
-# the mean of random vectors, and of those that training has made
+# the mean of random vectors, and of trained ones
 $(foreach each,self-strae-untrained self-strae banyan,$(call strae-words,$(each)))
 $(call strae-model,tree-lstm-ce,tree-lstm,constituency,$(FAST) --objective ce)
-# at the paper's 1e-3 little moves in so few sentences: here is the library's own rate too
+# at the paper's 1e-3, so few sentences change little: hence also the library's own rate
 $(call strae-model,fasttext,fasttext,text,--epochs $(PASSES) --learning-rate 0.05 --buckets 200000 --final-punct $(FINAL_PUNCT))
 $(call strae-model,fasttext-once,fasttext,text,--epochs 1 --learning-rate 0.05 --buckets 200000 --final-punct $(FINAL_PUNCT))
 $(call strae-model,fasttext-paper,fasttext,text,--buckets 200000 --final-punct $(FINAL_PUNCT))
 
-# what one would take off the shelf: MiniLM, and with GLOVE=FILE the mean of its word vectors
+# off the shelf: MiniLM, and with GLOVE=FILE the mean of its word vectors
 $(STRAE)/table.md: $(STRAE)/minilm.jsonl
 $(STRAE)/minilm.jsonl: $(STRAE)/eval-text.jsonl
 	$(STRUCTKIT) encode -q -m minilm $< -o $@ $(KEEP) $(PAIR)

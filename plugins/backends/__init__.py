@@ -1,1 +1,1 @@
-"""One file per place where embeddings are searched."""
+"""One file per search backend for embeddings."""

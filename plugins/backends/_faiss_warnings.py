@@ -1,4 +1,4 @@
-"""What faiss says on stderr while it trains, in a line of our own."""
+"""The warnings of faiss while it trains, as one line of ours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from structkit.progress import say
 
 @contextmanager
 def warnings_told(factory: str) -> Iterator[None]:
-    """Tell the first warning of faiss, which writes each, many times over, to file 2 itself."""
+    """Report the first warning of faiss, which itself writes many to file descriptor 2."""
     sys.stderr.flush()
     stderr = os.dup(2)
     with tempfile.TemporaryFile() as warnings:

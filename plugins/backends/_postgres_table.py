@@ -45,7 +45,7 @@ def load(
         if exists and not known:
             raise UserError(
                 f"the database has a table {table} that structkit did not write",
-                "name another one with --table",
+                "name another table with --table",
             )
         cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name))
         cursor.execute(

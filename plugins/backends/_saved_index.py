@@ -1,4 +1,4 @@
-"""An index in a folder: `index` and `docid` as Pyserini has them, and what structkit adds."""
+"""An index in a folder: `index` and `docid` as in Pyserini, and what structkit adds."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ AGAIN = "build the index again with --save-index"
 
 
 def read_index(folder: Path, similarity: str) -> tuple[Any, Embeddings]:
-    """The index of a folder, and the rows in it, whose numbers stand in the index alone."""
+    """The index of a folder, and its rows, whose vectors are only in the index."""
     index = _index(folder)
     try:
         return index, _rows(folder, index.ntotal, index.d, similarity)
     except UserError as error:
-        if error.remedy.startswith("encode"):  # these files are no embeddings
+        if error.remedy.startswith("encode"):  # these files are not embeddings
             error.remedy = AGAIN
         raise
 
 
 def has_index(folder: Path) -> bool:
-    """Whether a folder is meant as a saved index, be it a damaged one."""
+    """Whether a folder is meant to be a saved index, even a damaged one."""
     return os.path.lexists(folder / "index")
 
 
@@ -38,16 +38,18 @@ def _index(folder: Path) -> Any:
     path = folder / "index"
     if not has_index(folder):
         raise UserError(
-            "is a folder, and holds no index", "name embeddings, or what --save-index wrote"
+            "is a folder without an index", "name embeddings, or what --save-index wrote"
         ).at(str(folder))
     try:
         path.open("rb").close()
         index: Any = faiss.read_index(str(path))
     except OSError as error:
         raise cannot_read(error).at(str(path)) from None
-    except (RuntimeError, MemoryError) as error:  # of a damaged size faiss wants all memory
+    except (RuntimeError, MemoryError) as error:  # for a damaged size faiss asks for all memory
         reason = "larger than memory" if isinstance(error, MemoryError) else said(error)
-        raise UserError(f"is damaged, or no index (faiss: {reason})", AGAIN).at(str(path)) from None
+        raise UserError(f"is damaged, or not an index (faiss: {reason})", AGAIN).at(
+            str(path)
+        ) from None
     return index
 
 
@@ -59,18 +61,18 @@ def _rows(folder: Path, rows: int, dimensions: int, similarity: str) -> Embeddin
     path = str(folder / "meta.json")
     meta = read_meta(path, rows, dimensions)
     if meta.get("similarity") not in ("dot", "cosine"):
-        raise UserError("says no similarity", AGAIN).at(path)
+        raise UserError("names no similarity", AGAIN).at(path)
     if meta["similarity"] != similarity:
         raise UserError(
-            f"was built for --similarity {meta['similarity']}", "search it with that"
+            f"was built for --similarity {meta['similarity']}", "search it with the same"
         ).at(str(folder))
     ids = unique(read_ids(str(folder / "ids.txt"), rows), str(folder / "ids.txt"))
-    kept = folder / "fields.jsonl"  # empty, where nothing was kept
+    kept = folder / "fields.jsonl"  # empty if nothing was kept
     nothing_kept = kept.exists() and not kept.stat().st_size
     fields = [] if nothing_kept else read_fields(str(kept), rows)
     return Embeddings(doc_ids, Matrix([nothing]), 0.0, ids, fields, meta.get("model_sha256"))
 
 
 def said(error: Exception) -> str:
-    """What faiss says, without the place in its source."""
+    """The message of faiss, without the place in its source."""
     return str(error).strip().partition(".cpp:")[2].partition(": ")[2] or str(error).strip()

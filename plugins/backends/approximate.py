@@ -33,15 +33,15 @@ from ._faiss_warnings import warnings_told
 from ._saved_index import AGAIN, has_index, read_index, said
 
 BOUNDED = ("nprobe", "efSearch", "k_factor_rf")
-STEP = 1024  # rows that are added between two looks at the progress
+STEP = 1024  # rows added between updates of the progress
 BATCH = 256
-SAMPLE = 64  # rows a cluster is trained on, as faiss recommends (39 … 256)
+SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
 SAVE = "--save-index"
-MANY = 10_000  # rows from which codes are worth their training
+MANY = 10_000  # rows from which codes are worth training
 
 
 class Approximate:
-    """A faiss index; a document of several rows counts with its best one among those found."""
+    """A faiss index; a document of several rows has the score of the best one found."""
 
     def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
         self.index, self.corpus, self.options = index, corpus, options
@@ -60,7 +60,7 @@ class Approximate:
             queries = unit(queries)
         documents, every = self.documents, len(self.corpus.doc_ids)
         k = min(k, documents)
-        # as many rows as k documents have on average, and more as long as that is too few
+        # as many rows as k documents have on average, and more while that is too few
         rows = k * math.ceil(every / documents)
         while True:
             rows = min(rows, every)
@@ -68,7 +68,7 @@ class Approximate:
             if rows == every or all(len(ranked) == k for ranked in hits):
                 break
             if rows == k and documents == every:
-                break  # one row a document: the index itself finds no more
+                break  # one row per document: the index itself finds no more
             rows *= 2
         if self.exact and self.recall.left > 0:
             self.recall.add(hits, self.exact.search(queries[: self.recall.left], k))
@@ -105,7 +105,7 @@ class Approximate:
 
 
 class Backend(plugin.Backend):
-    """A faiss index, built now, or a folder that was saved."""
+    """A faiss index, built now or saved earlier."""
 
     def opened(self, corpus: Sequence[str], options: SearchOptions) -> Approximate:
         """The index of a corpus in JSONL or .npy files, or the one in a folder."""
@@ -123,10 +123,10 @@ class Backend(plugin.Backend):
 def built(vectors: Matrix, name: str) -> Any:
     """A trained and filled faiss index for inner products.
 
-    `hnsw` is HNSW32. `ivf` has about 2 √n clusters; of many rows it looks at codes of 4 bits for
-    two numbers first, many at a time (Andre et al. 2017, "Accelerated Nearest Neighbor Search with
-    Quick ADC"), and at the vectors of the ten times as many that look best. What both look at is
-    set so that recall is high (efSearch 128; a 12th of the clusters); `--parameters` changes it.
+    `hnsw` is HNSW32. `ivf` has about 2 √n clusters; with many rows it first compares 4-bit codes of
+    pairs of numbers, many at a time (Andre et al. 2017, "Accelerated Nearest Neighbor Search with
+    Quick ADC"), then the vectors of the best ten times k rows. Both search enough for a high
+    recall (efSearch 128; a 12th of the clusters); `--parameters` changes that.
     """
     rows, dimensions = vectors.shape
     clusters = max(1, min(int(2 * math.sqrt(rows)), rows // SAMPLE or 1))
@@ -135,11 +135,11 @@ def built(vectors: Matrix, name: str) -> Any:
     factory = presets.get(name, name)
     try:
         index: Any = faiss.index_factory(dimensions, factory, faiss.METRIC_INNER_PRODUCT)
-    except (RuntimeError, TypeError) as error:  # the second of what is not Unicode
+    except (RuntimeError, TypeError) as error:  # TypeError for invalid Unicode
         reason = said(error).partition("\n")[0]
         raise UserError(
-            f"--index {name} is no index that faiss knows ({reason})",
-            "flat, hnsw, ivf, or a factory string such as IVF1024,PQ32",
+            f"--index {name} is not an index that faiss knows ({reason})",
+            "use flat, hnsw, ivf, or a factory string such as IVF1024,PQ32",
             status=2,
         ) from None
     done = 0
@@ -166,29 +166,29 @@ def built(vectors: Matrix, name: str) -> Any:
 
 
 def sample(vectors: Matrix, most: int) -> Vectors:
-    """At most so many rows, spread evenly."""
+    """At most `most` rows, spread evenly."""
     numbers = np.linspace(0, len(vectors) - 1, min(most, len(vectors))).astype(np.int64)
     return np.ascontiguousarray(vectors[numbers])
 
 
 def set_parameters(index: Any, parameters: str) -> None:
-    """Set search parameters as faiss names them: `nprobe=16` or `efSearch=256`."""
+    """Set search parameters by their names in faiss: `nprobe=16` or `efSearch=256`."""
     space: Any = faiss.ParameterSpace()
     for name, value in parse_parameters(parameters).items():
-        if name.endswith(BOUNDED):  # no index looks at more than all
+        if name.endswith(BOUNDED):  # no more than all rows
             value = min(value, max(1.0, float(index.ntotal)))
         try:
             space.set_index_parameter(index, name, value)
         except RuntimeError:
             raise UserError(
-                f"--parameters {name}: this index has none of that name",
-                "nprobe=16 is for ivf, efSearch=256 for hnsw",
+                f"--parameters {name}: this index has no such parameter",
+                "use nprobe=16 for ivf, efSearch=256 for hnsw",
                 status=2,
             ) from None
 
 
 def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) -> None:
-    """Write the folder of an index, whole: `index` and `docid` as Pyserini has them, and more."""
+    """Write the folder of an index, whole: `index` and `docid` as in Pyserini, and more."""
     meta = {
         "count": len(corpus.ids),
         "dim": corpus.dimensions,
@@ -214,9 +214,9 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
 
 
 def opened(folder: Path, options: SearchOptions) -> Approximate:
-    """A saved index: of structkit, or a faiss folder of Pyserini (`index` and `docid`)."""
+    """A saved index of structkit, or a faiss folder of Pyserini (`index` and `docid`)."""
     given = options.filters or options.recall_sample or options.save_index
-    if given and has_index(folder):  # what is no index is told first
+    if given and has_index(folder):  # a folder without an index is reported first
         raise UserError(
             "--filter, --recall-sample and --save-index need the embeddings, not a saved index",
             "name the .npy or JSONL files as the corpus",

@@ -1,4 +1,4 @@
-"""Exact search over files: every document is looked at, and ties are broken the same everywhere."""
+"""Exact search over files: every document is compared, and ties always break the same way."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from structkit.search.hits import SearchOptions, read_corpus
 
 
 class Backend(plugin.Backend):
-    """Looks at every document."""
+    """Compares every document."""
 
     def opened(self, corpus: Sequence[str], options: SearchOptions) -> Exact:
         """The corpus in JSONL or .npy files. Errors: `UserError` with file and line."""
         if options.save_index or options.recall_sample or options.parameters:
             raise UserError(
                 "--save-index, --recall-sample and --parameters go with an approximate index",
-                "--index hnsw, for example",
+                "use --index hnsw, for example",
                 status=2,
             )
         return Exact(read_corpus(corpus, options), options)

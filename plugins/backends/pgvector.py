@@ -27,14 +27,14 @@ from structkit.search.hits import (
 from ._postgres_table import TABLES, content_of, facts_of, load
 
 BATCH = 100
-MOST = 1000  # rows that pgvector's HNSW gives at most (hnsw.ef_search)
-INDEXED = 2000  # dimensions that an index of pgvector takes at most
+MOST = 1000  # most rows that pgvector's HNSW returns (hnsw.ef_search)
+INDEXED = 2000  # most dimensions of an index in pgvector
 MEMORY = 4096  # MiB that building an index may take
-GRAPH = 512  # bytes of a row in pgvector's graph beside its numbers
+GRAPH = 512  # bytes of a row in pgvector's graph besides its numbers
 
 
 class PgVector:
-    """A table of embeddings; a document of several rows counts with its best one."""
+    """A table of embeddings; a document of several rows has the score of its best one."""
 
     def __init__(self, connection: Any, table: str, facts: Record, options: SearchOptions) -> None:
         self.sql = require("psycopg.sql", "pgvector")
@@ -53,8 +53,8 @@ class PgVector:
         exact = self.options.index == "flat"
         hits = self._documents(queries, k, exact=exact)
         if not exact:
-            # an index looks at a part of the table only: where a filter left too little of it,
-            # all of it is looked at
+            # an index searches only part of the table: where a filter leaves too little of that,
+            # the whole table is searched
             short = [number for number, ranked in enumerate(hits) if len(ranked) < k]
             if short and (self.options.filters or k < self.documents):
                 again = self._documents(queries[short], k, exact=True)
@@ -115,7 +115,7 @@ class PgVector:
         return self.sql.SQL(f"WHERE {' AND '.join([one] * len(wanted))}" if wanted else ""), values
 
     def check_filters(self) -> None:
-        """Refuse filters that nothing passes."""
+        """Raise for filters that no row passes."""
         condition, values = self._condition()
         rows = self.sql.SQL("SELECT 1 FROM {} {} LIMIT 1").format(self.table, condition)
         if not values or self.connection.execute(rows, values).fetchone():
@@ -129,7 +129,7 @@ class PgVector:
 
 
 def settings(rows: int, *, exact: bool) -> list[str]:
-    """What a search of so many rows sets for its transaction."""
+    """The settings of a transaction that searches this many rows."""
     if exact:
         return ["SET LOCAL enable_indexscan = off", "SET LOCAL enable_bitmapscan = off"]
     return [
@@ -142,15 +142,17 @@ class Backend(plugin.Backend):
     """A table of a PostgreSQL database with pgvector."""
 
     def opened(self, corpus: Sequence[str], options: SearchOptions) -> PgVector:
-        """The table of a corpus; its files are loaded where that was not done before.
+        """The table of a corpus; its files are loaded unless that was done before.
 
-        The name of a table that was loaded is a corpus too.
+        The name of a loaded table is a corpus too.
         """
         if not options.database_url:
-            raise UserError("--backend pgvector needs --database-url", "postgresql://…", status=2)
+            raise UserError(
+                "--backend pgvector needs --database-url", "give postgresql://…", status=2
+            )
         if options.index not in ("flat", "hnsw") or options.parameters or options.save_index:
             raise UserError(
-                "--backend pgvector knows --index flat and hnsw, no --parameters, no --save-index",
+                "--backend pgvector takes --index flat or hnsw, not --parameters or --save-index",
                 "leave the others out",
                 status=2,
             )
@@ -173,7 +175,7 @@ class Backend(plugin.Backend):
             return opened
         except psycopg.Error as error:
             connection.close()
-            refused = UserError(f"the database says: {_line(error)}", "name another --table")
+            refused = UserError(f"the database says: {_line(error)}", "try another --table")
             raise refused.at(f"table {table}") from None
         except BaseException:
             connection.close()
@@ -181,7 +183,7 @@ class Backend(plugin.Backend):
 
 
 def _facts(connection: Any, table: str, files: Sequence[str], options: SearchOptions) -> Record:
-    """What the table of a corpus holds, once its files are loaded."""
+    """The facts of a corpus's table, after its files are loaded if necessary."""
     connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     connection.execute(TABLES)
     facts = facts_of(connection, table)
@@ -191,14 +193,14 @@ def _facts(connection: Any, table: str, files: Sequence[str], options: SearchOpt
         if facts["similarity"] != options.similarity:
             raise UserError(
                 f"the table {table} was loaded for --similarity {facts['similarity']}",
-                "search it with that",
+                "search it with the same",
             )
         return facts
     corpus = read_embeddings(files, normalize=options.cosine, fields=True)
     content = content_of(corpus)
     if facts and facts["content"] != content and not options.reload:
         raise UserError(
-            f"the table {table} holds another corpus", "--reload replaces it, --table names one"
+            f"the table {table} holds another corpus", "replace it with --reload, or name --table"
         )
     if facts is None or facts["content"] != content or options.reload:
         load(connection, table, corpus, content, options)
@@ -208,14 +210,14 @@ def _facts(connection: Any, table: str, files: Sequence[str], options: SearchOpt
 
 
 def index(connection: Any, table: str, rows: int, dimensions: int) -> None:
-    """Build the HNSW index where it is missing."""
+    """Build the HNSW index if it is missing."""
     if dimensions > INDEXED:
         raise UserError(
             f"pgvector indexes at most {INDEXED} dimensions, not {dimensions}",
             "encode with --dimensions, or search with --index flat",
         )
     sql, errors = require("psycopg.sql", "pgvector"), require("psycopg.errors", "pgvector")
-    # a graph that does not fit into this memory grows many times more slowly
+    # a graph that does not fit in this memory is built many times more slowly
     memory = min(MEMORY, 64 + rows * (4 * dimensions + GRAPH) // 2**20)
     settings = {"maintenance_work_mem": f"{memory}MB"}
     create = sql.SQL(
@@ -224,12 +226,12 @@ def index(connection: Any, table: str, rows: int, dimensions: int) -> None:
     ).format(sql.Identifier(f"{table}_hnsw"), sql.Identifier(table))
     try:
         _run(connection, create, settings)
-    except errors.DiskFull:  # workers share that memory, and a container has little to be shared
+    except errors.DiskFull:  # workers share that memory, and a container has little shared memory
         _run(connection, create, {**settings, "max_parallel_maintenance_workers": "0"})
 
 
 def _run(connection: Any, statement: Any, settings: dict[str, str]) -> None:
-    """Execute a statement under settings that end with it."""
+    """Execute a statement under settings that last only for it."""
     with connection.transaction():
         for name, value in settings.items():
             connection.execute("SELECT set_config(%s, %s, true)", [name, value])

@@ -41,7 +41,7 @@ def read_document(row: Row) -> Record:
 
 
 def write_document(record: Record) -> Row:
-    """A row of the corpus: the text is that of any document."""
+    """A row of the corpus; the text is from any of the fields for documents."""
     row = {"_id": take_id(record, "id"), "title": take(record, "title", default="")}
     return row | {"text": take(record, *DOCUMENT)} | metadata(record)
 
@@ -58,7 +58,7 @@ def write_query(record: Record) -> Row:
 
 
 def metadata(record: Record) -> Row:
-    """What BEIR keeps beside a text."""
+    """The metadata that BEIR keeps with a text."""
     kept = take(record, "metadata", kind=dict, default=None)
     return {} if kept is None else {"metadata": kept}
 

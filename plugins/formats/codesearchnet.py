@@ -1,4 +1,4 @@
-"""CodeSearchNet: functions with their documentation; reads the hub's names too, writes raw ones."""
+"""CodeSearchNet: functions with their documentation; reads the hub's field names too."""
 
 from __future__ import annotations
 

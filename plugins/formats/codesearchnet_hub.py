@@ -1,4 +1,4 @@
-"""CodeSearchNet with the names that the Hugging Face hub gives its columns."""
+"""CodeSearchNet with the column names of the Hugging Face hub."""
 
 from __future__ import annotations
 

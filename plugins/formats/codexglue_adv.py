@@ -20,7 +20,7 @@ TEST = {"function": "code", "function_tokens": "code_tokens"}  # the test set's 
 
 
 class Format(plugin.Format):
-    """Functions, what they say of themselves, and predictions."""
+    """Functions, their documentation, and predictions."""
 
     def parts(self, options: Options) -> Parts:
         files = (f"{options.split}.jsonl",)
@@ -62,7 +62,7 @@ def read_judgement(row: Row) -> Record:
 
 
 def read_prediction(row: Row) -> list[Record]:
-    """The answers to a query, best first; scores are made of ranks."""
+    """The answers to a query, best first; scores are made from ranks."""
     url, answers = take(row, "url"), take(row, "answers", kind=list)
     return [
         {"query_id": url, "doc_id": str(idx), "score": 1 / rank, "rank": rank}

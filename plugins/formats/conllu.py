@@ -1,4 +1,4 @@
-"""CoNLL-U: sentences with ten columns a word, as lists of one column each."""
+"""CoNLL-U: sentences with ten columns per word, as a list for each column."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Format(plugin.Format):
 def read_sentence(row: Row) -> Record:
     """A sentence: `id`, `text` and other comments, and a list for each column that is used.
 
-    `word_ids` are there where they are not 1, 2, 3 …: words of several tokens, and empty nodes.
+    `word_ids` are there if they are not 1, 2, 3 …: for multiword tokens and empty nodes.
     """
     record: Record = {}
     comments: list[str] = []
@@ -42,7 +42,7 @@ def read_sentence(row: Row) -> Record:
         else:
             cells.append(checked(line.split("\t")))
     if not cells:
-        raise UserError("the sentence has comments and no words", "leave it out")
+        raise UserError("the sentence has comments but no words", "leave it out")
     if comments:
         record["comments"] = comments
     numbers = [str(number) for number in range(1, len(cells) + 1)]
@@ -58,10 +58,10 @@ def checked(cells: list[str]) -> list[str]:
     if len(cells) != len(COLUMNS):
         raise UserError(
             f"a line of the sentence has {len(cells)} columns, not {len(COLUMNS)}",
-            "CoNLL-U has tabs between ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC",
+            "put tabs between ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC",
         )
     if not ID.fullmatch(cells[0]):
-        raise UserError(f'the ID of a word is "{cells[0]}"', "for example 1, 1-2 or 1.1")
+        raise UserError(f'the ID of a word is "{cells[0]}"', "write for example 1, 1-2 or 1.1")
     return cells
 
 
@@ -71,7 +71,7 @@ def on_a_line(text: str) -> str:
 
 
 def write_sentence(record: Record) -> Row:
-    """A sentence; the words are those of its tree where it has no others."""
+    """A sentence; without `words`, the words are those of its tree."""
     lines = []
     identifier = take(record, "id", default=None)
     text = take(record, "text", default=None)

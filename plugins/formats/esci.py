@@ -48,7 +48,7 @@ SETS = ("small_version", "large_version")
 
 
 class Format(plugin.Format):
-    """Products; judgements, and the queries that stand in them."""
+    """Products; judgements, and the queries in them."""
 
     def parts(self, options: Options) -> Parts:
         judged = Examples(Labels(parse_gains(options.gains or "esci-documented"), WORDS))
@@ -64,7 +64,7 @@ class Format(plugin.Format):
 
 
 def read_id(row: Row) -> str:
-    """The id of a product: the same product_id stands for other products in other locales."""
+    """The id of a product: the same product_id is another product in another locale."""
     locale, product_id = take(row, "product_locale"), take_id(row, "product_id")
     return f"{locale}:{product_id}"
 
@@ -92,10 +92,10 @@ def write_product(record: Record) -> Row:
     bullets = record.pop("bullets", None)
     if isinstance(bullets, list) and all(isinstance(item, str) for item in bullets):
         if any("\n" in item for item in bullets):
-            raise UserError('an item of "bullets" holds a line break', "ESCI has one item a line")
+            raise UserError('an item of "bullets" holds a line break', "write one item per line")
         bullets = "\n".join(bullets) or None
     if bullets is not None and not isinstance(bullets, str):
-        raise UserError('field "bullets" is no array of strings', "write one string a bullet")
+        raise UserError('field "bullets" is not an array of strings', "write one string per bullet")
     if record.get("language") == "product":
         del record["language"]
     return {name: row.get(name) for name in PRODUCT} | {"product_bullet_point": bullets}

@@ -18,10 +18,10 @@ class Format(plugin.Format):
 
 
 def read_example(row: Row) -> Record:
-    """An example; of several positives, `positive` is the first and `positives` are all."""
+    """An example; with several positives, `positive` is the first and `positives` are all."""
     query, positives, negatives = take(row, "query"), take_texts(row, "pos"), take_texts(row, "neg")
     if not positives:
-        raise UserError('field "pos" is missing or empty', "give one positive at least")
+        raise UserError('field "pos" is missing or empty', "give at least one positive")
     record = {"query": query, "positive": positives[0]}
     if len(positives) > 1:
         record["positives"] = positives
@@ -31,7 +31,7 @@ def read_example(row: Row) -> Record:
 
 
 def write_example(record: Record) -> Row:
-    """A row; negatives may be none."""
+    """A row; there may be no negatives."""
     positive = take(record, "positive")
     return {
         "query": take(record, "query"),

@@ -1,4 +1,4 @@
-"""MTEB: what score wrote for a run as the result of a task; written only."""
+"""MTEB: scores of a run as the result of a task; can only be written."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Results:
         self.written = False
 
     def write(self, record: Record) -> Row:
-        """The scores of a run; a field `task` names the task, by default it is the run's name."""
+        """The scores of a run; the field `task` names the task, by default the run."""
         if self.written:
             raise UserError(
-                "the file of a result holds one task", "convert the record of each run alone"
+                "a result file holds one task", "convert the record of each run separately"
             )
         run = take(record, "run")
         task = take(record, "task", default=run)
         scores = dict(measures(record))
         if not scores:
-            raise UserError("no measure is there", "structkit score --measures 'nDCG@10 R@100'")
+            raise UserError("there is no measure", "use structkit score --measures 'nDCG@10 R@100'")
         main = MAIN if MAIN in scores else next(iter(scores))
         row = {
             "dataset_revision": take(record, "dataset_revision", default=""),
@@ -61,7 +61,7 @@ class Results:
 
 
 def measures(record: Record) -> list[tuple[str, float]]:
-    """Take the measures out of a record, with MTEB's names; what it has no name for stays."""
+    """Take the measures out of a record, with MTEB's names; those without one stay."""
     measures = []
     for name in list(record):
         match = MEASURE.fullmatch(name)

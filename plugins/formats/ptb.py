@@ -1,4 +1,4 @@
-"""Penn Treebank brackets: trees over as many lines as they take; written one a line."""
+"""Penn Treebank brackets: trees over any number of lines; written one per line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Format(plugin.Format):
 
 
 def read_tree(row: Row) -> Record:
-    """A tree as it stands, on one line; traces, functions and the empty top stay."""
+    """A tree as it is, on one line; traces, function tags and the empty top stay."""
     read(row["tree"])
     return row
 

@@ -32,7 +32,7 @@ def read_document(row: Row) -> Record:
 
 
 def write_document(record: Record) -> Row:
-    """A row; a title is the first line of the contents, as Pyserini's own corpora have it."""
+    """A row; a title becomes the first line of the contents, as in Pyserini's own corpora."""
     identifier, title = take_id(record, "id"), take(record, "title", default="")
     text = take(record, *DOCUMENT)
     return {"id": identifier, "contents": f"{title}\n{text}" if title else text}

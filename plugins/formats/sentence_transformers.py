@@ -44,7 +44,7 @@ def identity(row: Row) -> Record:
 
 
 def labels(row: Row) -> Record:
-    """Take labels and scores out of a row; what a table of text holds is a number."""
+    """Take labels and scores out of a row; text, as in .csv, becomes a number."""
     labels: Record = {}
     for name in LABELS:
         value = row.pop(name, None)
@@ -64,17 +64,17 @@ def texts(row: Row) -> list[str]:
     columns = {name: value for name, value in row.items() if name != "id"}
     for name, value in columns.items():
         if not isinstance(value, str):
-            raise UserError(f'column "{name}" holds no text', "training columns hold strings")
+            raise UserError(f'column "{name}" is not text', "write strings in training columns")
     if len(columns) < 2:
         raise UserError(
             f"the row has {len(columns)} columns with texts, not 2 or more",
-            "they are anchor, positive, negatives",
+            "write anchor, positive and negatives",
         )
     return list(columns.values())
 
 
 class Examples:
-    """Writes examples of one file: all have as many negatives as the first one."""
+    """Writes the examples of a file: all have as many negatives as the first one."""
 
     def __init__(self) -> None:
         self.count = -1
@@ -87,7 +87,7 @@ class Examples:
         if len(negatives) != self.count:
             raise UserError(
                 f'field "negatives" has {len(negatives)} items, the first record {self.count}',
-                "columns are the same for all; structkit pair --per-query N makes equally many",
+                "make the same number for all with structkit pair --per-query N",
             )
         numbered = {f"negative_{place}": text for place, text in enumerate(negatives, 1)}
         row = {"anchor": query, "positive": positive, **numbered}

@@ -1,4 +1,4 @@
-"""StructDocRetrieval: a query and the HTML that answers it; .json by name, JSONL by content."""
+"""StructDocRetrieval: queries and the HTML that answers them; JSONL in files named .json."""
 
 from __future__ import annotations
 

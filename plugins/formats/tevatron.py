@@ -1,4 +1,4 @@
-"""Tevatron: training examples with passages, or with ids of documents; corpus and queries."""
+"""Tevatron: training examples with passages or document ids; corpus and queries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIDES = ("positive", "negative")
 
 
 class Format(plugin.Format):
-    """Training examples, corpus and queries, of both versions."""
+    """Training examples, corpus and queries, of versions 1 and 2."""
 
     def parts(self, options: Options) -> Parts:
         return {
@@ -33,10 +33,10 @@ class Format(plugin.Format):
 
 
 def read_example(row: Row) -> Record:
-    """An example; of several positives, `positive` is the first and `positives` are all.
+    """An example; with several positives, `positive` is the first and `positives` are all.
 
-    A passage's text has its title in front, as Tevatron trains on it; titles are kept beside it.
-    Rows of version 2 name documents only: `positive_ids`, `negative_ids` and no texts.
+    A passage's text has its title before it, as Tevatron trains on it; titles are kept as well.
+    Rows of version 2 only name documents: `positive_ids`, `negative_ids` and no texts.
     """
     record = {"id": take_id(row, "query_id"), "query": take(row, "query", "query_text")}
     for side in SIDES:
@@ -47,7 +47,7 @@ def read_example(row: Row) -> Record:
             record |= {f"{side}_ids": ids} if ids else {}
     if "positive" not in record and "positive_ids" not in record:
         raise UserError(
-            'field "positive_passages" is missing or empty', "give one positive at least"
+            'field "positive_passages" is missing or empty', "give at least one positive"
         )
     return record | row
 
@@ -57,7 +57,8 @@ def passages(objects: list[Any], side: str) -> Record:
     for each in objects:
         if not isinstance(each, dict):
             raise UserError(
-                f'field "{side}_passages" holds no objects', "docid, title, text are their fields"
+                f'field "{side}_passages" does not hold objects',
+                "write docid, title and text in each",
             )
     if not objects:
         return {}
@@ -96,7 +97,7 @@ def write_example(record: Record) -> Row:
 
 
 def written(record: Record, texts: list[str], side: str, query_id: str) -> list[Row]:
-    """The passages of one side; one without an id gets the query's, the side and its place."""
+    """The passages of one side; without an id, one is named by query, side and place."""
     ids = take_texts(record, f"{side}_ids")
     ids = ids or [f"{query_id}-{side}-{place}" for place in range(len(texts))]
     titles = take_texts(record, f"{side}_titles") or [""] * len(texts)
@@ -104,7 +105,7 @@ def written(record: Record, texts: list[str], side: str, query_id: str) -> list[
         raise UserError(
             f"the record has {len(texts)} texts, {len(ids)} ids and {len(titles)} titles of "
             f"{side} documents",
-            "give each its own",
+            "give each text an id and a title",
         )
     rows = zip(ids, titles, texts, strict=True)
     return [
@@ -136,6 +137,6 @@ def read_query(row: Row) -> Record:
 
 
 def write_query(record: Record) -> Row:
-    """A row of the queries: both versions' names of the text differ, so it has both."""
+    """A row of the queries, with the text under the names of both versions."""
     text = take(record, *QUERY)
     return {"query_id": take_id(record, "id"), "query": text, "query_text": text}

@@ -36,7 +36,7 @@ class Format(plugin.Format):
 
 
 def read_hit(row: Row) -> Record:
-    """A line of a run; the tag stays where it is not ours."""
+    """A line of a run; the tag is kept unless it is ours."""
     record = {
         "query_id": row["query_id"],
         "doc_id": row["doc_id"],
@@ -62,12 +62,12 @@ def write_hit(record: Record) -> Row:
 
 def _finite(score: float) -> float:
     if not math.isfinite(score):
-        raise UserError(f'field "score" is {score}', "a score is a finite number")
+        raise UserError(f'field "score" is {score}', "compute it again: it must be finite")
     return score
 
 
 def read_judgement(row: Row) -> Record:
-    """A judgement; the second column is kept where it says something."""
+    """A judgement; the second column is kept unless it is 0."""
     record = {
         "query_id": row["query_id"],
         "doc_id": row["doc_id"],

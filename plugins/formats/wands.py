@@ -20,7 +20,7 @@ PRODUCT = {
 }
 QUERY = {"query_id": "id", "query": "query", "query_class": "query_class"}
 LABEL = dict.fromkeys(("id", "query_id", "product_id", "label"), "string")
-# WANDS' own evaluation: a partial match is worth half of an exact one
+# as in WANDS' own evaluation: a partial match is worth half an exact one
 GAINS = "Exact=1,Partial=0.5,Irrelevant=0"
 WORDS = {"exact": "Exact", "partial": "Partial", "irrelevant": "Irrelevant"}
 
@@ -56,7 +56,7 @@ class Format(plugin.Format):
 
 
 def read_product(row: Row) -> Record:
-    """A product; the columns without a name of ours keep theirs."""
+    """A product; columns without a name of ours keep theirs."""
     return {"id": take(row, "product_id"), "language": "product", **move(row, PRODUCT), **row}
 
 

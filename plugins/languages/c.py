@@ -1,6 +1,6 @@
 """C: names of variables, functions, fields, macros, enumerators and labels; types if asked for.
 
-Types are what stands where only a type can: `Foo x`, `struct foo`, `(Foo *)x`. In `sizeof(Foo)`
+Types are names where only a type can be: `Foo x`, `struct foo`, `(Foo *)x`. In `sizeof(Foo)`
 a type looks like a variable. The body of a macro is raw text: nothing in it is an entity.
 """
 

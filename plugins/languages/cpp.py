@@ -1,6 +1,6 @@
 """C++: names of variables, functions, methods, fields, namespaces and labels; types if asked for.
 
-Types are what stands where only a type can: `Foo x`, `new Foo`, `class Foo`, `vector<Foo>`,
+Types are names where only a type can be: `Foo x`, `new Foo`, `class Foo`, `vector<Foo>`,
 destructors. In `Foo::bar()` and in a constructor's definition, `Foo` is a name like any other. The
 body of a macro is raw text: nothing in it is an entity.
 """

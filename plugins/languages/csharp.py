@@ -1,6 +1,6 @@
 """C#: names of variables, methods, properties, fields, namespaces and labels; types if asked for.
 
-Types are what stands where only a type can: `Foo x`, `new Foo()`, `List<Foo>`, `class Foo : Bar`
+Types are names where only a type can be: `Foo x`, `new Foo()`, `List<Foo>`, `class Foo : Bar`
 and its constructors' names, `x as Foo`, `[Foo]`. In `Foo.Bar()`, in patterns without a variable and
 in imports, `Foo` is a name like any other. Bare methods are read as they would be inside a class.
 """

@@ -1,9 +1,9 @@
 """Go: names of variables, functions, methods, fields, packages and labels; types if asked for.
 
-Types are what stands where only a type can: `x Foo`, `Foo{}`, `[]Foo`, type parameters, predeclared
+Types are names where only a type can be: `x Foo`, `Foo{}`, `[]Foo`, type parameters, predeclared
 types such as `int` and `error`. A conversion `Foo(x)` looks like a call, so `Foo` is a name there;
 `f[int](x)` and `fs[i](x)` look like conversions, so `f` and `fs` are types there. `_`, `nil`,
-`true`, `false` and `iota` name nothing of the program.
+`true`, `false` and `iota` are not names of the program.
 """
 
 from __future__ import annotations

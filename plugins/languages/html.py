@@ -17,9 +17,9 @@ WORD = re.compile(r"\w+")
 class Language(plugin.Language):
     """Every occurrence of a term that is in the query, in the title and in the body.
 
-    A term is a whole word with a letter that is no stopword; terms are compared case-folded. The
+    A term is a whole word with a letter, and not a stopword; terms are compared case-folded. The
     title is the field `title`, or the content of <title>, or of <h1>. Tags, attributes, comments,
-    scripts and styles are no text. Source: SEAL's baseline SANTA.
+    scripts and styles are not text. Source: SEAL's baseline SANTA.
 
     >>> html = "<title>Tea</title><p class=tea>Green tea</p>"
     >>> [html[start:end] for start, end in Language().entities(html, {"query": "the tea"})]
@@ -33,7 +33,9 @@ class Language(plugin.Language):
 
     def entities(self, text: str, record: Record) -> list[Span]:
         """Every occurrence of a shared term."""
-        query = text_field(record, "query", "the entities of HTML are terms of its query too")
+        query = text_field(
+            record, "query", "entities of HTML are terms that also occur in its query"
+        )
         plain = visible(text)
         title, (start, end) = _title(record, text, plain)
         body = plain[:start] + " " + plain[end:]

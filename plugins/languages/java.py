@@ -1,6 +1,6 @@
 """Java: names of variables, methods, fields, packages and labels; types if asked for.
 
-Types are what stands where only a type can: `Foo x`, `new Foo()`, `List<Foo>`, `class Foo` and its
+Types are names where only a type can be: `Foo x`, `new Foo()`, `List<Foo>`, `class Foo` and its
 constructor's name, `@Foo`. In `Foo.bar()` and in imports, `Foo` is a name like any other. Bare
 methods are read as they would be inside a class.
 """
@@ -42,7 +42,7 @@ GRAMMAR = Grammar.load(
     never=("var",),  # a type of its own in this grammar
     reserved=KEYWORDS,
     lexical=LEXICAL,
-    member=r"(?!)",  # methods parse bare as well: inside a class only what does not
+    member=r"(?!)",  # bare methods parse too: only what does not is put inside a class
 )
 OUTLINE = Outline(
     GRAMMAR.parser,

@@ -1,6 +1,6 @@
 """JavaScript: names of variables, functions, properties, modules, classes and labels.
 
-A class is a plain name, as in Python, so `--types` changes nothing. `#x` is one name with its sign.
+A class is a plain name, as in Python, so `--types` changes nothing. `#x` is one name, with its `#`.
 `undefined` is a literal. Tags and attributes of JSX are names. Bare class methods are read as they
 would be inside a class.
 """

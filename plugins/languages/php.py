@@ -1,7 +1,7 @@
 """PHP: names of variables, functions, methods, properties, constants, namespaces and labels.
 
 The `$` of a variable stays outside the entity: `$x`, the property `->x` and the argument `x:` are
-one name. `$this` is a keyword. Types are what stands where only a type can: declared types, `new
+one name. `$this` is a keyword. Types are names where only a type can be: declared types, `new
 Foo`, `instanceof Foo`, `class Foo extends Bar`, traits, `#[Foo]`; in `Foo::bar()` and in imports,
 `Foo` is a name like any other. Text that begins with `<` is a file with HTML around `<?php`, all
 other text is code; bare methods are read as they would be inside a class.
@@ -32,7 +32,7 @@ WORDS = (
     "trait true try unset use var while xor yield parent __halt_compiler __class__ __dir__ "
     "__file__ __function__ __line__ __method__ __namespace__ __trait__"
 ).split()
-# in any case, but nobody writes the others
+# PHP ignores case; other spellings are not used in practice
 KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, str.capitalize))
 RELEASED_KEYWORDS = frozenset(
     "abstract and array as break callable case catch class clone const continue declare default "
@@ -87,9 +87,9 @@ GRAMMAR, FILE = (
         (tree_sitter_php.language_php(), OF_FILE),
     )
 )
-# what follows the name of an enum's case, and not a value that a switch compares with
+# follows the name of an enum's case, but not a value that a switch compares with
 OF_ENUM = re.compile(r"\s*(?:;|=(?!=))")
-# the grammar has no node of its own for this, and other operators have constants on their right
+# the grammar has no node for this alone, and other operators have constants on their right
 INSTANCEOF = re.compile(r"instanceof\s+[\w\\]+")
 OUTLINE = Outline(
     FILE.parser,
@@ -125,7 +125,7 @@ class Language(ReleasedLanguage):
         ]
 
     def released_names(self, text: str) -> list[Span]:
-        """Every occurrence of a name that SANTA's released code does not know for a word of PHP."""
+        """Every occurrence of a name that SANTA's released code does not take for a keyword."""
         spans = super().released_names(text)
         return [(start, end) for start, end in spans if text[start:end] not in RELEASED_KEYWORDS]
 
@@ -144,7 +144,7 @@ class Language(ReleasedLanguage):
 
 
 def _is_member(text: str, start: int, end: int) -> bool:
-    """Whether a reserved word stands where it may be the name of a variable or a member."""
+    """Whether a reserved word is where the name of a variable or a member may be."""
     word, before = text[start:end].lower(), text[max(0, start - 10) : start]
     if before.endswith("$"):
         return word != "this"

@@ -1,4 +1,4 @@
-"""Products: nouns of the description that the title has too."""
+"""Products: nouns of the description that also occur in the title."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ class Language(plugin.Language):
     profile: str = "paper"
 
     def entities(self, text: str, record: Record) -> list[Span]:
-        """Every occurrence of a noun that the title has too."""
-        title = text_field(record, "title", "a product's nouns are those that its title has too")
+        """Every occurrence of a noun that also occurs in the title."""
+        title = text_field(
+            record, "title", "entities of a product are nouns that also occur in its title"
+        )
         released = self.profile == "official"
         tagger = self.tagger or ("nltk" if released else "rules")
         words = tokens(text)
@@ -107,7 +109,7 @@ def tokens(text: str) -> list[Span]:
     return spans
 
 
-# span_tokenize loses count of straight quotes where they nest; of these it keeps every one
+# span_tokenize loses count of nested straight quotes; it keeps every one of these
 QUOTES = str.maketrans({'"': "”", "’": "'"})
 
 
@@ -129,7 +131,7 @@ def tag(words: Sequence[str], tagger: str) -> list[str]:
     ]
 
 
-# what a capital letter inside a sentence makes a name
+# tags that a capital letter inside a sentence turns into a name
 NAMES = ("NN", "NNS", "JJ", "VB", "VBN", "VBG")
 TREEBANK = {"“": "``", "”": "''", '"': "''", "’": "'"}
 SUFFIXES = RegexpTagger(
@@ -166,14 +168,14 @@ def _perceptron() -> Any:
     except LookupError:
         raise UserError(
             "the data of --tagger nltk is not installed",
-            "`python -m nltk.downloader averaged_perceptron_tagger_eng` installs it (NLTK_DATA "
-            "names another place); --tagger rules needs none",
+            "run `python -m nltk.downloader averaged_perceptron_tagger_eng` (NLTK_DATA: another "
+            "folder), or use --tagger rules",
             status=2,
         ) from None
 
 
 def supplied(tags: Any, text: str) -> tuple[list[Span], list[str]]:
-    """The words of the user's tags where they stand in the text, and the tags.
+    """Where the user's tagged words are in the text, and their tags.
 
     >>> supplied([["usb", "NN"], ["plugs", "NNS"]], "<b>usb</b> plugs")
     ([(3, 6), (11, 16)], ['NN', 'NNS'])
@@ -192,8 +194,8 @@ def supplied(tags: Any, text: str) -> tuple[list[Span], list[str]]:
         start, length = _find(plain, pair[0], at)
         if start < 0 or not length:
             raise UserError(
-                f'field "tags": word {number + 1}, {pair[0]!r}, does not follow in the text',
-                "tag the words of the masked field, in their order",
+                f'field "tags": word {number + 1}, {pair[0]!r}, is not in the rest of the text',
+                "tag the words of the field that is masked, in their order",
             )
         at = start + length
         spans.append((start, at))
@@ -204,7 +206,7 @@ BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{"
 
 
 def _find(text: str, word: str, at: int) -> Span:
-    """Where a word stands, and how long it is there; quotes and brackets also in Treebank form."""
+    """Where a word is, and how long it is there; quotes and brackets also in Treebank form."""
     forms = [BRACKETS.get(word, word)]
     if word in ("``", "''"):
         forms += ['"', "“", "”"]

@@ -61,11 +61,11 @@ class Language(ReleasedLanguage):
     share = 1.0
 
     def released_names(self, text: str) -> list[Span]:
-        """Every name: the released code has the standard tokenizer's."""
+        """Every name: the released code also uses the standard tokenizer."""
         return self.names(text)
 
     def docstring(self, text: str) -> Span | None:
-        r"""Where the docstring of the first function or class stands, quotes included.
+        r"""Where the docstring of the first function or class is, quotes included.
 
         >>> Language().docstring('def f():\n    "Say hello."\n    return 1')
         (13, 25)
@@ -83,7 +83,7 @@ class Language(ReleasedLanguage):
 
 
 def _first_definition(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """The function or class that a module begins with, whatever decorates it."""
+    """The function or class that a module begins with, decorated or not."""
     while node.type not in ("function_definition", "class_definition"):
         statements = _without_comments(node)
         inner = [child for child in statements if child.type in DEFINITIONS] or statements[:1]

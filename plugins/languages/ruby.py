@@ -1,6 +1,6 @@
 """Ruby: names of variables, methods, constants, classes, modules and keyword arguments.
 
-The signs of `@x`, `@@x` and `$x` belong to the name, as do those of `x?` and `x!`. The key in
+The sigils of `@x`, `@@x` and `$x` belong to the name, as do the marks of `x?` and `x!`. The key in
 `x: 1` is a name (of a keyword argument, as in Python; `x:` alone is a variable too); the symbol
 `:x` is a literal. A class is a plain name, so `--types` changes nothing.
 """

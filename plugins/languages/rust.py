@@ -1,9 +1,9 @@
 """Rust: names of variables, functions, methods, fields, modules, macros and labels; types too.
 
-Types are what stands where only a type can: `x: Foo`, `Foo { .. }`, `impl Foo`, `struct Foo`, and
-come with `--types`. In the path `Foo::new()`, in imports and inside the brackets of a macro, `Foo`
+Types are names where only a type can be: `x: Foo`, `Foo { .. }`, `impl Foo`, `struct Foo`;
+`--types` adds them. In the path `Foo::new()`, in imports and inside the brackets of a macro, `Foo`
 is a name like any other; a variant of an enumeration is a name. Lifetimes and attributes are
-neither.
+neither names nor types.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """TypeScript (and TSX): names as in JavaScript; types if asked for.
 
-Types are what stands where only a type can: annotations, generics, `interface Foo`, `class Foo`,
+Types are names where only a type can be: annotations, generics, `interface Foo`, `class Foo`,
 `extends Foo`, `enum Foo`, `new Foo()`. In `Foo.bar()` and in imports, `Foo` is a name like any
 other. Text with a closing tag is read as TSX.
 """

@@ -1,4 +1,4 @@
-"""The training of SANTA: alignment beside entity prediction, with a decoder or without."""
+"""The training of SANTA: alignment and entity prediction, with or without a decoder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inputs:
-    """A batch; what a loss does not need is absent."""
+    """A batch; what no loss needs is absent."""
 
     queries: Texts | None  # (batch, query length)
     masked: MaskedBatch | None  # (batch, document length)
@@ -42,7 +42,7 @@ class Inputs:
 
     @property
     def texts(self) -> dict[str, Texts]:
-        """What is embedded, by name."""
+        """The texts to embed, by name."""
         parts = {
             "masked": self.masked.texts if self.masked else None,
             "originals": self.originals,
@@ -82,7 +82,7 @@ class Santa(DualEncoder[Inputs]):
         )
 
     def field(self, records: list[Record], name: str, kind: str) -> Texts:
-        """What this process takes of a field."""
+        """The share of a field that this process takes."""
         return self.part([record[name] for record in records], len(records), kind)
 
     def embedded(self, inputs: Inputs, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
@@ -120,7 +120,7 @@ class Santa(DualEncoder[Inputs]):
 
 
 def built(method: Method, spool: Spool, offline: bool) -> Santa:
-    """The training that the settings tell, with a decoder or without."""
+    """The training that the settings ask for, with or without a decoder."""
     negatives = negatives_of(method, spool) if method.alignment_weight else 0
     if method.alignment_weight:
         check_contrast(spool, method, negatives)
@@ -145,7 +145,7 @@ def without_decoder(settings: Method, spool: Spool, negatives: int, offline: boo
     """The variant for encoder-only models; CLS takes the place of the decoder's first token."""
     if settings.pooling == "first-decoder-token":
         settings = replace(settings, pooling="cls")
-        say("the model has no decoder: --pooling becomes cls, and tokens are predicted in place")
+        say("the model has no decoder: pooling is cls, and masked tokens are predicted in place")
     encoder = build_encoder(settings, spool, offline=offline)
     start = settings.model if settings.entity_weight else None  # otherwise it predicts nothing
     head = token_head(encoder.model, start, offline=offline)
@@ -153,7 +153,7 @@ def without_decoder(settings: Method, spool: Spool, negatives: int, offline: boo
 
 
 def check_sentinels(tokenizer: Any) -> None:
-    """Raise where the tokenizer would cut a sentinel into pieces."""
+    """Raise if the tokenizer would cut a sentinel into pieces."""
     if tokenizer.convert_tokens_to_ids("<extra_id_0>") in (None, tokenizer.unk_token_id):
         raise UserError(
             "the model's tokenizer has no sentinels <extra_id_0> …", "use a T5 model such as CodeT5"

@@ -20,7 +20,7 @@ from ._entangled import Downward, Entangled, Upward, composed, joined
 
 
 class Banyan(NodeModel):
-    """A table of embeddings, seven vectors of as many numbers as a channel, and a linear head."""
+    """A table of embeddings, seven vectors of one channel's size, and a linear head."""
 
     head: nn.Linear
 
@@ -28,7 +28,7 @@ class Banyan(NodeModel):
         super().__init__()
         self.channels, columns = channels, size // channels
         self.embedding = nn.Parameter(torch.empty(words, size).uniform_(-init_range, init_range))
-        # of left and right child; σ of what starts in 0.6 … 0.9 is 0.65 … 0.71
+        # of left and right child; σ(0.6 … 0.9) is 0.65 … 0.71
         self.compose = nn.Parameter(torch.empty(2, columns).uniform_(0.6, 0.9))
         self.compose_bias = nn.Parameter(torch.zeros(columns))
         self.decompose = nn.Parameter(torch.empty(2, columns).uniform_(0.6, 0.9))
@@ -36,7 +36,7 @@ class Banyan(NodeModel):
         self.head = nn.Linear(size, words)
 
     def composition(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The factors of left and right child and the bias, of whole embeddings, (E,) each."""
+        """The factors of left and right child and the bias, for whole embeddings, (E,) each."""
         left, right = self.compose.sigmoid().repeat(1, self.channels)
         return left, right, self.compose_bias.repeat(self.channels)
 
@@ -53,9 +53,9 @@ class Banyan(NodeModel):
         *,
         apart: bool = False,
     ) -> tuple[TreeBatch, Entangled, Tensor, Tensor]:
-        """The trees of sentences, their different nodes, and these up and down, (U, E) each.
+        """The trees of sentences, their distinct nodes, and these up and down, (U, E) each.
 
-        Dropout is once for each node. With `apart` sentences share no nodes.
+        Each node has one dropout mask. With `apart`, sentences share no nodes.
         """
         table, size = self.embedding, self.embedding.shape[1]
         rows = sum(map(len, sentences))
@@ -84,7 +84,7 @@ class Banyan(NodeModel):
         induce: bool = True,
     ) -> tuple[TreeBatch, Tensor, Tensor]:
         """As above, without dropout: a sentence's nodes do not depend on the other sentences."""
-        assert induce and not self.training, "training is on the different nodes"
+        assert induce and not self.training, "training is on the distinct nodes"
         batch, graph, up, down = self.entangled(sentences, apart=True)
         return batch, up[graph.node], down[graph.node]
 
@@ -114,7 +114,7 @@ class Banyan(NodeModel):
 
 
 def _rows(keys: Tensor, noise: Tensor) -> Tensor:
-    """The row of noise (rows, E) of each node: its key's, so that merging knows it beforehand."""
+    """The row of noise (rows, E) of each node: by its key, so that merging knows it beforehand."""
     return keys.remainder(len(noise))
 
 
@@ -123,12 +123,12 @@ def _dropped(vectors: Tensor, noise: Tensor | None, keys: Tensor) -> Tensor:
 
 
 class BanyanTraining(TreeTraining):
-    """Training on the trees that the model makes: cross-entropy at the different tokens."""
+    """Training on the trees that the model makes: cross-entropy at the distinct tokens."""
 
     model: Banyan
 
     def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
-        """The mean over the different tokens of one portion."""
+        """The mean over the distinct tokens of one portion."""
         settings = self.settings
         dropouts = settings.embedding_dropout, settings.composition_dropout
         _, graph, _, down = self.model.entangled(sentences, *dropouts)
@@ -137,5 +137,5 @@ class BanyanTraining(TreeTraining):
         return {"ce": vocabulary_loss(down[:tokens], head.weight, head.bias, graph.ids, weights)}
 
     def counts(self, sentences: list[Sentence]) -> dict[str, int]:
-        """How many different tokens there are."""
+        """How many distinct tokens there are."""
         return {"ce": len(np.unique(np.concatenate([sentence.ids for sentence in sentences])))}

@@ -1,4 +1,4 @@
-"""Tables of token vectors as they are made: of an encoder, or at random."""
+"""Making tables of token vectors: from an encoder, or at random."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from structkit.seeds import key
 if TYPE_CHECKING:
     from .static import Method
 
-BATCH_TOKENS = 1024  # of token sequences of two or three: what stays in a processor's cache
+BATCH_TOKENS = 1024  # in sequences of two or three tokens: fits a processor's cache
 UNUSED = "[unused"  # BERT's tokens that no text has
 
 
 class Distilled(TrainingModule):
-    """A table that is made already: it is trained by contrastive."""
+    """A table that is already made; `contrastive` can train it further."""
 
     def __init__(self, settings: Method, table: Table) -> None:
         super().__init__(settings)
@@ -58,7 +58,9 @@ def distilled(settings: Method, spool: Spool, offline: bool) -> Distilled:
     """The embedding of each token, as a text by itself, by an encoder."""
     encoder, _ = open_model(str(settings.model), offline=offline, normalize=False)
     if not isinstance(encoder, Encoder):
-        raise UserError(f"{settings.model} is no encoder of tokens", "name a model of transformers")
+        raise UserError(
+            f"{settings.model} is not a transformers encoder", "give --model such an encoder"
+        )
     own = plain(encoder.tokenizing.tokenizer.backend_tokenizer)
     words = Frequencies(own).count(settings.texts(spool))
     new = words.common(settings.minimum_count, settings.most_words) if len(spool) else []
@@ -84,13 +86,13 @@ def distilled(settings: Method, spool: Spool, offline: bool) -> Distilled:
 
 
 def pieces(tokenizer: Tokenizer, word: str) -> list[int]:
-    """The tokens of a word that stands in the tokenizer's own writing."""
+    """The tokens of a word in the tokenizer's own spelling."""
     numbers: list[int] = [token.id for token in tokenizer.model.tokenize(word)]
     return numbers
 
 
 def from_scratch(settings: Method, spool: Spool) -> Distilled:
-    """Random directions, which are nearly at right angles: the mean is a bag of words."""
+    """Random directions, nearly orthogonal: the mean is a bag of words."""
     made = train_tokenizer(
         settings.texts(spool),
         settings.vocabulary_size,
@@ -106,7 +108,7 @@ def from_scratch(settings: Method, spool: Spool) -> Distilled:
 
 
 def weighted(settings: Method, tokenizer: Tokenizer, spool: Spool, kept: list[int]) -> Vectors:
-    """What each of the tokens counts, (tokens,)."""
+    """The weight of each token, (tokens,)."""
     kind = settings.weights or ("zipf" if settings.model else "idf")
     weights: Weights = np.ones(len(kept))
     if kind == "zipf":

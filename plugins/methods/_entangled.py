@@ -1,7 +1,7 @@
 """Entangled trees: the nodes of a batch, where equal tokens are one leaf and equal pairs one node.
 
-Each node is composed once, and decomposed to the mean of what all its parents make of it. Nodes
-are numbered by height: leaves first, then pairs of leaves, and so on, so that loops are over it.
+Each node is composed once, and decomposed to the mean of what all its parents give it. Nodes
+are numbered by height, over which loops run: leaves first, then pairs of leaves, and so on.
 Source: Opper and Siddharth 2025, "Banyan" (https://arxiv.org/abs/2407.17771), section 3.
 """
 
@@ -18,13 +18,13 @@ from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch
 
-# odd, and beyond any pattern: the golden ratio, pi and e in 64 bits; START keeps two small numbers,
-# as words have them, from mixing to a small one
+# odd, and without a pattern: the golden ratio, pi and e in 64 bits; START keeps two small numbers,
+# such as the ids of words, from mixing to a small one
 LEFT, RIGHT, START = -0x61C8864680B583EB, 0x3243F6A8885A308D, 0x2B7E151628AED2A7
 
 
 def joined(left: Tensor, right: Tensor) -> Tensor:
-    """The keys of nodes over children with these keys, (n,): equal for equal pairs alone."""
+    """The keys of nodes whose children have these keys, (n,): equal only for equal pairs."""
     mixed = (left * LEFT) ^ (right * RIGHT + START)  # multiplied modulo 2^64
     mixed = (mixed ^ (mixed >> 31)) * RIGHT
     return mixed ^ (mixed >> 29)
@@ -32,16 +32,16 @@ def joined(left: Tensor, right: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Entangled:
-    """The different nodes of a batch, by height: U of them, I of which have children."""
+    """The distinct nodes of a batch, by height: U nodes, I of which have children."""
 
-    ids: Tensor  # (leaves,) what stands at the leaves, the first nodes
+    ids: Tensor  # (leaves,) the words at the leaves, which are the first nodes
     keys: Tensor  # (U,)
-    left: Tensor  # (I,) the nodes below all others
+    left: Tensor  # (I,) the children of all other nodes
     right: Tensor  # (I,)
-    edges: Tensor  # (2I,) twice a node's place in `left`, and 1 more to the right; by child
+    edges: Tensor  # (2I,) twice a node's place in `left`, plus 1 for the right; by child
     starts: Tensor  # (U,) where the edges to a node begin
-    roots: Tensor  # the nodes that are no other's children
-    levels: tuple[tuple[int, int, int, int], ...]  # of a height: first and last node and edge
+    roots: Tensor  # the nodes without a parent
+    levels: tuple[tuple[int, int, int, int], ...]  # by height: first and last node and edge
     node: Tensor  # (nodes,) which of these a node of the batch is
 
     @classmethod
@@ -151,7 +151,7 @@ def composed(left: Tensor, right: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Te
 class Downward(torch.autograd.Function):
     """All nodes (U, E) from the upward roots: (parent · p + s, parent · q + t), times the noise.
 
-    `noise` is (I, 2, E). What has several parents is the mean of what they make of it.
+    `noise` is (I, 2, E). A node with several parents is the mean of what they give it.
     """
 
     @staticmethod

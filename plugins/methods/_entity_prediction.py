@@ -1,4 +1,4 @@
-"""Masked entity prediction (MEP): by a decoder that writes the target, or in place, without one."""
+"""Masked entity prediction (MEP): by a decoder that writes the target, or in place without one."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from structkit.records.jsonl import Record
 
 from ._masked_tokens import IGNORED, MaskedTokens, TokenHead, entities_of
 
-# what this process takes of a field of all records, as tokens of a kind of text
+# this process's share of a field of all records, as tokens of a kind of text
 Take = Callable[[list[Record], str, str], Texts]
 
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """Masked documents of a batch, and what is predicted of them, if anything is."""
+    """Masked documents of a batch, and what is to be predicted, if anything."""
 
     texts: Texts  # (batch, document length)
     wanted: Tokens | Tensor | None = None  # (batch, target length), or (batch, document length)
@@ -41,7 +41,7 @@ class Predictor(nn.Module):
 
     @abstractmethod
     def wanted(self, wanted: Any, rows: Tensor, length: int) -> Any:
-        """What is wanted of some rows, whose documents are `length` tokens long."""
+        """What is to be predicted for some rows, whose documents are `length` tokens long."""
 
     @abstractmethod
     def predicted(
@@ -62,7 +62,7 @@ class WrittenEntities(Predictor):
         if targets is not None:
             own = records[share(len(records))]
             plain = [not entities_of(record["target"]) for record in own]
-            targets.ids[plain] = IGNORED  # nothing is masked: the text is there to be aligned
+            targets.ids[plain] = IGNORED  # nothing is masked: the text is only aligned
             count = int(_real(targets).sum())
         return MaskedBatch(texts, targets, max(1, total(count)))
 
@@ -98,7 +98,7 @@ def _real(wanted: Tokens) -> Tensor:
 
 
 class TokensInPlace(Predictor):
-    """Without a decoder: the tokens of masked entities are predicted where they stand (SEAL)."""
+    """Without a decoder: the tokens of masked entities are predicted in place (SEAL)."""
 
     def __init__(self, encoder: Encoder, head: TokenHead) -> None:
         super().__init__()

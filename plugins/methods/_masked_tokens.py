@@ -1,4 +1,4 @@
-"""Masked-token prediction for encoder-only models: entities out of a text, and their tokens back.
+"""Masked-token prediction for encoder-only models: entities are masked, their tokens predicted.
 
 Source: SEAL's baseline SANTA, section 4.1: its masked entity prediction for encoder-only models.
 """
@@ -37,7 +37,7 @@ def entities_of(target: str) -> list[str]:
 
 
 def restored(masked: str, entities: Sequence[str]) -> tuple[str, list[Span]]:
-    """The text that was masked, and where the entities stand in it.
+    """The text before masking, and where its entities are.
 
     Errors: a sentinel without an entity is a `UserError`.
 
@@ -51,8 +51,8 @@ def restored(masked: str, entities: Sequence[str]) -> tuple[str, list[Span]]:
         number = int(match[1])
         if number >= len(entities):
             raise UserError(
-                f'field "masked" has {match[0]}, which "target" has not',
-                "structkit mask-entities makes both",
+                f'field "masked" has {match[0]}, but "target" does not',
+                "make both with structkit mask-entities",
             )
         before = masked[at : match.start()]
         length += len(before)
@@ -102,7 +102,7 @@ class MaskedTokens:
     def _masked(
         self, ids: list[int], offsets: list[Span], spans: list[Span]
     ) -> tuple[list[int], list[int]]:
-        """Ids with every token masked that shares a character with a span, and what it was."""
+        """Ids, masked wherever a token overlaps a span, and the ids that were there."""
         masked, wanted = list(ids), [IGNORED] * len(ids)
         at = 0
         for place, (start, end) in enumerate(offsets):
@@ -114,7 +114,7 @@ class MaskedTokens:
 
 
 def has_decoder(name: str, *, offline: bool = False) -> bool:
-    """Whether a model has a decoder; one that cannot be loaded counts as if it had."""
+    """Whether a model has a decoder; one that cannot be loaded counts as having one."""
     try:
         config = AutoConfig.from_pretrained(_transformer(name, offline), local_files_only=True)
     except DAMAGE:
@@ -130,7 +130,7 @@ def _transformer(name: str, offline: bool) -> Path:
 
 
 class TokenHead(nn.Module):
-    """Scores every token of the vocabulary for a state; the last layer is the embeddings' own."""
+    """Scores every token of the vocabulary for a state; its last layer is the embedding table."""
 
     def __init__(self, width: int, embeddings: nn.Embedding) -> None:
         super().__init__()
@@ -146,12 +146,12 @@ class TokenHead(nn.Module):
         return functional.linear(hidden, table.to(hidden.dtype), self.bias.to(hidden.dtype))
 
     def hidden(self, states: Tensor) -> Tensor:
-        """What is compared with the embeddings of all tokens, (tokens, dim), of states."""
+        """States, (tokens, dim), made comparable with the embeddings of the vocabulary."""
         transformed: Tensor = self.norm(functional.gelu(self.dense(states)))
         return transformed
 
     def loss(self, states: Tensor, table: Tensor, wanted: Tensor) -> Tensor:
-        """The sum of the cross-entropies of states, (tokens, dim), whose tokens are wanted.
+        """The sum of the cross-entropies of states, (tokens, dim), for the wanted tokens.
 
         The scores of the vocabulary, (tokens, vocabulary), exist some rows at a time.
         """
@@ -166,7 +166,7 @@ class TokenHead(nn.Module):
 
 
 def token_head(model: Any, name: str | None, *, offline: bool) -> TokenHead:
-    """The head for a model: the one of its folder where that has a BERT's, otherwise a new one."""
+    """The head for a model: the one in its folder if it is a BERT's, otherwise a new one."""
     embeddings = model.get_input_embeddings()
     head = TokenHead(model.config.hidden_size, embeddings)
     if name is None:
@@ -174,7 +174,7 @@ def token_head(model: Any, name: str | None, *, offline: bool) -> TokenHead:
     bert = model.config.model_type == "bert"
     known = _pretrained_head(_transformer(name, offline)) if bert else None
     if known is None:
-        say(f"the model {name} predicts no tokens: it gets a new layer for that")
+        say(f"the model {name} has no head for masked tokens: a new one is added")
         return head
     transform = known.transform
     head.dense.load_state_dict(transform.dense.state_dict())
@@ -185,7 +185,7 @@ def token_head(model: Any, name: str | None, *, offline: bool) -> TokenHead:
 
 
 def _pretrained_head(folder: Path) -> Any:
-    """A BERT's own head for masked tokens, where its folder has the weights."""
+    """A BERT's own head for masked tokens, if its folder has the weights."""
     full, loading = AutoModelForMaskedLM.from_pretrained(
         folder, local_files_only=True, output_loading_info=True
     )

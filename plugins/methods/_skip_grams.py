@@ -1,4 +1,4 @@
-"""fastText's skip-grams with subwords, trained by the floret library in a process of its own.
+"""fastText's skip-grams with subwords, trained by the floret library in a separate process.
 
 The library cannot be stopped: Ctrl-C ends its process. Source: Bojanowski et al. 2017, "Enriching
 Word Vectors with Subword Information" (https://aclanthology.org/Q17-1010).
@@ -31,7 +31,7 @@ class NGrams:
     buckets: int
 
     def of(self, word: str) -> Iterator[str]:
-        """The n-grams of `<word>`, its ends marked; an end mark alone is none.
+        """The n-grams of `<word>`, with its ends marked; an end mark alone is not one.
 
         >>> list(NGrams(3, 4, 100).of("cat"))
         ['<ca', '<cat', 'cat', 'cat>', 'at>']
@@ -62,7 +62,7 @@ def fnv(text: str) -> int:
 
 @dataclass(frozen=True)
 class Learned:
-    """What training reached: the words, the buckets of their n-grams, and a row for each."""
+    """The result of training: the words, the buckets of their n-grams, and a row for each."""
 
     words: list[str]
     buckets: list[int]
@@ -70,7 +70,7 @@ class Learned:
 
 
 def learned(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
-    """The rows that the library learns from a file, by its names for settings (`input`, `lr` …).
+    """The rows that the library learns; `arguments` are its own settings (`input`, `lr` …).
 
     Errors: `UserError` with what the library says, for example that no word is frequent enough.
     """
@@ -84,7 +84,10 @@ def learned(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
             process.kill()
             process.join()
         if not target.with_suffix(".json").exists():
-            raise UserError("the process of fastText died", "was it killed for memory?")
+            raise UserError(
+                "the fastText process died",
+                "if it ran out of memory, lower --buckets or give more memory",
+            )
         answer = orjson.loads(target.with_suffix(".json").read_bytes())
         if "error" in answer:
             remedy = "lower --minimum-count, or give more records"
@@ -107,7 +110,7 @@ def _learn(arguments: dict[str, Any], ngrams: NGrams, target: Path) -> None:
 
 
 def trained(arguments: dict[str, Any]) -> Any:
-    """The library's own model, learned here and now."""
+    """The library's own model, trained in this process."""
     chosen = library.args()
     fixed = {
         "model": library.model_name.skipgram,
@@ -127,7 +130,7 @@ def trained(arguments: dict[str, Any]) -> Any:
 
 
 def reached(model: Any, ngrams: NGrams) -> Learned:
-    """The rows of the library's model that a word of its vocabulary takes part in."""
+    """The rows of the library's model that a word of its vocabulary uses."""
     words = model.getVocab("ignore")[0]
     buckets = sorted({number for word in words for number in ngrams.numbers(word)})
     table = np.asarray(model.getInputMatrix())  # (words + all buckets, dim)

@@ -38,11 +38,11 @@ class Seal(DualEncoder[Pairs]):
         for name in DOCUMENTS[step.stage]:
             documents = self.variants(records, step, name)
             texts[name] = self.part(documents, count, "document", name)
-        # masked anew, equal documents differ: they are compared as they are with all tags
+        # equal documents may be masked differently: they are compared with all their tags
         return Pairs(texts, self.excluded(records, self.variants(records, step, "tagged")))
 
     def variants(self, records: list[Record], step: Step, name: str) -> list[str]:
-        """One variant of each record's document and of its drawn negatives."""
+        """One variant of each record's document, then of its drawn negatives."""
         again = name == "masked" and self.settings.remask
         texts: list[str] = []
         for record in records:
@@ -59,14 +59,14 @@ class Seal(DualEncoder[Pairs]):
         return texts
 
     def masked(self, tagged: str, *keys: str | int) -> str:
-        """A document with other elements masked in every epoch."""
+        """A document with other elements masked in each epoch."""
         settings = self.settings
         return remask(tagged, settings.mask_ratio, random_for(settings.seed, "remask", *keys))
 
     def objective(
         self, inputs: Pairs, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """EAL (eq. 4), SAL (eq. 2: one softmax for each of its versions), or their sum."""
+        """EAL (eq. 4), SAL (eq. 2: one softmax for each version), or their sum."""
         losses = {
             name: self.contrast(embeddings["query"], documents, inputs.exclude)
             for name, documents in embeddings.items()

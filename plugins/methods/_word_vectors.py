@@ -27,12 +27,12 @@ from ._skip_grams import Learned, NGrams
 
 
 class Reached(LookedUp):
-    """Counts of words, and of those without a vector, as messages."""
+    """Counts words, and those without a vector, for messages."""
 
     def messages(self) -> list[str]:
         return [
             f"{unknown:,} of {self.words[kind]:,} {kind} ({unknown / self.words[kind]:.1%}) share "
-            "no n-gram with the training and count for nothing"
+            "no n-gram with the training words and are ignored"
             for kind, unknown in self.unknown.items()
             if unknown
         ]
@@ -50,11 +50,11 @@ class WeightedRows:
 
 
 class WordVectors(TorchModel):
-    """A table of words and of the buckets that a word of the vocabulary reaches.
+    """A table of words, and of the buckets that words of the vocabulary use.
 
-    `table` is (words + buckets, dim); `buckets` tells the number of each bucket in it. A word
+    `table` is (words + buckets, dim); `buckets` has the number of each of its buckets. A word
     outside the vocabulary is the mean of the buckets that are known (fastText would mix in rows
-    that no training ever touched); where none is, it counts for nothing.
+    that were never trained); if no bucket is known, it is ignored.
     """
 
     settings: WordSettings
@@ -83,7 +83,7 @@ class WordVectors(TorchModel):
         return self.table.device
 
     def rows(self, word: str) -> list[int]:
-        """The rows whose mean is the word's vector: its own, where it has one, and its n-grams'."""
+        """The rows whose mean is the word's vector: its own, if it has one, and its n-grams'."""
         rows = self._rows.get(word)
         if rows is None:
             known = self._bucket
@@ -135,13 +135,13 @@ class WordVectors(TorchModel):
 
     @classmethod
     def of(cls, rows: Learned, ngrams: NGrams, *, lowercase: bool) -> Self:
-        """What the library has learned."""
+        """The vectors that the library has learned."""
         table = torch.from_numpy(rows.table)
         return cls(rows.words, table, rows.buckets, ngrams, lowercase=lowercase)
 
     @classmethod
     def load(cls, folder: Path, ngrams: NGrams) -> Self:
-        """What `save` wrote. Errors: `UserError` where a file is missing or damaged."""
+        """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         vocabulary, stored = Vocabulary.load(folder), read_weights(folder)
         table, buckets = stored.get("table"), stored.get("buckets")
         if (
@@ -150,7 +150,7 @@ class WordVectors(TorchModel):
             or (table.ndim, buckets.ndim) != (2, 1)
             or len(table) != len(vocabulary.words) + len(buckets)
         ):
-            problem = "its rows are not those of the vocabulary and the buckets"
+            problem = "its rows do not match the vocabulary and the buckets"
             raise damaged(problem, folder / WEIGHTS)
         words, numbers = vocabulary.words, buckets.tolist()
         return cls(
@@ -159,7 +159,7 @@ class WordVectors(TorchModel):
 
 
 class Trained(TrainingModule):
-    """Word vectors as the library left them: its training has no steps of ours."""
+    """Word vectors as the library trained them: there are no steps here."""
 
     def __init__(self, settings: WordSettings, model: WordVectors) -> None:
         super().__init__(settings)

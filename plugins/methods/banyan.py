@@ -21,13 +21,13 @@ PAPER = "Banyan, section 4"
 
 @dataclass(frozen=True)
 class Method(ChannelSettings):
-    """Settings of Banyan: 14 parameters beside those of the words."""
+    """Settings of Banyan: 14 parameters besides those of the words."""
 
     example: ClassVar[str] = "structkit train banyan sentences.jsonl -o models/banyan"
     induce: ClassVar[bool] = True
 
-    embedding_size: int = setting(256, "numbers in an embedding", PAPER)
-    channels: int = setting(128, "rows of an embedding, which share a composition", PAPER)
+    embedding_size: int = setting(256, "dimensions of an embedding", PAPER)
+    channels: int = setting(128, "rows of an embedding, which share one composition", PAPER)
     batch_size: int = setting(512, "records in one step", PAPER)
     batch_tokens: int = setting(
         65_536, "most leaves in one pass: a larger batch is entangled in parts"

@@ -18,7 +18,7 @@ from structkit.records.jsonl import Record
 if TYPE_CHECKING:
     from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs
 
-VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them of negatives too
+VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them for negatives too
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Method(EncoderSettings):
     shared: ClassVar[bool] = True
 
     document_field: str = setting(
-        "positive", "field with the document: untagged is the raw text of html-variants"
+        "positive", "field with the document; untagged: the raw text that html-variants writes"
     )
 
     def __post_init__(self) -> None:

@@ -35,22 +35,28 @@ class Method(WordSettings):
     example: ClassVar[str] = "structkit train fasttext sentences.jsonl -o models/fasttext"
     made_of: ClassVar[tuple[str, ...]] = ("shortest_ngram", "longest_ngram", "buckets")
 
-    learning_rate: float = setting(1e-3, "first learning rate; it falls to 0", PAPER)
+    learning_rate: float = setting(1e-3, "initial learning rate; it falls to 0", PAPER)
     window: int = setting(
         10, "most words between a word and its context", PAPER, low=1, high=10_000
     )
     shortest_ngram: int = setting(3, "fewest characters of an n-gram", DEFAULT, low=1, high=100)
     longest_ngram: int = setting(6, "most characters of an n-gram", DEFAULT, low=0, high=100)
     buckets: int = setting(
-        2_000_000, "rows that n-grams share by their hash", DEFAULT, low=0, high=10**9
+        2_000_000, "rows that n-grams share, by their hash", DEFAULT, low=0, high=10**9
     )
     noise_words: int = setting(
         5, "negative samples for each context word", DEFAULT, low=1, high=1000
     )
     subsampling: float = setting(
-        1e-4, "threshold over which frequent words are left out", DEFAULT, low=1e-6, high=1.0
+        1e-4,
+        "frequency above which occurrences of a word are dropped at random",
+        DEFAULT,
+        low=1e-6,
+        high=1.0,
     )
-    threads: int = setting(1, "more are faster, but no two runs are equal", low=1, high=1024)
+    threads: int = setting(
+        1, "more are faster, but no two runs give the same result", low=1, high=1024
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,13 +64,13 @@ class Method(WordSettings):
         if shortest > longest > 0:
             raise UserError(
                 f"--shortest-ngram {shortest} is above --longest-ngram {longest}",
-                "--longest-ngram 0 learns words alone",
+                "use --longest-ngram 0 to learn words alone",
                 status=2,
             )
         if longest and not self.buckets:
             raise UserError(
-                "--buckets 0 leaves no room for n-grams",
-                "--longest-ngram 0 learns words alone",
+                "--buckets 0 leaves no rows for n-grams",
+                "use --longest-ngram 0 to learn words alone",
                 status=2,
             )
 
@@ -88,7 +94,7 @@ class Method(WordSettings):
         return NGrams(self.shortest_ngram, self.longest_ngram, self.buckets)
 
     def arguments(self, file: str) -> dict[str, Any]:
-        """Our settings by the library's names."""
+        """These settings by the library's names."""
         return {
             "input": file,
             "seed": key(self.seed, "fasttext") % (1 << 31),

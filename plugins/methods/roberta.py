@@ -28,16 +28,16 @@ class Method(TextSettings):
     example: ClassVar[str] = "structkit train roberta sentences.jsonl -o models/roberta"
     made_of: ClassVar[tuple[str, ...]] = ("embedding_size", "heads", "layers", "inner_size")
 
-    subwords: bool = setting(True, "byte-pair pieces in place of words", SECTION)
+    subwords: bool = setting(True, "byte-pair pieces instead of words", SECTION)
     heads: int = setting(10, "attention heads", SECTION, low=1, high=10_000)
     layers: int = setting(6, "layers of the transformer", SECTION, low=1, high=1000)
     inner_size: int = setting(
-        3072, "numbers inside a layer", "from StrAE, table 5", low=1, high=1_000_000
+        3072, "dimensions inside a layer", "from StrAE, table 5", low=1, high=1_000_000
     )
     embedding_dropout: float = setting(0.1, "dropout, in all layers", "RoBERTa")
     epochs: int = setting(100, "passes over the records", PAPER)
     learning_rate: float = setting(5e-5, "highest learning rate of Adam", PAPER)
-    warmup: float = setting(0.1, "share of the steps in which the learning rate grows", PAPER)
+    warmup: float = setting(0.1, "share of the steps over which the learning rate rises", PAPER)
     schedule: str = setting(
         "linear", "the learning rate after the warm-up", PAPER, ("linear", "constant")
     )
@@ -47,7 +47,7 @@ class Method(TextSettings):
         if self.embedding_size % self.heads:
             raise UserError(
                 f"--embedding-size {self.embedding_size} is not a multiple of --heads {self.heads}",
-                "name another one of them",
+                "change one of them",
                 status=2,
             )
 

@@ -2,11 +2,11 @@
 
     loss      = alignment_weight * alignment + entity_weight * entity                      (eq. 4)
     alignment = - log( exp(q . d+ / t) / sum over d in D of exp(q . d / t) ), mean over q  (eq. 5)
-    entity    = - sum over j of log P(target_j | masked, target_<j), mean a token          (eq. 6-7)
+    entity    = - sum over j of log P(target_j | masked, target_<j), mean per token        (eq. 6-7)
 
 q and d are embeddings of queries and documents: the decoder's state at its start token (eq. 1). D
 are the documents of the batch, t is the temperature. With labels that state is the same, so one
-pass over the masked document gives its embedding and its entity loss.
+pass over the masked document gives both its embedding and its entity loss.
 
 Records: `query`, `positive`, `masked` and `target` (from mask-entities), optional `negatives`.
 Source: Li et al. 2023, "Structure-Aware Language Model Pretraining Improves Dense Retrieval on
@@ -34,7 +34,7 @@ COSINES = 0.05  # the usual temperature of scores between -1 and 1
 
 @dataclass(frozen=True)
 class Method(EncoderSettings):
-    """Settings of SANTA's pretraining; its fine-tuning is `--entity-weight 0` and other numbers."""
+    """Settings of SANTA's pretraining; fine-tuning is `--entity-weight 0` with other numbers."""
 
     example: ClassVar[str] = (
         "structkit pair functions.jsonl | structkit mask-entities | "
@@ -45,7 +45,7 @@ class Method(EncoderSettings):
 
     pooling: str | None = setting(
         None,
-        "how states become one embedding",
+        "how token states become one embedding",
         "SANTA, eq. 1",
         POOLINGS,
         usual="first-decoder-token",

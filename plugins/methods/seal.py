@@ -1,4 +1,4 @@
-"""SEAL: queries aligned with documents whose elements are masked, then with and without tags.
+"""SEAL: queries aligned with documents with masked elements, then with and without tags.
 
     contrast(q, V) = - log( exp(q . v+ / t) / sum over v in V of exp(q . v / t) ), mean over q
     element   (EAL) = contrast(q, masked)                                                  (eq. 4)
@@ -33,7 +33,7 @@ ORDERS = ("element,structure", "structure,element", "joint", "element", "structu
 
 @dataclass(frozen=True)
 class Method(EncoderSettings):
-    """Settings of SEAL. Embeddings of documents are those of `tagged`, as they are searched."""
+    """Settings of SEAL. The documents to search are embedded as `tagged`."""
 
     example: ClassVar[str] = "structkit train seal variants.jsonl -o models/seal"
     shared: ClassVar[bool] = True
@@ -45,17 +45,17 @@ class Method(EncoderSettings):
 
     stages: str = setting(
         "element,structure",
-        "element (EAL) and structure (SAL), each with all epochs; joint is their sum",
+        "element (EAL), structure (SAL), each for all epochs; joint: their sum",
         "SEAL, table 7",
         ORDERS,
     )
-    remask: bool = setting(False, "mask other elements in each epoch: `masked` is not used")
+    remask: bool = setting(False, "mask other elements in each epoch, and do not use `masked`")
     mask_ratio: float = setting(
         0.1, "share of elements that --remask masks", "SEAL, table 6", low=0.0, high=1.0
     )
-    architecture: str = setting("bert", "kind of a model from scratch", choices=("t5", "bert"))
+    architecture: str = setting("bert", "kind of model from scratch", choices=("t5", "bert"))
     pooling: str | None = setting(
-        None, "how states become one embedding", "FlagEmbedding", POOLINGS, usual="cls"
+        None, "how token states become one embedding", "FlagEmbedding", POOLINGS, usual="cls"
     )
     normalize: bool | None = setting(
         None, "scale embeddings to length 1", "FlagEmbedding", usual=True
@@ -69,7 +69,9 @@ class Method(EncoderSettings):
         usual=0.02,
     )
     negatives_per_query: int | None = setting(
-        None, "negatives drawn anew in each epoch; default 8, or as many as records have", SECTION
+        None,
+        "negatives per query, drawn in each epoch; default 8, or as many as records have",
+        SECTION,
     )
     epochs: int = setting(2, "passes over the records in each stage", SECTION)
     batch_size: int = setting(8, "records in one step, over all processes", SECTION)
@@ -88,20 +90,22 @@ class Method(EncoderSettings):
         if "query" not in record:
             raise UserError(
                 'field "query" is missing',
-                "structkit pair --qrels FILE --queries FILE --corpus FILE, then structkit "
-                "html-variants, makes records of queries and documents",
+                "make such records with structkit pair --qrels FILE --queries FILE --corpus FILE, "
+                "then structkit html-variants",
             )
         names = self.optional
         if any(name in record for name in ("negatives", *names)):
             for name in names:
                 if name not in record:
-                    raise UserError(f'field "{name}" is missing', "structkit html-variants adds it")
+                    raise UserError(
+                        f'field "{name}" is missing', "add it with structkit html-variants"
+                    )
         fields = checked(record, self.needs, names)
         counts = {len(fields[name]) for name in names if name in fields}
         if len(counts) > 1:
             raise UserError(
-                "the variants of the negatives are not equally many",
-                "structkit html-variants makes them",
+                "the variants of the negatives differ in number",
+                "make them with structkit html-variants",
             )
         return fields
 

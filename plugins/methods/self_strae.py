@@ -1,4 +1,4 @@
-"""Self-StrAE: as StrAE, on trees that the model makes: the most similar neighbors are merged.
+"""Self-StrAE: StrAE on trees that the model makes by merging the most similar neighbors.
 
 Records: `text`, or a `tree` whose leaves are the words.
 Source: Opper et al. 2023, "StrAE: Autoencoding for Pre-Trained Embeddings using Explicit
@@ -15,7 +15,7 @@ from structkit.learning.strae.methods import StraeSettings
 
 @dataclass(frozen=True)
 class Method(StraeSettings):
-    """Settings of Self-StrAE; on WikiText-103 the paper has 5e-5, temperature 0.6, range 1e-4."""
+    """Settings of Self-StrAE; for WikiText-103 the paper has 5e-5, temperature 0.6, range 1e-4."""
 
     example: ClassVar[str] = "structkit train self-strae sentences.jsonl -o models/self-strae"
     induce: ClassVar[bool] = True

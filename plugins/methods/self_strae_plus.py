@@ -1,7 +1,7 @@
 """Self-StrAE with a second objective and more channels, as released for SemEval-2024.
 
-Contrastive over the phrases and cross-entropy over the words, half each. Records: `text`, or a
-`tree` whose leaves are the words. With as many channels as numbers, `--channels 256`, seven
+Half the loss is contrastive, over phrases; half is cross-entropy, over words. Records: `text`, or a
+`tree` whose leaves are the words. With as many channels as dimensions, `--channels 256`, seven
 parameters compose and decompose: the variant of SemEval-2024. Source: Opper and Siddharth 2024,
 "Self-StrAE at SemEval-2024 Task 1" (https://arxiv.org/abs/2404.01860), and its code.
 """
@@ -26,12 +26,12 @@ class Method(StraeSettings):
     )
     induce: ClassVar[bool] = True
 
-    embedding_size: int = setting(256, "numbers in an embedding", CODE)
-    channels: int = setting(16, "rows of an embedding; composition sees one", CODE)
+    embedding_size: int = setting(256, "dimensions of an embedding", CODE)
+    channels: int = setting(16, "rows of an embedding; composition sees one at a time", CODE)
     objective: str = setting(
         "both",
-        "what is learned: both is the mean of cross-entropy of the leaves and contrastive over "
-        "inner nodes; contrastive is over all nodes",
+        "ce: cross-entropy of the leaves, contrastive over all nodes, or both: the mean of ce "
+        "and contrastive over inner nodes",
         "arXiv 2404.01860",
         ("both", "contrastive", "ce"),
     )
@@ -40,13 +40,13 @@ class Method(StraeSettings):
     )
     head: str = setting(
         "untied",
-        "table that ce scores words with: one of its own with a bias, or the embeddings",
+        "table with which ce scores words: a separate one with a bias, or the embeddings",
         CODE,
         ("untied", "tied"),
     )
     mean: str = setting(
         "token", "ce is a mean per token of the batch, or per sentence", CODE, ("token", "sentence")
     )
-    max_grad_norm: float = setting(1.0, "longer gradients are scaled down to it; 0: never", CODE)
-    min_length: int = setting(4, "a record with fewer words is an error", CODE)
-    max_length: int | None = setting(200, "a record with more words is an error", CODE)
+    max_grad_norm: float = setting(1.0, "scale gradients down to this norm; 0: never", CODE)
+    min_length: int = setting(4, "least words of a record: fewer are an error", CODE)
+    max_length: int | None = setting(200, "most words of a record: more are an error", CODE)

@@ -1,4 +1,4 @@
-"""A constituency parser of one's own: a span scorer trained on trees in brackets.
+"""A constituency parser: a span scorer trained on your own trees in brackets.
 
 Records: `tree`, with any labels, traces and function tags; nodes may have any number of children.
 `parse-trees --parser builtin --model FOLDER` uses it.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from structkit.learning.span_parser.parser import SpanParser
     from structkit.learning.span_parser.training import SpanTraining
 
-SIZE = 100_000  # numbers in any vector
+SIZE = 100_000  # dimensions of any vector
 
 
 @dataclass(frozen=True)
@@ -39,36 +39,36 @@ class Method(GradientSettings):
 
     weight_decay: float = setting(0.0, "weight decay of AdamW", low=0.0, high=1.0)
     vocabulary_size: int = setting(
-        11_000, "most words with an embedding of their own", low=400, high=1_000_000
+        11_000, "most words with their own embedding", low=400, high=1_000_000
     )
     minimum_count: int = setting(
         2, "rarer words are unknown, as are rarer suffixes and shapes", low=1, high=10**9
     )
-    word_size: int = setting(72, "numbers in the embedding of a word", low=1, high=SIZE)
+    word_size: int = setting(72, "dimensions of the embedding of a word", low=1, high=SIZE)
     suffix_size: int = setting(
-        28, "numbers in that of its last two letters, and of three", low=1, high=SIZE
+        28, "dimensions of that of its last two letters, and of its last three", low=1, high=SIZE
     )
-    shape_size: int = setting(16, "numbers in that of its capitals and digits", low=1, high=SIZE)
-    hidden_size: int = setting(128, "states of the LSTM in each direction", low=1, high=SIZE)
+    shape_size: int = setting(16, "dimensions of that of its capitals and digits", low=1, high=SIZE)
+    hidden_size: int = setting(128, "dimensions of the LSTM in each direction", low=1, high=SIZE)
     layers: int = setting(2, "layers of the LSTM", low=1, high=100)
-    span_size: int = setting(200, "hidden numbers of a span", low=1, high=SIZE)
+    span_size: int = setting(200, "hidden dimensions of a span", low=1, high=SIZE)
     dropout: float = setting(0.2, "dropout on embeddings, states and spans", low=0.0, high=0.99)
     word_dropout: float = setting(
         0.8,
-        "a word that occurs c times is hidden W / (W + c) of the time, to learn unknown ones",
+        "W: a word that occurs c times is hidden W / (W + c) of the time, to learn unknown words",
         low=0.0,
         high=1e6,
     )
     negative_share: float = setting(
         0.25,
-        "share of the spans that are no constituents in a step; it counts for all of them",
+        "share of the spans that are not constituents that a step draws, to stand for all",
         low=1e-6,
         high=1.0,
     )
     epochs: int = setting(4, "passes over the records")
     learning_rate: float = setting(3e-3, "highest learning rate of Adam")
-    warmup: float = setting(0.02, "share of the steps in which the learning rate grows")
-    max_grad_norm: float = setting(5.0, "longer gradients are scaled down to it; 0: never")
+    warmup: float = setting(0.02, "share of the steps over which the learning rate rises")
+    max_grad_norm: float = setting(5.0, "scale gradients down to this norm; 0: never")
 
     @property
     def sizes(self) -> Sizes:
@@ -83,9 +83,9 @@ class Method(GradientSettings):
         )
 
     def prepare(self, record: Record) -> Record:
-        """The words of a record's tree, and its spans of two words or more but the whole.
+        """The words of a record's tree, and its spans of two words or more except the whole.
 
-        Sentences that stand side by side under one ROOT stay one text, each of them a span.
+        Sentences side by side under one ROOT stay one text, and each is a span.
         """
         tree = trees.clean(trees.read(text_field(record, "tree", "write trees in brackets")))
         whole = len(tree.words)

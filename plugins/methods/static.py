@@ -1,7 +1,7 @@
-"""Token vectors in a table, whose mean is a text: any encoder distilled, 100 times as fast.
+"""A table of token vectors, whose mean embeds a text: any encoder, distilled, 100 times as fast.
 
-Records, if any: texts, as `encode` finds them; their words are added to the vocabulary. Without
---model the vectors are random ones, to be trained by contrastive. Source: model2vec
+Records, if any: texts, as `encode` reads them; their words are added to the vocabulary. Without
+--model the vectors are random, to be trained by contrastive. Source: model2vec
 (https://github.com/MinishLab/model2vec).
 """
 
@@ -44,25 +44,25 @@ class Method(TrainingSettings):
         "random vectors",
     )
     dimensions: int = setting(
-        256, "numbers of a vector: the first main components", MODEL2VEC, low=1, high=65_536
+        256, "dimensions of a vector: the first principal components", MODEL2VEC, low=1, high=65_536
     )
     weights: str | None = setting(
         None,
-        "what a token counts, by its rank in the vocabulary (zipf), by its frequency in the "
-        "records (sif), or by the root of its idf in them; default: zipf, from scratch idf",
+        "weight of a token: by its rank in the vocabulary (zipf), by its frequency in the records "
+        "(sif), or the root of its idf in them (idf); default: zipf, from scratch idf",
         "",
         WEIGHTS,
     )
     sif_coefficient: float = setting(
-        1e-4, "zipf, sif: share of the texts' tokens at which one counts half", MODEL2VEC,
+        1e-4, "zipf, sif: share of the texts' tokens at which a token has weight 1/2", MODEL2VEC,
         low=1e-9, high=1.0,
     )  # fmt: skip
-    saturating: bool = setting(False, "a token that a text has n times counts as root of n")
-    field: str | None = setting(None, "field of the records' texts; default: as encode finds them")
+    saturating: bool = setting(False, "a token that a text has n times counts √n times")
+    field: str | None = setting(None, "field of the records' texts (default: as for encode)")
     minimum_count: int = setting(
-        5, "words of the records that come so often are one token", low=1, high=10**9
+        5, "words that occur this often in the records become tokens", low=1, high=10**9
     )
-    most_words: int = setting(10_000, "most words of the records", low=0, high=10_000_000)
+    most_words: int = setting(10_000, "most words to add from the records", low=0, high=10_000_000)
     vocabulary_size: int = setting(
         30_000, "from scratch: tokens of a tokenizer trained on the records",
         low=400, high=1_000_000,
@@ -80,11 +80,11 @@ class Method(TrainingSettings):
         if self.field is None and "query" in record and "positive" in record:
             names = ["query", "positive"]
         else:
-            names = [self.field or text_name(record, (*DOCUMENT, *QUERY), "name it with --field")]
+            names = [self.field or text_name(record, (*DOCUMENT, *QUERY), "give it with --field")]
         return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
 
     def plan(self, records: int) -> Plan:
-        """No steps: the table is there when it is built."""
+        """No steps: the table is complete when it is built."""
         return Plan(1, 1, self.epochs, warmup=0.0, seed=self.seed, max_steps=0)
 
     def build(self, spool: Spool, *, offline: bool = False) -> Distilled:
@@ -92,8 +92,8 @@ class Method(TrainingSettings):
 
         if not len(spool) and (self.weights in ("sif", "idf") or not self.model):
             raise UserError(
-                "there are no records, and without them no frequencies of words",
-                "name a file of texts, or --model and --weights zipf or none",
+                "without records there are no frequencies of words",
+                "give a file of texts, or --model with --weights zipf or none",
             )
         return distilled(self, spool, offline) if self.model else from_scratch(self, spool)
 

@@ -1,4 +1,4 @@
-"""What Stanford CoreNLP's server speaks: requests, answers, and what they mean."""
+"""The protocol of Stanford CoreNLP's server: requests, answers, and what they mean."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from structkit.structure.trees.tree import Tree
 START = "java -mx4g -cp '*' edu.stanford.nlp.pipeline.StanfordCoreNLPServer -port {port}"
 PAUSES = (0.2, 1.0)  # seconds between attempts
 REFUSED = (429, 503)  # too busy, or not yet ready
-GARBAGE = "is it a CoreNLP server with the English models?"
+GARBAGE = "start a CoreNLP server with the English models"
 
 
 class Silence(Exception):
-    """The server took a request and gave no whole answer in time."""
+    """The server took a request but gave no complete answer in time."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """A CoreNLP server. `timeout` is the time that it has for a request, in seconds.
+    """A CoreNLP server. `timeout` is its time for a request, in seconds.
 
     Source: recordings of a server's answers; the options of its `parse` annotator.
     """
@@ -41,7 +41,7 @@ class Server:
         self._request("GET", "/ready", b"", min(self.timeout, 5.0))
 
     def ask(self, lines: Sequence[str]) -> tuple[int, bytes]:
-        """Status and body of the answer to some sentences, one a line."""
+        """Status and body of the answer to some sentences, one per line."""
         properties = {
             "outputFormat": "json",
             "annotators": "tokenize,pos,lemma,ssplit,parse",
@@ -49,12 +49,12 @@ class Server:
             "tokenize.whitespace": "true" if self.tokenized else "false",
             "timeout": str(int(self.timeout * 1000)),
         }
-        # its own time-out comes before ours, and tells more
+        # its own timeout comes before ours, and says more
         path = "/?" + urlencode({"properties": json.dumps(properties)})
         return self._request("POST", path, "\n".join(lines).encode("utf-8"), self.timeout * 1.2)
 
     def _request(self, method: str, path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
-        """One request, tried again where the server is busy or does not take the connection."""
+        """One request, tried again if the server is busy or refuses the connection."""
         problem = ""
         for pause in (*PAUSES, None):
             try:
@@ -67,7 +67,7 @@ class Server:
             except (OSError, http.client.HTTPException) as error:
                 if isinstance(error, http.client.BadStatusLine | http.client.IncompleteRead):
                     if not isinstance(error, http.client.RemoteDisconnected):
-                        return 0, b""  # an answer, but no HTTP
+                        return 0, b""  # an answer, but not HTTP
                 problem = getattr(error, "strerror", None) or str(error)
             if pause is not None:
                 time.sleep(pause)
@@ -88,7 +88,7 @@ class Server:
             connection.close()
 
     def down(self, problem: str) -> UserError:
-        """The error for a server that cannot be reached: it tells how to start one."""
+        """The error for a server that cannot be reached: it says how to start one."""
         command = START.format(port=urlsplit(self.url).port or 9000)
         return UserError(
             f"the CoreNLP server cannot be reached ({problem})",
@@ -99,11 +99,11 @@ class Server:
 def trees_of(body: bytes, lines: Sequence[str]) -> list[Tree | UserError]:
     """The trees in an answer, one for each line; lines without one get an error.
 
-    Errors: the answer is not what a CoreNLP server says.
+    Errors: the answer is not one of a CoreNLP server.
     """
     try:
         sentences: list[Mapping[str, Any]] = json.loads(body)["sentences"]
-        # `line` counts the lines of the request; the server leaves empty ones out
+        # `line` counts the lines of the request; the server leaves out empty ones
         by_line = {int(each.get("line", number)): each for number, each in enumerate(sentences, 1)}
     except (ValueError, KeyError, TypeError, AttributeError):
         shown = body[:60].decode("utf-8", "replace").strip()
@@ -111,7 +111,7 @@ def trees_of(body: bytes, lines: Sequence[str]) -> list[Tree | UserError]:
             f"the CoreNLP server answers {shown!r}, not JSON with trees", GARBAGE
         ) from None
     if len(by_line) < len(sentences) or any(not 1 <= line <= len(lines) for line in by_line):
-        raise UserError("the CoreNLP server answers other lines than it was asked for", GARBAGE)
+        raise UserError("the CoreNLP server answers lines that it was not asked for", GARBAGE)
     return [_tree(by_line.get(number), line) for number, line in enumerate(lines, 1)]
 
 
@@ -121,17 +121,17 @@ def _tree(sentence: Mapping[str, Any] | None, line: str) -> Tree | UserError:
     try:
         tree = clean(read(sentence["parse"]))
     except UserError as error:
-        return UserError(f"the CoreNLP server answers no tree: {error.problem}", GARBAGE)
+        return UserError(f"the CoreNLP server's answer is not a tree: {error.problem}", GARBAGE)
     words = _originals(sentence.get("tokens"))
     if len(words) == len(tree.words):
-        tree = replace(tree, words=words)  # without what the server normalizes
+        tree = replace(tree, words=words)  # without the server's normalization
     if not same(tree.words, line):
-        return UserError("the CoreNLP server answers other words than the text has", GARBAGE)
+        return UserError("the CoreNLP server answers words that are not the text's", GARBAGE)
     return tree
 
 
 def _originals(tokens: Any) -> tuple[str, ...]:
-    """The tokens as the text has them, brackets plain; none where the answer is without."""
+    """The tokens as in the text, brackets decoded; none if the answer lacks them."""
     try:
         # a token may hold a space, a leaf may not
         words = [unescaped("".join(str(each["originalText"]).split())) for each in tokens]

@@ -15,7 +15,7 @@ from structkit.structure.trees.tree import Tree
 
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
-    """The syntax tree of code; `language` is that of all texts, without one each has its own.
+    """The syntax tree of code; `language` is that of all texts, None: each has its own.
 
     >>> from structkit.structure.trees.brackets import write
     >>> trees = Parser("python").trees([plugin.Unparsed("x = f(1)")])

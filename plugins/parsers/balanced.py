@@ -1,4 +1,4 @@
-"""Balanced trees: each node is cut in the middle."""
+"""Balanced trees: each node is split in the middle."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ class Parser(ShapeParser):
     """The balanced tree of a text's words."""
 
     def tree(self, words: Sequence[str], key: str) -> Tree:
-        """The tree over some words."""
+        """The tree over these words."""
         return balanced(words)

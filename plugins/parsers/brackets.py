@@ -1,4 +1,4 @@
-"""Trees that are there already: Penn Treebank brackets in a field."""
+"""Existing trees: Penn Treebank brackets in a field."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from structkit.structure.trees.tree import Tree
 
 
 class Parser(plugin.Parser):
-    """A tree in brackets, without traces, function tags and labels of the top."""
+    """A tree in brackets, without traces, function tags and top labels."""
 
     fields = ("tree",)
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
-        """The tree of each text; one of other words than its sentence's is an error."""
+        """The tree of each text; an error if its words are not those of the sentence."""
         for each in texts:
             try:
                 tree = clean(read(each.text))

@@ -1,6 +1,6 @@
-"""A constituency parser that ships with structkit: no download, no Java; or one's own.
+"""A constituency parser that ships with structkit: no download, no Java; or your own.
 
-`structkit train span-parser` made its weights; those of `--model` are of the same kind.
+Its weights are from `structkit train span-parser`, as are those of `--model`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ SHIPPED = Path(__file__).parent / "weights"
 
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
-    """Constituents by a span parser: the one that is shipped, or that of `model`."""
+    """Constituents by a span parser: the one that ships, or that of `model`."""
 
     model: str | None = None
     tokenized: bool = False
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
-        """The tree of each text, every node a constituent."""
+        """The tree of each text, in which every node is a constituent."""
         parser = opened(Path(self.model) if self.model else SHIPPED)
         waiting = iter(texts)
         while window := list(islice(waiting, WINDOW)):
@@ -45,13 +45,13 @@ def opened(folder: Path) -> SpanParser:
     """The parser in a model folder. Errors: `UserError` where it holds no span parser."""
     if not has_facts(folder):
         raise UserError(
-            f"--model {folder} is not a model folder", f"structkit train {METHOD} makes one"
+            f"--model {folder} is not a model folder", f"make one with structkit train {METHOD}"
         )
     facts = read_facts(folder)
     if facts["method"] != METHOD:
         raise UserError(
             f"--model {folder} is a {facts['method']}, not a parser",
-            f"structkit train {METHOD} makes one",
+            f"make one with structkit train {METHOD}",
             status=2,
         )
     parser = registry.load("method", METHOD).load(folder, facts)

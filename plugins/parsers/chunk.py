@@ -27,7 +27,7 @@ SUFFIXES = (
 TAGGED = [(re.compile(pattern), tag) for pattern, tag in SUFFIXES]
 MARKS = {",": ",", ";": ":", ":": ":", "--": ":", "(": "-LRB-", ")": "-RRB-"}
 
-# from small phrases to large ones; from VP on, each rule takes what follows its head
+# from small phrases to large ones; from VP on, each rule includes what follows its head
 RULES = r"""
 NP: {<PRP|EX>}
     {<DT|PRP\$|CD>*<RB>?<JJ|VBN|CD>*<NN.*|CD|VBG>+}
@@ -62,7 +62,7 @@ class Parser(plugin.Parser):
         for each in texts:
             words = words_of(each.text, tokenized=self.tokenized)
             spans: dict[tuple[int, int], str] = {}
-            for start, end in pieces(words):  # the rules' time grows faster than a text
+            for start, end in pieces(words):  # the time of the rules grows faster than the text
                 spans |= phrases(words[start:end], start)
             yield from_spans(words, list(spans), list(spans.values()))
 

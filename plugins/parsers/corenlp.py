@@ -1,4 +1,4 @@
-"""Stanford CoreNLP's constituency parser: a server that the user starts."""
+"""Stanford CoreNLP's constituency parser: a server that you start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from structkit.structure.trees.tree import Tree
 
 from ._corenlp import Server, Silence, trees_of
 
-SENTENCES = 50  # of a request: its time-out covers all of them
+SENTENCES = 50  # of a request: its timeout covers all of them
 CHARACTERS = 50_000  # of a request; the server takes 100,000
 
 
@@ -20,7 +20,7 @@ CHARACTERS = 50_000  # of a request; the server takes 100,000
 class Parser(plugin.Parser):
     """The trees of a CoreNLP server, which takes each text for one sentence.
 
-    `timeout` is the time that it has for a request, in seconds.
+    `timeout` is its time for a request, in seconds.
     """
 
     url: str = "http://localhost:9000"
@@ -30,16 +30,18 @@ class Parser(plugin.Parser):
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UserError(f"--url {self.url} is no address", "http://localhost:9000", status=2)
+            raise UserError(
+                f"--url {self.url} is not an address", "write http://HOST:PORT", status=2
+            )
         if not 0 < self.timeout < 1e6:
             problem = f"--timeout {self.timeout:.15g} is not above 0 and below 1,000,000 seconds"
-            raise UserError(problem, "60 is usual", status=2)
+            raise UserError(problem, "60 is the default", status=2)
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
         """The tree of each text.
 
-        A request that fails is cut in two, so that one text does not cost the others their trees.
-        Errors: the server is not up, or its answer is none.
+        A request that fails is split in two, so that one text does not cost the others their trees.
+        Errors: the server is not up, or its answer makes no sense.
         """
         server = Server(self.url, self.timeout, self.tokenized)
         for lines in _requests(each.text for each in texts):
@@ -47,7 +49,7 @@ class Parser(plugin.Parser):
 
 
 def _requests(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts, a line each, in lists that a request can take."""
+    """The texts, one line each, in lists that fit in a request."""
     lines: list[str] = []
     size = 0
     for text in texts:
@@ -62,7 +64,7 @@ def _requests(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _answered(server: Server, lines: list[str]) -> Iterator[Tree | UserError]:
-    """The trees of some lines; halves, and halves of these, are asked for where it must be."""
+    """The trees of some lines; where a request fails, its halves are asked for, and so on."""
     waiting = [lines]
     while waiting:
         lines = waiting.pop()
@@ -74,15 +76,13 @@ def _answered(server: Server, lines: list[str]) -> Iterator[Tree | UserError]:
             said = " ".join(body.decode("utf-8", "replace").split())[:200]
             error = UserError(f"the CoreNLP server says: {said} (status {status})", _remedy(said))
             if not status:
-                error = UserError(
-                    "the CoreNLP server answers no HTTP", f"look at --url {server.url}"
-                )
+                error = UserError("the server does not answer in HTTP", f"check --url {server.url}")
                 yield from [error] * len(lines)
                 continue
         except Silence:
             error = UserError(
                 f"the CoreNLP server gives no answer within {server.timeout:.15g} s",
-                "is it stuck? start it again, or raise --timeout",
+                "start it again, or raise --timeout",
             )
             if not _alive(server):
                 yield from [error] * len(lines)
@@ -109,5 +109,5 @@ def _alive(server: Server) -> bool:
 
 def _remedy(said: str) -> str:
     if "timed out" in said or "too long" in said:
-        return "leave the record out, or cut the text into sentences"
-    return "leave the record out, or look at the server's messages"
+        return "leave the record out, or split the text into sentences"
+    return "leave the record out, or see the server's log"

@@ -38,7 +38,7 @@ class Parser(plugin.Parser):
         for each in texts:
             target = _Target(self.tokenized)
             parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
-            parser.feed(b"<html><body>")  # it keeps the parser from XHTML's rules
+            parser.feed(b"<html><body>")  # this keeps the parser from XHTML's rules
             parser.feed(repaired(each.text).encode("utf-8"))
             parser.close()
             if target.words:
@@ -48,7 +48,7 @@ class Parser(plugin.Parser):
 
 
 class _Target:
-    """Takes what lxml's parser calls; it has no limit of depth, as its trees have."""
+    """Takes what lxml's parser calls; unlike lxml's trees, it has no depth limit."""
 
     def __init__(self, tokenized: bool) -> None:
         self.tokenized = tokenized
@@ -82,7 +82,7 @@ class _Target:
         return self
 
     def tree(self) -> Tree:
-        """The tree of what was taken; of elements with the same words the innermost one counts."""
+        """The tree of the elements; of those with the same words the innermost one counts."""
         spans = np.asarray(self.spans).reshape(-1, 2)[::-1]
         return from_spans(self.words, spans, self.tags[::-1])
 

@@ -14,5 +14,5 @@ class Parser(ShapeParser):
     """The left-branching tree of a text's words."""
 
     def tree(self, words: Sequence[str], key: str) -> Tree:
-        """The tree over some words."""
+        """The tree over these words."""
         return left_branching(words)

@@ -1,4 +1,4 @@
-"""Random trees: each node is cut somewhere, drawn by the seed and the record's id."""
+"""Random trees: each node is split at random, drawn by the seed and the record's id."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class Parser(ShapeParser):
     seed: int = 0
 
     def tree(self, words: Sequence[str], key: str) -> Tree:
-        """The tree over some words."""
+        """The tree over these words."""
         return random(words, random_for(self.seed, key, "tree"))

@@ -1,4 +1,4 @@
-"""Right-branching trees: each node holds a word and all that follows it."""
+"""Right-branching trees: each node holds a word and all words after it."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ class Parser(ShapeParser):
     """The right-branching tree of a text's words."""
 
     def tree(self, words: Sequence[str], key: str) -> Tree:
-        """The tree over some words."""
+        """The tree over these words."""
         return right_branching(words)

@@ -1,4 +1,4 @@
-"""Trees that a trained model induces: the most similar neighbors are merged; needs --model.
+"""Trees induced by a trained model, by merging the most similar neighbors; needs --model.
 
 Leaves are the words of the text, or the pieces of a model with subwords.
 """
@@ -30,7 +30,7 @@ WINDOW = 256  # sentences merged at a time
 class Parser(plugin.Parser):
     """The trees of a trained Self-StrAE or Banyan, in the folder `model`."""
 
-    model: str = field(metadata={"remedy": f"structkit train {METHOD} makes one"})
+    model: str = field(metadata={"remedy": f"make one with structkit train {METHOD}"})
     tokenized: bool = False
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
@@ -47,14 +47,14 @@ class Parser(plugin.Parser):
 
 @lru_cache(maxsize=2)
 def opened(folder: Path) -> TreeEncoder:
-    """The model in a folder. Errors: `UserError` where it holds none that makes trees."""
-    remedy = f"structkit train {METHOD} makes one"
+    """The model in a folder. Errors: `UserError` if it holds no model that makes trees."""
+    remedy = f"make one with structkit train {METHOD}"
     if not has_facts(folder):
         raise UserError(f"--model {folder} is not a model folder", remedy)
     facts = read_facts(folder)
     method = registry.load("method", facts["method"])
     if not (issubclass(method, ComposedSettings) and method.induce):
-        problem = f"--model {folder} is a {facts['method']}: it makes no trees"
+        problem = f"--model {folder} is a {facts['method']}, which makes no trees"
         raise UserError(problem, remedy, status=2)
     model = method.load(folder, facts)
     assert isinstance(model, TreeEncoder)

@@ -17,7 +17,7 @@ from structkit.structure.trees.words import words_of
 
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
-    """The trees of stanza's English parser, over our words."""
+    """The trees of stanza's English parser, over structkit's words."""
 
     tokenized: bool = False
 
@@ -36,14 +36,14 @@ def _pipeline() -> Any:
             "en",
             processors="tokenize,pos,constituency",
             tokenize_pretokenized=True,
-            download_method=None,  # nothing the user did not ask for
+            download_method=None,  # nothing that the user did not ask for
             verbose=False,
         )
     except Exception as error:
-        # of its own kinds, which differ between its versions
+        # its error classes differ between versions
         reason = str(error).partition("\n")[0]
         raise UserError(
             f"stanza's English models are not installed ({reason})",
-            "python -c \"import stanza; stanza.download('en')\" installs them",
+            "install them: python -c \"import stanza; stanza.download('en')\"",
             status=2,
         ) from None

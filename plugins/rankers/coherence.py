@@ -1,4 +1,4 @@
-"""Several hits of one file that answer together: the best of them rises."""
+"""Several hits in the same file support each other: the best one is promoted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Ranker(plugin.Ranker):
     weight: ClassVar[float] = 0.5
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """0 … 1 for the best hit of each file, by the best file; 0 for others."""
+        """0 … 1 for the best hit of each file, relative to the best file; 0 for others."""
         sums: dict[str, float] = {}
         best: dict[str, int] = {}
         for number, hit in enumerate(hits):

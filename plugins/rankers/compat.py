@@ -1,4 +1,4 @@
-"""Code for compatibility and deprecated code put down, unless the query asks for it."""
+"""Demotes compatibility code and deprecated code, unless the query asks for it."""
 
 from typing import ClassVar
 
@@ -7,7 +7,7 @@ from structkit.ranking.folders import PutDown
 
 
 class Ranker(PutDown, plugin.Ranker):
-    """Files that stay for old users."""
+    """Files that are kept for compatibility."""
 
     weight: ClassVar[float] = 1.0
     folders = frozenset("compat _compat legacy deprecated".split())

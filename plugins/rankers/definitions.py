@@ -1,4 +1,4 @@
-"""Definitions of the symbols that the query writes: `Foo.bar`, `foo_bar`, `fooBar`."""
+"""Promotes definitions of symbols in the query: `Foo.bar`, `foo_bar`, `fooBar`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from structkit.embeddings.vectors import Floats
 from structkit.ranking.candidates import Candidate, Query
 from structkit.ranking.names import SEPARATOR, file_and_folders, plain_name, symbols
 
-SPELLED = 0.5  # what a name counts that is written in another way
-ELSEWHERE = 2 / 3  # what a definition counts in a file, or in a class, of another name
+SPELLED = 0.5  # the value of a name written in another style
+ELSEWHERE = 2 / 3  # the value of a definition in a file, or in a class, of another name
 
 
 class Ranker(plugin.Ranker):
-    """Whether a hit defines a symbol of the query, and whether its file is called after it."""
+    """Whether a hit defines a symbol of the query, and whether its file is named after it."""
 
     weight: ClassVar[float] = 1.0
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """0 … 1 for each hit; a half at most where the query says more than the symbol."""
+        """0 … 1 for each hit; at most 0.5 if the query has more words than the symbol."""
         wanted = symbols(query.text)
         most = 1.0 if len(query.text.split()) == 1 else 0.5
         return np.array(
@@ -38,7 +38,7 @@ class Ranker(plugin.Ranker):
 
 
 def defined(symbol: Sequence[str], name: str, path: str) -> float:
-    """How well a name of a file is the symbol, given by its qualifiers and its own name.
+    """How well a name in a file matches a symbol, given by its qualifiers and its own name.
 
     >>> defined(["Pool"], "net.Pool", "net/pool.py"), defined(["pool"], "Pool", "pool.py")
     (1.0, 0.5)

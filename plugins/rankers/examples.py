@@ -1,4 +1,4 @@
-"""Examples and demonstrations put down, unless the query asks for them."""
+"""Demotes examples and demonstrations, unless the query asks for them."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Generated files put down, and declarations without what they declare."""
+"""Demotes generated files, and files with nothing but declarations."""
 
 from typing import ClassVar
 
@@ -7,7 +7,7 @@ from structkit.ranking.folders import PutDown
 
 
 class Ranker(PutDown, plugin.Ranker):
-    """Files that a tool wrote, and files of declarations alone."""
+    """Files that a tool wrote, and files with nothing but declarations."""
 
     weight: ClassVar[float] = 1.0
     folders = frozenset("generated gen autogen __generated__".split())

@@ -1,4 +1,4 @@
-"""Embeddings of parts: the best row of a document for each row of the query (--embeddings)."""
+"""Late interaction: the best embedding of a document for each of the query (--embeddings)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from structkit.ranking.candidates import Candidate, Query
 
 @dataclass(frozen=True)
 class Ranker(plugin.Ranker):
-    """The mean over the query's rows of the greatest cosine that a row of the document has.
+    """The mean over the query's rows of the largest cosine with a row of the document.
 
-    Rows are what `encode --chunk`, `--elements` or `--nodes` writes, or one a text; they belong to
-    the query or the document whose id is their `doc_id`. Khattab and Zaharia, ColBERT (2020).
+    Rows are of `encode --chunk`, `--elements` or `--nodes`, or one per text; their `doc_id` is
+    the id of their query or document. Source: Khattab and Zaharia 2020, ColBERT.
     """
 
-    embeddings: str = field(metadata={"remedy": "name what structkit encode wrote of the corpus"})
+    embeddings: str = field(metadata={"remedy": "name the corpus as encoded by structkit encode"})
     query_embeddings: str = field(
-        metadata={"remedy": "name what structkit encode --as query wrote of the queries"}
+        metadata={"remedy": "name the queries as encoded by structkit encode --as query"}
     )
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
@@ -49,7 +49,7 @@ class Ranker(plugin.Ranker):
         same_model(rows.read.model, documents.model, self.query_embeddings, self.embeddings)
         if rows.read.dimensions != documents.dimensions:
             raise UserError(
-                f"has {rows.read.dimensions} dimensions, and {self.embeddings} has "
+                f"has {rows.read.dimensions} dimensions, but {self.embeddings} has "
                 f"{documents.dimensions}",
                 "encode queries and documents with one model",
             ).at(self.query_embeddings)
@@ -57,7 +57,7 @@ class Ranker(plugin.Ranker):
 
 
 class RowsOfTexts:
-    """The rows of a file of embeddings by the texts whose parts they are."""
+    """The rows of a file of embeddings, by the texts that they are parts of."""
 
     def __init__(self, file: str) -> None:
         self.file = file

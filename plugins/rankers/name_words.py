@@ -1,4 +1,4 @@
-"""The words of the query that stand in the names that a hit defines."""
+"""Words of the query in the names that a hit defines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from structkit.ranking.names import SEPARATOR, alike, asked, parts
 
 
 class Ranker(plugin.Ranker):
-    """The best name of a hit: how much of the query it says, and how much of it the query says."""
+    """A hit's best name: its share of the query's words, and the query's share of its words."""
 
     weight: ClassVar[float] = 0.5
 
@@ -27,7 +27,7 @@ class Ranker(plugin.Ranker):
 
 
 def said(wanted: Sequence[str], name: str) -> float:
-    """The geometric mean of two shares: of the words in the name, of the name in the words.
+    """The geometric mean of two shares: of the query in the name, and of the name in the query.
 
     >>> said(["open", "a", "retry", "pool"], "Client.openPools")
     0.7071067811865476

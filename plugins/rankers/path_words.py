@@ -1,4 +1,4 @@
-"""The words of the query that stand in the path, in the file's name above all."""
+"""Words of the query in the path, above all in the file's name."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from structkit.embeddings.vectors import Floats
 from structkit.ranking.candidates import Candidate, Query
 from structkit.ranking.names import alike, asked, file_and_folders
 
-FOLDERS = 0.5  # what a word of a folder counts
+FOLDERS = 0.5  # the weight of a word in a folder's name
 
 
 class Ranker(plugin.Ranker):
     """How much of the query is in the path, and how much of the file's name in the query.
 
-    The score is the geometric mean of both. A word of the query counts the more, the fewer of the
-    hits' files have it: what all files are called after tells nothing.
+    The score is the geometric mean of both. A word of the query counts more if fewer of the hits'
+    files have it: a word in the names of all files tells nothing.
     """
 
     weight: ClassVar[float] = 1.5
@@ -39,7 +39,7 @@ class Ranker(plugin.Ranker):
 
 
 def matches(wanted: Sequence[str], path: str) -> list[float]:
-    """What each word finds in a path.
+    """How well each word matches a path.
 
     >>> matches(["retry", "net", "thread", "pool", "x"], "net/threadpool_retries.py")
     [1.0, 0.5, 1.0, 1.0, 0.0]
@@ -50,14 +50,14 @@ def matches(wanted: Sequence[str], path: str) -> list[float]:
         or FOLDERS * any(alike(word, other) for other in folders)
         for word in wanted
     ]
-    for place in range(len(wanted) - 1):  # two words that a name writes as one
+    for place in range(len(wanted) - 1):  # two words that the name joins
         if wanted[place] + wanted[place + 1] in name:
             matched[place] = matched[place + 1] = 1.0
     return matched
 
 
 def meant(wanted: Sequence[str], path: str) -> float:
-    """The share of the file's name that the query has; a folder that it has counts half."""
+    """The share of the file's name that is in the query; a folder's name counts half."""
     name, folders = file_and_folders(path)
     if share := sum(any(alike(word, other) for word in wanted) for other in name):
         return share / len(name)

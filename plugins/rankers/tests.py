@@ -1,4 +1,4 @@
-"""Tests put down, unless the query asks for them."""
+"""Demotes tests, unless the query asks for them."""
 
 from typing import ClassVar
 

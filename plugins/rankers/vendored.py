@@ -1,4 +1,4 @@
-"""Copies of other projects and what is built put down."""
+"""Demotes copies of other projects and build products."""
 
 from typing import ClassVar
 

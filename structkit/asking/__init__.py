@@ -1,1 +1,1 @@
-"""Asking: a folder's passages in a cache, and what answers. May import ranking and below."""
+"""Asking: a folder's passages in a cache, and their answers. May import ranking and below."""

@@ -21,12 +21,12 @@ from structkit.scoring.runs import Hit
 from structkit.search.fusion import hybrid
 from structkit.search.words import words
 
-DEPTH = 100  # passages that are ranked
-# what another word of the same stem counts: 0, 0.15, 0.3 and 0.5 gave nDCG@10 0.855, 0.870, 0.869
-# and 0.865 on 257 questions about 13 repositories
+DEPTH = 100  # passages to rank
+# the weight of other words with the same stem: 0, 0.15, 0.3 and 0.5 gave nDCG@10 0.855, 0.870,
+# 0.869 and 0.865 on 257 questions about 13 repositories
 RELATED = 0.3
-# what embeddings count, words the rest: there 0.2, 0.35 and 0.5 of a static model of MiniLM gave
-# 0.869, 0.864 and 0.851, none more than words alone
+# the weight of embeddings, words have the rest: on these, 0.2, 0.35 and 0.5 of a static model of
+# MiniLM gave 0.869, 0.864 and 0.851, none more than words alone
 MEANING = 0.2
 
 
@@ -80,7 +80,7 @@ def best(scores: Floats, most: int) -> dict[int, float]:
 
 
 def _chosen(folder: Folder, globs: Sequence[str]) -> Floats:
-    """1 for passages of files that are asked for, 0 for others, (passages,)."""
+    """1 for passages of files that the patterns choose, 0 for others, (passages,)."""
     files = np.ones(len(folder.files))
     if globs:
         takes = file_filter(globs)
@@ -89,7 +89,7 @@ def _chosen(folder: Folder, globs: Sequence[str]) -> Floats:
 
 
 def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a path matches patterns as .gitignore has them; `!` leaves out, the last counts.
+    """Whether a path matches patterns as in .gitignore; `!` excludes, and the last match counts.
 
     >>> takes = file_filter(["*.py", "!test_*"])
     >>> [takes(path) for path in ("src/a.py", "src/test_a.py", "a.go")]
@@ -104,6 +104,6 @@ def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
 
 
 def shown(record: Record, target: Target) -> Record:
-    """A record with the path that leads to it from where the user is."""
+    """A record with its path from the user's current folder."""
     path = target.shown(record["path"])
     return {**record, "id": path + record["id"][len(record["path"]) :], "path": path}

@@ -1,4 +1,4 @@
-"""Work over a cache, in whatever state it is: one process at a time, anew where it is damaged."""
+"""Work with a cache in any state: one process at a time, rebuilt where it is damaged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from structkit.progress import say
 
 T = TypeVar("T")
 LONG = 90 * 24 * 3600  # seconds
-# SQLite's own message may quote what is no text any more
+# SQLite's own message may quote what is not text any more
 DAMAGE = (DamagedError, UnicodeDecodeError)
 
 
@@ -26,10 +26,10 @@ def kept_files(place: Path) -> list[Path]:
 
 
 def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
-    """What work makes of the cache in a file, or of an empty one in memory.
+    """The result of `work` with the cache in a file, or with an empty one in memory.
 
-    A damaged file is removed, and where the system lets none be used, work goes without; both are
-    told.
+    A damaged file is removed, and where the system allows no file, nothing is kept; both are
+    reported.
     """
     if place is not None:
         try:
@@ -46,7 +46,7 @@ def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
 
 
 def forget_old(folder: Path) -> None:
-    """Remove caches that were not used for long."""
+    """Remove caches that have not been used for long."""
     for lock in folder.glob("*.lock"):
         if time.time() - lock.stat().st_mtime > LONG:
             handle = free(lock)
@@ -63,7 +63,7 @@ def _with_file(place: Path, work: Callable[[Store], T]) -> T:
     except (*DAMAGE, sqlite3.DatabaseError) as error:
         if isinstance(error, sqlite3.Error) and refused(error):
             raise
-        say(f"the cache {place} is damaged ({error}); it is made anew")
+        say(f"the cache {place} is damaged ({error}); it is built again")
     for path in kept_files(place)[:-1]:  # all but the lock, which is held
         path.unlink(missing_ok=True)
     with Store(place) as store:

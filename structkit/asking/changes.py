@@ -1,4 +1,4 @@
-"""What changed on the disk since a folder was read: told by the state of each file."""
+"""What changed on disk since a folder was read, as the state of each file tells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from structkit.records.lines import cannot_read
 
 @dataclass
 class FileChanges:
-    """Files that are as they were, those that may not be with their states, and those that went."""
+    """Unchanged files, files that may have changed with their states, and removed ones."""
 
     same: dict[str, File] = field(default_factory=dict)
     pending: list[tuple[Source, str]] = field(default_factory=list)
@@ -28,7 +28,7 @@ class FileChanges:
 
 
 def changes(target: Target, walk: Walk, known: Mapping[str, File]) -> FileChanges:
-    """What there is in a target, compared with what is known of it."""
+    """The files of a target, compared with what is known of them."""
     changed = FileChanges()
     seen: set[str] = set()
     for each in walk.sources([target.real]):
@@ -37,8 +37,10 @@ def changes(target: Target, walk: Walk, known: Mapping[str, File]) -> FileChange
             if each.fault:
                 changed.faults.append(each.error)
             continue
-        if path in seen:  # bytes that are no UTF-8 look alike
-            changed.faults.append(UserError("has a name like another's", "rename it").at(path))
+        if path in seen:  # bytes that are not UTF-8 look alike
+            changed.faults.append(
+                UserError("has the same name as another as UTF-8", "rename it").at(path)
+            )
             continue
         try:
             state = _state(each)
@@ -57,7 +59,7 @@ def changes(target: Target, walk: Walk, known: Mapping[str, File]) -> FileChange
 
 
 def _state(source: Source) -> str:
-    """What changes where a file is written to; what is in an archive has only its content."""
+    """What changes when a file is written to; a file in an archive has only its content."""
     if source.data is not None:
         return ""
     status = os.stat(source.file)
@@ -69,9 +71,9 @@ MARGIN = 2_000_000_000  # nanoseconds: some file systems count in seconds
 
 
 def is_sure(state: str, now: int) -> bool:
-    """Whether a file in that state, if it is written to from now on, gets another one.
+    """Whether a file in this state gets another one if it is written to from now on.
 
-    A file that was written to this moment may be written to again without a trace.
+    A file that was just written to may be written to again without a trace.
 
     >>> is_sure("10 5000000000 5000000000 1 1", now=6_000_000_000)
     False

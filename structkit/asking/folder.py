@@ -1,4 +1,4 @@
-"""A folder that is ready to be asked: its passages as they are on the disk now."""
+"""A folder that is ready for questions: its passages as they are on disk now."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from structkit.records.texts import document_text
 
 @dataclass
 class Folder:
-    """The files with passages, sorted by path, and the words of these; `store` has the records."""
+    """The files with passages, sorted by path, and their words; `store` has the records."""
 
     store: Store
     files: list[IndexedFile]
@@ -83,7 +83,7 @@ def _read(
     store: Store, changed: FileChanges, known: Mapping[str, File], walk: Walk, chunk_chars: int
 ) -> list[File]:
     """All files, with those that changed read again."""
-    # grammars and parsers, which an answer from the cache does not pay for
+    # imports grammars and parsers, which an answer from the cache does not need
     from structkit.asking.reading import PassageReader
 
     start = time.monotonic()
@@ -109,7 +109,7 @@ def _read(
 
 
 def _tell(faults: Sequence[UserError]) -> None:
-    """Say what cannot be read: the first, and how many more there are."""
+    """Say what cannot be read: the first file, and how many more there are."""
     if faults:
         more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
         say(f"{faults[0]}{more}")

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from structkit.progress import waiting
 
-STEP = 0.05  # seconds between two tries, so that Ctrl-C is heard
+STEP = 0.05  # seconds between two tries, so that Ctrl-C works
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock while the block runs; who comes second waits.
+    """Hold a lock while the block runs; a second process waits.
 
     Errors: `OSError` where the file cannot be made or locked.
     """

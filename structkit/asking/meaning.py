@@ -1,4 +1,4 @@
-"""What passages mean to a model: their embeddings, of which only new ones are computed."""
+"""The embeddings of passages by a model, of which only new ones are computed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Meaning:
 def _updated(
     folder: Folder, files: list[IndexedFile], before: Vectors, documents: TextEncoding
 ) -> Vectors:
-    """The embeddings of all passages: those that are known, and those of the other files."""
+    """The embeddings of all passages: known ones, and computed ones of the other files."""
     moved = moves(files, folder.files)
     known = {(each.path, each.hash) for each in files}
     others = [each.path for each in folder.files if (each.path, each.hash) not in known]

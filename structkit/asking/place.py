@@ -1,4 +1,4 @@
-"""Where a folder's cache is: in the user's cache folder, by what it is a cache of."""
+"""Where a folder's cache is: in the user's cache folder, named by what it is a cache of."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import structkit
 from structkit.registry import plugins
 from structkit.user import cache_folder, data_folder
 
-FORMAT = 2  # of what is kept: another one is another cache
+FORMAT = 2  # of the cache: with another number it is another cache
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is asked: a folder, a file or an archive, as it was named and as it is found."""
+    """What is asked about: a folder, a file or an archive, as it was named and as it is found."""
 
     named: str
     real: str
@@ -31,17 +31,17 @@ class Target:
 
     @property
     def _root(self) -> str:
-        """What paths of passages are told from: in a folder or an archive, or beside a file."""
+        """What the paths of passages are relative to: the folder, the archive or the file."""
         return self.real.rstrip("/") + "/"
 
     def within(self, path: str) -> str:
-        """The path of a file in the target; of the target itself its name."""
+        """The path of a file in the target; its name if it is the target itself."""
         if path == self.real:
             return os.path.basename(path)
         return path.removeprefix(self._root)
 
     def shown(self, path: str) -> str:
-        """A path in the target as it is found from where the user is; an address stays."""
+        """A path in the target, from the user's current folder; a web address stays as it is."""
         if "://" in path:
             return path
         name = os.path.normpath(self.named)
@@ -56,12 +56,12 @@ def default_folder() -> Path:
 
 
 def default_model() -> Path:
-    """Where a model is that is used without being named."""
+    """Where the model is that is used unless another is named."""
     return data_folder("ask-model")
 
 
 def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Path:
-    """The cache of a target that is read with some settings, by this version and its plugins."""
+    """The cache file of a target that is read with these settings, by this version and plugins."""
     languages = [
         (each.pack, each.name, each.path.stat().st_mtime_ns)
         for each in plugins()
@@ -73,5 +73,5 @@ def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Pat
 
 
 def _plain(value: Any) -> str:
-    """A key as text; names of files may be no Unicode."""
+    """A key as text; file names may not be valid Unicode."""
     return ascii(value)

@@ -1,7 +1,7 @@
-"""Words of passages, for BM25 whose statistics follow each change of a file.
+"""The words of passages, for BM25 whose statistics follow each change of a file.
 
 The scores are those of `search --method bm25` (structkit.search.bm25) over the same texts: there
-they are computed once for a corpus that stays, here for the words of a question.
+they are computed once for a fixed corpus, here for the words of a question.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from structkit.search.words import SHORTEST, WORD, same_stem, words
 
 Counts = NDArray[np.int32]
 
-K1, B = 1.5, 0.75  # as search --method bm25 has them
+K1, B = 1.5, 0.75  # the defaults of search --method bm25
 NAMES = ("files", "words", "lengths", "starts", "passages", "counts")
 
 
 class IndexedFile(NamedTuple):
-    """A file with passages, as an index knows it."""
+    """A file with passages in an index."""
 
     path: str
     hash: str
@@ -49,13 +49,13 @@ class Postings:
 
     @classmethod
     def empty(cls) -> Self:
-        """The index of nothing."""
+        """An empty index."""
         none = np.empty(0, np.int32)
         return cls([], [], none, np.zeros(1, np.int64), none, none)
 
     @classmethod
     def of(cls, data: Mapping[str, bytes]) -> Self:
-        """The index of what `data` gave."""
+        """The index in what `data` returned."""
         return cls(
             [IndexedFile(*each) for each in orjson.loads(data["files"])],
             orjson.loads(data["words"]),
@@ -74,7 +74,7 @@ class Postings:
     def updated(
         self, files: Sequence[IndexedFile], texts: Callable[[str], Iterable[str]]
     ) -> Postings:
-        """The index of these files, of which only those that it does not know yet are read."""
+        """The index of these files, of which only new ones are read."""
         moved = moves(self.files, files)
         known = {(each.path, each.hash) for each in self.files}
         starts = [0, *accumulate(each.passages for each in files)]
@@ -107,7 +107,7 @@ class Postings:
         return total
 
     def related(self, asked: Iterable[str]) -> Floats:
-        """BM25 by the best other word with the stem of each that is asked, (passages,)."""
+        """BM25 by the best other word with the same stem as each word asked, (passages,)."""
         total = np.zeros(len(self.lengths))
         stems = {word: word[:SHORTEST] for word in asked}
         beginning = set(stems.values())
@@ -132,7 +132,7 @@ class Postings:
 
 
 def moves(before: Sequence[IndexedFile], after: Sequence[IndexedFile]) -> Numbers:
-    """The new number of each passage of before, (passages,); -1 of one that went.
+    """The new number of each earlier passage, (passages,); -1 for a removed one.
 
     >>> one, other = IndexedFile("a", "1", 2), IndexedFile("b", "2", 1)
     >>> moves([one, other], [IndexedFile("a", "9", 3), other]).tolist()
@@ -155,7 +155,7 @@ def _sorted(
     passage: Numbers,
     counts: Numbers,
 ) -> Postings:
-    """The index of postings in any order, without the words that are in no passage any more."""
+    """The index of postings given in any order, without words that no passage has any more."""
     order = np.lexsort((passage, word))
     word, passage, counts = word[order], passage[order], counts[order]
     sizes = np.bincount(word, minlength=len(names))
@@ -166,7 +166,7 @@ def _sorted(
 
 
 class _Words(dict[str, tuple[int, ...]]):
-    """Texts to numbers of words; a word is taken apart once, however often it comes."""
+    """Texts to numbers of words; a word is split once, however often it occurs."""
 
     def __init__(self, known: Sequence[str]) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ class _Words(dict[str, tuple[int, ...]]):
         return made
 
     def add(self, passage: int, text: str) -> int:
-        """Read the text of a passage; how many words it has."""
+        """Read the text of a passage; returns how many words it has."""
         before = len(self.word)
         for word in WORD.findall(text):
             self.word.extend(self[word])

@@ -1,4 +1,4 @@
-"""Files that may have changed, read again: those with another content become new passages."""
+"""Files that may have changed, read again: those with new content become new passages."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from structkit.errors import UserError
 from structkit.records.lines import cannot_read
 from structkit.records.workers import Pool
 
-# passages that are short enough to be an answer, of all kinds of files
+# units short enough to be an answer, by kind of file
 PASSAGES = {CODE: "chunk", HTML: "section", MARKDOWN: "section", TEXT: "chunk"}
-LARGE = 4 * BATCH_BYTES  # from here on several processes are worth their start
+LARGE = 4 * BATCH_BYTES  # bytes from which several processes are worth starting
 MOST = 8  # processes
 
-# a file, and the lines of its passages where they are new
+# a file, and the lines of its passages if they are new
 ReadFile = tuple[File, bytes | None]
 
 
 @dataclass
 class PassageReader:
-    """How files become passages, with a tally of what came of them."""
+    """Turns files into passages, and counts what came of them."""
 
     max_file_bytes: int
     chunk_chars: int
@@ -42,7 +42,7 @@ class PassageReader:
     faults: list[UserError] = field(default_factory=list)
 
     def read(self, changes: FileChanges, known: Mapping[str, File]) -> Iterator[ReadFile]:
-        """Every pending file of which there is something to know."""
+        """Every pending file that could be read."""
         units = Units(chunk_chars=self.chunk_chars, defaults=PASSAGES)
         work = partial(collected, reading=Reading(units, self.max_file_bytes))
         noted: dict[str, File] = {}
@@ -52,17 +52,17 @@ class PassageReader:
         results = map(work, tasks) if workers == 1 else Pool(workers, work).results(tasks)
         for done in results:
             yield from self._files(done, noted)
-        yield from ((file, None) for file in noted.values())  # those with the content they had
+        yield from ((file, None) for file in noted.values())  # those with unchanged content
 
     def _changed(
         self, changes: FileChanges, known: Mapping[str, File], noted: dict[str, File]
     ) -> Iterator[Source | LeftOut]:
-        """The files with another content, which they carry; all are noted with its hash."""
+        """The files with new content, which they carry; all are noted with their hashes."""
         for source, state in changes.pending:
             now = time.time_ns()
             try:
                 data = self._bytes(source)
-            except OSError as error:  # it is not known, so that the next time it is tried again
+            except OSError as error:  # it stays unknown, so that it is tried again next time
                 self.faults.append(cannot_read(error).at(source.path))
                 continue
             digest = hashlib.blake2b(data, digest_size=16).hexdigest()
@@ -78,7 +78,7 @@ class PassageReader:
                 yield Source(source.path, data=data, size=len(data), media=source.media)
 
     def _bytes(self, source: Source) -> bytes:
-        """What is in a file, or the beginning of what is too much."""
+        """The content of a file, or the beginning of one that is too large."""
         if source.data is not None:
             return source.data
         with open(source.file, "rb") as handle:

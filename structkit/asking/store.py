@@ -1,7 +1,7 @@
-"""What is kept of files between two questions: rows that know whether they are whole.
+"""What is kept of files between questions: rows with a checksum.
 
-SQLite keeps it, in one transaction: a killed process leaves what was there before. Each row has a
-checksum, because a disk may lie; a cache is not worth waiting for the disk, which SQLite is told.
+SQLite writes it in one transaction: a killed process leaves what was there before. Each row has a
+checksum, because SQLite is told not to wait for the disk: a cache is not worth that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, row BLOB, sum INTEGER) 
 CREATE TABLE IF NOT EXISTS texts (path TEXT PRIMARY KEY, records BLOB, sum INTEGER);
 CREATE TABLE IF NOT EXISTS parts (name TEXT PRIMARY KEY, data BLOB, sum INTEGER);
 """
-# the system, not the content of the file, is what SQLite complains of
+# errors of SQLite about the system, not about the content of the file
 REFUSALS = {
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
     *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM),
@@ -31,14 +31,14 @@ REFUSALS = {
 
 
 class DamagedError(Exception):
-    """What is kept is not what was written."""
+    """The content of the cache is not what was written."""
 
 
 class File(NamedTuple):
     """What is known of a file: its state on the disk, the hash of its bytes, its passages."""
 
     path: str
-    state: str  # size, times and number; of what is in an archive nothing
+    state: str  # size, times and number; empty for a file in an archive
     sure: bool  # whether another content would have another state
     hash: str
     passages: int = 0
@@ -46,7 +46,7 @@ class File(NamedTuple):
 
 
 class Store:
-    """The files, their passages and what is made of these; in memory where there is no place."""
+    """The files, their passages and what is made from these; in memory if `place` is None."""
 
     def __init__(self, place: Path | None) -> None:
         self.place = place
@@ -66,7 +66,7 @@ class Store:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """All that is changed in the block, or nothing."""
+        """Make all changes of the block, or none."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -77,7 +77,7 @@ class Store:
         self._connection.execute("COMMIT")
 
     def files(self) -> dict[str, File]:
-        """What is known, by path."""
+        """The known files, by path."""
         files: dict[str, File] = {}
         for path, row, total in self._connection.execute("SELECT path, row, sum FROM files"):
             file = File(path, *orjson.loads(_checked(path, row, total)))
@@ -85,7 +85,7 @@ class Store:
         return files
 
     def put(self, file: File, records: bytes | None = None) -> None:
-        """Keep a file, and the lines of its records where they are new."""
+        """Keep a file, and the lines of its records if they are new."""
         row = orjson.dumps(file[1:])
         self._put("files", "path", "row", file.path, row)
         if records is not None:
@@ -105,7 +105,7 @@ class Store:
         return [orjson.loads(line) for line in data.splitlines()]
 
     def parts(self, names: Iterable[str]) -> dict[str, bytes] | None:
-        """Data by name; nothing where one is missing."""
+        """Data by name; None if any is missing."""
         kept = {name: self._one("parts", "name", "data", name) for name in names}
         whole = {name: data for name, data in kept.items() if data is not None}
         return whole if len(whole) == len(kept) else None
@@ -145,5 +145,5 @@ def _text(data: bytes) -> str:
 
 
 def refused(error: sqlite3.Error) -> bool:
-    """Whether the system does not let the cache be used, whatever is in it."""
+    """Whether the system does not allow the cache to be used, whatever is in it."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in REFUSALS

@@ -56,7 +56,7 @@ def html_variants(
         ),
     ] = None,
     source: Annotated[
-        SourceFormat, typer.Option("--from", help="What the documents are written in.")
+        SourceFormat, typer.Option("--from", help="Format of the documents.")
     ] = SourceFormat.html,
     seed: Seed = 0,
     shard: ShardFlag = None,

@@ -197,7 +197,7 @@ PathsFlag = Annotated[
     bool | None,
     typer.Option(
         "--paths/--no-paths",
-        help="Of a document read `path`, `scope` and `names` too; default: of code that collect "
+        help="Read a document's `path`, `scope` and `names` too; default: for code that collect "
         "wrote.",
         show_default=False,
     ),

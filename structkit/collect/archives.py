@@ -1,4 +1,4 @@
-"""What is in an archive, read without unpacking it: zip, tar, and the web's WARC."""
+"""The content of an archive, read without unpacking it: zip, tar, and the web's WARC."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from structkit.records.lines import cannot_read
 ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 WARC = (".warc", ".warc.gz")
-# what the libraries raise for what is cut, damaged, or locked
+# what the libraries raise for an archive that is cut, damaged, or locked
 DAMAGE = (
     *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError),
     *(OSError, EOFError, ValueError, NotImplementedError, RuntimeError, struct.error),
@@ -48,7 +48,7 @@ ReadBytes = Callable[[], bytes]
 
 @dataclass(frozen=True)
 class Member:
-    """One thing in an archive: its name as it stands there, its size, and how it is read."""
+    """One file in an archive: its name there, its size, and how it is read."""
 
     name: str
     size: int
@@ -57,7 +57,7 @@ class Member:
 
 
 def is_archive(path: str) -> bool:
-    """Whether a name is one of an archive.
+    """Whether a name is that of an archive.
 
     >>> is_archive("a.tar.gz"), is_archive("a.gz")
     (True, False)
@@ -67,14 +67,14 @@ def is_archive(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Archives:
-    """What is read of what is in archives."""
+    """Which files of an archive are read."""
 
     hidden: bool
     ignore_files: bool
     max_file_bytes: int
 
     def sources(self, shown: str, path: str) -> Iterator[Found]:
-        """All of an archive: sorted by path, but a compressed tar or WARC in its own order."""
+        """All files of an archive, sorted by path; a compressed tar or WARC in its own order."""
         name = path.lower()
         try:
             if name.endswith(WARC):
@@ -89,7 +89,7 @@ class Archives:
             yield LeftOut.because(shown, _damaged(error))
 
     def _members(self, shown: str, members: list[Member]) -> Iterator[Found]:
-        last: dict[str, Member] = {}  # of two with a name the later counts, as in unpacking
+        last: dict[str, Member] = {}  # of two with the same name the later counts, as in unpacking
         for member in members:
             name = posixpath.normpath(member.name)
             if member.name.startswith("/") or "\\" in name or name.split("/")[0] == "..":
@@ -119,7 +119,7 @@ class Archives:
             return LeftOut.because(path, _damaged(error))
 
     def _pages(self, path: str) -> Iterator[Found]:
-        """The answers of servers, each under its address."""
+        """The responses of servers, each under its address."""
         times: dict[str, int] = {}
         with open(path, "rb") as handle:
             for record in _web_records(handle):
@@ -140,7 +140,7 @@ class Archives:
 
 
 class _Rules:
-    """The ignore files of an archive, all read before the rest: a compressed tar goes forward."""
+    """The ignore files of an archive, read before the rest: a compressed tar only goes forward."""
 
     def __init__(self, members: dict[str, Member]) -> None:
         self._texts = {
@@ -151,7 +151,7 @@ class _Rules:
         self._folders: dict[str, Ignoring] = {}
 
     def hides(self, parts: list[str]) -> bool:
-        """Whether a file is hidden, or a folder that it is in."""
+        """Whether a file, or a folder that contains it, is ignored."""
         rules, folder = self._of("", Ignoring()), ""
         for part in parts[:-1]:
             folder += f"{part}/"
@@ -174,8 +174,8 @@ def _web_records(handle: IO[bytes]) -> Iterator[Any]:
         for record in require("warcio.archiveiterator", "warc").ArchiveIterator(handle):
             if record.rec_type in ("response", "resource", "conversion"):
                 yield record
-    except (failed, AttributeError, TypeError):  # of headers that are not there
-        raise ValueError("a record does not begin as one of a WARC does") from None
+    except (failed, AttributeError, TypeError):  # for missing headers
+        raise ValueError("a record does not begin like one of a WARC") from None
 
 
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
@@ -211,9 +211,11 @@ def _content(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: in
     if handle is None:
         return b""
     with handle:
-        data = handle.read(size + 1)  # no more than it says: it may be made to fill memory
+        data = handle.read(
+            size + 1
+        )  # no more than declared: a hostile archive may try to fill memory
     if len(data) != size:
-        raise EOFError("it is not as long as it says")
+        raise EOFError("its length is not the declared one")
     return data
 
 

@@ -1,7 +1,7 @@
 """Files to lines of JSON, some at a time, in processes that can be stopped.
 
-A few kilobytes of strange code can keep a grammar for hours, or end its process. So the work on a
-batch is done by a child: if it comes to no end, its files are tried one by one.
+A few kilobytes of odd code can keep a grammar busy for hours, or end its process. So a child does
+the work on a batch: if it does not finish, its files are tried one by one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from structkit.records.output import dump
 
 BATCH_FILES, BATCH_BYTES = 256, 1 << 20
 LIMIT = 5  # seconds of CPU time for a file; a megabyte takes 0.5
-HEAD = 8_192  # bytes in which a binary file is told
+HEAD = 8_192  # bytes by which a binary file is recognized
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Reading:
 
 @dataclass
 class Collected:
-    """What some files gave: records as lines, in order, and what is left out."""
+    """The result of some files: records as lines, in order, and what is left out."""
 
     files: int = 0
     records: int = 0
@@ -70,10 +70,10 @@ def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
 
 
 def collected(batch: list[Found], reading: Reading) -> Collected:
-    """What the files of a batch give, whatever they do to the process that reads them."""
+    """The result of a batch, whatever its files do to the process that reads them."""
     done = in_child(partial(_collected, batch, reading), LIMIT)
     if done is None and len(batch) == 1:
-        error = UserError(f"parsing takes longer than {LIMIT} s", "take it with --unit file")
+        error = UserError(f"parsing takes longer than {LIMIT} s", "collect it with --unit file")
         return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
     if done is None:
         return _together(collected([each], reading) for each in batch)
@@ -131,7 +131,7 @@ def _lines(source: Source, reading: Reading) -> list[bytes] | LeftOut:
 
 
 def _read(source: Source, most: int) -> bytes | None:
-    """The bytes of a file; nothing if they are no text."""
+    """The bytes of a file; None if they are not text."""
     if source.data is not None:
         return None if is_binary(source.data) else source.data
     try:

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 
 import tree_sitter
 
-# what stands before a definition and is said about it, beside comments
+# nodes that precede a definition and are about it, besides comments
 LEADS = frozenset(
     "attribute_item inner_attribute_item attribute_list attribute_declaration attribute_specifier "
     "decorator annotation marker_annotation".split()
@@ -22,14 +22,14 @@ LineSpan = tuple[int, int]  # lines from 0, half-open
 
 
 class LineSizes:
-    """How many characters that are not white some lines have."""
+    """How many characters lines have, white space not counted."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         seen = "\n".join(lines).translate(WHITE)
         self._sums = [0, *accumulate(map(len, seen.split("\n")))]
 
     def of(self, rows: LineSpan) -> int:
-        """The characters of some lines."""
+        """The number of characters of some lines."""
         return self._sums[rows[1]] - self._sums[rows[0]]
 
 
@@ -43,17 +43,17 @@ class _Lines:
 
 @dataclass
 class _Frame:
-    """Groups that are still to be cut, and the pieces of those that are."""
+    """Groups that are still to be cut, and the pieces of those already cut."""
 
     groups: Iterator[_Lines]
     pieces: list[LineSpan] = field(default_factory=list)
 
 
 def cut(lines: Sequence[str], root: tree_sitter.Node | None, most: int) -> list[LineSpan]:
-    """Pieces of lines with at most so many characters, where no single line has more.
+    """Pieces of lines with at most `most` characters, unless a single line has more.
 
-    They stand in order and hold every line that is not blank once. Without a tree, lines are cut
-    where one is empty.
+    They are in order and hold every line that is not blank once. Without a tree, lines are cut
+    at blank ones.
     """
     sizes = LineSizes(lines)
     whole = _Lines((0, len(lines)), [] if root is None else [root])
@@ -67,7 +67,7 @@ def cut(lines: Sequence[str], root: tree_sitter.Node | None, most: int) -> list[
 
 
 def _along_tree(whole: _Lines, sizes: LineSizes, most: int) -> list[LineSpan]:
-    """Each node's pieces are merged among themselves before they are with what is around it."""
+    """Each node's pieces are merged with each other before they are merged with those around it."""
     stack = [_Frame(iter([whole]))]
     while True:
         frame = stack[-1]
@@ -103,10 +103,10 @@ def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Lines]:
     first, end = rows
     groups = [_Lines((first, end))]
     before: tree_sitter.Node | None = None
-    reach = end  # what begins before this line belongs to what is before it
+    reach = end  # what begins before this line belongs to what precedes it
     for node in nodes:
         row = node.start_point.row
-        alone = before is None or last_row(before) < row  # a line of its own
+        alone = before is None or last_row(before) < row  # it begins a line
         if alone and reach <= row < end and groups[-1].rows[0] < row:
             groups[-1].rows = (groups[-1].rows[0], row)
             groups.append(_Lines((row, end)))
@@ -117,15 +117,15 @@ def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Lines]:
 
 
 def _reach(node: tree_sitter.Node) -> int:
-    """The first line that a node is not said about."""
+    """The first line that a node, if it leads to what follows, no longer reaches."""
     if not _leads(node):
         return 0
-    # an empty line may follow a comment that is made for readers
+    # a blank line may follow a documentation comment
     return last_row(node) + (3 if (node.text or b"").startswith(b"/**") else 2)
 
 
 def _leads(node: tree_sitter.Node) -> bool:
-    """Whether a node is said about the next one."""
+    """Whether a node is about the next one."""
     return "comment" in node.type or node.type in LEADS
 
 
@@ -136,7 +136,7 @@ def last_row(node: tree_sitter.Node) -> int:
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:
-    """Lines up to each that follows an empty one and begins at the margin."""
+    """Lines in groups; one begins where an unindented line follows a blank one."""
     starts = [
         row
         for row, (before, line) in enumerate(pairwise(lines), 1)
@@ -146,14 +146,14 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:
 
 
 def _lines(rows: LineSpan, sizes: LineSizes, most: int) -> list[LineSpan]:
-    """As many lines as there is room for, at a time."""
+    """Pieces with as many lines as there is room for."""
     if sizes.of(rows) <= most:
         return [rows]
     return _merged([(row, row + 1) for row in range(*rows)], sizes, most)
 
 
 def _merged(pieces: list[LineSpan], sizes: LineSizes, most: int) -> list[LineSpan]:
-    """Neighbors together while there is room for them."""
+    """Pieces merged with their neighbors while there is room."""
     merged: list[LineSpan] = []
     for piece in pieces:
         together = (merged[-1][0], piece[1]) if merged else piece

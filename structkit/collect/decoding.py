@@ -1,4 +1,4 @@
-"""Bytes to text: UTF-8, what a mark or the file itself declares, or what it looks like."""
+"""Bytes to text: UTF-8, what a byte order mark or the file declares, or what it looks like."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MARKS = (
 DECLARED = re.compile(
     rb"(?:coding[:=]|charset\s*=|@charset|encoding\s*=)\s*[\"']?\s*([A-Za-z][\w.:-]*)"
 )
-HEAD = 8_000  # bytes, as git looks at
+HEAD = 8_000  # bytes, as many as git looks at
 SAMPLE = 64_000  # bytes from which an encoding is guessed
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b"))
 FORMATS = (b"%PDF-", b"PK\x03\x04", b"\x1f\x8b", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x7fELF")
 
 
 def is_binary(data: bytes) -> bool:
-    r"""Whether bytes are no text: a NUL among the first, as git tells, or many control signs.
+    r"""Whether bytes are not text: a NUL among the first, as for git, or many control characters.
 
     >>> is_binary(b"a\0b"), is_binary("\ufeffa".encode("utf-16-le"))
     (True, False)
@@ -41,7 +41,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def decode(data: bytes, media: str = "") -> str:
-    """The text in some bytes; where they are no text that is known, an error."""
+    """The text in some bytes; an unknown encoding raises."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return _decoded(data[len(mark) :], encoding)
@@ -54,13 +54,13 @@ def decode(data: bytes, media: str = "") -> str:
             try:
                 return data.decode(encoding)
             except (LookupError, UnicodeDecodeError, ValueError):
-                continue  # it is not what it says
-    # the place of the first byte that is not UTF-8 tells most
+                continue  # the declaration is wrong
+    # the text around the first byte that is not UTF-8 tells most
     sample = data[max(0, bad - SAMPLE // 2) :][:SAMPLE]
     guess = from_bytes(sample).best()
     if guess is None:
         raise UserError(
-            f"its encoding is not known (byte {bad:,} is not UTF-8)",
+            f"its encoding is unknown (byte {bad:,} is not UTF-8)",
             "convert it, for example with iconv -t utf-8",
         )
     return _decoded(data, guess.encoding)
@@ -71,6 +71,6 @@ def _decoded(data: bytes, encoding: str) -> str:
         return data.decode(encoding)
     except (UnicodeDecodeError, LookupError) as error:
         raise UserError(
-            f"is not {encoding}, as which it begins ({error})",
+            f"begins as {encoding}, but is not all of it ({error})",
             "convert it, for example with iconv -t utf-8",
         ) from None

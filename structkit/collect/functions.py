@@ -11,8 +11,8 @@ from structkit.structure.code.outline import Program
 def functions(program: Program) -> Iterator[tuple[str, Record]]:
     """The functions of a program in its order, each with its name for an id.
 
-    `code` is what stands in the file, with decorators and attributes; `docstring` is there where
-    the program documents the function, inside of it or in a comment before it.
+    `code` is as in the file, with decorators and attributes; `docstring` is there if the program
+    documents the function, inside it or in a comment before it.
     """
     for definition in program.definitions:
         if definition.kind != "function":

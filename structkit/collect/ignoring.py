@@ -1,4 +1,4 @@
-"""Which paths `.gitignore` and `.ignore` hide: rules of a folder hold for all that is in it."""
+"""Which paths `.gitignore` and `.ignore` exclude: the rules of a folder apply to all in it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pathspec
 
-FILES = (".gitignore", ".ignore")  # what the later says counts
-VERSIONS = frozenset((".git", ".hg", ".svn", ".jj"))  # never anybody's text
+FILES = (".gitignore", ".ignore")  # the later one counts
+VERSIONS = frozenset((".git", ".hg", ".svn", ".jj"))  # never of interest
 
 
 @dataclass(frozen=True)
 class Ignoring:
-    r"""The rules of the folders on the way to a path; the innermost that says anything counts.
+    r"""The rules of the folders on the way to a path; the innermost one that applies counts.
 
     >>> rules = Ignoring().within("a/", {".gitignore": b"*.o\n!b.o"}.get)
     >>> [rules.hides(path) for path in ("a/a.o", "a/b.o", "a/a.c")]
@@ -33,7 +33,7 @@ class Ignoring:
         return Ignoring(rules) if rules != self.rules else self
 
     def hides(self, path: str) -> bool:
-        """Whether a path is hidden; a folder's ends with a slash."""
+        """Whether a path is ignored; a folder's ends with a slash."""
         for length, spec in reversed(self.rules):
             told = spec.check_file(path[length:]).include
             if told is not None:
@@ -47,7 +47,7 @@ def _rules(lines: list[str]) -> pathspec.GitIgnoreSpec:
         try:
             pathspec.GitIgnoreSpec.from_lines([line])
         except ValueError:
-            continue  # git too goes over a pattern that it does not understand
+            continue  # git also skips a pattern that it does not understand
         good.append(line)
     return pathspec.GitIgnoreSpec.from_lines(good)
 
@@ -65,7 +65,7 @@ def read_in(folder: str) -> Callable[[str], bytes | None]:
 
 
 def above(folder: Path) -> Ignoring:
-    """The rules that hold for a folder from outside of it: up to the root of its repository."""
+    """The rules that apply to a folder from outside it: up to the root of its repository."""
     ignoring = Ignoring()
     for outer in reversed(list(_up_to_repository(folder))):
         ignoring = ignoring.within(f"{outer}/".replace("//", "/"), read_in(str(outer)))

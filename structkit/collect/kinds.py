@@ -11,7 +11,7 @@ from structkit.registry import plugins
 
 CODE, HTML, MARKDOWN, TEXT = "code", "html", "markdown", "text"
 
-# languages that no plugin reads: their files are cut at empty lines
+# languages without a plugin: their files are cut at blank lines
 OTHERS = {
     "awk": "awk gawk mawk",
     "bash": "sh bash zsh ksh fish .bashrc PKGBUILD",
@@ -72,7 +72,7 @@ MARKDOWNS = ("md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd")
 SHELLS = {"sh": "bash", "bash": "bash", "zsh": "bash", "dash": "bash", "perl": "perl", "lua": "lua"}
 SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([\w.+-]+)")
 
-LONG_LINE, LONG_LINES = 5_000, 250  # characters: of one line, of a line on the average
+LONG_LINE, LONG_LINES = 5_000, 250  # characters: of one line, of a line on average
 LOCKS = frozenset(
     "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml poetry.lock uv.lock pdm.lock "
     "Pipfile.lock Cargo.lock composer.lock Gemfile.lock go.sum flake.lock bun.lock".split()
@@ -90,7 +90,7 @@ GENERATED_TEXT = re.compile(
     re.I | re.S,
 )
 HEAD = 1_000  # characters in which a file says that it is generated
-# what follows is a text that the program writes
+# after such a line, the words are a text that the program itself writes
 DEFINED = re.compile(r"^(?:(?:async )?def|class|function|func) |^(?:const |let |var )?\w+ = ", re.M)
 
 
@@ -103,7 +103,7 @@ class Kind:
 
 
 def kind_of(path: str, text: str, media: str = "", told: str = "") -> Kind:
-    """The kind of a file: by the content type of a server, its name, its text, or as `told`.
+    """The kind of a file: by a server's content type, its name, its text, or as `told`.
 
     >>> kind_of("a/b.py", ""), kind_of("run", "#!/usr/bin/env python3")
     (Kind(name='code', language='python'), Kind(name='code', language='python'))
@@ -145,7 +145,7 @@ def _endings() -> dict[str, str]:
 
 @cache
 def _claims(ending: str) -> list[tuple[str, re.Pattern[str]]]:
-    """The languages that take files of another one's extension, each by a pattern."""
+    """The languages that claim files with another one's extension, each by a pattern."""
     claiming = [plugin for plugin in plugins() if plugin.kind == "language"]
     return [
         (plugin.name, re.compile(plugin.claims[1]))
@@ -165,7 +165,7 @@ def _interpreters() -> dict[str, str]:
 
 
 def is_minified(path: str, text: str) -> bool:
-    """Whether code was pressed together by a program: its lines are too long for people."""
+    """Whether code was minified by a program: its lines are too long for people."""
     if ".min." in posixpath.basename(path):
         return True
     lines = text.count("\n") + 1

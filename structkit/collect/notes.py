@@ -20,7 +20,7 @@ SEEN = ("text", "code_inline")
 
 
 class Note:
-    """A document in Markdown; what a generator of sites reads at its top is none of its text."""
+    """A document in Markdown; front matter at its top is not part of its text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -28,7 +28,7 @@ class Note:
         self._front = FRONT.match(text)
 
     def page(self) -> Record:
-        """The whole document; its title is the one told at the top, or its first heading."""
+        """The whole document; its title is that of the front matter, or its first heading."""
         headings = [heading.text for heading in self.headings]
         return {
             "lines": [1, len(self.text.rstrip().split("\n"))],
@@ -38,7 +38,7 @@ class Note:
         }
 
     def sections(self) -> Iterator[tuple[str, Record]]:
-        """What stands before the first heading, and from each heading to the next."""
+        """The part before the first heading, and the parts from each heading to the next."""
         starts = [heading.start for heading in self.headings]
         first = self._front[0].count("\n") if self._front else 0
         paths = [[], *paths_to(self.headings)]
@@ -60,7 +60,7 @@ class Note:
             yield anchor, {**record, "anchor": anchor}
 
     def sentences(self) -> Iterator[Record]:
-        """The sentences of paragraphs, headings, list items and cells, without marks."""
+        """The sentences of paragraphs, headings, list items and cells, without markup."""
         rows = [0, 1]
         for token in self._tokens:
             rows = token.map or rows
@@ -72,7 +72,7 @@ class Note:
 
     @cached_property
     def title(self) -> str:
-        """The title; nothing if there is none."""
+        """The title; empty if there is none."""
         told = TITLE.search(self._front[1]) if self._front else None
         if told and told[1]:
             return told[1]
@@ -91,13 +91,13 @@ class Note:
     @cached_property
     def _tokens(self) -> list[Token]:
         text = self.text
-        if self._front:  # lines stay where they are
+        if self._front:  # so that line numbers stay the same
             text = "\n" * self._front[0].count("\n") + text[self._front.end() :]
         return tokens(text)
 
 
 def _shown(inline: Token) -> str:
-    """The words of a line of tokens."""
+    """The visible text of inline tokens."""
     parts = []
     for child in inline.children or ():
         if child.type in SEEN:

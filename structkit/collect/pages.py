@@ -19,13 +19,13 @@ from structkit.structure.sentences import sentences
 HEADING = re.compile(r"h[1-6]")
 ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.I)
 SLUG = re.compile(r"[^\w\- ]")
-PERMALINK = " ¶#🔗\uf0c1"  # the sign at the end of a heading that leads to it
+PERMALINK = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
 TOP = "top"  # the section before the first heading
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading: how deep it is, what it says, its first character, what addresses it."""
+    """A heading: its level, its text, where it starts, its anchor."""
 
     level: int
     text: str
@@ -34,7 +34,7 @@ class Heading:
 
 
 def paths_to(headings: list[Heading]) -> list[list[str]]:
-    """For each heading, the texts of those over it, and its own.
+    """For each heading, the texts of those above it, and its own.
 
     >>> paths_to([Heading(1, "Tea", 0, ""), Heading(2, "a", 1, ""), Heading(2, "b", 2, "")])
     [['Tea'], ['Tea', 'a'], ['Tea', 'b']]
@@ -75,7 +75,7 @@ class Page:
         }
 
     def sections(self) -> Iterator[tuple[str, Record]]:
-        """What stands before the first heading, and from each heading to the next."""
+        """The part before the first heading, and the parts from each heading to the next."""
         starts = [heading.start for heading in self.headings]
         ends = [*starts, len(self.html)]
         top = self._record(self._body, ends[0], [])
@@ -98,7 +98,7 @@ class Page:
 
     @cached_property
     def title(self) -> str:
-        """The title of the document; nothing if it has none."""
+        """The title of the document, or its first heading; empty if it has neither."""
         span = content(self.html, "title")
         title = self._text(self.html[span[0] : span[1]]) if span else ""
         return title or next((each.text for each in self.headings), "")
@@ -144,7 +144,7 @@ class Page:
 
     @cached_property
     def _body(self) -> int:
-        """Where what is shown begins."""
+        """Where the visible content begins."""
         return next((tag.end for tag in self._tags if tag.name == "body"), 0)
 
     @cached_property

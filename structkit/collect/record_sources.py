@@ -1,4 +1,4 @@
-"""Records that hold a whole file each, read as files."""
+"""Records that each hold a whole file, read as files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FileRecords:
     max_file_bytes: int = 2_000_000
 
     def sources(self, paths: Sequence[str]) -> Iterator[Source | LeftOut]:
-        """A file for each record, in their order, with what else the record has."""
+        """A file for each record, in order, with the record's other fields."""
         records = Records.read(paths)
         while True:
             try:
@@ -32,7 +32,7 @@ class FileRecords:
                 yield LeftOut.because(f"{placed.file}:{placed.line}", error)
 
     def _source(self, record: Record) -> Source:
-        field = text_name(record, TEXTS, "name it so with select --rename FIELD=text")
+        field = text_name(record, TEXTS, "rename a field with select --rename FIELD=text")
         data = text_field(record, field).encode()
         path = text_field(record, "path") if "path" in record else record["id"]
         if len(data) > self.max_file_bytes:

@@ -7,39 +7,39 @@ from dataclasses import dataclass
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 
-# what is none of the texts that are asked for, and how to get it all the same
-HIDDEN = "hidden", "--hidden takes it"
-IGNORED = "ignored by .gitignore or .ignore", "--no-ignore takes it"
-LINK = "a symbolic link", "name what it leads to"
+# what is left out unless asked for, and how to include it
+HIDDEN = "hidden", "include it with --hidden"
+IGNORED = "ignored by .gitignore or .ignore", "include it with --no-ignore"
+LINK = "a symbolic link", "name its target"
 ARCHIVE = "an archive", "--archives opens it"
 # of archives: what a link leads to comes under its own name, if it is in there
 LINK_INSIDE = "a link in an archive", "leave it out"
 ARCHIVE_INSIDE = "an archive in an archive", "unpack the outer one"
-SPECIAL = "no regular file", "write its content to a file"
+SPECIAL = "not a regular file", "write its content to a file"
 OUTPUT = "the output itself", "write it to another folder"
 BINARY = "binary", "convert it to text"
-MINIFIED = "minified", "--generated takes it"
-GENERATED = "generated", "--generated takes it"
+MINIFIED = "minified", "include it with --generated"
+GENERATED = "generated", "include it with --generated"
 EMPTY = "without text", "write some, or leave it out"
-NO_PAGE = "no page but a server's refusal", "leave it out"
+NO_PAGE = "an error page of a server", "leave it out"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file, or what stood in an archive (`data`); `path` is what records call it."""
+    """A file, or the content of one in an archive (`data`); `path` is its name in records."""
 
     path: str
     file: str = ""
     data: bytes | None = None
     size: int = 0
-    media: str = ""  # the content type that a server told
-    language: str = ""  # where its name tells none
-    record: Record | None = None  # what it was a field of: the others
+    media: str = ""  # the content type that a server gave
+    language: str = ""  # where its name does not tell
+    record: Record | None = None  # the other fields of the record that held it
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A path that no record is made of; `fault` if something is wrong with it."""
+    """A path of which no record is made; `fault` if something is wrong with it."""
 
     path: str
     problem: str
@@ -48,7 +48,7 @@ class LeftOut:
 
     @classmethod
     def because(cls, path: str, error: UserError) -> LeftOut:
-        """A path with which something is wrong."""
+        """A path that is left out because of an error."""
         return cls(path, error.problem, error.remedy, fault=True)
 
     @property
@@ -61,5 +61,5 @@ Found = Source | LeftOut
 
 
 def too_large(most: int) -> UserError:
-    """The error of a file with too many bytes."""
+    """The error for a file with too many bytes."""
     return UserError(f"has more than {most:,} bytes", "raise --max-file-bytes")

@@ -20,7 +20,7 @@ from structkit.structure.sentences import sentences
 
 DEFAULTS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
 FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}
-# the name of a unit in its file, which is empty for the whole, and what the unit has
+# the name of a unit in its file, empty for the whole file, and the fields of the unit
 Unit = tuple[str, Record]
 
 
@@ -37,7 +37,7 @@ class Units:
         return self.unit or self.defaults[kind.name]
 
     def records(self, path: str, text: str, kind: Kind) -> Iterator[Record]:
-        """The records of a text, in its order; none where it has no such unit."""
+        """The records of a text, in order; none if it has no such unit."""
         names: Counter[str] = Counter()
         for name, unit in UNITS.get((self.of(kind), kind.name), _none)(text, kind, self):
             names[name] += 1
@@ -82,7 +82,7 @@ def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 
 def _scope(definitions: list[Definition], row: int) -> str:
-    """What a line stands in, in words, if it is not the first of it."""
+    """What contains a line, in words, unless the line is its first."""
     around = [each for each in definitions if each.row < row <= each.end_row]
     if not around:
         return ""
@@ -116,7 +116,7 @@ def _plain_sentences(text: str) -> Iterator[Record]:
 
 
 def _program(text: str, kind: Kind) -> Program | None:
-    """The text as its language's trees see it, where there is one."""
+    """The parsed text, if its language has trees."""
     outline = _outline(kind.language) if kind.name == CODE else None
     return outline.parse(text, text.encode("utf-8", "replace")) if outline else None
 

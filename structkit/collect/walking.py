@@ -28,7 +28,7 @@ from structkit.records.lines import cannot_read
 
 @dataclass(frozen=True)
 class Walk:
-    """What is read of what is found: the flags of the command."""
+    """Which of the files found are read: the flags of the command."""
 
     hidden: bool = False
     ignore_files: bool = True
@@ -37,7 +37,7 @@ class Walk:
     outputs: frozenset[str] = field(default_factory=frozenset)  # what is written, as real paths
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
-        """Every file of some paths, sorted by path, each once; `-` is a list of paths on stdin."""
+        """Every file under the paths, sorted by path, each once; `-` reads paths from stdin."""
         roots = {readable(os.path.normpath(path)): path for path in _named(paths)}
         seen: set[str] | None = set() if len(roots) > 1 else None
         for root in sorted(roots, key=lambda root: _sorted_as(root, os.path.isdir(roots[root]))):
@@ -65,11 +65,11 @@ class Walk:
         yield from archives.sources(shown, path)
 
     def _folder(self, shown: str, path: str) -> Iterator[Found]:
-        """All of a folder, depth first; links are not followed, so that each file comes once."""
+        """All files of a folder, depth first; links are not followed, so that each comes once."""
         real = os.path.realpath(path)
         rules = above(Path(real)) if self.ignore_files else Ignoring()
         prefix = "" if shown == "." else shown.rstrip("/") + "/"
-        # folders that are open: what is left of each, its rules, and its two names
+        # open folders: what is left of each, its rules, and its two names
         stack = [self._open(prefix, real.rstrip("/") + "/", rules)]
         while stack:
             entry = next(stack[-1].entries, None)
@@ -124,7 +124,7 @@ class Walk:
         if real in self.outputs:
             return True
         folder, name = os.path.split(real)
-        # what is being written stands under another name until it is whole
+        # what is being written has another name until it is complete
         return name.endswith(".partial") and any(
             os.path.dirname(output) == folder and name.startswith(f".{os.path.basename(output)}.")
             for output in self.outputs
@@ -146,17 +146,17 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _sorted_as(name: str, folder: bool) -> bytes:
-    """What sorts paths as wholes: `a.py` before what is in the folder `a`."""
+    """The key that sorts whole paths: `a.py` before what is in the folder `a`."""
     return os.fsencode(name.rstrip("/") + "/" if folder else name)
 
 
 def readable(path: str) -> str:
-    """A path as text: bytes that are no UTF-8 are replaced."""
+    """A path as text: bytes that are not UTF-8 are replaced."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _named(paths: Sequence[str]) -> Iterator[str]:
-    """The paths that are meant; a wrong name is told before any work is done."""
+    """The paths that are meant; a wrong name raises before any work is done."""
     for path in paths:
         if path == "-":
             yield from _listed(sys.stdin.buffer.read())
@@ -169,7 +169,7 @@ def _named(paths: Sequence[str]) -> Iterator[str]:
 
 
 def _matches(pattern: str) -> list[str]:
-    """The paths that a pattern means; `**` goes through no link, so that it ends."""
+    """The paths that match a pattern; `**` follows no links, so that it ends."""
     parts = Path(pattern).parts
     fixed = next(number for number, part in enumerate(parts) if glob.has_magic(part))
     base, wanted = Path(*parts[:fixed]), parts[fixed:]
@@ -185,6 +185,6 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _listed(data: bytes) -> Iterable[str]:
-    """Paths of a list, with NUL or a line end after each."""
+    """The paths of a list, each ended by NUL or a newline."""
     names = data.split(b"\0") if b"\0" in data else data.split(b"\n")
     return [os.fsdecode(name) for name in names if name]

@@ -44,7 +44,7 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
     corpus = read_embeddings(files, fields=True)
     chunks, fields = corpus.doc_ids != corpus.ids, bool(corpus.fields)
     if fields and len(corpus.fields) != len(corpus.ids):
-        raise UserError("some of the files have fields, others none", "encode all with --keep")
+        raise UserError("some files have fields, others have none", "encode all with --keep")
     run = merged_run(files)
     hashes = (
         [each for name in files for each in hashes_of(name, _facts(name)["count"])] if run else []
@@ -67,7 +67,7 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
 
 
 def merged_run(files: Sequence[str]) -> Record | None:
-    """What a run over the records of all files would say of itself; nothing where none could."""
+    """The facts of one run over the records of all files; None where there can be none."""
     runs = [_facts(name).get("run") or {} for name in files]
     for name, run in zip(files, runs, strict=True):
         others = differing(run, runs[0])
@@ -79,13 +79,13 @@ def merged_run(files: Sequence[str]) -> Record | None:
     return {
         **runs[0],
         "records": sum(run.get("records", 0) for run in runs),
-        "sha256": None,  # nothing has read these records one after the other
+        "sha256": None,  # no run has read all these records
         "precision": precisions.pop() if len(precisions) == 1 else None,
     }
 
 
 def _meta(name: str) -> Record:
-    """What is said of the model and its settings."""
+    """What NAME.meta.json says of the model and its settings."""
     return {key: value for key, value in _facts(name).items() if key not in OWN}
 
 
@@ -99,5 +99,5 @@ def _facts(name: str) -> Record:
     except (OSError, ValueError) as error:
         raise UserError(f"cannot be read: {error}", AGAIN).at(str(path)) from None
     if not isinstance(facts, dict) or not isinstance(facts.get("run", {}), dict):
-        raise UserError("is no meta data of embeddings", AGAIN).at(str(path))
+        raise UserError("is not the metadata of embeddings", AGAIN).at(str(path))
     return facts

@@ -110,7 +110,7 @@ def fit(
 def ordered(
     asked: Iterable[tuple[tuple[Query, list[Hit]], Ranking]], records: Mapping[str, Record], k: int
 ) -> Iterator[Record]:
-    """Run records of queries, each in its own order."""
+    """Run records of queries, each query with its own order."""
     for (query, hits), order in asked:
         yield from run_records(query.id, best_hits(query, hits, records, order, k))
 

@@ -1,1 +1,1 @@
-"""Embeddings and their files: one room for writer and readers. May import records and below."""
+"""Embeddings and their files, written and read. May import records and below."""

@@ -1,4 +1,4 @@
-"""What NAME.npy says of the texts in it: the hash of each, and how they were encoded."""
+"""What the files beside NAME.npy record: the hash of each text, and how it was encoded."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from structkit.embeddings.matrices import read_ids
 from structkit.embeddings.npy import HASHES
 from structkit.records.jsonl import Record
 
-# what a run says of itself that decides about no number of a row
+# facts of a run that do not affect the numbers of a row
 ELSEWHERE = frozenset(
     ("model", "keep", "batch_tokens", "count", "dim", "run", "records", "sha256", "precision")
 )
 
 
 def differing(run: Record, other: Record) -> list[str]:
-    """The settings in which two runs differ, as far as rows depend on them.
+    """The settings in which two runs differ, of those that rows depend on.
 
     >>> differing({"dtype": "fp32", "keep": ["n"]}, {"dtype": "bf16", "side": "query"})
     ['dtype', 'side']
@@ -23,5 +23,5 @@ def differing(run: Record, other: Record) -> list[str]:
 
 
 def hashes_of(path: str, rows: int) -> list[str]:
-    """The hash of what was read of the record of each row."""
+    """The hash of what was read from the record of each row."""
     return read_ids(path.removesuffix(".npy") + HASHES, rows)

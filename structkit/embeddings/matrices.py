@@ -1,4 +1,4 @@
-"""Embeddings in files of matrices: NAME.npy with what stands beside it, and Parquet."""
+"""Embeddings in matrix files: NAME.npy with the files beside it, and Parquet."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ VECTORS = ("embedding", "vector")  # the column in Parquet; older files have the
 
 @dataclass(frozen=True)
 class Embeddings:
-    """The rows of a corpus: which document each belongs to, and how long the longest is.
+    """The rows of a corpus: the document of each, and the largest norm.
 
     `ids` are the rows' own ids (a chunk's, where a document has several), `fields` what was kept
-    beside each row (empty where nothing was asked for), `model` the hash of the model they are of.
+    with each row (empty unless asked for), `model` the hash of the model that made them.
     """
 
     doc_ids: list[str]
@@ -56,7 +56,7 @@ class Embeddings:
 def add_new(identifier: str, seen: set[str]) -> None:
     """Remember an id; one that was seen before raises."""
     if identifier in seen:
-        raise UserError(f'id "{identifier}" is repeated', "ids are unique within a collection")
+        raise UserError(f'id "{identifier}" is repeated', "give each record its own id")
     seen.add(identifier)
 
 
@@ -68,7 +68,7 @@ def read_matrix(path: str, *, fields: bool = False) -> Embeddings:
         raise cannot_read(error).at(path) from None
     except (ValueError, EOFError) as error:
         raise UserError(
-            f"is damaged, or no .npy file of numbers (NumPy: {str(error).partition('.')[0]})",
+            f"is damaged, or not a .npy file of numbers (NumPy: {str(error).partition('.')[0]})",
             f"{MAKER} NAME.npy",
         ).at(path) from None
     if not isinstance(vectors, np.ndarray):
@@ -96,10 +96,10 @@ def _of_rows(path: str, doc_ids: list[str], vectors: Floats, *rest: Any) -> Embe
 
 
 def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
-    """The embeddings of `NAME.parquet`: a list of numbers in each row, all of one length.
+    """The embeddings of `NAME.parquet`: a list of numbers in each row, all of the same length.
 
-    They stand in the column `embedding`, or `vector` in older files; beside it stand `id`, for
-    chunks `doc_id`, and what was kept.
+    They are in the column `embedding`, or `vector` in older files; other columns are `id`, for
+    chunks `doc_id`, and kept fields.
     """
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     try:
@@ -108,7 +108,7 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     except (OSError, arrow.ArrowException) as error:
         if isinstance(error, OSError) and error.errno:
             raise cannot_read(error).at(path) from None
-        problem = f"is no Parquet file, or a damaged one ({str(error).partition('.')[0]})"
+        problem = f"is not a Parquet file, or a damaged one ({str(error).partition('.')[0]})"
         raise UserError(problem, f"{MAKER} NAME.parquet").at(path) from None
     name = next((each for each in VECTORS if each in table.column_names), None)
     if name is None or "id" not in table.column_names or not len(table):
@@ -139,7 +139,7 @@ def _numbers(column: Any, rows: int, path: str) -> Floats:
     flat = compute.list_flatten(column) if len(lengths) == 1 and lengths[0] else None
     if flat is None or flat.null_count or str(flat.type) not in ("halffloat", "float", "double"):
         raise UserError(
-            "has an embedding that is no list of as many floats as the others have",
+            "has an embedding that is not a list of as many floats as the others",
             f"{MAKER} NAME.parquet",
         ).at(path)
     matrix: Floats = flat.to_numpy().reshape(rows, lengths[0])
@@ -152,7 +152,7 @@ def _facts(metadata: dict[bytes, bytes]) -> Record:
 
 
 def unique(ids: list[str], path: str) -> list[str]:
-    """The same ids; one that is repeated raises with its line in the file."""
+    """The same ids; a repeated one raises with its line in the file."""
     seen: set[str] = set()
     for number, identifier in enumerate(ids, 1):
         try:
@@ -163,7 +163,7 @@ def unique(ids: list[str], path: str) -> list[str]:
 
 
 def read_ids(path: str, rows: int) -> list[str]:
-    """The ids in a file, one a line, as many as there are embeddings."""
+    """The ids in a file, one per line, as many as there are embeddings."""
     try:
         with open(path, encoding="utf-8", newline="\n") as handle:
             lines = handle.read().removesuffix("\n").split("\n")
@@ -177,7 +177,7 @@ def read_ids(path: str, rows: int) -> list[str]:
 
 
 def read_fields(path: str, rows: int) -> list[Record]:
-    """What was kept beside the embeddings, a JSON object a line."""
+    """The kept fields of embeddings, one JSON object per line."""
     try:
         with open(path, "rb") as handle:
             records = [orjson.loads(line) for line in handle]
@@ -195,7 +195,7 @@ def _meta(path: str, vectors: Floats) -> Record:
 
 
 def read_meta(path: str, rows: int, dimensions: int) -> Record:
-    """What stands beside embeddings in `meta.json`: their number, their model, and more."""
+    """What `meta.json` says of embeddings: their number, their model, and more."""
     again = "encode the corpus again"
     try:
         with open(path, "rb") as handle:
@@ -205,10 +205,10 @@ def read_meta(path: str, rows: int, dimensions: int) -> Record:
     except ValueError as error:
         raise UserError(f"is damaged: it is not JSON ({error})", again).at(path) from None
     if not isinstance(meta, dict) or not {"count", "dim"} <= meta.keys():
-        raise UserError("is no JSON object with count and dim", again).at(path)
+        raise UserError("is not a JSON object with count and dim", again).at(path)
     shape = (meta["count"], meta["dim"])
     if shape != (rows, dimensions):
-        raise UserError(f"says {shape}, the matrix is {(rows, dimensions)}", again).at(path)
+        raise UserError(f"says {shape}, but the matrix is {(rows, dimensions)}", again).at(path)
     model = meta.get("model_sha256")
     if model is not None and not isinstance(model, str):
         raise UserError(f"model_sha256 is {json_kind(model)}, not a string", again).at(path)

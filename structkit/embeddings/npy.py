@@ -1,8 +1,7 @@
-"""Embeddings on disk: NAME.npy with ids and meta beside it, written as they come.
+"""Embeddings on disk: NAME.npy with ids and metadata beside it, written as they come.
 
-Beside NAME.npy stand NAME.ids.txt, NAME.meta.json, for chunks NAME.doc_ids.txt, and where there is
-any, NAME.fields.jsonl with whatever else is known of a row. NAME.hashes.txt tells of each row the
-hash of what was read of its record.
+Beside NAME.npy are NAME.ids.txt, NAME.meta.json, for chunks NAME.doc_ids.txt, for kept fields
+NAME.fields.jsonl, and NAME.hashes.txt with the hash of what was read of each row's record.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ class VectorFiles:
     """Files that appear together when all vectors are there; memory does not grow.
 
     With `chunks` the ids of documents are written too, with `fields` the fields of rows, with
-    `hashes` those of what was read. `run` tells which run it is: what an unfinished run of the same
-    kind left is taken up where `resume` is set, and then `state` is what its last `checkpoint` was
+    `hashes` the hashes of what was read. `run` identifies the run: with `resume`, the files of an
+    unfinished run with the same `run` are continued, and `state` is what its last `checkpoint` was
     given. Errors: `UserError` where a file cannot be written, an id holds a line break, or the
     unfinished files are another run's.
     """
@@ -92,19 +91,19 @@ class VectorFiles:
         if last:
             self.count, self.dim, self.state = last["count"], last["dim"], last["state"]
         else:
-            for other in self._others():  # what a killed run of another kind has left
+            for other in self._others():  # what a killed run with other files left
                 other.with_name(f".{other.name}.partial").unlink(missing_ok=True)
             self._handles[0].write(b"\0" * HEADER)
             self._journal.truncate(0)
             self._note({"run": self.run})
 
     def _others(self) -> list[Path]:
-        """What may stand beside the vectors, and this run does not write."""
+        """The files beside the vectors that this run does not write."""
         name = self.path.removesuffix(".npy")
         return [path for ending in BESIDE if (path := Path(name + ending)) not in self.targets]
 
     def _finished(self) -> bool:
-        """Whether the files are there, whole, by a run that tells of itself: then by the same."""
+        """Whether the complete files of a run are there; another run's raise."""
         try:
             meta: Record = orjson.loads(self.targets[-1].read_bytes())
             known = {**meta, **meta["run"]}
@@ -113,7 +112,7 @@ class VectorFiles:
         try:
             self._must_be_the_same({name: known.get(name) for name in self.run}, "finished")
         except UserError:
-            self._journal_path.unlink()  # it is new, and nothing begins
+            self._journal_path.unlink()  # it is new, and nothing was begun
             raise
         return all(target.exists() for target in self.targets)
 
@@ -123,11 +122,11 @@ class VectorFiles:
                 raise UserError(
                     f"the {state} run had {key} {known.get(key)!r}, this one has "
                     f"{self.run.get(key)!r}",
-                    "run it as before, or without --resume from the start",
+                    "run it as before, or start again without --resume",
                 ).at(self.path)
 
     def _last(self) -> Record | None:
-        """The last whole entry of the journal; nothing where there is none to go on with."""
+        """The last whole entry of the journal; None where there is none to continue from."""
         self._journal.seek(0)
         lines = self._journal.read().splitlines(keepends=True)
         entries = [orjson.loads(line) for line in lines if line.endswith(b"\n")]
@@ -166,7 +165,7 @@ class VectorFiles:
             handle.write(column.encode())
 
     def checkpoint(self, state: Record) -> None:
-        """Remember how far the files are, and `state`: a killed run can go on from here."""
+        """Remember how far the files are, and `state`: a killed run can continue from here."""
         self.state = state
         for handle in self._handles:
             handle.flush()
@@ -174,7 +173,7 @@ class VectorFiles:
         self._note({"count": self.count, "dim": self.dim, "sizes": sizes, "state": state})
 
     def finish(self, meta: Record) -> Record:
-        """Complete the files and give them their names; the meta data as written."""
+        """Complete the files and give them their names; returns the metadata as written."""
         if not self.complete:
             meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
             self._handles[0].seek(0)
@@ -187,7 +186,7 @@ class VectorFiles:
             if partial.exists():  # a run that was killed here has renamed some already
                 keep_mode(str(partial), str(target))
                 os.replace(partial, target)
-        for other in self._others():  # of the file that was there before
+        for other in self._others():  # left by the file that was there before
             other.unlink(missing_ok=True)
         self._journal_path.unlink(missing_ok=True)
         facts: Record = orjson.loads(self.targets[-1].read_bytes())
@@ -201,11 +200,11 @@ class VectorFiles:
         if not self.resume or kind is None:
             for partial in (*self._partial, self._journal_path):
                 partial.unlink(missing_ok=True)
-        self._journal.close()  # and the lock is free
+        self._journal.close()  # this frees the lock
 
 
 def half_replaced(path: str) -> bool:
-    """Whether a run was killed while it gave the files at a path their names."""
+    """Whether a run was killed while it was renaming the files at a path."""
     try:
         last = journal_of(path).read_bytes().splitlines()[-1]
     except (FileNotFoundError, IndexError):
@@ -214,7 +213,7 @@ def half_replaced(path: str) -> bool:
 
 
 def journal_of(path: str) -> Path:
-    """Where a run that writes the files at a path notes how far it is."""
+    """The file in which a run that writes the files at a path notes its progress."""
     return Path(path).with_name(f".{Path(path).name}.resume")
 
 

@@ -21,7 +21,7 @@ MAKER = "make pairs with structkit encode --field text_a --field text_b --keep s
 
 @dataclass(frozen=True)
 class EmbeddingPairs:
-    """The two sides of some pairs, row by row, and their records without embeddings."""
+    """The two sides of pairs, row by row, and their records without embeddings."""
 
     left: Vectors  # (pairs, dimensions)
     right: Vectors  # (pairs, dimensions)
@@ -43,7 +43,7 @@ class EmbeddingPairs:
     def labels(self) -> list[str]:
         """The gold labels (pairs,) as strings: `label`, or where there is none `score`.
 
-        Errors: one that is missing, or no name and no integer.
+        Errors: one that is missing, or neither a name nor an integer.
         """
         names = ("label" if "label" in record else "score" for record in self.records)
         return [self._gold(row, name, _label) for row, name in enumerate(names)]
@@ -62,7 +62,7 @@ class EmbeddingPairs:
 def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
     """The pairs of JSONL files: two fields that end in `_embedding`, and the others.
 
-    Errors: a record with fewer or more such fields (beside `text_a_embedding` and
+    Errors: a record with fewer or more such fields (unless two are `text_a_embedding` and
     `text_b_embedding`), vectors of different dimensions, and files without records.
     """
     records = Records.read(files)
@@ -116,15 +116,15 @@ def _vector(record: Record, name: str, dimensions: int) -> Any:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        # numbers in strings would be ranked as text by whoever forgets to convert them
+        # a silent conversion would hide a mistake: strings are ranked as text elsewhere
         raise UserError(
             f'field "score" is {json_kind(value)}, not a number',
-            "jq -c '.score |= tonumber' converts",
+            "convert it with jq -c '.score |= tonumber'",
         )
     return float(value)
 
 
 def _label(value: object) -> str:
     if not isinstance(value, str | int):
-        raise UserError(f"the label is {json_kind(value)}", "a label is a name or an integer")
+        raise UserError(f"the label is {json_kind(value)}", "give a name or an integer")
     return str(value)

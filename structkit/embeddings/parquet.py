@@ -18,17 +18,16 @@ from structkit.records.jsonl import Record
 from structkit.records.output import cannot_write
 from structkit.records.partial import keep_mode, partial_of
 
-# how many numbers say where a part is
+# how many numbers each field of a part's place has
 NUMBERS = {"start": 1, "end": 1, "node": 1, "lines": 2, "span": 2}
 
 
 class ParquetFile:
     """A file that appears when all rows are there; a window of rows is a row group.
 
-    A field's column is text: what is no text is written as JSON; the numbers of a part
-    are integers: `start`, `end`, `node`, and two each of `lines` and `span`.
-    The meta data stands in the schema under `structkit`. Errors: `UserError` where the package is
-    missing or the file cannot be written.
+    A field's column is text, with other values as JSON; the numbers of a part are integers:
+    `start`, `end`, `node`, and two each in `lines` and `span`. The metadata is in the schema under
+    `structkit`. Errors: `UserError` where the package is missing or the file cannot be written.
     """
 
     def __init__(self, path: str) -> None:
@@ -72,10 +71,10 @@ class ParquetFile:
             raise cannot_write(error).at(str(self.target)) from None
 
     def checkpoint(self, state: Record) -> None:
-        """Nothing: a Parquet file cannot go on where it stopped."""
+        """Do nothing: a Parquet file cannot be continued."""
 
     def finish(self, meta: Record) -> Record:
-        """Complete the file and give it its name; the meta data as written."""
+        """Complete the file and give it its name; returns the metadata as written."""
         meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
         self._writer.add_key_value_metadata({"structkit": orjson.dumps(meta).decode()})
         self._writer.close()

@@ -1,4 +1,4 @@
-"""Read embeddings: JSONL records, or files of matrices."""
+"""Read embeddings: JSONL records, or matrix files."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def read_embeddings(
 ) -> Embeddings:
     """The embeddings of JSONL files together, or of matrices (`NAME.npy`, `NAME.parquet`) together.
 
-    A record is `{id, embedding}`, and `doc_id` where it is a chunk of a document. Beside
-    `NAME.npy` (rows, dimensions) stand `NAME.ids.txt`, one id a line, for chunks
-    `NAME.doc_ids.txt`, and what was kept in `NAME.fields.jsonl`. `normalize` scales every row to
-    length 1, `fields` reads the other fields of rows. Repeated ids, differing dimensions or models,
-    NaN and an empty corpus raise.
+    A record is `{id, embedding}`, with `doc_id` if it is a chunk of a document. Beside `NAME.npy`
+    (rows, dimensions) are `NAME.ids.txt`, one id per line, for chunks `NAME.doc_ids.txt`, and for
+    kept fields `NAME.fields.jsonl`. `normalize` scales every row to length 1, `fields` reads the
+    other fields of rows. Repeated ids, differing dimensions or models, NaN and an empty corpus
+    raise.
     """
     for name in files:
         if name.endswith(".npz"):
@@ -53,12 +53,12 @@ def read_embeddings(
 
 
 def together(parts: list[Embeddings], files: Sequence[str], normalize: bool) -> Embeddings:
-    """Several matrices as one corpus; each id stands in one of them only."""
+    """Several matrices as one corpus; each id is in one of them only."""
     first, seen = parts[0], set[str]()
     for name, part in zip(files, parts, strict=True):
         if part.dimensions != first.dimensions:
             raise UserError(
-                f"has {part.dimensions} dimensions, and {files[0]} has {first.dimensions}",
+                f"has {part.dimensions} dimensions, but {files[0]} has {first.dimensions}",
                 "encode all files with one model",
             ).at(name)
         same_model(part.model, first.model, name, files[0])
@@ -82,7 +82,7 @@ def together(parts: list[Embeddings], files: Sequence[str], normalize: bool) -> 
 
 
 def same_model(model: str | None, other: str | None, file: str, other_file: str) -> None:
-    """Raise where two files are known to be of different models."""
+    """Raise if two files are known to be of different models."""
     if model and other and model != other:
         raise UserError(
             f"was encoded with another model than {other_file}", "encode both with one model"
@@ -90,7 +90,7 @@ def same_model(model: str | None, other: str | None, file: str, other_file: str)
 
 
 def read_records(records: Records, *, normalize: bool = False, fields: bool = False) -> Embeddings:
-    """The embeddings of records; an error knows file and line."""
+    """The embeddings of records; an error has file and line."""
     values, dimensions = array("f"), 0
     doc_ids, ids, kept = list[str](), list[str](), list[Record]()
 
@@ -119,7 +119,7 @@ KNOWN = frozenset(("id", "doc_id", "embedding", "downward"))
 
 
 def identified(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
-    """The id of each record and what `parse` makes of it; an error knows file and line.
+    """The id of each record and what `parse` makes of it; an error has file and line.
 
     A repeated id raises.
     """

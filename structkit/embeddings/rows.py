@@ -13,9 +13,9 @@ from structkit.records.jsonl import Record
 
 @dataclass(frozen=True)
 class EmbeddingRow:
-    """The id of an embedding, of a part's also that of its document, and what goes along.
+    """The id of an embedding, for a part also that of its document, and its kept fields.
 
-    `hash` is of what was read of its record.
+    `hash` is of what was read from its record.
     """
 
     id: str
@@ -25,7 +25,7 @@ class EmbeddingRow:
 
     @property
     def document(self) -> str:
-        """The id of the document: its own, or that of the document that it is a part of."""
+        """The id of the document: its own, or for a part that of the document."""
         return self.id if self.doc_id is None else self.doc_id
 
 

@@ -14,13 +14,13 @@ Floats = NDArray[np.floating]
 Vectors = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 
-BLOCK = 8192  # rows looked at together
+BLOCK = 8192  # rows read together
 TOO_LARGE = "normalize the embeddings"
 NOT_FINITE = "encode it again, with a model whose weights are finite"
 
 
 class Matrix:
-    """The rows of some matrices one after the other, read as float32 when they are asked for.
+    """The rows of several matrices one after the other, read as float32 when asked for.
 
     `rows[slice]` and `rows[numbers]` are (n, dimensions). With `normalize` every row has length 1
     (a row of zeros stays). Matrices may be memory-mapped: only what is asked for is read.
@@ -63,7 +63,7 @@ class Matrix:
         return vectors
 
     def taken(self, rows: Numbers) -> Matrix:
-        """Some rows as rows of their own, in memory; nothing is copied where all are taken."""
+        """Some rows as a matrix in memory; nothing is copied if all are taken."""
         if len(rows) == len(self) and (np.diff(rows) == 1).all():
             return self
         return Matrix([self._numbers(rows)], normalize=self.normalize)

@@ -1,4 +1,4 @@
-"""Vectors of words in files: embeddings whose ids are words, or a word and its numbers a line."""
+"""Word vectors in files: embeddings whose ids are words, or lines of a word and its numbers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from structkit.embeddings.reading import MATRICES, read_embeddings
 from structkit.errors import UserError
 from structkit.records.lines import Lines
 
-FORM = "a line is a word and its numbers, with spaces between"
+FORM = "write a word and its numbers per line, separated by spaces"
 
 
 def word_vectors(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """The vectors of words (words, dimensions), and which of them the file has, (words,).
 
     A file is `NAME.npy` with its words in `NAME.ids.txt`, Parquet or JSONL, as `encode` writes
-    them; any other is text as GloVe, word2vec and fastText write it. Errors: `UserError` for a file
-    that is none of these, or has none of the words.
+    them; any other is text as written by GloVe, word2vec and fastText. Errors: `UserError` for a
+    file in another format, or without any of the words.
     """
     if path.endswith((*MATRICES, ".jsonl", ".jsonl.gz")):
         embeddings = read_embeddings([path])
@@ -43,7 +43,7 @@ def _of_text(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], NDAr
     for number, line in enumerate(Lines([path]), 1):
         word, *numbers = line.decode("utf-8", "replace").rstrip().split(" ")
         if len(numbers) < 1 + (number == 1):
-            continue  # word2vec's first line tells how many words, and of how many numbers
+            continue  # word2vec's first line has the number of words and of dimensions
         row = place.get(word, -1)
         if not vectors.size:
             vectors = np.zeros((len(words), len(numbers)), np.float32)
@@ -54,7 +54,7 @@ def _of_text(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], NDAr
                 raise ValueError
             vectors[row] = np.array(numbers, np.float32)
         except ValueError:
-            raise UserError(f"is no vector of {vectors.shape[1]} numbers", FORM).at(
+            raise UserError(f"is not a vector of {vectors.shape[1]} numbers", FORM).at(
                 f"{path}:{number}"
             ) from None
         if not np.isfinite(vectors[row]).all():

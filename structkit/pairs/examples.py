@@ -1,4 +1,4 @@
-"""What of a record is its query, and what the document that answers it."""
+"""Which field of a record is its query, and which the document that answers it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from structkit.structure.code.docstrings import without_docstring
 
 # query and document of every kind of record that holds both
 KINDS = [(QUERY_OF[name], name) for name in DOCUMENT if name in QUERY_OF]
-LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item a line (ESCI)
+LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item per line (ESCI)
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Where query and document of a record stand; none: by the kind of the record."""
+    """The fields with a record's query and document; None: by the kind of record."""
 
     query: str | None = None
     positive: str | None = None
@@ -57,7 +57,7 @@ class Fields:
         if self.template and self.query:
             return self.query, "positive"
         raise UserError(
-            f"the record is no code, product or HTML document: it has {', '.join(record)}",
+            f"the record is not code, product or HTML document: it has {', '.join(record)}",
             "name its fields with --query and --positive",
         )
 
@@ -75,7 +75,7 @@ class Fields:
 
 
 def text(record: Record, field: str, seed: int, flag: str) -> str:
-    """The text in a field; of a list one item that is not empty, drawn by `(seed, id)`."""
+    """The text in a field; of a list, one nonempty item drawn by `(seed, id)`."""
     value: Any = record.get(field)
     if isinstance(value, str) and field in LISTS:
         value = value.splitlines()
@@ -92,7 +92,7 @@ def _drawn(items: list[Any], field: str, rng: Any, flag: str) -> str:
     for item in items:
         if not isinstance(item, str):
             raise UserError(
-                f'field "{field}" is a list with {json_kind(item)}, not of strings',
+                f'field "{field}" is a list with {json_kind(item)}, not of strings alone',
                 f"name another with {flag}",
             )
     full = [item for item in items if item.strip()]
@@ -121,7 +121,7 @@ def parsed(template: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def filled(template: str, record: Record) -> str:
-    """The template with the record's fields; null is nothing, a list is its items.
+    """The template filled with the record's fields; null is empty, a list is its items joined.
 
     A field that is missing, and fields that are all empty, raise.
     """
@@ -139,4 +139,4 @@ def _value(record: Record, name: str) -> str:
         return ""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return " ".join(value)
-    return text_field(record, name, "--positive-template names it")
+    return text_field(record, name, "change --positive-template, which names it")

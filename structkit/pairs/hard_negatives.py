@@ -1,4 +1,4 @@
-"""Hard negatives: documents that a run ranks high and that are no answer."""
+"""Hard negatives: documents that a run ranks high but that are not answers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class HardNegatives:
     """A run over a corpus; called with examples, it gives each of them hard negatives.
 
     Drawn by `(seed, id)` from the first `depth` documents of the run, in rank order. Left out are
-    the example's own document (`doc_id`, or else its id), documents judged above 0 for its query,
-    and those with the positive's text or an empty one. With a `margin`, only documents count whose
-    score is below the positive's by more than it. Source: SANTA, section 4 (one of the top 100).
+    the example's own document (`doc_id`, otherwise its id), documents judged above 0 for its query,
+    and those with the positive's text or an empty one. With a `margin`, negatives must score lower
+    than the positive by more than it. Source: SANTA, section 4 (one of the top 100).
     """
 
     run_path: str
@@ -77,7 +77,7 @@ class HardNegatives:
         ]
 
     def _allowed(self, example: Record, query_id: str, doc_id: str, limit: float) -> bool:
-        """Whether a document is no answer, and scores below the limit."""
+        """Whether a document is not an answer, and scores below the limit."""
         return (
             doc_id != self._own(example)
             and self.qrels.get(query_id, {}).get(doc_id, 0) <= 0
@@ -88,7 +88,7 @@ class HardNegatives:
         return str(example.get("doc_id", example["id"]))
 
     def _none_left(self, example: Record, query_id: str, limit: float) -> UserError:
-        """The error for an example without negatives; its remedy is one that helps."""
+        """The error for an example without negatives, with a remedy that helps."""
         rest = ranking(self.run[query_id])[self.depth :]
         remedy = "search for more documents (-k), or leave the record out with --on-error skip"
         if any(self._allowed(example, query_id, doc_id, limit) for doc_id in rest):

@@ -1,4 +1,4 @@
-"""Training examples out of judgements: a query, what answers it, and what was judged lower."""
+"""Training examples from judgements: a query, what answers it, and what was judged lower."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TextOf = Callable[[Record], str]
 class Corpus:
     """The texts of the wanted documents of a file, by id.
 
-    A document whose text cannot be used raises when it is asked for, with its place in the file.
+    A document with an unusable text raises when it is asked for, with its place in the file.
     """
 
     def __init__(self, path: str, wanted: Collection[str], text: TextOf) -> None:
@@ -33,7 +33,7 @@ class Corpus:
 
     def _add(self, record: Record, records: Records, text: TextOf) -> None:
         if record["id"] in self.texts:
-            raise UserError(f'document "{record["id"]}" is there twice', "keep one")
+            raise UserError(f'document "{record["id"]}" occurs twice', "keep one")
         try:
             self.texts[record["id"]] = text(record)
         except UserError as error:
@@ -71,19 +71,19 @@ class Judged:
     per_query: int | None = None
     seed: int = 0
     seen: set[str] = field(default_factory=set)
-    alone: bool = False  # there are no negatives, and nobody was told so yet
+    alone: bool = False  # there are no negatives, which has not been reported yet
 
     def __post_init__(self) -> None:
         self.qrels = read_qrels(self.qrels_path)
         self.top = max(max(grades.values()) for grades in self.qrels.values())
         if self.top < 1:
-            raise UserError("judges no document above 0", "give the judgements of the answers").at(
+            raise UserError("judges no document above 0", "give judgements with answers").at(
                 self.qrels_path
             )
         both = any({self.top} < {*grades.values()} for grades in self.qrels.values())
         if self.per_query and not both:
             raise UserError(
-                f"no query has documents of a lower grade than {self.top} beside those of it",
+                f"no query has documents of grade {self.top} and of a lower one",
                 "leave --per-query out, or draw hard negatives with --negatives-from",
             ).at(self.qrels_path)
         if self.per_query is None:
@@ -103,7 +103,7 @@ class Judged:
         if grades is None:
             raise UserError(
                 f"the query has no judgement in {self.qrels_path}",
-                "give the judged queries; --on-error skip leaves others out",
+                "give judged queries only, or leave others out with --on-error skip",
             )
         lower = sorted(doc_id for doc_id, grade in grades.items() if grade < self.top)
         positives = [doc_id for doc_id, grade in grades.items() if grade == self.top]
@@ -111,7 +111,7 @@ class Judged:
             lacks = "lower grade" if positives else f"highest grade, {self.top}"
             raise UserError(
                 f"the query has no document of the {lacks}",
-                "--on-error skip leaves such queries out",
+                "leave such queries out with --on-error skip",
             )
         text = self.query_text(query)
         if self.alone:
@@ -138,11 +138,11 @@ class Judged:
         return self.corpus.text(doc_id, self.qrels_path)
 
     def all_known(self, examples: Iterable[Record]) -> Iterator[Record]:
-        """The same records; at their end, a judged query that was not among the queries raises."""
+        """The same records; after the last one, a judged query that was not among them raises."""
         yield from examples
         for query_id in self.qrels:
             if query_id not in self.seen:
                 raise UserError(
-                    f'query "{query_id}" is judged and not among the queries',
+                    f'query "{query_id}" is judged but not among the queries',
                     "give the queries that were judged",
                 ).at(self.qrels_path)

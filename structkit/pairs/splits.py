@@ -12,17 +12,17 @@ from structkit.seeds import key
 
 
 def digest(text: str) -> bytes:
-    """What two texts share that differ in white space only."""
+    """A hash that is the same for texts that differ only in white space."""
     return hashlib.blake2b(" ".join(text.split()).encode("utf-8"), digest_size=8).digest()
 
 
 def digests(record: Record) -> tuple[bytes, bytes]:
-    """The digests of a query and of its document: equal texts on two sides are two."""
+    """The digests of a query and of its document, different even for equal texts."""
     return digest("q" + record["query"]), digest("d" + record["positive"])
 
 
 def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
-    """Drop examples whose query or positive was there before; say how many.
+    """Drop examples whose query or positive occurred before; say how many.
 
     Memory: eight bytes and some overhead for every text seen.
     """
@@ -36,7 +36,7 @@ def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
         seen.update(texts)
         yield record
     if dropped:
-        say(f"{dropped:,} records dropped: their query or document was there before")
+        say(f"{dropped:,} records dropped: their query or document occurred before")
 
 
 def parse_split(text: str) -> list[tuple[str, float]]:
@@ -46,7 +46,7 @@ def parse_split(text: str) -> list[tuple[str, float]]:
     [('train', 0.9), ('dev', 0.1)]
     """
     wrong = UserError(
-        f"--split {text!r} is not NAME:SHARE,NAME:SHARE with names that differ and shares that "
+        f"--split {text!r} is not NAME:SHARE,NAME:SHARE with distinct names and shares that "
         "sum to 1",
         "for example train:0.9,dev:0.1",
         status=2,

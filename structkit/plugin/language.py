@@ -38,7 +38,7 @@ class Language(ABC):
     """The extensions of its files, or their whole names: `rb`, `Rakefile`."""
 
     claims: ClassVar[tuple[str, ...]] = ()
-    """An extension of another language, and the pattern that makes such a file one of its own."""
+    """An extension of another language, and the pattern of such files that are of this one."""
 
     interpreters: ClassVar[tuple[str, ...]] = ()
     """The programs that the first line of such a file may name, after `#!`."""

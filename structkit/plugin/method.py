@@ -49,11 +49,11 @@ class Method(ABC):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What the training reads besides the records."""
+        """Files that the training reads besides the records."""
         return tuple(filter(None, (self.start, self.held_out)))
 
     def settled(self, *, offline: bool = False) -> Self:
-        """These settings, with what they leave open as the start model has it."""
+        """These settings; those left open are as in the start model."""
         return self
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Method(ABC):
 
     @abstractmethod
     def build(self, spool: Spool, *, offline: bool = False) -> TrainingModule:
-        """The training of a new model on prepared records, by settings that are settled."""
+        """The training of a new model on prepared records, by settled settings."""
 
     @abstractmethod
     def values(self) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Ranking: hits in a better order, by rankers and their weights. May import search and below."""
+"""Ranking: reordering hits by rankers and their weights. May import search and below."""

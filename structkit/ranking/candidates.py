@@ -15,7 +15,7 @@ class Query(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A hit: its score among those of its query, 0 … 1, and its record of the corpus."""
+    """A hit: its score, scaled to 0 … 1 within its query, and its record in the corpus."""
 
     doc_id: str
     score: float
@@ -23,13 +23,13 @@ class Candidate(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The path of its file, empty where the record has none."""
+        """The path of its file, empty if the record has none."""
         path = self.record.get("path")
         return path if isinstance(path, str) else ""
 
     @property
     def names(self) -> list[str]:
-        """The names that it defines, as `collect` tells them."""
+        """The names that it defines, as written by `collect`."""
         names = self.record.get("names", [self.record.get("name")])
         names = names if isinstance(names, list) else [names]
         return [name for name in names if isinstance(name, str)]

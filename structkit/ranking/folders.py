@@ -15,7 +15,7 @@ from structkit.ranking.names import parts
 
 
 class PutDown(plugin.Ranker):
-    """Puts files down that a path tells, unless the query asks for such."""
+    """Demotes files of a kind, told by their paths, unless the query asks for that kind."""
 
     folders: ClassVar[frozenset[str]] = frozenset()
     """Names of folders, in lower case."""
@@ -24,16 +24,16 @@ class PutDown(plugin.Ranker):
     """Words that a file's name begins or ends with."""
 
     endings: ClassVar[tuple[str, ...]] = ()
-    """Ends of file names."""
+    """Endings of file names."""
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """-1 for each hit that is put down, 0 for others."""
+        """-1 for each demoted hit, 0 for others."""
         if (self.folders | self.words).intersection(parts(query.text)):
             return np.zeros(len(hits))
         return np.array([-float(self.holds(hit.path)) for hit in hits])
 
     def holds(self, path: str) -> bool:
-        """Whether a path is of such a file."""
+        """Whether a path is that of such a file."""
         place = PurePosixPath(path)
         name = parts(place.stem)
         return (

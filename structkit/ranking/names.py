@@ -25,7 +25,7 @@ def parts(name: str) -> tuple[str, ...]:
 
 
 def asked(query: str) -> tuple[str, ...]:
-    """The words of a query that may stand in names.
+    """The words of a query that may occur in names.
 
     >>> asked("how does the HTTPClient retry")
     ('http', 'client', 'retry')
@@ -35,7 +35,7 @@ def asked(query: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def alike(one: str, other: str) -> bool:
-    """Whether two words have one stem, or one is the other's beginning.
+    """Whether two words have the same stem, or one begins with the other.
 
     >>> alike("routing", "router"), alike("config", "configuration"), alike("context", "content")
     (True, True, False)
@@ -49,7 +49,7 @@ def alike(one: str, other: str) -> bool:
     return "" in rests or ENDINGS.issuperset(rests)
 
 
-# files that are called after what they are to their folder, which has the telling name
+# files named after their role in a folder, whose own name tells more
 ROLES = frozenset("index init main lib mod package doc".split())
 SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:::|\\|->|\.|#)[^\W\d]\w*)*")
 SEPARATOR = re.compile(r"::|\\|->|\.|#")
@@ -74,7 +74,7 @@ def file_and_folders(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def symbols(query: str) -> list[list[str]]:
     """The symbols that a query writes, each by its qualifiers and its name.
 
-    A word alone is one; among others, what is qualified or written as no word is.
+    A single word is one; among several, those that are qualified or written like an identifier.
 
     >>> symbols("Router"), symbols("how Foo.bar calls to_json")
     ([['Router']], [['Foo', 'bar'], ['to_json']])
@@ -86,5 +86,5 @@ def symbols(query: str) -> list[list[str]]:
 
 
 def plain_name(name: str) -> str:
-    """A name as all ways to write it have it: `foo_bar`, `fooBar` and `FooBar` are `foobar`."""
+    """A name without its style: `foo_bar`, `fooBar` and `FooBar` are `foobar`."""
     return "".join(parts(name))

@@ -1,4 +1,4 @@
-"""What is to be ranked, read from files: runs, the records of their hits, and queries."""
+"""What to rank, read from files: runs, the records of their hits, and queries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from structkit.search.fusion import fused, stretched
 
 @dataclass(frozen=True)
 class Candidates:
-    """What is to be ranked: the hits of each query, their records, and the queries."""
+    """What to rank: the hits of each query, their records, and the queries."""
 
     run: Run
     records: dict[str, Record]
@@ -32,7 +32,7 @@ class Candidates:
         queries: Sequence[str],
         query_field: str | None = None,
     ) -> Candidates:
-        """The records of the hits and the queries of a run; what is missing raises."""
+        """The records of the hits and the queries of a run; a missing one raises."""
         documents = {doc_id for hits in run.values() for doc_id in hits}
         records = chosen(corpus, documents, "document", "name the corpus that was searched")
 
@@ -51,13 +51,13 @@ class Candidates:
 
 
 def reordered(candidates: Candidates, order: Ranking, k: int) -> Iterator[Record]:
-    """Run records of the hits in another order."""
+    """Run records of the reranked hits."""
     for query, hits in candidates:
         yield from run_records(query.id, rerank(query, hits, candidates.records, order, k))
 
 
 def together(runs: Sequence[Run]) -> Run:
-    """One run of several: the mean of each query's stretched scores."""
+    """One run from several: the mean of each query's scaled scores."""
     if len(runs) == 1:
         return runs[0]
     share = [1 / len(runs)] * len(runs)
@@ -68,7 +68,7 @@ def together(runs: Sequence[Run]) -> Run:
 
 
 def points(documents: dict[str, float]) -> dict[str, float]:
-    """The stretched scores of a query, if any."""
+    """The scaled scores of a query, if any."""
     return stretched(documents) if documents else {}
 
 
@@ -79,10 +79,12 @@ def chosen(
     remedy: str,
     checked: Callable[[Record], Record] = lambda record: record,
 ) -> dict[str, Record]:
-    """The records with these ids; others are read over, a missing one raises."""
+    """The records with these ids; others are skipped, a missing one raises."""
     records = Records.read(files)
     rows = identified(records, lambda record: checked(record) if record["id"] in wanted else None)
     kept = {identifier: record for identifier, record in rows if record is not None}
     if lost := next((identifier for identifier in wanted if identifier not in kept), None):
-        raise UserError(f'{kind} "{lost}" of the run is not there', remedy).at(records.lines.file)
+        raise UserError(f'has no {kind} "{lost}", which is in the run', remedy).at(
+            records.lines.file
+        )
     return kept

@@ -1,4 +1,4 @@
-"""The hits of a query in a better order: their scores and what rankers say of them."""
+"""Reranking the hits of a query, by their scores and those of rankers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from structkit.search.fusion import Scores, ranked, stretched
 
 @dataclass(frozen=True)
 class Ranking:
-    """How hits are ordered: rankers with their weights, and what becomes of a group's hits.
+    """How hits are ordered: rankers with their weights, and how hits of a group are treated.
 
-    The hits of a `group`, a field with the same value, count `repeats` times as much with each
-    better one before them; with 0 only the best is kept.
+    Hits with the same value in the field `group` are a group. A hit's score is multiplied by
+    `repeats` for each better one of its group; with 0 only the best is kept.
     """
 
     rankers: tuple[tuple[plugin.Ranker, float], ...] = ()
@@ -29,7 +29,7 @@ class Ranking:
     repeats: float = 0.0
 
     def group_of(self, doc_id: str, record: Record) -> str:
-        """What the hits of a group have in common; without the field a hit is alone."""
+        """What the hits of a group have in common; a hit without the field is a group alone."""
         value = ABSENT if self.group is None else lookup(record, self.group)
         return f"id {doc_id}" if value is ABSENT else f"value {plain(value)}"
 
@@ -42,7 +42,7 @@ class Ranking:
 
 
 def candidates_of(hits: Sequence[Hit], records: Mapping[str, Record]) -> list[Candidate]:
-    """The hits of a query, best first, their scores stretched to 0 … 1."""
+    """The hits of a query, best first, their scores scaled to 0 … 1."""
     scores = stretched({hit.doc_id: hit.score for hit in hits})
     return [Candidate(doc_id, scores[doc_id], records[doc_id]) for doc_id in by_score(scores)]
 
@@ -50,7 +50,7 @@ def candidates_of(hits: Sequence[Hit], records: Mapping[str, Record]) -> list[Ca
 def rerank(
     query: Query, hits: Sequence[Hit], records: Mapping[str, Record], ranking: Ranking, k: int
 ) -> list[Hit]:
-    """The k best hits of a query by their stretched scores and what the rankers add, best first.
+    """The k best hits of a query by their scaled scores and what the rankers add, best first.
 
     `records` has the corpus record of each hit, by id.
     """
@@ -68,7 +68,7 @@ def rerank(
 
 
 def thinned(scores: Scores, groups: Mapping[str, str], repeats: float) -> Scores:
-    """Scores where a hit counts `repeats` times as much for each better one of its group.
+    """Scores, multiplied by `repeats` for each better hit of the same group.
 
     >>> thinned({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0.5)
     {'a': 1.0, 'b': 0.4, 'c': 0.5}

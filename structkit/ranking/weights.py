@@ -1,4 +1,4 @@
-"""Which rankers count how much: presets, files of weights, and flags."""
+"""The weights of rankers: presets, files of weights, and flags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from structkit.records.lines import cannot_read
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of rankers by name, and what `Ranking` has beside them; a missing one is its own."""
+    """Weights of rankers by name, None for a ranker's own, and what else `Ranking` has."""
 
     rankers: Mapping[str, float | None] = field(default_factory=dict)
     group: str | None = None
@@ -40,13 +40,13 @@ class Weights:
         return Ranking(tuple(rankers), self.group, self.repeats)
 
     def record(self) -> Record:
-        """As `rerank --fit` writes them."""
+        """The weights as `rerank --fit` writes them."""
         return {"rankers": dict(self.rankers), "group": self.group, "repeats": self.repeats}
 
 
-# fitted as `rerank --fit` does, on 13 repositories of the published comparison together with three
-# tables of static embeddings; each repository left out in turn, 12 of 13 fits find these weights
-# (what is put down counts 1.5 there, which changes nothing); nDCG@10 of what is left out is 0.87
+# fitted by `rerank --fit` on 13 repositories of the published comparison, with three tables of
+# static embeddings; leaving out each repository in turn, 12 of 13 fits find these weights (but 1.5
+# for demoted files, which changes nothing); nDCG@10 of the repositories left out is 0.87
 PRESETS = {
     "code": Weights(
         {
@@ -73,7 +73,7 @@ def chosen(
     group: str | None = None,
     repeats: float | None = None,
 ) -> Weights:
-    """The weights of a preset or a file, with what is named beside them."""
+    """The weights of a preset or a file, changed by what is given besides."""
     if preset is not None and file is not None:
         raise UserError("--for and --weights are both given", "leave one out", status=2)
     if preset is not None and preset not in PRESETS:
@@ -98,7 +98,7 @@ def read(file: str) -> Weights:
         raise cannot_read(error).at(file) from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
         raise UserError(
-            'holds no weights {"rankers": {NAME: WEIGHT}}', "write them with rerank --fit"
+            'holds no weights {"rankers": {NAME: WEIGHT}}', "write the file with rerank --fit"
         ).at(file) from None
     known = group is None or isinstance(group, str)
     if not known or not 0 <= repeats <= 1 or not all(map(math.isfinite, rankers.values())):
@@ -107,7 +107,7 @@ def read(file: str) -> Weights:
 
 
 def weight_of(text: str, flag: str = "--ranker") -> tuple[str, float | None]:
-    """The name and the weight, if any, that `NAME` or `NAME=WEIGHT` is.
+    """The name and the weight, if any, in `NAME` or `NAME=WEIGHT`.
 
     >>> weight_of("tests=0.3"), weight_of("tests")
     (('tests', 0.3), ('tests', None))
@@ -121,6 +121,6 @@ def weight_of(text: str, flag: str = "--ranker") -> tuple[str, float | None]:
             raise ValueError
     except ValueError:
         raise UserError(
-            f"{flag} {text}: {number!r} is no weight", "write NAME=0.5", status=2
+            f"{flag} {text}: {number!r} is not a weight", "write NAME=0.5", status=2
         ) from None
     return name, weight

@@ -1,4 +1,4 @@
-"""What the text of a record is: one order of fields for every command, and where code stands."""
+"""The text of a record: one order of fields for every command, and the place of code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from structkit.records.jsonl import Record, text_field
 DOCUMENT = ("positive", "code", "untagged", "text", "description", "html", "content")
 # queries: training example or query, any text, code
 QUERY = ("query", "text", "docstring")
-# HTML as it came; StructDocRetrieval calls it content
+# HTML as collected; StructDocRetrieval calls it content
 HTML = ("html", "content")
 # the field with the query of a document, where one record holds both
 QUERY_OF: Mapping[str, str] = {
@@ -22,12 +22,12 @@ QUERY_OF: Mapping[str, str] = {
     "html": "query",
     "content": "query",
 }
-# what `pair` makes a positive from: not from one that it made before
+# fields from which `pair` makes a positive: not one that it made before
 SOURCES = tuple(name for name in DOCUMENT if name != "positive")
 
 
 def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
-    """The first of these fields that the record has; one that is null is the last choice.
+    """The first of these fields that the record has; a field that is null is the last choice.
 
     Errors: `UserError` where it has none of them.
 
@@ -44,7 +44,7 @@ def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
 
 
 def document_text(record: Record, field: str | None = None, *, paths: bool | None = None) -> str:
-    """A document's text, its title before it, and before all where it stands (`placed`).
+    """A document's text after its title, and after its place in a file (`placed`).
 
     >>> document_text({"id": "1", "title": "Tea", "text": "It is green."})
     'Tea It is green.'
@@ -65,9 +65,7 @@ def query_text(record: Record, field: str | None = None) -> str:
 
 
 def placed(text: str, record: Record, field: str, paths: bool | None = None) -> str:
-    """The text of a field, and where it stands before it: with `paths`, or if it is open, of code.
-
-    Of code, if `collect` wrote its record.
+    """The text of a field after its place in a file: with `paths`, or if None, for collected code.
 
     >>> chunk = {"path": "net/retry.py", "lines": [1, 1], "scope": "class Retry", "code": "pass"}
     >>> placed("pass", chunk, "code")
@@ -82,7 +80,7 @@ def placed(text: str, record: Record, field: str, paths: bool | None = None) -> 
 
 
 def _place(record: Record) -> str:
-    """What `collect` says of a text's place: its path, the file's name twice, scope and names."""
+    """A text's place as `collect` records it: path, file name, scope and names."""
     path, scope, names = (record.get(field) for field in ("path", "scope", "names"))
     parts = [path, PurePosixPath(path).stem] if isinstance(path, str) else []
     if isinstance(scope, str):

@@ -30,7 +30,7 @@ class Tally(Protocol):
     """What a command counts besides its records; a new one has counted nothing."""
 
     def merge(self, other: Any) -> None:
-        """Add what another one of the same kind counted."""
+        """Add what another of the same kind counted."""
         ...
 
 
@@ -149,7 +149,7 @@ _assigned: Callable[[Any], Any]  # to this worker: inherited, not sent with each
 def _start_worker(work: Callable[[Any], Any], reader: int, writer: int) -> None:
     global _assigned  # noqa: PLW0603 a process has one
     _assigned = work
-    for number in ENDINGS:  # they are the parent's to handle
+    for number in ENDINGS:  # the parent handles them
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which a pool ends its workers
     os.close(writer)

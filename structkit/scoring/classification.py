@@ -22,7 +22,7 @@ HELD_OUT = 0.1  # share of the training pairs that chooses the epoch
 
 
 def features(left: Tensor, right: Tensor) -> Tensor:
-    """What the classifier sees of pairs: both sides, their distance and product, (pairs, 4 dim).
+    """The classifier's input for pairs: both sides, their distance and product, (pairs, 4 dim).
 
     Source: Wang et al. 2019, GLUE, whose setup StrAE follows (section 3): [u; v; |u - v|; u * v].
 
@@ -36,15 +36,15 @@ Side = tuple[NDArray[np.float32], NDArray[np.float32], Sequence[str]]
 
 
 def classified(train: Side, test: Side, seeds: Sequence[int]) -> list[float]:
-    """The share of right answers on the test pairs, one for each seed."""
+    """The accuracy on the test pairs, one for each seed."""
     return [float(share) for share in right_answers(train, test, seeds).mean(1)]
 
 
 def right_answers(train: Side, test: Side, seeds: Sequence[int]) -> NDArray[np.bool_]:
-    """Which of the test pairs are answered rightly, (seeds, pairs).
+    """Which of the test pairs are classified correctly, (seeds, pairs).
 
     A side has the two embeddings of its pairs, (pairs, dim) each, and their labels. Errors: labels
-    that are all equal, or of the test alone; embeddings of different dimensions.
+    that are all equal, or in the test pairs alone; embeddings of different dimensions.
     """
     classes = {label: number for number, label in enumerate(sorted(set(train[2])))}
     if len(classes) < 2:
@@ -52,7 +52,7 @@ def right_answers(train: Side, test: Side, seeds: Sequence[int]) -> NDArray[np.b
     strange = next((label for label in test[2] if label not in classes), None)
     if strange is not None:
         raise UserError(
-            f'label "{strange}" is none of the training pairs ({", ".join(classes)})',
+            f'label "{strange}" is not among the training pairs\' ({", ".join(classes)})',
             "test on the labels that were trained",
         )
     if train[0].shape[1] != test[0].shape[1]:
@@ -73,9 +73,9 @@ def right_answers(train: Side, test: Side, seeds: Sequence[int]) -> NDArray[np.b
 def answered(
     train: tuple[Tensor, Sequence[int]], test: tuple[Tensor, Sequence[int]], seeds: Sequence[int]
 ) -> NDArray[np.bool_]:
-    """Which of the test pairs are answered rightly, (seeds, pairs).
+    """Which of the test pairs are classified correctly, (seeds, pairs).
 
-    Features are standardized with mean and deviation of the training pairs, so that the length of a
+    Features are standardized with mean and deviation of the training pairs, so that the norm of a
     model's embeddings does not matter; a tenth of the training pairs chooses the epoch, as GLUE
     does with its development set. Adam, learning rate 1e-3, batch 64, at most 30 epochs.
     """

@@ -17,7 +17,7 @@ EQUAL = 1e-12  # a smaller difference is a tie, not a win
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a paired comparison of one measure says, over the same queries."""
+    """The result of a paired comparison of one measure over the same queries."""
 
     difference: float  # mean of ours minus theirs
     low: float  # 95 % interval of the difference, by bootstrap over queries
@@ -53,14 +53,14 @@ def compare(ours: Values, theirs: Values, seed: int = 0) -> Comparison:
 
 
 def randomization(differences: Values, seed: int = 0) -> float:
-    """The share of random signs under which the mean is at least as far from 0 as it is.
+    """The share of random signs under which the mean is at least as far from 0 as observed.
 
-    All 2^n signs are tried where that is no more than are drawn otherwise; then the share is exact.
+    All 2^n signs are tried where these are not more than `PERMUTATIONS`; then the share is exact.
 
     >>> randomization(np.array([1.0, 2.0, 3.0]))  # +++ and ---, of 8
     0.25
     """
-    nonzero = differences[differences != 0]  # the others change no mean
+    nonzero = differences[differences != 0]  # the others do not change the mean
     observed = abs(nonzero.sum()) - EQUAL
     if 2 ** len(nonzero) <= PERMUTATIONS:
         numbers = np.arange(2 ** len(nonzero))[:, None]
@@ -83,7 +83,7 @@ def student(differences: Values) -> float:
     """
     if np.ptp(differences) == 0:
         return 0.0 if differences[0] else 1.0
-    from scipy.special import stdtr  # not where nothing is compared: it takes 0.3 s to load
+    from scipy.special import stdtr  # imported only for a comparison: it takes 0.3 s
 
     count = len(differences)
     t = differences.mean() / (differences.std(ddof=1) / math.sqrt(count))

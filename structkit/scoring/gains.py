@@ -1,4 +1,4 @@
-"""Gains of labels: what a judgement in words is worth."""
+"""Gains of labels: what a label is worth in nDCG."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from math import gcd, lcm
 from structkit.errors import UserError, unknown
 
 Gains = Mapping[str, int]
-BINARY = "binary"  # what is relevant at all is worth 1: not a gain of labels
+BINARY = "binary"  # every relevance above 0 is worth 1; needs no labels
 # ESCI: Exact, Substitute, Complement, Irrelevant
 PRESETS = {
     # Reddy et al. 2022, "Shopping Queries Dataset" (https://arxiv.org/abs/2206.06588)
     "esci-documented": "E=1,S=0.1,C=0.01,I=0",
-    # the scorer published with it has Substitute and Complement the other way round
+    # the scorer published with it swaps Substitute and Complement
     "esci-official": "E=1,S=0.01,C=0.1,I=0",
     "exact": "E=1,S=0,C=0,I=0",
 }
@@ -26,8 +26,8 @@ MOST = 10**6  # trec_eval keeps a count for every grade up to the highest
 def parse_gains(text: str) -> Gains:
     """The gain of each label, of a preset or of `LABEL=VALUE,…`, as whole numbers.
 
-    trec_eval takes no others. All are multiplied by the least number that makes them whole: nDCG
-    is a quotient of sums of gains and stays the same.
+    trec_eval takes only whole ones. All are multiplied by the least number that makes them whole:
+    nDCG is a quotient of sums of gains and stays the same.
 
     >>> parse_gains("esci-documented")
     {'E': 100, 'S': 10, 'C': 1, 'I': 0}
@@ -40,7 +40,7 @@ def parse_gains(text: str) -> Gains:
         if not match:
             raise _wrong(text, f"{part!r} is not LABEL=VALUE")
         if match[1] in values:
-            raise _wrong(text, f"label {match[1]!r} is there twice")
+            raise _wrong(text, f"label {match[1]!r} is given twice")
         values[match[1]] = Fraction(match[2])
     if not any(values.values()):
         raise _wrong(text, "no gain is above 0")

@@ -11,7 +11,7 @@ from structkit.records.jsonl import Records
 from structkit.scoring.qrels import Qrels
 
 BUCKETS = 4
-DISTINCT = 8  # more different numbers than this are put into buckets
+DISTINCT = 8  # more distinct numbers than this are put into buckets
 NONE = "none"
 
 FieldValues = dict[str, object]
@@ -36,7 +36,7 @@ def read_values(files: Sequence[str], field: str) -> FieldValues:
 def grouped(query_ids: Sequence[str], qrels: Qrels, values: FieldValues) -> list[str]:
     """The group of each query: its own value, or that of the first of its best documents.
 
-    Many different numbers become quarters of the queries.
+    More than 8 distinct numbers become quarters of the queries.
 
     >>> grouped(["q", "r"], {"q": {"d": 1, "e": 2}, "r": {"f": 1}}, {"d": "go", "e": "php"})
     ['php', 'none']
@@ -58,7 +58,7 @@ def _value(query_id: str, judged: dict[str, int], values: FieldValues) -> object
 
 
 def buckets(values: Sequence[object]) -> list[str]:
-    """Numbers as the quarter that they fall in, named by its lowest and highest number.
+    """Numbers as the quarters into which they fall, named by lowest and highest number.
 
     >>> buckets([1, 2, 3, 4, 5, 6, 7, 8])
     ['1-2', '1-2', '3-4', '3-4', '5-6', '5-6', '7-8', '7-8']
@@ -84,7 +84,7 @@ def plain(number: float) -> str:
 
 
 def order(groups: Sequence[str]) -> list[str]:
-    """The groups in the order in which a table shows them: numbers by size, then names.
+    """The groups in the order of a table: numbers by size, then names.
 
     >>> order(["b", "10-12", "2-9", "a", "b"])
     ['2-9', '10-12', 'a', 'b']

@@ -1,4 +1,4 @@
-"""What runs are judged by: documents as they are ranked, or those that ranked passages are of."""
+"""Judgements for runs: of the ranked documents, or of the documents of ranked passages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from structkit.scoring.runs import Run
 
 
 class Judgements:
-    """What is judged: documents as they are ranked, or those that passages are of."""
+    """Judgements of the documents that are ranked, or of those whose passages are."""
 
     def __init__(
         self, path: str, queries: Sequence[str], gains: str | None, passages: Passages | None
@@ -38,7 +38,7 @@ class Judgements:
             self.qrels = read_qrels(path, known)
 
     def of(self, run: Run) -> tuple[Run, Qrels]:
-        """The run and its judgements, of the same documents."""
+        """The run and its judgements, over the same documents."""
         qrels = own(run) if self.qrels is None and self.targets is None else self.qrels or {}
         if self.passages:
             run, qrels = self.passages.judged(run, self.targets or whole(qrels))

@@ -19,7 +19,7 @@ from structkit.seeds import key
 
 DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
 ALIASES = {"hitrate": "Success", "hit": "Success"}
-# those of the default pipeline that need no further program; gdeval is a Perl script
+# the default providers that need no other program; gdeval is a Perl script
 PROVIDERS = FallbackProvider(  # type: ignore[no-untyped-call]
     [ir_measures.pytrec_eval, ir_measures.judged, ir_measures.msmarco]
 )
@@ -30,7 +30,7 @@ Values = NDArray[np.float64]
 
 
 def measure(name: str) -> ir_measures.Measure:
-    """The measure of a name, in ir_measures' writing, in any case; MRR is RR, HitRate is Success.
+    """The measure of a name as in ir_measures, in any case; MRR is RR, HitRate is Success.
 
     >>> [str(measure(name)) for name in ("ndcg@10", "MRR@100", "MRR", "HitRate@5")]
     ['nDCG@10', 'RR@100', 'RR', 'Success@5']
@@ -46,7 +46,7 @@ def measure(name: str) -> ir_measures.Measure:
         supported = False
     if not supported:
         without = registry.get(known.get(base.lower(), ""))
-        hint = "give a cutoff, as in" if without is not None and "@" not in name else "examples:"
+        hint = "give a cutoff, as in" if without is not None and "@" not in name else "for example"
         raise UserError(
             f"no measure {name!r}", f"{hint} nDCG@10, RR@10, R@100, Success@5, P@1, AP", status=2
         )
@@ -55,7 +55,7 @@ def measure(name: str) -> ir_measures.Measure:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The values of a run: one row for every judged query, one column for every measure."""
+    """The values of a run: one row for each judged query, one column for each measure."""
 
     names: list[str]
     query_ids: list[str]
@@ -66,7 +66,7 @@ class Evaluation:
     without: frozenset[str] = frozenset()  # the missing ones
 
     def part(self, rows: Sequence[int]) -> Evaluation:
-        """The same for some of the queries; unjudged queries belong to none of them."""
+        """The same for some of the queries, without the count of unjudged ones."""
         query_ids = [self.query_ids[row] for row in rows]
         missing = sum(query_id in self.without for query_id in query_ids)
         return replace(
@@ -91,10 +91,10 @@ def interval(values: Values, seed: int = 0) -> tuple[Values, Values]:
 
 
 def macro(parts: Sequence[Values], seed: int = 0) -> tuple[Values, Values, Values]:
-    """The mean over parts of the means of each, (columns,), and the ends of its 95 % interval.
+    """The mean of the means of the parts, (columns,), and the ends of its 95 % interval.
 
-    Each of the parts (rows, columns) counts the same, however many rows it has; rows are drawn
-    within their part.
+    The parts, (rows, columns) each, have the same weight, however many rows they have; rows are
+    drawn within their part.
     """
     generator = np.random.default_rng(key(seed, "bootstrap"))
     means = np.zeros((RESAMPLES, parts[0].shape[1]))
@@ -112,7 +112,7 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str] = DEFAULT) -> Evaluati
     """The values of the measures for every judged query.
 
     A judged query that the run lacks counts 0. A run that shares no query with the judgements
-    raises: the ids do not fit.
+    raises: the ids do not match.
     """
     measures = [measure(name) for name in names]
     query_ids = list(qrels)
@@ -122,7 +122,7 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str] = DEFAULT) -> Evaluati
         raise UserError(
             f'no query of the run is judged: it has "{next(iter(run), "")}", '
             f'the judgements have "{next(iter(qrels), "")}"',
-            "are these the judgements of this run?",
+            "give the judgements of this run",
         )
     values = np.zeros((len(query_ids), len(names)))
     columns = dict(_columns(dict.fromkeys(measures), qrels, judged))
@@ -160,7 +160,7 @@ def _columns(
 
 
 def _known_to_trec_eval(measure: ir_measures.Measure) -> ir_measures.Measure:
-    """The measure itself, or RR where it is RR@k: trec_eval has none, and it needs none."""
+    """The measure itself, or RR for RR@k, which trec_eval lacks and which follows from RR."""
     if ir_measures.pytrec_eval.supports(measure):
         return measure
     whole: ir_measures.Measure = ir_measures.RR(rel=measure["rel"])
@@ -168,7 +168,7 @@ def _known_to_trec_eval(measure: ir_measures.Measure) -> ir_measures.Measure:
 
 
 def _judged(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
-    """The share of the first documents that are judged; of all, where it has no cutoff."""
+    """The share of judged documents among the first ones, or among all without a cutoff."""
     shares = []
     for query_id, judged in qrels.items():
         if query_id in run:

@@ -1,4 +1,4 @@
-"""Runs of passages, judged by the documents that they are of."""
+"""Runs of passages, judged by the documents that contain them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Targets = dict[str, list[Judgement]]  # query_id -> its judgements
 
 
 class Passage(NamedTuple):
-    """The document that a passage is of, and its lines, where they are known."""
+    """The document of a passage, and its lines, where they are known."""
 
     doc_id: str
     lines: LineRange | None
 
     def meets(self, target: Judgement) -> bool:
-        """Whether it is of the judged document, and overlaps the lines that are judged.
+        """Whether it belongs to the judged document and overlaps the judged lines.
 
         >>> Passage("a.py", (1, 9)).meets(Judgement("q", "a.py", 1, (9, 12)))
         True
@@ -49,7 +49,7 @@ def whole(qrels: Qrels) -> Targets:
 
 
 class Passages:
-    """What the passages that a run ranks are of: their records' `doc_id`, else `path`, and `lines`.
+    """The documents of ranked passages: their records' `doc_id`, otherwise `path`, and `lines`.
 
     Errors: a record with neither, an id that occurs twice.
     """
@@ -67,11 +67,11 @@ class Passages:
                 raise records.place(error) from None
 
     def judged(self, run: Run, targets: Targets) -> tuple[Run, Qrels]:
-        """The run with a document in place of the first passage that meets its judgement.
+        """The run with each judged document in place of the first passage that matches it.
 
-        All ranks stay: further passages of a document take up theirs, and bring nothing. Where a
-        passage meets several judgements, the best one counts, and no later passage brings the
-        others.
+        Ranks do not change: further passages of a document keep theirs, and gain nothing. Where a
+        passage matches several judgements, the best one counts, and later passages do not gain
+        the others.
         """
         met: Run = {}
         qrels: Qrels = {}
@@ -80,7 +80,7 @@ class Passages:
             qrels[query_id] = {names[one]: one.relevance for one in judgements}
             if query_id in run:
                 met[query_id] = self._of_query(run[query_id], names, qrels[query_id])
-        # what is not judged is only counted
+        # unjudged queries are only counted
         return met | {name: hits for name, hits in run.items() if name not in targets}, qrels
 
     def _of_query(
@@ -95,7 +95,7 @@ class Passages:
             name = names[met[0]] if met else f"{passage_id} at {rank}"
             ranked[name] = -rank
             if not met and passage.doc_id in documents:
-                judged[name] = 0  # as known as its document, and nothing new
+                judged[name] = 0  # judged like its document, without a gain of its own
             left = [target for target in left if target not in met]
         return ranked
 
@@ -113,8 +113,8 @@ def _passage(record: Record) -> Passage:
     doc_id = record.get("doc_id", record.get("path"))
     if not isinstance(doc_id, str):
         raise UserError(
-            'a passage names its document in "doc_id" or "path"',
-            "select --rename FIELD=doc_id gives it that name",
+            'the passage has neither "doc_id" nor "path" with its document',
+            "rename a field with select --rename FIELD=doc_id",
         )
     lines = record.get("lines")
     if lines is None:
@@ -125,7 +125,7 @@ def _passage(record: Record) -> Passage:
 
 
 def _names(judgements: Sequence[Judgement]) -> dict[Judgement, str]:
-    """A name for each judgement: its document, and its lines where another has that name."""
+    """A name for each judgement: its document, with its lines if that name is taken."""
     taken: set[str] = set()
     names: dict[Judgement, str] = {}
     for one in judgements:

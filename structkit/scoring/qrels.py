@@ -19,7 +19,7 @@ FORMS = "JSONL records, TREC's `query_id 0 doc_id relevance`, or BEIR's .tsv wit
 
 
 class Judgement(NamedTuple):
-    """How relevant a document, or some of its lines, is for a query."""
+    """How relevant a document, or some of its lines, is to a query."""
 
     query_id: str
     doc_id: str
@@ -32,8 +32,7 @@ def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
 
     With `gains`, the field `label` of JSONL records says what a document is worth, and
     `relevance` is not read. A label without a gain, a document that is judged twice for a query,
-    a relevance that is not a whole number and an
-    empty file raise with their place.
+    a relevance that is not a whole number and an empty file raise with their place.
     """
     qrels: Qrels = {}
     for query_id, doc_id, relevance, _ in _judgements(path, gains, lined=False):
@@ -42,7 +41,7 @@ def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
 
 
 def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement]:
-    """As `read_qrels`, where JSONL records may judge the lines `start_line` to `end_line` only."""
+    """As `read_qrels`, but JSONL records may judge only the lines `start_line` to `end_line`."""
     for judgement in _judgements(path, gains, lined=True):
         yield Judgement(*judgement)
 
@@ -87,7 +86,7 @@ def _rows(
         judgements = _gained(every, gains) if gains else json_rows(every, "relevance")
     elif gains:
         raise UserError(
-            "the judgements have no labels", "--gains needs JSONL with query_id, doc_id, label"
+            "the judgements have no labels", "give --gains JSONL with query_id, doc_id, label"
         )
     elif columns(first) == ["query-id", "corpus-id", "score"]:
         judgements = _column_rows(rows, "\t", 3, 1)
@@ -105,7 +104,7 @@ def _span(record: dict[str, object]) -> LineRange | None:
     if type(first) is not int or type(last) is not int or not 1 <= first <= last:
         raise UserError(
             f"start_line and end_line are {first!r} and {last!r}",
-            "write the first and the last line that are judged, counted from 1",
+            "write the first and the last judged line, counted from 1",
         )
     return first, last
 
@@ -123,7 +122,9 @@ def _relevance(relevance: float | str) -> int:
             return int(relevance)
     except (ValueError, OverflowError):
         pass
-    raise UserError(f"the relevance is {relevance!r}, not a whole number", "0 is not relevant")
+    raise UserError(
+        f"the relevance is {relevance!r}, not a whole number", "write 0 if not relevant"
+    )
 
 
 def _column_rows(

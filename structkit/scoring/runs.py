@@ -22,7 +22,7 @@ TREC = "query_id Q0 doc_id rank score tag"
 
 
 class Hit(NamedTuple):
-    """A document, its score, and (with `explain`) the row that it was found by."""
+    """A document, its score, and (with `explain`) the row by which it was found."""
 
     doc_id: str
     score: float
@@ -38,7 +38,7 @@ def read_run(path: str) -> Run:
     lines = Lines([path])
     run: Run = {}
     collecting = gc.isenabled()
-    gc.disable()  # millions of new objects and no cycle: looking for one takes half of the time
+    gc.disable()  # millions of objects without a cycle: looking for one takes half the time
     try:
         _add_rows(run, content(lines))
     except UserError as error:
@@ -47,7 +47,9 @@ def read_run(path: str) -> Run:
         if collecting:
             gc.enable()
     if not run:
-        raise UserError("holds no results", "was the search interrupted?").at(lines.file)
+        raise UserError("holds no results", "search again: it may have been interrupted").at(
+            lines.file
+        )
     return run
 
 
@@ -56,14 +58,14 @@ def _add_rows(run: Run, lines: Iterator[bytes]) -> None:
     every = chain([first] if first else [], lines)
     query, documents = None, {}
     for query_id, doc_id, score in json_rows(every) if first.startswith(b"{") else trec_rows(every):
-        if query_id != query:  # the rows of a query stand together
+        if query_id != query:  # the rows of a query are adjacent
             query, documents = query_id, run.setdefault(query_id, {})
         if doc_id in documents:
             raise UserError(
-                f'document "{doc_id}" stands twice under query "{query_id}"', "keep one of them"
+                f'document "{doc_id}" is ranked twice for query "{query_id}"', "keep one of them"
             )
         if not isfinite(score):
-            raise UserError(f'field "score" is {score}', "a score is a finite number")
+            raise UserError(f'field "score" is {score}', "compute it again: it must be finite")
         documents[doc_id] = score
 
 
@@ -111,7 +113,7 @@ def _incomplete(record: object, value: str) -> UserError:
 
 
 def _not(field: str, value: object, wanted: str) -> UserError:
-    hint = "NaN is written as null" if value is None else MEND
+    hint = "compute it again: null may be NaN" if value is None else MEND
     return UserError(f'field "{field}" is {json_kind(value)}, not {wanted}', hint)
 
 
@@ -192,7 +194,7 @@ def trec_line(record: Record) -> bytes:
     for identifier in (query_id, doc_id):
         if len(identifier.split()) != 1:
             raise UserError(
-                f'id "{identifier}" holds a space or nothing, which TREC columns cannot',
+                f'id "{identifier}" is empty or holds a space, which TREC columns cannot',
                 "use --format jsonl",
             )
     return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()

@@ -1,4 +1,4 @@
-"""How well cosine similarities follow gold scores, and how embeddings lie on the sphere."""
+"""How well cosine similarities follow gold scores; alignment and uniformity of embeddings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from structkit.errors import UserError
 from structkit.scoring.measures import CONFIDENCE, RESAMPLES, Values
 from structkit.seeds import key
 
-CELLS = 4_000_000  # of a resampled or pairwise matrix at a time
+CELLS = 4_000_000  # cells of a resampled or pairwise matrix held at a time
 
 
 def cosines(left: Any, right: Any) -> Values:
@@ -63,9 +63,9 @@ def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[floa
 
 
 def resampled(count: int, statistic: Callable[[Numbers], Values], seed: int = 0) -> Values:
-    """A statistic on draws of `count` pairs with replacement, (resamples,): the same every time.
+    """A statistic on draws of `count` pairs with replacement, (resamples,), the same every time.
 
-    `statistic` takes the rows that are drawn (draws, count) and gives (draws,).
+    `statistic` takes the drawn rows (draws, count) and returns (draws,).
     """
     generator = np.random.default_rng(key(seed, "bootstrap"))
     step, draws = max(1, CELLS // count), list[Values]()

@@ -24,7 +24,7 @@ SCORE = "Score"
 
 @dataclass(frozen=True)
 class Scored:
-    """What one or more files are worth on each task, and on as many draws of its pairs."""
+    """The values of one or more files on each task, and on draws of the task's pairs."""
 
     values: Record
     draws: dict[str, Values]  # (resamples,) each; the same pairs for all models
@@ -47,8 +47,8 @@ def suite(
     """One record for each model: its value on every task, and their mean, `Score`.
 
     Each file holds pairs of all tasks: their field `task` names the task. Where `split` is `train`
-    for some of its pairs, it is worth the accuracy x 100 of classifiers that learn from these to
-    tell the `label` (or `score`) of the others; otherwise Spearman x 100 of cosines and `score`.
+    for some of its pairs, its value is the accuracy x 100 of classifiers that learn from these to
+    predict the `label` (or `score`) of the others; otherwise Spearman x 100 of cosines and `score`.
     Names that differ only after an `@`, such as `strae@0` and `strae@1`, are one model, trained
     with several seeds: it gets means, and the deviation over the seeds (n - 1) in `TASK_deviation`.
     `TASK_low` and `TASK_high` are the ends of the 95 % interval over the test pairs, drawn with
@@ -79,7 +79,7 @@ def _all(files: Mapping[str, str], seed: int, seeds: int, workers: int) -> Itera
     if workers == 1 or len(files) == 1:
         yield from map(one, files.values())
         return
-    # a process uses one core: a sum in another order is another sum
+    # one thread per process: sums in another order differ
     with ProcessPoolExecutor(
         min(workers, len(files)), get_context("spawn"), torch.set_num_threads, (1,)
     ) as pool:
@@ -116,7 +116,7 @@ def _mean(seeded: Sequence[Scored]) -> Scored:
 def _compared(
     name: str, seeded: Sequence[Scored], other_name: str, others: Sequence[Scored]
 ) -> Iterator[Record]:
-    """The differences on the same draws of pairs; p: twice the share of draws beyond 0."""
+    """The differences on the same draws of pairs; p: twice the share of draws across 0."""
     ours, theirs = _mean(seeded), _mean(others)
     for task, value in ours.values.items():
         draws = ours.draws[task] - theirs.draws[task]
@@ -164,7 +164,7 @@ def _value(task: str, pairs: EmbeddingPairs, seed: int, seeds: int) -> tuple[flo
         draws = resampled(len(gold), lambda drawn: spearman(similar[drawn], gold[drawn]), seed)
         return 100 * value, 100 * draws
     if all(learning):
-        raise UserError(f"{task}: all pairs are of the training", "leave some to be tested")
+        raise UserError(f"{task}: all pairs are for training", "leave some to test")
     known, asked = (
         pairs.taken([row for row, each in enumerate(learning) if each is wanted])
         for wanted in (True, False)

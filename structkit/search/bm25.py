@@ -24,7 +24,7 @@ class BM25:
     """Documents ready for BM25 as Lucene computes it (Robertson et al. 1994; Kamphuis et al. 2020).
 
     `k1` and `b` default to those of bm25s. Texts are read once and not kept; `sha256` is the hash
-    of all ids and texts; `reading` says how texts were read of records, and is kept. A corpus
+    of all ids and texts; `reading` says how texts were read from records, and is kept. A corpus
     without any word raises.
     """
 
@@ -67,11 +67,11 @@ class BM25:
 
     @property
     def settings(self) -> Record:
-        """What it was built with."""
+        """The settings that it was built with."""
         return {"k1": self.index.k1, "b": self.index.b, "stopwords": self.stopwords}
 
     def save(self, folder: str) -> None:
-        """Write a folder, whole or not at all, in the place of an older one.
+        """Write a folder, whole or not at all, replacing an older one.
 
         It holds the files of bm25s, `ids.txt` and `meta.json`. Errors: an id with a line break.
         """
@@ -120,9 +120,9 @@ class BM25:
 
 
 class _Numbers(dict[str, tuple[int, ...]]):
-    """The numbers of what a word of a text counts for: of itself and its parts, in lower case.
+    """The numbers of a word of a text: of the word itself and its parts, in lower case.
 
-    A word is taken apart once, however often it comes.
+    A word is split once, however often it occurs.
     """
 
     def __init__(self, stopwords: bool) -> None:
@@ -137,5 +137,5 @@ class _Numbers(dict[str, tuple[int, ...]]):
 
 
 def _told(text: str) -> bytes:
-    """A text with its length, so that no two lists of texts are told alike."""
+    """A text with its length, so that different lists of texts never look the same."""
     return f"{len(text)} {text}".encode("utf-8", "surrogatepass")

@@ -17,7 +17,7 @@ from structkit.records.jsonl import Record, cannot_read
 FORMAT = 1
 METHOD = "bm25"
 META, IDS, VOCABULARY = "meta.json", "ids.txt", "vocab.index.json"
-# the postings of bm25s: scores, their documents, and where each word's begin
+# the postings of bm25s: scores, their documents, and where those of each word begin
 ARRAYS = {"data": "f", "indices": "i", "indptr": "i"}
 WHOLE = {"count": int, "sha256": str, "reading": dict, "settings": dict}
 KINDS = {"k1": float, "b": float, "stopwords": bool}
@@ -26,7 +26,7 @@ AGAIN = "build the index again with --save-index"
 
 @dataclass(frozen=True)
 class SavedIndex:
-    """What a folder holds; `scores` as bm25s has them, mapped from the files."""
+    """The content of a folder; `scores` as in bm25s, mapped from the files."""
 
     doc_ids: list[str]
     vocabulary: dict[str, int]
@@ -61,7 +61,7 @@ def is_saved(folder: str) -> bool:
 
 
 def method_of(corpus: Sequence[str], method: str | None = None) -> str:
-    """How a corpus is searched: as asked for, or as its folder says, or dense.
+    """How a corpus is searched: as given, or as its folder says, or dense.
 
     Errors: a corpus that is not there; an index for BM25 that shall be searched otherwise.
     """
@@ -73,7 +73,7 @@ def method_of(corpus: Sequence[str], method: str | None = None) -> str:
             raise cannot_read(error).at(name) from None
     lexical = len(corpus) == 1 and is_saved(corpus[0])
     if lexical and method not in (None, METHOD):
-        raise UserError("is an index for --method bm25", "leave --method out").at(corpus[0])
+        raise UserError("is an index for --method bm25", "leave out --method").at(corpus[0])
     return method or (METHOD if lexical else "dense")
 
 
@@ -84,7 +84,7 @@ def read_meta(folder: str) -> Record:
         raise UserError(f"holds no index for BM25 (no {META})", AGAIN).at(folder)
     meta = _json(path)
     if not isinstance(meta, dict) or meta.get("method") != METHOD:
-        raise UserError("is of no index for BM25", AGAIN).at(path)
+        raise UserError("is not that of an index for BM25", AGAIN).at(path)
     if meta.get("format") != FORMAT:
         raise UserError(f"has format {meta.get('format')}, not {FORMAT}", AGAIN).at(path)
     kinds = {name: type(meta.get(name)) for name in WHOLE}
@@ -126,7 +126,7 @@ def _scores(folder: str, documents: int, words: int) -> dict[str, Any]:
             problem = f"is damaged: it holds {len(array):,} postings of {starts[-1]:,}"
             raise UserError(problem, AGAIN).at(paths[name])
     if len(indices) and not 0 <= indices.min() <= indices.max() < documents:
-        raise UserError("is damaged: it names documents that are none", AGAIN).at(paths["indices"])
+        raise UserError("is damaged: it names unknown documents", AGAIN).at(paths["indices"])
     return arrays
 
 
@@ -137,7 +137,9 @@ def _array(path: str, kind: str) -> Any:
         raise _unreadable(error).at(path) from None
     except (ValueError, EOFError) as error:
         reason = str(error).partition(".")[0]
-        raise UserError(f"is damaged, or no .npy file (NumPy: {reason})", AGAIN).at(path) from None
+        raise UserError(f"is damaged, or not a .npy file (NumPy: {reason})", AGAIN).at(
+            path
+        ) from None
     if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != kind:
         raise UserError("is damaged: it holds other numbers", AGAIN).at(path)
     return array

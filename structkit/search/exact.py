@@ -10,7 +10,7 @@ from structkit.search.index import Index
 
 
 class Exact:
-    """A corpus in memory or mapped; a document of several rows counts with its best one."""
+    """A corpus in memory or mapped; a document with several rows has the score of its best one."""
 
     def __init__(self, corpus: Embeddings, options: SearchOptions) -> None:
         self.corpus, self.options = corpus, options

@@ -1,4 +1,4 @@
-"""Several rankings of one query as one: reciprocal ranks, or scores that are made to compare."""
+"""Several rankings of a query fused into one, by reciprocal ranks or by scaled scores."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def fused(
 
 
 def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float = SHARE) -> list[Hit]:
-    """The k best of two rankings of one query by stretched scores, best first.
+    """The k best of two rankings of one query by scaled scores, best first.
 
-    `share` (0 … 1) is what the embeddings count, the words count the rest.
+    `share` (0 … 1) is the weight of the embeddings; the words have the rest.
 
     >>> hybrid([Hit("a", 0.9), Hit("b", 0.1)], [Hit("b", 7.0), Hit("c", 3.0)], 2, 0.5)
     [Hit(doc_id='b', score=0.5, best=None), Hit(doc_id='a', score=0.5, best=None)]
@@ -44,7 +44,7 @@ def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float = 
 def ranked(scores: Scores, k: int) -> list[Hit]:
     """The k best of some documents, best first, their scores rounded to float32.
 
-    trec_eval rounds them so: scores and ranks tell the same order. Errors: a score beyond float32.
+    As trec_eval does: scores and ranks give the same order. Errors: a score beyond float32.
     """
     with np.errstate(over="ignore"):
         best = [(doc_id, float(np.float32(scores[doc_id]))) for doc_id in ranking(scores)[:k]]
@@ -63,14 +63,14 @@ def reciprocal_ranks(documents: Scores, rrf_k: int) -> Scores:
 
 
 def stretched(documents: Scores) -> Scores:
-    """The scores of one query moved to 0 … 1.
+    """The scores of one query, scaled linearly to 0 … 1.
 
     >>> stretched({"a": 2.0, "b": 4.0, "c": 3.0})
     {'a': 0.0, 'b': 1.0, 'c': 0.5}
     """
     low, high = min(documents.values()), max(documents.values())
-    if low == high:  # a document found alone shall not count as one that was not found
+    if low == high:  # a document found alone must not count as one that was not found
         return dict.fromkeys(documents, 1.0)
-    if math.isinf(high - low):  # halves, where the scores are as far apart as floats can be
+    if math.isinf(high - low):  # halved where their difference is beyond floats
         return stretched({doc_id: score / 2 for doc_id, score in documents.items()})
     return {doc_id: (score - low) / (high - low) for doc_id, score in documents.items()}

@@ -1,4 +1,4 @@
-"""What a search backend is given and gives: options, filters, hits that explain themselves."""
+"""What a search backend takes and returns: options, filters, hits with their best rows."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Searcher(Protocol):
         ...
 
     def close(self) -> None:
-        """The last query is answered."""
+        """Finish after the last query."""
         ...
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How a corpus of embeddings is searched; what a backend cannot do it refuses.
+    """How a corpus of embeddings is searched; a backend refuses options that it lacks.
 
     `index`: flat, hnsw, ivf, or a factory string of faiss; `parameters`: as faiss writes them,
     `nprobe=16`; `filters`: `FIELD=VALUE`, all must hold; `explain`: hits carry their best row.
@@ -73,7 +73,7 @@ class SearchOptions:
     reload: bool = False
 
     def given(self) -> list[str]:
-        """The flags that are not as by default."""
+        """The flags that differ from their defaults."""
         changed = [each for each in fields(self) if getattr(self, each.name) != each.default]
         return ["--filter" if each.name == "filters" else flag_of(each.name) for each in changed]
 
@@ -99,12 +99,14 @@ class SearchOptions:
                     f"--filter {field} names no value", "write it as FIELD=VALUE", status=2
                 )
         if len({field for field, _, _ in pairs}) < len(pairs):
-            raise UserError("--filter names a field twice", "filters must all hold", status=2)
+            raise UserError(
+                "--filter names a field twice", "leave one out: all filters must hold", status=2
+            )
         return {field: value for field, _, value in pairs}
 
 
 class Recall:
-    """How much of what exact search finds an index finds, measured on the first queries."""
+    """The share of exact search's hits that an index finds, measured on the first queries."""
 
     def __init__(self, sample: int) -> None:
         self.left = sample
@@ -131,7 +133,7 @@ class Recall:
 def read_corpus(files: Sequence[str], options: SearchOptions) -> Embeddings:
     """The embeddings of a corpus that pass the filters.
 
-    Errors: a field that no row has, and filters that nothing passes.
+    Errors: a field that no row has, and filters that no row passes.
     """
     wanted = options.wanted()
     fields = bool(wanted) or options.explain
@@ -146,7 +148,7 @@ def read_corpus(files: Sequence[str], options: SearchOptions) -> Embeddings:
 
 
 def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoReturn:
-    """The error for filters that nothing in a corpus passes, whose rows have the fields `known`."""
+    """Raise for filters that no row of a corpus passes, whose rows have the fields `known`."""
     for name in options.wanted():
         if name not in known:
             raise UserError(
@@ -154,13 +156,13 @@ def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoRe
                 f"it has: {', '.join(sorted(known)) or 'none'}; structkit encode --keep adds some",
             ).at(corpus)
     raise UserError(
-        f"nothing in the corpus passes --filter {' '.join(options.filters)}",
+        f"no row of the corpus passes --filter {' '.join(options.filters)}",
         "leave one out, or name another value",
     )
 
 
 def passes(record: Record, wanted: dict[str, str]) -> bool:
-    """Whether the fields have these values; of a list, one item must be equal.
+    """Whether the fields have these values; in a list, one item must be equal.
 
     >>> passes({"language": "go", "tags": ["a", "b"]}, {"language": "go", "tags": "b"})
     True
@@ -171,5 +173,5 @@ def passes(record: Record, wanted: dict[str, str]) -> bool:
 
 
 def row_record(corpus: Embeddings, row: int) -> Record:
-    """What a hit says of the row that it was found by: its id, and what was kept beside it."""
+    """What a hit says of the row by which it was found: its id and kept fields."""
     return {"id": corpus.ids[row], **(corpus.fields[row] if corpus.fields else {})}

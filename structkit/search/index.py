@@ -49,7 +49,7 @@ def best(scores: Vectors, place: Numbers, k: int) -> Numbers:
 
 
 def numbered(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
-    """The documents in the order of their first rows, and the number of each row's, (rows,).
+    """The documents in the order of their first rows, and each row's document number, (rows,).
 
     >>> numbered(["b", "a", "b"])
     (['b', 'a'], array([0, 1, 0]))
@@ -60,7 +60,7 @@ def numbered(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
 
 
 class Index:
-    """Documents ready for exact search; a document of several chunks counts with its best."""
+    """Documents ready for exact search; a document of several chunks has its best one's score."""
 
     def __init__(self, corpus: Embeddings) -> None:
         self.doc_ids, document = numbered(corpus.doc_ids)
@@ -86,7 +86,7 @@ class Index:
     def best_rows(self, queries: Vectors, documents: Numbers) -> Numbers:
         """The row of the corpus by which each document (queries, k) was found, (queries, k).
 
-        Of equally good rows it is the first.
+        Of equally good rows, the first.
         """
         rows = np.empty(documents.shape, np.int64)
         for query, row in zip(queries.astype(np.float64), range(len(documents)), strict=True):
@@ -104,7 +104,7 @@ class Index:
 
     def _search(self, queries: Vectors, k: int) -> tuple[Vectors, Numbers]:
         norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))  # (queries,)
-        # how far a float32 product of this many dimensions can be from the true one, twice over
+        # twice the largest error of a float32 product of this many dimensions
         slack = norms * self.largest_norm * (queries.shape[1] + 4) * 2.0**-23 + 1e-37
         candidates = Shortlist(self, queries.astype(np.float64), k)
         for first, last in self._blocks():
@@ -119,7 +119,7 @@ class Index:
         return candidates.ranked()
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
-        """First and last document of each block of about BLOCK rows; no document is cut."""
+        """First document and end of each block of about BLOCK rows; no document is cut."""
         first = 0
         while first < len(self.doc_ids):
             last = int(np.searchsorted(self.starts, self.starts[first] + BLOCK, side="right")) - 1
@@ -129,7 +129,7 @@ class Index:
 
 
 def _passing(scores: Vectors, bar: Floats, slack: Floats, k: int) -> tuple[Numbers, Numbers]:
-    """The pairs (query, document of the block) whose true score may reach the bar or the k best."""
+    """The pairs (query, document of the block) whose true score may reach the bar and top k."""
     count, documents = scores.shape
     least = (bar - slack).astype(np.float32)
     passing = scores >= least[:, None]  # (queries, documents)
@@ -152,7 +152,7 @@ class Shortlist:
         self.waiting: list[tuple[Numbers, Numbers]] = []
 
     def add(self, query: Numbers, document: Numbers) -> None:
-        """Take pairs in; they are looked at when there are enough of them."""
+        """Add pairs; they are scored when there are enough."""
         self.waiting.append((query, document))
         if sum(len(part) for part, _ in self.waiting) >= self.k * len(self.bar):
             self._merge()

@@ -9,8 +9,8 @@ from structkit.errors import UserError
 # the least value of each; only a factor has a fraction
 LEAST = {"nprobe": 1, "efSearch": 1, "max_codes": 0, "k_factor_rf": 1}
 FACTORS = ("k_factor_rf",)
-MOST = 2**31 - 1  # faiss reads more as nothing
-QUANTIZER = "quantizer_"  # before the name: of the index that finds the clusters
+MOST = 2**31 - 1  # faiss ignores larger ones
+QUANTIZER = "quantizer_"  # prefix for the index that finds the clusters
 
 
 def parse_parameters(text: str) -> dict[str, float]:
@@ -24,9 +24,9 @@ def parse_parameters(text: str) -> dict[str, float]:
         name, _, value = map(str.strip, part.partition("="))
         least = LEAST.get(name.removeprefix(QUANTIZER))
         if least is None:
-            raise _wrong(text, f"{name!r} is none of {', '.join(LEAST)}")
+            raise _wrong(text, f"{name!r} is not one of {', '.join(LEAST)}")
         if name in values:
-            raise _wrong(text, f"{name} is there twice")
+            raise _wrong(text, f"{name} is given twice")
         try:
             values[name] = float(value)
         except ValueError:
@@ -34,7 +34,7 @@ def parse_parameters(text: str) -> dict[str, float]:
         whole = name in FACTORS or values[name].is_integer()
         if not (math.isfinite(values[name]) and least <= values[name] <= MOST and whole):
             kind = "number" if name in FACTORS else "whole number"
-            raise _wrong(text, f"{name} is {value}, not a {kind} from {least} on")
+            raise _wrong(text, f"{name} is {value}, not a {kind} of at least {least}")
     return values
 
 

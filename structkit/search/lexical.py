@@ -26,7 +26,7 @@ def lexical_index(
     *,
     save_index: str | None = None,
 ) -> BM25:
-    """The texts of files, or the index of a folder; `save_index` keeps it, also over an older one.
+    """The index of texts in files, or of a saved folder; `save_index` keeps it, replacing an older.
 
     `given` are settings, or None where they are not: `k1`, `b` and `stopwords` of `BM25`, and
     `document_field` and `paths` of `document_text`. Errors: a folder that was built with other
@@ -61,7 +61,7 @@ def lexical_index(
 
 
 def _bm25() -> type[BM25]:
-    """The class, imported with bm25s and SciPy: embeddings are searched without them."""
+    """The class, imported late with bm25s and SciPy, which a search of embeddings does not need."""
     from structkit.search.bm25 import BM25
 
     return BM25
@@ -79,7 +79,7 @@ def _opened(folder: str, given: Mapping[str, Any]) -> BM25:
 
 
 def _told(name: str, value: object) -> str:
-    """A setting as its flag says it.
+    """A setting as its flag.
 
     >>> _told("k1", 1.5), _told("stopwords", False), _told("document_field", None)
     ('--k1 1.5', '--no-stopwords', 'the default of --document-field')

@@ -30,8 +30,8 @@ def listing(
 ) -> str:
     """Run records as a list: rank, place and score, and under them the best lines.
 
-    `questions` are texts by query id, `documents` records by id: of one that is not there the id
-    is shown. `rows` lines are shown of each at most.
+    `questions` are texts by query id, `documents` records by id: for a missing one the id is
+    shown. At most `rows` lines of each are shown.
     """
     width = max(width or 80, NARROWEST)
     shown = io.StringIO()
@@ -54,7 +54,7 @@ def listing(
 
 
 def _head(hit: Record, document: Record, question: str, best: Sequence[Line], width: int) -> Text:
-    """Rank, place, what it stands in; the score at the right end."""
+    """Rank, place and scope, with the score at the right end."""
     score = f"{hit['score']:.3f}"
     head = Text.assemble((f"{hit['rank']:>{RANK - 2}}  ", "bold"), _place(hit, document, best))
     if scope := _scope(document, question):
@@ -83,7 +83,7 @@ def _address(path: str) -> str | None:
 
 
 def _scope(document: Record, question: str) -> str:
-    """What a document is in its file: what it stands in, what it defines, or its headings."""
+    """What a document is in its file: its scope, what it defines, or its headings."""
     if headings := document.get("headings"):
         return " > ".join(map(str, headings))
     wanted = frozenset(words(question))
@@ -107,9 +107,9 @@ def _body(best: Sequence[Line], width: int) -> Iterable[Text]:
 
 
 def _marked(row: Line, width: int) -> Text:
-    """A line with its words marked; of a long one the part with the first of them."""
+    """A line with the wanted words marked; of a long line the part with the first of them."""
     text = Text(printable(row.text))
-    if len(text) == len(row.text):  # else what was hidden is shown, and places have moved
+    if len(text) == len(row.text):  # otherwise escapes have moved the places
         for start, end in row.spans:
             text.stylize("bold yellow", start, end)
     if row.spans and row.spans[0][1] > width - 1:

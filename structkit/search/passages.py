@@ -1,4 +1,4 @@
-"""The lines of a document that say most of what is asked, and where they say it."""
+"""The lines of a document that match a question best, and the words that match."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Line(NamedTuple):
 
 
 def best_rows(record: Record, question: str, most: int, width: int) -> list[Line]:
-    r"""At most so many lines of a document, those that have most of the question's words.
+    r"""At most `most` lines of a document, those that have most of the question's words.
 
-    Lines of prose are folded to the width. Numbers are there where the text is that of the file.
+    Lines of prose are folded to the width. They have numbers if the text is that of the file.
 
     >>> record = {"code": "import re\n\ndef wait():\n    retry_later()", "lines": [1, 4]}
     >>> [(row.number, row.text, row.spans) for row in best_rows(record, "when to retry?", 1, 80)]
@@ -43,7 +43,7 @@ def best_rows(record: Record, question: str, most: int, width: int) -> list[Line
 
 
 def _first_line(record: Record, field: str) -> int | None:
-    """The number of the first line of a text that stands in its file as it is."""
+    """The number of the first line of a text, if the text is as in its file."""
     lines = record.get("lines")
     if not (isinstance(lines, list) and len(lines) == 2 and all(type(n) is int for n in lines)):
         return None
@@ -62,7 +62,7 @@ def _rows(text: str, first: int | None, width: int, prose: bool) -> Iterator[Lin
 
 
 def occurrences(text: str, wanted: Set[str]) -> tuple[Span, ...]:
-    """Where the wanted words, or others of their stems, stand in a line.
+    """Where the wanted words, or others with their stems, are in a line.
 
     >>> occurrences("maxRetries = retry", {"retries"})
     ((3, 10), (13, 18))
@@ -88,7 +88,7 @@ def _asked(word: str, wanted: Set[str]) -> bool:
 
 
 def _best(rows: Sequence[Line], wanted: Set[str], most: int) -> list[Line]:
-    """Neighbors that say most of what is asked, with the richest of them in the middle."""
+    """The adjacent rows that match most of the question, with the best one in the middle."""
     if not rows:
         return []
     said = [_said(row, wanted) for row in rows]
@@ -110,7 +110,7 @@ def _best(rows: Sequence[Line], wanted: Set[str], most: int) -> list[Line]:
 
 
 def _said(row: Line, wanted: Set[str]) -> Counter[str]:
-    """What a row says of each wanted word: its letters, half of them by another of its stem.
+    """The weight of each wanted word in a row: its length, or half for another with its stem.
 
     A long word is rarely there by chance.
     """
@@ -127,7 +127,7 @@ def _said(row: Line, wanted: Set[str]) -> Counter[str]:
 
 
 def _without_margin(rows: list[Line]) -> list[Line]:
-    """The rows without the white space that all begin with."""
+    """The rows without the white space with which all of them begin."""
     margins = [len(row.text) - len(row.text.lstrip()) for row in rows if row.text]
     margin = min(margins, default=0)
     return [

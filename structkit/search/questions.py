@@ -1,4 +1,4 @@
-"""Questions that are asked on the command line, and their answers: a list on a terminal."""
+"""Questions on the command line, and their answers: a list on a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLAG = "--query"
 
 
 def asked(questions: Sequence[str], files: Sequence[str], *, texts: bool) -> Records:
-    """Questions as records with their numbers as ids, or where there are none those of files.
+    """Questions as records with their numbers as ids; without any, the records of files.
 
     `texts` tells whether they are searched as texts, or encoded.
     """
@@ -30,13 +30,13 @@ def asked(questions: Sequence[str], files: Sequence[str], *, texts: bool) -> Rec
         raise UserError(f"{FLAG} needs --model, which encodes it", remedy, status=2)
     for question in questions:
         if not words(question, stopwords=False):
-            raise UserError(f"{FLAG} {question!r} holds no word", "ask for one", status=2)
+            raise UserError(f"{FLAG} {question!r} holds no word", "write a question", status=2)
     lines = [orjson.dumps({"query": unicode(question)}) + b"\n" for question in questions]
     return Records(Block(FLAG, 0, 0, b"".join(lines)))
 
 
 def unicode(text: str) -> str:
-    """A text of the command line; bytes that are no UTF-8 are replaced."""
+    """A text of the command line; bytes that are not UTF-8 are replaced."""
     return os.fsencode(text).decode("utf-8", "replace")
 
 
@@ -51,10 +51,10 @@ Documents = Callable[[list[Record]], Mapping[str, Record]]
 def write_answers(
     run: Iterable[Record], questions: Sequence[str], documents: Documents, rows: int = 3
 ) -> None:
-    """Write a run as a list, with some lines of what `documents` says of the hits, by id."""
+    """Write a run as a list, with some lines of the records that `documents` has of the hits."""
 
     def draw(hits: list[Record], width: int | None) -> str:
-        from structkit.search.listing import listing  # with rich, which only a terminal pays for
+        from structkit.search.listing import listing  # imports rich, which only a terminal needs
 
         numbered = {str(number): unicode(text) for number, text in enumerate(questions, 1)}
         return listing(hits, numbered, documents(hits), width, rows)
@@ -63,7 +63,7 @@ def write_answers(
 
 
 def found_in(files: Sequence[str]) -> Documents:
-    """The records of hits, in files that can be read once more."""
+    """The records of hits, from files that can be read again."""
 
     def records(hits: list[Record]) -> dict[str, Record]:
         wanted = {hit["doc_id"] for hit in hits}
@@ -75,5 +75,5 @@ def found_in(files: Sequence[str]) -> Documents:
 
 
 def carried(hits: list[Record]) -> dict[str, Record]:
-    """The records of hits that have all fields of theirs."""
+    """The records of hits that carry all their fields."""
     return {hit["doc_id"]: hit for hit in hits}

@@ -13,7 +13,7 @@ STOPWORDS = frozenset(
     "there these they this to was will with".split()
 )
 
-# after the stem that two words share: both have one of these, or the shorter has nothing
+# what follows a stem that two words share: both have one of these, or the shorter has nothing
 ENDINGS = frozenset(
     "e y s d r es ed er ers or ors ing ings ion ions ation ations ies ied able ables ity ities "
     "al als ment ments".split()
@@ -24,7 +24,7 @@ SHORTEST = 3  # characters of a stem
 def words(text: str, stopwords: bool = True) -> list[str]:
     """The lower-case words of code or prose; an identifier counts whole and in its parts.
 
-    Parts end at underscores and where camelCase goes on. `stopwords` leaves English ones out.
+    Parts end at underscores and within camelCase. `stopwords` leaves out English stopwords.
 
     >>> words("def readHTTPBody(self, max_size):")
     ['def', 'readhttpbody', 'read', 'http', 'body', 'self', 'max_size', 'max', 'size']
@@ -41,7 +41,7 @@ def words(text: str, stopwords: bool = True) -> list[str]:
 
 
 def same_stem(one: str, other: str) -> bool:
-    """Whether two words are one but for their endings.
+    """Whether two words differ only in their endings.
 
     >>> same_stem("retries", "retry"), same_stem("config", "configuration")
     (True, False)

@@ -1,4 +1,4 @@
-"""Plain text to sentences, by rules: where one ends, and where a sign only looks like an end."""
+"""Plain text to sentences, by rules: where one ends, and where a mark only looks like an end."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _with_words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A stretch without white space around it, if it says anything."""
+    """A stretch without white space around it, if it has any words."""
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
     piece = piece.strip()
@@ -63,7 +63,7 @@ def _with_words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_end(text: str, start: int, at: int, after: int, last: int) -> bool:
-    """Whether signs at a place end a sentence."""
+    """Whether the punctuation at a place ends a sentence."""
     rest = text[after : min(after + 80, last)].lstrip()
     if not rest or text[at] in "。！？":
         return True

@@ -158,7 +158,7 @@ def test_damage_is_told(folder: Path, cache: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     answers(folder, cache)
     told = capsys.readouterr().err
-    assert f"structkit: the cache {place} is damaged (file is not a database); it is made" in told
+    assert f"structkit: the cache {place} is damaged (file is not a database); it is built" in told
 
 
 @pytest.mark.parametrize("how", ["a-file", "read-only", "full"])

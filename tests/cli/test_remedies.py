@@ -47,9 +47,9 @@ REMEDIES = [
     (f"{JUDGED} beir.tsv --per-query 2", "or draw hard negatives with --negatives-from",
      f"{JUDGED} beir.tsv --negatives-from run.jsonl --per-query 2"),
     ("pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv",
-     "give the judged queries; --on-error skip", f"{JUDGED} graded.tsv"),
+     "give judged queries only, or leave others out", f"{JUDGED} graded.tsv"),
     ("pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv",
-     "--on-error skip leaves others out",
+     "leave others out with --on-error skip",
      "pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv --on-error skip"),
     (f"{HARD} run.jsonl --depth 2 --margin 1", "raise --depth",
      f"{HARD} run.jsonl --depth 5 --margin 1"),
@@ -69,7 +69,7 @@ REMEDIES = [
     ("score --qrels beir.tsv run.jsonl --compare run.jsonl", "name another run",
      "score --qrels beir.tsv run.jsonl --compare run2.jsonl"),
     ("search vectors.jsonl --queries vectors.jsonl --index hnsw --parameters nprobe=3",
-     "nprobe=16 is for ivf", "search vectors.jsonl --queries vectors.jsonl --index ivf "
+     "use nprobe=16 for ivf", "search vectors.jsonl --queries vectors.jsonl --index ivf "
      "--parameters nprobe=16"),
     ("search vectors.jsonl --queries vectors.jsonl --index hnsw --parameters nprobe=3",
      "efSearch=256 for hnsw", "search vectors.jsonl --queries vectors.jsonl --index hnsw "

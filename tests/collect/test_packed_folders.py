@@ -119,4 +119,4 @@ def test_pages_of_a_crawl_stand_under_their_addresses(project, run):
         each["id"] for each in read(done.stdout)
     ]
     assert "caf\u00e9" in read(done.stdout)[0]["text"]
-    assert "no page but a server's refusal" in done.stderr.decode()
+    assert "an error page of a server" in done.stderr.decode()

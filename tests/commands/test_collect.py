@@ -54,17 +54,17 @@ def test_what_is_left_out_is_told(project, run):
         reasons
         == {
             **dict.fromkeys(
-                [".gitignore", ".hidden.py", "sub/.ignore"], "hidden; --hidden takes it"
+                [".gitignore", ".hidden.py", "sub/.ignore"], "hidden; include it with --hidden"
             ),
             **dict.fromkeys(
                 ["skipped.py", "logs/a.py", "sub/a.py"],
-                "ignored by .gitignore or .ignore; --no-ignore takes it",
+                "ignored by .gitignore or .ignore; include it with --no-ignore",
             ),
-            **dict.fromkeys(["loop", "dangling"], "a symbolic link; name what it leads to"),
-            **dict.fromkeys(["lib.min.js", "pressed.js"], "minified; --generated takes it"),
+            **dict.fromkeys(["loop", "dangling"], "a symbolic link; name its target"),
+            **dict.fromkeys(["lib.min.js", "pressed.js"], "minified; include it with --generated"),
             "picture.py": "binary; convert it to text",
             "empty.py": "without text; write some, or leave it out",
-            "parser.go": "generated; --generated takes it",
+            "parser.go": "generated; include it with --generated",
         }
         or len(reasons) == 12
     )
@@ -137,11 +137,11 @@ def test_what_cannot_be_read_is_a_counted_reject(project, run):
         each["file"]: each["reason"]
         for each in read((project.parent / "rejects.jsonl").read_bytes())
     }
-    assert reasons["project/bad.txt"].startswith("is not utf-16-le, as which it begins")
+    assert reasons["project/bad.txt"].startswith("begins as utf-16-le, but is not all of it")
     assert reasons["project/large.txt"] == "has more than 4,000 bytes; raise --max-file-bytes"
     strict = run("collect", "project", "--on-error", "fail", "-o", "out.jsonl")
     assert 1 == strict.returncode
-    assert strict.stderr.decode().startswith("structkit: project/bad.txt: is not utf-16-le")
+    assert strict.stderr.decode().startswith("structkit: project/bad.txt: begins as utf-16-le")
     assert not (project.parent / "out.jsonl").exists()
 
 

@@ -185,22 +185,22 @@ BAD = [
     ("trec", "a.run", "q Q0 d 1 0.5\n",
      ":1: the line has 5 columns, not 6; the columns are: query_id Q0 doc_id rank score tag"),
     ("trec", "a.run", "q Q0 d 1 nan tag\n",
-     ':1: field "score" is nan; a score is a finite number'),
+     ':1: field "score" is nan; compute it again: it must be finite'),
     ("flagembedding", "a.jsonl", '{"query":"a","pos":[]}\n',
-     ':1: field "pos" is missing or empty; give one positive at least'),
+     ':1: field "pos" is missing or empty; give at least one positive'),
     ("flagembedding", "a.jsonl", '{"query":"a","pos":"b"}\n',
      ':1: field "pos" is a JSON string, not an array; fix the record, or leave it out'),
     ("sentence-transformers", "a.jsonl", '{"anchor":"a","positive":["b"]}\n',
-     ':1: column "positive" holds no text; training columns hold strings'),
+     ':1: column "positive" is not text; write strings in training columns'),
     ("tevatron", "train.jsonl", '{"query_id":"1","query":"a"}\n',
-     ':1: field "positive_passages" is missing or empty; give one positive at least'),
+     ':1: field "positive_passages" is missing or empty; give at least one positive'),
     ("esci", "examples.jsonl", json.dumps(
         {"query": "a", "query_id": 1, "product_id": "b", "product_locale": "us", "esci_label": "X"}
      ), ":1: no label 'X'; there are: C, E, I, S"),
     ("ptb", "a.mrg", "(S (A a))\n(S (A a)\n",
      ":2: 1 bracket is not closed; fix the brackets"),
     ("conllu", "a.conllu", "# text = a\n1\ta\n\n",
-     ":1: a line of the sentence has 2 columns, not 10; CoNLL-U has tabs between ID FORM LEMMA "
+     ":1: a line of the sentence has 2 columns, not 10; put tabs between ID FORM LEMMA "
      "UPOS XPOS FEATS HEAD DEPREL DEPS MISC"),
 ]  # fmt: skip
 

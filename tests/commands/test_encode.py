@@ -132,7 +132,7 @@ def test_cut_texts_are_counted_by_field(model, capsys):
     # equal texts of a field count once
     expected = [
         f'structkit: {cut} of 3 texts in the field "{name}" were longer than --query-length and '
-        f"were cut ({cut / 3:.0%})"
+        f"were truncated ({cut / 3:.0%})"
         for name, cut in (("a", 1), ("b", 2))
     ]
     assert expected == capsys.readouterr().err.splitlines()
@@ -209,7 +209,7 @@ def test_dimensions_and_normalization(model):
     np.testing.assert_allclose(plain[:, :8], raw, **rounding(TINY))
     raw = raw / np.linalg.norm(raw, axis=1, keepdims=True)
     np.testing.assert_allclose(raw, few, **rounding(TINY))
-    with pytest.raises(UserError, match="65 is more than the model gives; it gives 64"):
+    with pytest.raises(UserError, match="65 is more than the model has; give at most 64"):
         list(encode(records(), model=model, side="document", dimensions=65))
 
 

@@ -45,8 +45,8 @@ def test_files_one_behind_the_other(run, tmp_path, fields):
         ({"ids": ["2"]}, 'bb.npy: id "2" is repeated'),
         ({"ids": ["3"], "model_sha256": "y"}, "bb.npy: was encoded with model_sha256 'y', .*'x'"),
         ({"ids": ["3"], "pooling": "cls"}, "bb.npy: was encoded with pooling 'cls', .* with None"),
-        ({"ids": ["3"], "dim": 3}, "bb.npy: has 3 dimensions, and .* has 2"),
-        ({"ids": ["3"], "fields": True}, "some of the files have fields, others none"),
+        ({"ids": ["3"], "dim": 3}, "bb.npy: has 3 dimensions, but .* has 2"),
+        ({"ids": ["3"], "fields": True}, "some files have fields, others have none"),
     ],
 )
 def test_what_does_not_fit(tmp_path, second, message):

@@ -78,7 +78,7 @@ def test_several_runs_count_together(files: dict[str, Any], tmp_path: Path) -> N
 def test_what_is_missing_is_told(files: dict[str, Any], tmp_path: Path) -> None:
     for key, kind in (("corpus", "document"), ("queries", "query")):
         empty = written(tmp_path / "few", [{"id": "other", "query": "x"}])
-        with pytest.raises(UserError, match=f'few: {kind} "[abcq]" of the run is not there'):
+        with pytest.raises(UserError, match=f'few: has no {kind} "[abcq]", which is in the run'):
             scores({**files, key: [empty]})
 
 
@@ -94,8 +94,8 @@ def test_a_query_without_a_text_is_told_with_its_line(
     ("options", "message"),
     [
         ({"rankers": ["path-word"]}, "no ranker 'path-word'; did you mean 'path-words'"),
-        ({"rankers": ["path-words=much"]}, "'much' is no weight"),
-        ({"rankers": ["path-words=inf"]}, "'inf' is no weight"),
+        ({"rankers": ["path-words=much"]}, "'much' is not a weight"),
+        ({"rankers": ["path-words=inf"]}, "'inf' is not a weight"),
         ({"preset": "prose"}, "no preset 'prose'"),
     ],
 )

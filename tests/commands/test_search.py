@@ -263,7 +263,7 @@ def test_a_bad_matrix_is_refused(
 def test_a_matrix_without_ids_or_with_another_meta_is_refused(tmp_path: Path) -> None:
     path = matrix(tmp_path, np.ones((2, 3)), ["a", "b"])
     (tmp_path / "m.meta.json").write_text('{"count": 3, "dim": 3}')
-    with pytest.raises(UserError, match=r"m.meta.json: says \(3, 3\), the matrix is \(2, 3\)"):
+    with pytest.raises(UserError, match=r"m.meta.json: says \(3, 3\), but the matrix is \(2, 3\)"):
         read_embeddings([path])
     (tmp_path / "m.ids.txt").unlink()
     with pytest.raises(UserError, match=r"m.ids.txt: cannot be read: No such file"):

@@ -135,7 +135,7 @@ def test_negatives_are_drawn_anew_in_each_epoch(tmp_path):
 def test_too_few_negatives_name_the_record(tmp_path):
     records = [*pairs(3, negatives=["x", "y"]), *pairs(1, id="short", negatives=["x"])]
     file = written(tmp_path / "n.jsonl", records)
-    with pytest.raises(UserError, match="record short has 1 negatives, and each query needs 2"):
+    with pytest.raises(UserError, match="record short has 1 negatives, but each query needs 2"):
         train("contrastive", method(negatives_per_query=2), [file], options(tmp_path))
     assert not list(tmp_path.glob("model*"))
 
@@ -143,7 +143,7 @@ def test_too_few_negatives_name_the_record(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"query": "a"}', 'n.jsonl:2: field "positive" is missing; structkit pair makes it'),
+        ('{"query": "a"}', 'n.jsonl:2: field "positive" is missing; make it with structkit pair'),
         ('{"query": 1, "positive": "b"}', 'n.jsonl:2: field "query" is a JSON number'),
         ('{"query": " ", "positive": "b"}', 'n.jsonl:2: field "query" is blank'),
         ('{"query": "a", "positive": "b", "negatives": "c"}', "2: .*is not a list of strings"),
@@ -188,7 +188,7 @@ def test_a_loss_that_is_not_finite_stops(tmp_path, data, bert):
     model = BertModel.from_pretrained(bert)
     torch.nn.init.constant_(model.encoder.layer[0].output.dense.bias, float("inf"))
     model.save_pretrained(bert)
-    with pytest.raises(UserError, match=r"the loss is nan before the first step from the model"):
+    with pytest.raises(UserError, match=r"the loss is nan before the first step of training"):
         train("contrastive", method(model=str(bert)), [data], options(tmp_path))
     assert not list(tmp_path.glob("model*"))
 
@@ -196,7 +196,7 @@ def test_a_loss_that_is_not_finite_stops(tmp_path, data, bert):
 def test_a_folder_in_the_way(tmp_path, data):
     run = options(tmp_path)
     train("contrastive", method(max_steps=1), [data], run)
-    with pytest.raises(UserError, match=r"model exists; --overwrite replaces it, --resume"):
+    with pytest.raises(UserError, match=r"model exists; replace it with --overwrite, continue"):
         train("contrastive", method(max_steps=1), [data], run)
     before = weights(tmp_path / "model")
     again = options(tmp_path, overwrite=True)

@@ -111,9 +111,9 @@ def test_parquet_that_holds_no_embeddings(run, tmp_path):
     (tmp_path / "q.jsonl").write_text('{"id":"q","embedding":[1,1]}\n')
     for columns, told in (
         ({"id": ["a"]}, "holds 1 rows of id, not id and embedding"),
-        ({"id": ["a", "b"], "embedding": [[1.0], [1.0, 2.0]]}, "no list of as many floats"),
-        ({"id": ["a"], "embedding": [None]}, "no list of as many floats"),
-        ({"id": ["a"], "embedding": ["x"]}, "no list of as many floats"),
+        ({"id": ["a", "b"], "embedding": [[1.0], [1.0, 2.0]]}, "not a list of as many floats"),
+        ({"id": ["a"], "embedding": [None]}, "not a list of as many floats"),
+        ({"id": ["a"], "embedding": ["x"]}, "not a list of as many floats"),
         ({"id": ["a", "a"], "embedding": [[1.0], [2.0]]}, 'v.parquet:2: id "a" is repeated'),
         ({"id": ["a"], "embedding": [[float("nan")]]}, "row 1 holds NaN"),
     ):
@@ -123,7 +123,7 @@ def test_parquet_that_holds_no_embeddings(run, tmp_path):
         assert "structkit: v.parquet:" in done.stderr.decode()
         assert told in done.stderr.decode()
     (tmp_path / "v.parquet").write_bytes(b"x")
-    assert b"is no Parquet file, or a damaged one (" in run("search", "v.parquet").stderr
+    assert b"is not a Parquet file, or a damaged one (" in run("search", "v.parquet").stderr
 
 
 def test_older_parquet_of_pyserini_and_ours_alike(tmp_path):
@@ -141,8 +141,8 @@ def test_npz_and_what_only_looks_like_a_matrix(run, tmp_path):
     for name, told in (
         ("v.npz", b"v.npz: is an archive of arrays; give the array in it alone"),
         ("z.npy", b"z.npy: is an archive of arrays; give the array in it alone"),
-        ("o.npy", b"o.npy: is damaged, or no .npy file of numbers ("),
-        ("t.npy", b"t.npy: is damaged, or no .npy file of numbers ("),
+        ("o.npy", b"o.npy: is damaged, or not a .npy file of numbers ("),
+        ("t.npy", b"t.npy: is damaged, or not a .npy file of numbers ("),
     ):
         done = run("search", name)
         assert 1 == done.returncode

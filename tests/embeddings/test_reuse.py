@@ -170,7 +170,7 @@ def test_files_that_cannot_be_reused_are_refused(model, tmp_path):  # noqa: F811
         write(model, path, records(), reuse=str(path))
     (tmp_path / "v.hashes.txt").write_text(hashes)
     (tmp_path / ".v.npy.resume").write_text('{"run": {}}\n{"finished": true}\n')
-    with pytest.raises(UserError, match="half replaced, by a run that was killed; .* --resume"):
+    with pytest.raises(UserError, match="half replaced by a run that was killed; .* --resume"):
         write(model, path, records(), reuse=str(path))
     os.unlink(tmp_path / ".v.npy.resume")
     meta = json.loads((tmp_path / "v.meta.json").read_text())
@@ -178,7 +178,7 @@ def test_files_that_cannot_be_reused_are_refused(model, tmp_path):  # noqa: F811
     (tmp_path / "v.meta.json").write_text(json.dumps(meta))
     with pytest.raises(UserError, match="v.npy: holds no hashes of its texts; encode once without"):
         write(model, path, records(), reuse=str(path))
-    with pytest.raises(UserError, match="--reuse v.jsonl is no .npy file"):
+    with pytest.raises(UserError, match="--reuse v.jsonl is not a .npy file"):
         write(model, path, records(), reuse="v.jsonl")
     for options in ({"nodes": "all", "downward": True}, {"field": ["text", "id"]}):
         with pytest.raises(UserError, match="--reuse and .* exclude each other"):

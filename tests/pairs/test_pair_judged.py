@@ -57,8 +57,12 @@ def test_query_and_positive_by_kind(record, options, expected):
         ({"bullets": {}, "description": "d"}, {}, '"bullets" is a JSON object, not a string'),
         ({"description": "d"}, {}, 'field "bullets" is missing; name another with --query'),
         ({"docstring": "d"}, {}, 'field "code" is missing; name another with --positive'),
-        ({"x": "d"}, {}, "is no code, product or HTML document: it has id, x; name its fields"),
-        ({"bullets": "b"}, {"template": SANTA}, 'field "title" is missing; --positive-template'),
+        ({"x": "d"}, {}, "is not code, product or HTML document: it has id, x; name its fields"),
+        (
+            {"bullets": "b"},
+            {"template": SANTA},
+            'field "title" is missing; change --positive-template',
+        ),
         ({"bullets": "b", "title": "", "description": ""}, {"template": SANTA}, "are empty"),
     ],
 )
@@ -114,13 +118,13 @@ def test_judged_shards_make_the_whole(run):
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        (("qrels", '{"query_id":"q9","doc_id":"mug","relevance":3}\n'), '"q9" is judged and not'),
+        (("qrels", '{"query_id":"q9","doc_id":"mug","relevance":3}\n'), '"q9" is judged but not'),
         (("qrels", '{"query_id":"q4","doc_id":"pan","relevance":1}\n'), "the query has no"),
         (("qrels", '{"query_id":"q1","doc_id":"mug","relevance":0}\n'), "judges no document"),
         (("corpus", '{"id":"mug","description":"A mug."}\n'), '"bottle" of qrels is not in corpus'),
         (
             ("corpus", '{"id":"mug","description":"A"}\n' * 2),
-            'corpus:2: document "mug" is there tw',
+            'corpus:2: document "mug" occurs tw',
         ),
         (("queries", '{"id":"q8","query":"pot"}\n'), "queries:1: the query has no judgement"),
     ],

@@ -52,7 +52,7 @@ def test_gains_worked_by_hand(tmp_path: Path, gains: str, c: float, s: float) ->
         ("E=nan", "--gains 'E=nan': 'E=nan' is not LABEL=VALUE"),
         ("E=1e999999999", "--gains 'E=1e999999999': 'E=1e999999999' is not"),
         ("=1", "--gains '=1': '=1' is not LABEL=VALUE"),
-        ("E=1,E=2", "--gains 'E=1,E=2': label 'E' is there twice"),
+        ("E=1,E=2", "--gains 'E=1,E=2': label 'E' is given twice"),
         ("E=0", "--gains 'E=0': no gain is above 0"),
         ("E=1,S=0.0000001", "--gains 'E=1,S=0.0000001': the gains are more than 1,000,000 times"),
     ],
@@ -85,7 +85,7 @@ def test_a_judgement_without_a_gain_is_refused(tmp_path: Path, line: str, proble
 def test_gains_need_labels(tmp_path: Path) -> None:
     run, qrels = labelled(tmp_path)
     Path(qrels).write_text("q1 0 a 1\n")
-    with pytest.raises(UserError, match=r"qrels:1: the judgements have no labels; --gains needs"):
+    with pytest.raises(UserError, match=r"qrels:1: the judgements have no labels; give --gains"):
         list(score({"r": run}, qrels, gains="exact"))
     with pytest.raises(UserError, match="--gains and --qrels self exclude each other"):
         list(score({"r": "no file"}, "self", gains="exact"))

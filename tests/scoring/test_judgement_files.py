@@ -52,7 +52,7 @@ def test_trec_qrels_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("second", "problem"),
     [
-        (RUN, 'document "a" stands twice under query "q1"'),
+        (RUN, 'document "a" is ranked twice for query "q1"'),
         ('{"query_id":"q1","doc_id":"b","score":NaN}', 'field "score" is NaN'),
         ('{"query_id":"q1","doc_id":"b","score":null}', 'field "score" is a JSON null'),
         ('{"query_id":"q1","doc_id":"b","score":"1"}', 'field "score" is a JSON string'),
@@ -74,7 +74,7 @@ def test_a_bad_line_of_a_jsonl_run_is_refused(tmp_path: Path, second: str, probl
 @pytest.mark.parametrize(
     ("second", "problem"),
     [
-        ("q1 Q0 a 2 1.5 tag", 'document "a" stands twice under query "q1"'),
+        ("q1 Q0 a 2 1.5 tag", 'document "a" is ranked twice for query "q1"'),
         ("q1 Q0 b 2 nan tag", 'field "score" is nan'),
         ("q1 Q0 b 2 inf tag", 'field "score" is inf'),
         ("q1 Q0 b 2 high tag", 'the score is "high", not a number'),

@@ -182,7 +182,7 @@ def test_bad_pairs_are_named(tmp_path):
         train.write_bytes(pairs(EAST, ROUND, label=[0, 1, 0, 1]))
         return classification(files, [str(train)])
 
-    assert 'label "2" is none of the training pairs (0, 1)' in problem(
+    assert 'label "2" is not among the training pairs' in problem(
         pairs(EAST, ROUND, label=[0, 1, 2, 1]), classified
     )
     assert "the label is a JSON number" in problem(

@@ -50,7 +50,7 @@ def test_a_suite_gives_a_row_for_each_model(tmp_path):
     alone = pairs(EAST, ROUND, score=[1, 2, 3, 4], task=["STS"] * 4)
     assert "bad.jsonl: has the tasks STS, Score, not STS, MRPC, Score" in problem(alone)
     untested = pairs(EAST, ROUND, label=[1, 0, 1, 0], task=["MRPC"] * 4, split=["train"] * 4)
-    assert "MRPC: all pairs are of the training" in problem(untested)
+    assert "MRPC: all pairs are for training" in problem(untested)
 
 
 def test_a_suites_intervals_are_those_of_the_tasks_and_its_differences_are_paired(tmp_path):

@@ -184,7 +184,7 @@ def test_other_settings_than_those_of_the_index_are_refused(files, given, told):
 
 def test_methods_and_folders_that_do_not_fit_are_told(files):
     found(files, "c.jsonl", "words", method="bm25")
-    with pytest.raises(UserError, match="words: is an index for --method bm25; leave --method out"):
+    with pytest.raises(UserError, match="words: is an index for --method bm25; leave out --method"):
         found(files, "words", method="dense")
     with pytest.raises(UserError, match="is an index already; leave --save-index out"):
         found(files, "words", "again")
@@ -208,7 +208,7 @@ def test_a_damaged_index_is_refused(files):
         ("ids.txt", "\n".join([*ids, "x"]), "ids.txt: holds 51 ids for 50 documents"),
         ("ids.txt", "\n".join([*ids[:-1], ids[0]]), 'ids.txt:50: id "d0" is repeated'),
         ("ids.txt", b"\xff" * 9, "ids.txt: is damaged"),
-        ("meta.json", "[1]", "meta.json: is of no index for BM25"),
+        ("meta.json", "[1]", "meta.json: is not that of an index for BM25"),
         ("meta.json", "{", "meta.json: is damaged: it is not JSON"),
         ("meta.json", json.dumps({**meta, "format": 2}), "meta.json: has format 2, not 1"),
         ("meta.json", json.dumps({**meta, "count": 51}), "ids.txt: holds 50 ids for 51"),
@@ -217,11 +217,15 @@ def test_a_damaged_index_is_refused(files):
         ("vocab.index.json", "{", "vocab.index.json: is damaged: it is not JSON"),
         ("vocab.index.json", json.dumps([*words]), "does not number its words"),
         ("vocab.index.json", json.dumps(dict(list(words.items())[:-1])), "does not fit the words"),
-        ("data.csc.index.npy", arrays["data"][:-3], "data.csc.index.npy: is damaged, or no .npy"),
-        ("data.csc.index.npy", b"", "data.csc.index.npy: is damaged, or no .npy"),
+        (
+            "data.csc.index.npy",
+            arrays["data"][:-3],
+            "data.csc.index.npy: is damaged, or not a .npy",
+        ),
+        ("data.csc.index.npy", b"", "data.csc.index.npy: is damaged, or not a .npy"),
         ("data.csc.index.npy", arrays["indices"], "data.csc.index.npy: is damaged: it holds other"),
         ("indices.csc.index.npy", starts, "indices.csc.index.npy: is damaged: it holds 114 post"),
-        ("indices.csc.index.npy", beyond, "it names documents that are none"),
+        ("indices.csc.index.npy", beyond, "it names unknown documents"),
         ("indptr.csc.index.npy", arrays["indices"], "indptr.csc.index.npy: is damaged: it does"),
     ]
     for name, content, told in spoiled:

@@ -210,7 +210,7 @@ def test_documents_without_elements_are_named(model, tmp_path):  # noqa: F811
     ("tree", "problem"),
     [
         ("(X (X a)", "1 bracket is not closed; fix the brackets"),
-        ("(X a b c)", "the tree has a node with more or less than two children; structkit parse-"),
+        ("(X a b c)", "the tree has a node with more or fewer than two children; binarize it"),
         ("()", "the node () holds no word (character 2); give it a word, or leave it out"),
         ("", "the text holds no tree; write it in brackets"),
     ],

@@ -176,7 +176,9 @@ def test_a_corpus_is_loaded_once_and_its_table_is_a_corpus(
     with psycopg.connect(url) as connection:
         assert before == connection.execute("SELECT min(xmin::text) FROM once").fetchone()
     other = write(tmp_path / "other.jsonl", [{"id": "only", "embedding": [1.0] * 8}])
-    with pytest.raises(UserError, match="the table once holds another corpus; --reload replaces"):
+    with pytest.raises(
+        UserError, match="the table once holds another corpus; replace it with --reload"
+    ):
         in_table(other, queries, url, "once")
     assert expected == in_table("once", queries, url, "")
     reloaded = in_table(other, queries, url, "once", reload=True)
@@ -188,7 +190,7 @@ def test_hostile_names_are_only_names(corpus: str, queries: str, url: str) -> No
     expected = in_files(corpus, queries)
     assert_equal(expected, in_table(corpus, queries, url, name))
     hostile = "language='; DROP TABLE structkit_tables; --"
-    with pytest.raises(UserError, match="nothing in the corpus passes --filter language=';"):
+    with pytest.raises(UserError, match="no row of the corpus passes --filter language=';"):
         in_table(corpus, queries, url, name, filters=(hostile,))
     assert_equal(expected, in_table(corpus, queries, url, name))
 
@@ -207,7 +209,7 @@ def test_a_table_of_somebody_else_stays(corpus: str, queries: str, url: str) -> 
     [
         ({"database_url": None}, "--backend pgvector needs --database-url"),
         ({"database_url": "postgresql://127.0.0.1:1/x"}, "the database cannot be reached: "),
-        ({"index": "ivf"}, "knows --index flat and hnsw"),
+        ({"index": "ivf"}, "takes --index flat or hnsw"),
     ],
     ids=str,
 )

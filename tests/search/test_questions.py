@@ -105,7 +105,7 @@ def test_control_characters_are_shown_and_not_sent(folder):
     ("arguments", "told"),
     [
         (("--query", "x", "--queries", "corpus.jsonl"), "--query and --queries are both given"),
-        (("--query", "?!"), "--query '?!' holds no word; ask for one"),
+        (("--query", "?!"), "--query '?!' holds no word; write a question"),
     ],
 )
 def test_wrong_usage(run, folder, arguments, told):

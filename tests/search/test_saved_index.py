@@ -66,7 +66,9 @@ def test_parameters_at_their_ends_search(files, name, index):
 
 
 def test_a_parameter_of_another_index_is_wrong_usage(files):
-    with pytest.raises(UserError, match="--parameters nprobe: this index has none") as caught:
+    with pytest.raises(
+        UserError, match="--parameters nprobe: this index has no such parameter"
+    ) as caught:
         found(files, index="hnsw", parameters="nprobe=4")
     assert 2 == caught.value.status
 
@@ -92,29 +94,42 @@ def test_a_saved_index_that_does_not_fit_is_refused(files, saved):
         ("ids.txt", "\n".join(changed(ids, "long")), "ids.txt: holds 201 ids for 200"),
         ("ids.txt", "\n".join(changed(ids, "repeated")), 'ids.txt:200: id "d0" is repeated'),
         ("docid", "\n".join(ids[:-1]), "docid: holds 199 ids for 200"),
-        ("meta.json", "[1]", "meta.json: is no JSON object"),
+        ("meta.json", "[1]", "meta.json: is not a JSON object"),
         ("meta.json", "{", "meta.json: is damaged: it is not JSON"),
-        ("meta.json", json.dumps({**meta, "count": 7}), r"meta.json: says \(7, 8\), the matrix"),
+        (
+            "meta.json",
+            json.dumps({**meta, "count": 7}),
+            r"meta.json: says \(7, 8\), but the matrix",
+        ),
         ("meta.json", json.dumps({**meta, "model_sha256": 3}), "model_sha256 is a JSON number"),
-        ("meta.json", json.dumps({**meta, "similarity": None}), "meta.json: says no similarity"),
+        ("meta.json", json.dumps({**meta, "similarity": None}), "meta.json: names no similarity"),
         ("fields.jsonl", "{}\n", "fields.jsonl: holds 1 records for 200"),
         ("fields.jsonl", "3\n" * 200, "fields.jsonl: holds 200 records for 200"),
-        ("index", binary[: len(binary) // 2], "index/index: is damaged, or no index"),
-        ("index", b"", "index/index: is damaged, or no index"),
-        ("index", binary[:33] + b"\xff" * 8 + binary[41:], "index/index: is damaged, or no index"),
+        ("index", binary[: len(binary) // 2], "index/index: is damaged, or not an index"),
+        ("index", b"", "index/index: is damaged, or not an index"),
+        (
+            "index",
+            binary[:33] + b"\xff" * 8 + binary[41:],
+            "index/index: is damaged, or not an index",
+        ),
     ]
     for name, content, told in spoiled:
         before = (saved / name).read_bytes()
         (saved / name).write_bytes(content if isinstance(content, bytes) else content.encode())
         with pytest.raises(UserError, match=told) as caught:
             found(files, str(saved), explain=True)
-        assert "build the index again with --save-index" in caught.value.remedy or "unique" in str(
-            caught.value
+        assert (
+            "build the index again with --save-index" in caught.value.remedy
+            or "its own id" in str(caught.value)
         )
         (saved / name).write_bytes(before)
     for name in ("index", "docid", "ids.txt", "fields.jsonl"):
         (saved / name).rename(saved / "away")
-        told = "holds no index" if name == "index" else f"{name}: cannot be read: No such file"
+        told = (
+            "is a folder without an index"
+            if name == "index"
+            else f"{name}: cannot be read: No such file"
+        )
         with pytest.raises(UserError, match=told):
             found(files, str(saved), explain=True)
         (saved / "away").rename(saved / name)

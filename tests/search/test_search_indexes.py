@@ -89,7 +89,7 @@ def test_a_saved_index_gives_the_same_run(corpus: str, queries: str, tmp_path: P
 
 def test_a_folder_without_an_index_is_told_before_its_flags(queries: str, tmp_path: Path) -> None:
     for options in ({}, {"index": "hnsw", "recall_sample": 3}):
-        with pytest.raises(UserError, match="is a folder, and holds no index; .*--save-") as error:
+        with pytest.raises(UserError, match="is a folder without an index; .*--save-") as error:
             found(str(tmp_path), queries, **options)
         assert 1 == error.value.status
 
@@ -164,7 +164,7 @@ def test_queries_may_be_a_matrix_of_the_same_model(
     narrow = matrix(tmp_path / "n.npy", vectors[:, :3], list(map(str, range(600))))
     with pytest.raises(UserError, match="gives 3 dimensions, and the corpus has 16"):
         found(other, narrow)
-    with pytest.raises(UserError, match=r"n.npy: has 3 dimensions, and .*o.npy has 16"):
+    with pytest.raises(UserError, match=r"n.npy: has 3 dimensions, but .*o.npy has 16"):
         found([other, narrow], queries)
 
 
@@ -241,7 +241,7 @@ def test_fields_stand_beside_a_matrix(vectors: np.ndarray, queries: str, tmp_pat
     result = found(path, queries, filters=("year=2000",))
     assert 20 * K == len(result)
     assert all(int(record["doc_id"]) % 2 for record in result)
-    with pytest.raises(UserError, match="nothing in the corpus passes --filter year=3"):
+    with pytest.raises(UserError, match="no row of the corpus passes --filter year=3"):
         found(path, queries, filters=("year=3",))
     (tmp_path / "m.fields.jsonl").write_text(lines + "{}\n")
     with pytest.raises(UserError, match="holds 601 records for 600 embeddings"):
@@ -251,10 +251,10 @@ def test_fields_stand_beside_a_matrix(vectors: np.ndarray, queries: str, tmp_pat
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (["--index", "nonsense"], "--index nonsense is no index that faiss knows"),
+        (["--index", "nonsense"], "--index nonsense is not an index that faiss knows"),
         (
             ["--index", "hnsw", "--parameters", "nprobe=3"],
-            "--parameters nprobe: this index has none",
+            "--parameters nprobe: this index has no such parameter",
         ),
         (["--recall-sample", "3"], "go with an approximate index"),
         (["--filter", "language"], "--filter language names no value; write it as FIELD=VALUE"),
@@ -284,7 +284,7 @@ def test_few_rows_are_told_in_a_line_of_our_own(
 
 @pytest.mark.parametrize("name", ["nope", "\udcff"])
 def test_an_index_that_faiss_does_not_know(corpus: str, queries: str, name: str) -> None:
-    with pytest.raises(UserError, match="is no index that faiss knows") as caught:
+    with pytest.raises(UserError, match="is not an index that faiss knows") as caught:
         found(corpus, queries, index=name)
     assert 2 == caught.value.status
     assert "\n" not in str(caught.value)

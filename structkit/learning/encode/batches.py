@@ -1,4 +1,4 @@
-"""Texts to embeddings, fast: each text once, in batches of texts that are about equally long."""
+"""Texts to embeddings, fast: each text once, in batches of texts of similar lengths."""
 
 from __future__ import annotations
 
@@ -58,23 +58,23 @@ class Embedder:
         return embeddings
 
     def finished(self, embeddings: Vectors) -> Vectors:
-        """What is left of a model's embeddings (inputs, dim)."""
+        """A model's embeddings (inputs, dim), cut to the wanted dimensions and normalized."""
         self.check_dimensions(embeddings.shape[1])
         embeddings = embeddings[:, : self.dimensions]
         return normalized(embeddings) if self.normalize else embeddings
 
     def check_dimensions(self, given: int) -> None:
-        """Raise where fewer dimensions are there than are to be kept."""
+        """Raise if there are fewer dimensions than are to be kept."""
         if self.dimensions and given < self.dimensions:
             raise UserError(
-                f"--dimensions {self.dimensions} is more than the model gives",
-                f"it gives {given}",
+                f"--dimensions {self.dimensions} is more than the model has",
+                f"give at most {given}",
                 status=2,
             )
 
 
 def check_finite(records: Sequence[ReadRecord], owners: Sequence[str], embeddings: Vectors) -> None:
-    """Raise where an embedding (owners, dim) is not finite, with the place of its record.
+    """Raise if an embedding (owners, dim) is not finite, with the place of its record.
 
     `owners` are the ids of the records that the embeddings are of.
     """

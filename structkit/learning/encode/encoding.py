@@ -34,7 +34,7 @@ class Encoding:
     embedding of each so many tokens, `elements` of each element of HTML, `nodes` of a tree's words,
     phrases or all its nodes.
     `batch_tokens` and `precision` are chosen for the device where they are None. `reuse` is a .npy
-    file whose rows stay, where texts, model and settings are as they were. Errors: an unknown
+    file whose rows are copied where text, model and settings are unchanged. Errors: an unknown
     side or a damaged model is a `UserError`, and so is a record without its field.
     """
 
@@ -67,7 +67,7 @@ class Encoding:
         self.part = chosen_part(self.parts, self.fields, keep)
         check_together(self.part, downward, len(self.fields), reuse)
         self.nodes, self.downward = str(nodes), downward
-        side = str(side)  # of a flag it is more than a string
+        side = str(side)  # a flag's is an enum
         self.model, self.side, self.keep, self.chunk = model, side, tuple(keep), chunk
         changes = {"pooling": pooling, "mcls_every": mcls_every, "normalize": normalize}
         wanted = Wanted(model, str(engine), device, str(dtype), offline, changes)
@@ -80,7 +80,7 @@ class Encoding:
             self.fields,
             known,
             self.keep,
-            # what a model was trained on is what it reads of an element
+            # of an element, the model reads what it was trained on
             Elements(tagged=known[0] == "tagged") if elements else None,
             chosen_paths(paths, side, self.part, encoder),
         )
@@ -109,14 +109,14 @@ class Encoding:
         self.engine.precision = value
 
     def texts(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
-        """What is read of every record: the part that may fail, and be skipped."""
+        """What is read of every record: the step that may fail, and skip the record."""
         return self.reader.read(records)
 
     def embeddings(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
         """`{id, embedding, …kept}` for every record of `texts`, in the same order.
 
-        Embeddings are arrays, (dim,), which are written shorter than as lists of Python's floats.
-        A part has `doc_id` and its place; of several fields `FIELD_embedding` is each one's.
+        Embeddings are arrays, (dim,), which are written shorter than lists of Python's floats. A
+        part has `doc_id` and its place; with several fields, each has its `FIELD_embedding`.
         """
         if len(self.fields) > 1:
             yield from self._of_several_fields(texts)
@@ -129,7 +129,7 @@ class Encoding:
     def _of_several_fields(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
         names = [f"{name}_embedding" for name in self.fields]
         for window in windows(texts):
-            inputs: dict[str, Any] = {}  # a text that several fields have is encoded once
+            inputs: dict[str, Any] = {}  # a text in several fields is encoded once
             for place, field in enumerate(self.fields):
                 different = list(dict.fromkeys(record.texts[place] for record in window))
                 self.truncation.field = field  # … and counted in each
@@ -221,7 +221,7 @@ class Encoding:
         return self.embedder.embed(texts)
 
     def report(self) -> None:
-        """Say how many texts were cut, and how many were not encoded again."""
+        """Say how many texts were truncated, and how many were not encoded again."""
         if self.earlier:
             self.earlier.report()
         for message in self.truncation.messages():
@@ -233,7 +233,7 @@ class Encoding:
         return content_hash(self.facts["folder"])
 
     def meta(self) -> Record:
-        """What stands in NAME.meta.json beside the vectors."""
+        """What NAME.meta.json beside the vectors says."""
         return {
             "model": self.model,
             "model_sha256": self.model_sha256,
@@ -247,7 +247,7 @@ class Encoding:
         }
 
     def run(self) -> Record:
-        """What decides about each byte of the vectors: an unfinished run goes on with the same."""
+        """What determines the vectors: an unfinished run continues only with the same."""
         return {
             **self.meta(),
             "fields": self.fields,
@@ -260,7 +260,7 @@ class Encoding:
 
 
 def windows(texts: Iterable[ReadRecord], most: int | None = None) -> Iterator[list[ReadRecord]]:
-    """Records of `Encoding.texts`, as many at a time as are held in memory."""
+    """Records of `Encoding.texts`, in windows that are held in memory."""
     most = most or WINDOW
     window, rows, characters = list[ReadRecord](), 0, 0
     for record in texts:

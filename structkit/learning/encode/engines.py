@@ -1,7 +1,7 @@
-"""What computes a model: torch, or for encoders ONNX Runtime, which starts at once and is faster.
+"""What computes a model: torch, or for encoders ONNX Runtime, which starts faster and runs faster.
 
-The first time, torch exports the encoder into the user's cache and both compute some texts; where
-they agree, ONNX Runtime has that model from then on.
+The first time, torch exports the encoder into the user's cache and both compute sample texts; if
+they agree, ONNX Runtime computes that model from then on.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from structkit.plugin import Model
 from structkit.records.jsonl import Record
 
 ENGINES = ("auto", "torch", "onnx")
-# times as long as torch may an engine take that starts at once: torch's own start is seconds
+# how many times as long as torch an engine may take that starts at once: torch needs seconds
 SLOWER = 1.25
 # what a GPU looks like without torch
 GPUS = ("nvidia[0-9]*", "kfd")
 
 
 class Engine(Protocol):
-    """What embeds texts. `len()` of an input is what it costs.
+    """What embeds texts. `len()` of an input is its cost.
 
     `batch_tokens` is the size of a batch that is fastest.
     """
@@ -45,7 +45,7 @@ class Engine(Protocol):
 
     @property
     def model(self) -> Model:
-        """What it computes."""
+        """The model that it computes."""
         ...
 
     def inputs(self, texts: Sequence[str], side: str) -> Sequence[Sized]:
@@ -72,7 +72,7 @@ class TableEngine:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A model, and how it is to be computed; `changes` go before what the model says of itself."""
+    """A model, and how it is to be computed; `changes` override what the model says of itself."""
 
     model: str
     engine: str = "auto"
@@ -93,7 +93,7 @@ class Wanted:
 
     @property
     def plain(self) -> bool:
-        """Whether ONNX Runtime may compute the model: in float32, where no GPU does."""
+        """Whether ONNX Runtime may compute the model: in float32, where there is no GPU for it."""
         if self.engine == "auto":
             usual = self.dtype == "fp32" and (self.device == "cpu" or not self.device and no_gpu())
             return usual and find_spec("onnxruntime") is not None
@@ -124,22 +124,22 @@ class Wanted:
         return engine, facts
 
     def takes(self, about: Record) -> bool:
-        """Whether ONNX Runtime is to compute an exported model: where it is not much slower."""
+        """Whether ONNX Runtime is to compute an exported model: if it is not much slower."""
         by_torch, by_onnx = about["seconds"]
         agrees: bool = about["agrees"]
         return agrees and (self.engine == "onnx" or by_onnx < SLOWER * by_torch)
 
 
 def _opened(folder: Path, place: Path, about: Record) -> tuple[Engine, Record] | None:
-    """The model by ONNX Runtime; None where that does not compute here what it should."""
+    """The model in ONNX Runtime; None if that does not compute here what it should."""
     try:
         encoder = OnnxEncoder(place, about)
         agrees = encoder.agrees()
-    except Exception:  # of ONNX Runtime and of tokenizers, which have no class of their own
-        return None  # a damaged export is made anew
+    except Exception:  # from ONNX Runtime or tokenizers, which have no class of their own
+        return None  # a damaged export is made again
     return (encoder, {**about["facts"], "folder": folder}) if agrees else None
 
 
 def no_gpu() -> bool:
-    """Whether the machine shows no GPU that torch could compute on."""
+    """Whether the machine shows no GPU that torch could use."""
     return not any(any(Path("/dev").glob(name)) for name in GPUS)

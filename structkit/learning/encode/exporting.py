@@ -1,4 +1,4 @@
-"""The export of an encoder for ONNX Runtime, and the check of what that computes."""
+"""The export of an encoder for ONNX Runtime, and the check of its results."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from structkit.records.jsonl import Record
 
 
 def export(engine: TorchEngine, folder: Path, changes: Mapping[str, Any], facts: Record) -> str:
-    """Keep the engine's encoder as ONNX Runtime reads it; why not, where that cannot be."""
+    """Keep the engine's encoder for ONNX Runtime; returns why not, or nothing."""
     model = engine.model
     if not isinstance(model, Encoder) or model.model.config.model_type not in MODELS:
-        return f"it is none of {', '.join(MODELS)}"
+        return f"it is not one of {', '.join(MODELS)}"
     require("onnx", "onnx")
     try:
         with waiting("exporting the model, once"), keeping(folder, changes) as (place, about):
@@ -50,8 +50,8 @@ def export(engine: TorchEngine, folder: Path, changes: Mapping[str, Any], facts:
             about["seconds"] = [
                 timed(partial(each.embeddings, inputs))[0] for each in (engine, encoder)
             ]
-            model.tokenizing.truncation.load({"texts": {}, "truncated": {}})  # they are no user's
+            model.tokenizing.truncation.load({"texts": {}, "truncated": {}})  # not a user's
     except OSError as error:
         say(f"the export of the model cannot be kept: {error.strerror}")
         return f"its export cannot be kept: {error.strerror}"
-    return "" if about["agrees"] else f"its embeddings are others (cosine {about['agreement']:.6f})"
+    return "" if about["agrees"] else f"its embeddings differ (cosine {about['agreement']:.6f})"

@@ -1,4 +1,4 @@
-"""What the flags of `encode` may be, and for which models."""
+"""Checks of `encode`'s flags: their values, and which models take them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DTYPES = ("fp32", "bf16", "auto")
 def check_flags(side: str, dtype: str, batch_tokens: int | None, chunk: int | None) -> None:
     """Raise for values that no model takes."""
     if side not in SIDES:
-        raise UserError(f"--as {side} is not query or document", "name one of them", status=2)
+        raise UserError(f"--as {side} is not query or document", "choose one of them", status=2)
     if dtype not in DTYPES:
         raise unknown("precision of --dtype", dtype, DTYPES)
     for flag, number in (("batch-tokens", batch_tokens), ("chunk", chunk)):
@@ -30,10 +30,10 @@ def check_together(part: str, downward: bool, fields: int, reuse: str | None) ->
 
 
 def chosen_paths(paths: bool | None, side: str, part: str, model: Model) -> bool | None:
-    """The `paths` of a document's whole text; off for queries, parts, and models of words or trees.
+    """The `paths` for whole documents; off for queries, parts, and models of words or trees.
 
-    The words of a tree are those of the text alone, and a part's characters are counted in it.
-    Errors: it is on for them.
+    A tree's words, and a part's character offsets, are those of the text alone. Errors: it is on
+    for any of these.
     """
     if side == "document" and not part and "chunk" in model.parts:
         return paths
@@ -45,7 +45,7 @@ def chosen_paths(paths: bool | None, side: str, part: str, model: Model) -> bool
 
 
 def check_able(model: Model, part: str) -> None:
-    """Raise for parts of texts that the model has no embeddings of."""
+    """Raise for parts of texts of which the model has no embeddings."""
     if part in model.parts:
         return
     if part == "chunk":

@@ -12,7 +12,7 @@ from structkit.structure.html.html import Reader
 from structkit.structure.html.xpaths import parts
 
 EXCERPT = 200  # characters
-# what is told of a part
+# the fields of a part
 FIELDS = {
     "chunk": ("start", "end", "lines"),
     "elements": ("xpath", "start", "end", "text"),
@@ -21,9 +21,9 @@ FIELDS = {
 
 
 def chosen_part(flags: Mapping[str, Any], fields: Sequence[str], keep: Sequence[str]) -> str:
-    """Which of the flags that make parts is set; none is an empty string.
+    """Which of the flags that make parts is set; an empty string if none is.
 
-    Errors: two of them, several fields to read, and fields to keep that a part has itself.
+    Errors: two of them, several fields to read, and kept fields that a part has itself.
     """
     given = [name for name, value in flags.items() if value]
     if len(given) > 1:
@@ -33,7 +33,7 @@ def chosen_part(flags: Mapping[str, Any], fields: Sequence[str], keep: Sequence[
         raise UserError(f"--keep {name}: encode writes it itself", "rename the field", status=2)
     for part in given:
         if len(fields) > 1:
-            raise UserError(f"--{part} takes one --field", "run encode once a field", status=2)
+            raise UserError(f"--{part} takes one --field", "run encode once per field", status=2)
         for name in FIELDS[part]:
             if name in keep:
                 raise UserError(
@@ -43,7 +43,7 @@ def chosen_part(flags: Mapping[str, Any], fields: Sequence[str], keep: Sequence[
 
 
 class Elements:
-    """HTML documents as the texts of their elements, with the tags inside or without any."""
+    """HTML documents as the texts of their elements, with or without the tags inside."""
 
     def __init__(self, *, tagged: bool) -> None:
         self.tagged, self._reader = tagged, Reader()

@@ -1,4 +1,4 @@
-"""What `encode` reads of records: their texts, what goes along, and what a model makes of them."""
+"""What `encode` reads of records: their texts, kept fields, and what a model prepares."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Read = Callable[[Record, str, str], str]  # what reads a field
 
 @dataclass(frozen=True)
 class ReadRecord:
-    """The texts of a record, one a field or one an element, and what goes along with them."""
+    """The texts of a record, one per field or per element, and its kept fields."""
 
     id: str
     texts: list[str]
     kept: Record
     here: tuple[str, int]  # file and line
-    places: list[Record] = field(default_factory=list)  # where each element stands
+    places: list[Record] = field(default_factory=list)  # the place of each element
     prepared: list[Record] = field(default_factory=list)  # for models of words or trees: each text
 
     @cached_property
@@ -38,24 +38,24 @@ class ReadRecord:
         return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def row(self) -> EmbeddingRow:
-        """Its row, with what was kept of it."""
+        """Its row, with its kept fields."""
         return EmbeddingRow(self.id, fields=self.kept, hash=self.hash)
 
     def part(self, number: int | str, place: Mapping[str, Any]) -> EmbeddingRow:
-        """The row of a part, with its place too."""
+        """The row of a part, with its place."""
         fields = {**self.kept, **place}
         return EmbeddingRow(f"{self.id}#{number}", self.id, fields, self.hash)
 
     def __len__(self) -> int:
-        """How many elements it has, or one: what holds it in memory."""
+        """How many elements it has, or one: its share of a window."""
         return len(self.places) or 1
 
 
 @dataclass(frozen=True)
 class TextReader:
-    """Records to what is read of them; what it cannot use raises, while its place is known.
+    """Records to what is read of them; an unusable one raises while its place is known.
 
-    `asked` are the fields that the user names, `known` those of the model, the first one counts.
+    `asked` are the fields that the user names, `known` the model's, of which the first counts.
     `paths` is that of `placed`.
     """
 
@@ -67,7 +67,7 @@ class TextReader:
     paths: bool | None = False
 
     def read(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
-        """What is read of every record; of elements, the texts are theirs."""
+        """What is read of every record; with elements, their texts."""
         for record in records:
             kept = self._kept(record)
             texts = self.texts(record)

@@ -1,4 +1,4 @@
-"""Embeddings of an earlier run: those of texts that are as they were."""
+"""Embeddings of an earlier run, for unchanged texts."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
 class Earlier:
     """The rows of NAME.npy by the hash of what was read of their record.
 
-    It has none of them where `run`, what this run says of itself, tells another model or other
-    settings. Errors: `UserError` where the file holds no hashes, or a killed run left it half
-    replaced.
+    It has none if `run`, what this run says of itself, has another model or other settings.
+    Errors: `UserError` if the file holds no hashes, or a killed run left it half replaced.
     """
 
     def __init__(self, path: str, run: Record, part: str) -> None:
         self.path, self.part, self.place = path, part, os.path.realpath(path)
         if not path.endswith(".npy"):
-            raise UserError(f"--reuse {path} is no .npy file", "encode with -o NAME.npy", status=2)
+            raise UserError(
+                f"--reuse {path} is not a .npy file", "encode with -o NAME.npy", status=2
+            )
         if half_replaced(path):
-            remedy = "complete it: run its command again, with --resume"
-            raise UserError("is half replaced, by a run that was killed", remedy).at(path)
+            remedy = "complete it: run its command again with --resume"
+            raise UserError("is half replaced by a run that was killed", remedy).at(path)
         self.old = read_matrix(path, fields=bool(part))
         known = settings_of(path, self.old)
         self.differing = differing(run, known)
@@ -46,7 +47,7 @@ class Earlier:
         self.records = self.reused = 0
 
     def _rows(self) -> dict[str, range]:
-        """The rows of a record with each hash: of several, the first one's."""
+        """The rows of the first record with each hash."""
         hashes = hashes_of(self.path, len(self.old.ids))
         of_hash: dict[str, range] = {}
         for (hash_, _), rows in groupby(
@@ -59,7 +60,7 @@ class Earlier:
     def completed(
         self, window: Sequence[ReadRecord], embed: Callable[[Sequence[ReadRecord]], Embedded]
     ) -> Embedded:
-        """The rows of some records: those that are known, and what `embed` makes of the others."""
+        """The rows of some records: known ones, and what `embed` makes of the others."""
         others = [record for record in window if record.hash not in self.rows]
         self.records += len(window)
         self.reused += len(window) - len(others)
@@ -81,10 +82,10 @@ class Earlier:
         return rows, self._vectors(np.array(chosen, np.int64), vectors)
 
     def _copied(self, record: ReadRecord) -> list[EmbeddingRow]:
-        """The rows of a record that is as it was, under its own id and with what it keeps."""
+        """The rows of an unchanged record, under its own id and with its kept fields."""
         if not self.part:
             return [record.row()]
-        # where an element stands may have changed, where its text has not
+        # the place of an element may have changed, even if its text has not
         places = record.places or [self._place(row) for row in self.rows[record.hash]]
         numbers = [self.old.ids[row].rpartition("#")[2] for row in self.rows[record.hash]]
         return [record.part(*each) for each in zip(numbers, places, strict=True)]
@@ -97,7 +98,7 @@ class Earlier:
         before = len(self.old.ids)
         vectors = np.empty((len(chosen), self.old.dimensions), np.float32)
         vectors[chosen < before] = self.old.vectors[chosen[chosen < before]]
-        if len(made):  # of texts without parts there is not one row
+        if len(made):  # texts without parts have no rows
             vectors[chosen >= before] = made[chosen[chosen >= before] - before]
         return vectors
 
@@ -108,7 +109,7 @@ class Earlier:
 
 
 def settings_of(path: str, old: Embeddings) -> Record:
-    """What NAME.meta.json says of how it was encoded. Errors: it says nothing of hashes."""
+    """What NAME.meta.json says of how it was encoded. Errors: it mentions no hashes."""
     beside = path.removesuffix(".npy") + ".meta.json"
     meta = read_meta(beside, *old.vectors.shape) if os.path.exists(beside) else {}
     run = meta.get("run")

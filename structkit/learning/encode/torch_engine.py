@@ -1,4 +1,4 @@
-"""Models that torch computes: all there are."""
+"""Models computed by torch: all kinds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from structkit.learning.training.module import TorchModel
 from structkit.learning.training.precision import fastest_matmul, has_bf16
 from structkit.records.jsonl import Record
 
-# padded tokens in a batch: what stays in a processor's cache, what keeps a GPU busy
+# padded tokens in a batch: few enough for a CPU's cache, enough to keep a GPU busy
 BATCH_TOKENS = {"cpu": 1024}
 GPU_BATCH_TOKENS = 32768
 
@@ -67,7 +67,7 @@ class TorchEngine:
         return self._computed(compute)
 
     def _computed(self, compute: Callable[[], Vectors]) -> Vectors:
-        """What `compute()` gives at the precision that is fastest here, measured once."""
+        """The result of `compute()` at the precision that is fastest here, measured once."""
         if self.precision is None:
             self.precision = fastest_matmul() if self.model.device.type == "cpu" else "highest"
         before = torch.get_float32_matmul_precision()

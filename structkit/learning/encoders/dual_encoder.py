@@ -62,7 +62,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         )
 
     def part(self, texts: list[str], records: int, kind: str, field: str = "") -> Texts:
-        """What this process takes of a batch's texts, equally many of each record, tokenized."""
+        """The texts of a batch for this process, equally many of each record, tokenized."""
         self.encoder.tokenizing.read_field(field)
         group = len(texts) // records
         own = share(records)
@@ -109,7 +109,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         return self.contrast(embeddings["query"], embeddings["document"], inputs.exclude), {}
 
     def weights(self) -> dict[str, float]:
-        """The losses that texts have by themselves, and what each counts."""
+        """The losses that texts have by themselves, and the weight of each."""
         return {}
 
     def loss(self, inputs: B) -> tuple[Tensor, dict[str, Tensor]]:
@@ -129,15 +129,15 @@ class DualEncoder(TrainingModule, Generic[B]):
 
 
 def checkpoint_gradients(model: Any) -> None:
-    """Keep only the states between layers for the backward pass; the rest is computed again."""
-    # its name from transformers 5.20 on, and before
+    """Keep only the states between layers for the backward pass, and recompute the rest."""
+    # the name since transformers 5.20, and the older one
     new = getattr(model, "activation_checkpointing_enable", None)
     try:
         (new or model.gradient_checkpointing_enable)({"use_reentrant": False})
     except ValueError:
         raise UserError(
             f"a {model.config.model_type} model has no gradient checkpointing",
-            "leave --gradient-checkpointing out; --chunk-size saves memory too",
+            "leave --gradient-checkpointing out, and save memory with --chunk-size",
         ) from None
 
 
@@ -152,14 +152,14 @@ def negatives_of(settings: EncoderSettings, spool: Spool, usual: int = 1) -> int
     fewest, record_id = spool.fewest_negatives
     if fewest < wanted:
         raise UserError(
-            f"record {record_id} has {fewest:,.0f} negatives, and each query needs {wanted}",
+            f"record {record_id} has {fewest:,.0f} negatives, but each query needs {wanted}",
             f"give all records as many, or set --negatives-per-query {fewest:.0f}",
         )
     return wanted
 
 
 def check_contrast(spool: Spool, settings: EncoderSettings, negatives: int) -> None:
-    """Raise where no query can have a negative: the loss would be 0 throughout."""
+    """Raise if no query can have a negative: the loss would always be 0."""
     if not negatives and min(len(spool), settings.batch_size) < 2 and settings.max_steps != 0:
         raise UserError(
             f"{len(spool)} records in batches of {settings.batch_size} give no negatives",

@@ -35,7 +35,7 @@ from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.structure.html.tags import TAG_TOKENS
 
-PIECE = 16  # texts a CPU takes at a time
+PIECE = 16  # texts that a CPU computes at a time
 
 
 def token_states(model: Any, tokens: Tokens) -> Tensor:
@@ -112,7 +112,7 @@ class Encoder(TorchModel):
         return padded(ids, self.tokenizing.padding).to(self.device)
 
     def embed(self, tokens: Tokens) -> Tensor:
-        """One embedding a text, (batch, dim); a CPU computes no padding."""
+        """One embedding per text, (batch, dim); a CPU computes no padding."""
         model = self.model
         packed = self.packed if self.device.type == "cpu" else None
 
@@ -129,7 +129,7 @@ class Encoder(TorchModel):
 
     @cached_property
     def packed(self) -> Packed | None:
-        """The model without padding, where it is of a kind for which that was checked."""
+        """The model computed without padding, if it is of a kind for which this was checked."""
         return packed(self.model)
 
     def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:
@@ -144,7 +144,7 @@ class Encoder(TorchModel):
         return torch.cat(computed)[rows.argsort()]
 
     def pooled(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Embeddings of states that are known already, (batch, dim)."""
+        """The embeddings of given states, (batch, dim)."""
         if self.pooling == "mcls":
             embeddings = pool_mcls(states, mask, self.mcls_every, len(self.tokenizing.closing))
         else:
@@ -170,13 +170,13 @@ class Encoder(TorchModel):
 
 
 def tried(encoder: Encoder, folder: Path) -> Encoder:
-    """The encoder of a folder, after a first text: what its files make impossible is told here."""
+    """The encoder of a folder, after a first text, so that damaged files raise here."""
     try:
         with torch.inference_mode():
             encoder.embed(encoder.tokens(["a"], "query"))
     except DAMAGE as error:
         raise explained(folder, error) from None
-    encoder.tokenizing.truncation.load({"texts": {}, "truncated": {}})  # that text was no user's
+    encoder.tokenizing.truncation.load({"texts": {}, "truncated": {}})  # that text was not a user's
     return encoder
 
 
@@ -191,8 +191,8 @@ def build_encoder(
 ) -> Encoder:
     """The encoder that a training starts from: `settings.model`, or a new one from scratch.
 
-    The settings are settled. `tags`: a tokenizer from scratch keeps the tags of a structure as one
-    token each, unless told otherwise.
+    The settings come from `settled`. `tags`: a tokenizer from scratch makes each structure tag one
+    token, unless the settings say otherwise.
     """
     folder: Path | None = None
     pooling = settings.pooling
@@ -255,17 +255,17 @@ def _from_scratch(
 
 
 def check_cls(tokenizer: Any, pooling: str) -> None:
-    """Raise where texts do not begin with a CLS token."""
+    """Raise if texts do not begin with a CLS token."""
     number = tokenizer.cls_token_id
     if number is None or tokenizer("a")["input_ids"][0] != number:
         raise UserError(
-            f"the model begins no text with a CLS token, which --pooling {pooling} needs",
+            f"the model puts no CLS token first, which --pooling {pooling} needs",
             "use --pooling mean, or last-token for a decoder-only model",
         )
 
 
 def _possible(lengths: dict[str, int], most: int | None) -> dict[str, int]:
-    """The lengths, none beyond the model's positions."""
+    """The lengths, limited to the model's positions."""
     if not most:
         return dict(lengths)
     for kind, length in lengths.items():

@@ -1,4 +1,4 @@
-"""An encoder as a graph of ONNX, with all else that computing it without torch needs."""
+"""An encoder as an ONNX graph, with everything else needed to compute it without torch."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from structkit.learning.encoders.encoder import Encoder, token_states
 from structkit.learning.encoders.padded import Tokens
 from structkit.records.jsonl import Record
 
-# kinds of models whose graphs were compared with them
+# kinds of models whose graphs were checked against torch
 MODELS = ("bert", "camembert", "roberta", "t5", "xlm-roberta")
 
 
 class _Embedding(nn.Module):
-    """Ids and mask to embeddings, (batch, dim): the graph."""
+    """The graph: ids and mask to embeddings, (batch, dim)."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class _Embedding(nn.Module):
 
 
 def write_graph(encoder: Encoder, file: Path) -> None:
-    """Write what the encoder computes of token ids and their mask, (batch, length) each."""
+    """Write the graph from token ids and their mask, (batch, length) each, to embeddings."""
     model = encoder.model
     tokens = encoder.padded([[5, 6, 7, 8], [5, 6, 7]])
     axes = {0: "batch", 1: "length"}
@@ -37,7 +37,7 @@ def write_graph(encoder: Encoder, file: Path) -> None:
     model.set_attn_implementation("eager")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of shapes that are what they are in every text
+            warnings.simplefilter("ignore")  # about shapes that are the same for every text
             torch.onnx.export(
                 _Embedding(encoder).eval(),
                 (tokens.ids, tokens.mask),
@@ -52,7 +52,7 @@ def write_graph(encoder: Encoder, file: Path) -> None:
 
 
 def write_tokenizers(encoder: Encoder, file: Path, plain: Path) -> None:
-    """Write the tokenizer, and the one for texts without tags where that is another one."""
+    """Write the tokenizer, and the one for texts without tags if it is a different one."""
     own = encoder.tokenizing
     own.tokenizer.backend_tokenizer.save(str(file))
     if own.plain is not own.tokenizer:
@@ -60,7 +60,7 @@ def write_tokenizers(encoder: Encoder, file: Path, plain: Path) -> None:
 
 
 def inner_facts(encoder: Encoder) -> Record:
-    """What the graph and the tokenizers do not tell."""
+    """The facts that the graph and the tokenizers do not hold."""
     own = encoder.tokenizing
     return {
         "lengths": own.lengths,

@@ -1,9 +1,9 @@
-"""Gradients of a loss over a whole batch, of which only a piece at a time is in memory.
+"""Gradients of a loss over a whole batch, with only a piece of it in memory at a time.
 
 First all texts are embedded without a graph; the loss over all embeddings gives each of them its
 gradient; then the texts are embedded again piece by piece, with the same random numbers, and
-their embeddings' gradients go on to the parameters. The last piece, of the longest documents, has
-its graph from the start: it takes no more memory than it would later, and is computed once.
+their embeddings' gradients are passed on to the parameters. The last piece, of the longest
+documents, has its graph from the start: this takes no more memory than later, and saves a pass.
 Source: Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup"
 (arXiv 2101.06983), section 3.
 """
@@ -25,7 +25,7 @@ from structkit.learning.training.distributed import total, whole
 
 @dataclass(frozen=True)
 class Texts:
-    """The part of a batch's texts that this process takes, and where it begins among all."""
+    """The part of a batch's texts for this process, and where it begins among all."""
 
     tokens: Tokens | None  # none where the part is empty
     first: int
@@ -42,16 +42,16 @@ class Texts:
 
 
 class Batch(Protocol):
-    """What is asked of a batch."""
+    """What a batch must have."""
 
     @property
     def texts(self) -> dict[str, Texts]:
-        """What of it is embedded, by name."""
+        """The texts to embed, by name."""
         ...
 
     @property
     def exclude(self) -> Tensor | None:
-        """Which documents are no negatives of which queries, (queries, documents)."""
+        """Which documents are not negatives of which queries, (queries, documents)."""
         ...
 
 
@@ -60,7 +60,7 @@ B_contra = TypeVar("B_contra", bound=Batch, contravariant=True)
 
 
 class Embedding(Protocol[B_contra]):
-    """What is asked of a module whose gradients are computed here."""
+    """What a module must have whose gradients are computed here."""
 
     settings: EncoderSettings
     width: int  # of an embedding
@@ -81,14 +81,14 @@ class Embedding(Protocol[B_contra]):
         ...
 
     def weights(self) -> dict[str, float]:
-        """The losses that `embedded` may give, and what each counts in the sum."""
+        """The losses that `embedded` may return, and the weight of each in the sum."""
         ...
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
 
 
 class Random:
-    """The state of the random numbers that dropout takes, to be taken once more."""
+    """The state of the random numbers that dropout uses, to use them again."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -103,7 +103,7 @@ class Random:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Some texts and what was computed; without a graph, the random numbers in front of it."""
+    """Some texts and their embeddings; if without a graph, the random state before them."""
 
     name: str
     rows: Tensor
@@ -113,7 +113,7 @@ class _Piece:
 
 
 def backward(module: Embedding[B], inputs: B) -> dict[str, float]:
-    """Add the gradients of a batch to the module; the loss and its parts."""
+    """Add the gradients of a batch to the module; returns the loss and its parts."""
     device = next(module.parameters()).device
     texts = inputs.texts
     pieces = list(_pieces(module, inputs, texts, device))
@@ -147,7 +147,7 @@ def _pieces(
 
 
 def _all(width: int, pieces: list[_Piece], name: str, texts: Texts, device: torch.device) -> Tensor:
-    """The embeddings of all processes, (total, width), cut off from what they were computed by."""
+    """The embeddings of all processes, (total, width), detached from their graphs."""
     own = [piece for piece in pieces if piece.name == name]
     count = sum(len(piece.rows) for piece in own)
     embeddings = torch.empty(count, width, device=device)
@@ -164,11 +164,11 @@ def _through(
     texts: dict[str, Texts],
     device: torch.device,
 ) -> None:
-    """Take the embeddings' gradients, and the losses of single texts, to the parameters."""
+    """Pass the embeddings' gradients, and the losses of single texts, on to the parameters."""
     after = Random(device)
     outputs: list[Tensor] = []
     gradients: list[Tensor | None] = []
-    for piece in reversed(pieces):  # the one that has its graph already is done with first
+    for piece in reversed(pieces):  # the one that has its graph already comes first
         embeddings, losses = piece.embeddings, piece.losses
         if piece.random:
             piece.random.restore()

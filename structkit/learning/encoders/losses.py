@@ -34,17 +34,17 @@ def info_nce(
     own = torch.arange(len(queries), device=queries.device)  # (batch,)
     loss = functional.cross_entropy(scores.float(), own * group)
     if symmetric:
-        # only positives ask back: a hard negative belongs to no query
+        # only for positives: a hard negative belongs to no query
         back = scores[:, ::group].T  # (batch positives, batch queries)
         loss = (loss + functional.cross_entropy(back.float(), own)) / 2
     return loss
 
 
 def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Tensor | None:
-    """Which documents are no negatives of a query: (batch, batch * group), or none at all.
+    """Which documents are not negatives of a query, (batch, batch * group); None if all are.
 
     `queries` and `documents` are texts or ids, laid out as in `info_nce`. A document is excluded
-    where it equals a positive of the query or of an equal one, wherever it stands; a query's own
+    if it equals a positive of the query or of an equal query, anywhere in the batch; a query's own
     positive never is.
 
     >>> duplicates(["a", "b"], ["x", "x"])

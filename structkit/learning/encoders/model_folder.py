@@ -37,8 +37,8 @@ from structkit.records.output import write_json
 def save_encoder(encoder: Encoder, folder: Path) -> None:
     """Write the model, its tokenizer, and what sentence-transformers needs to load both.
 
-    A pooling that it does not have is a module that it does not find: it refuses the folder, where
-    without a list of modules it would take the mean.
+    A pooling that it lacks is written as a module that it cannot find, so that it refuses the
+    folder: without a list of modules it would silently take the mean.
     """
     if isinstance(encoder.model, Bag):
         table = encoder.model.table(encoder.tokenizing.tokenizer)
@@ -120,8 +120,8 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
 
     A plain Hugging Face folder or hub name works as well, and a sentence-transformers one with its
     own pooling, normalization, length and prompts. `changes` (`pooling`, `normalize`,
-    `mcls_every`) go before what the model says; those that are None do not. Errors: `UserError`
-    that names the file and the remedy.
+    `mcls_every`) override what the model says, unless they are None. Errors: `UserError` that
+    names the file and the remedy.
     """
     changes = {key: value for key, value in changes.items() if value is not None}
     if changes.get("pooling", "mean") not in POOLINGS:
@@ -147,7 +147,7 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
         if facts["pooling"] == "last-token" and "pooling" not in own:
             end_with_eos(tokenizer)
         model = _encoder(folder, model, tokenizer, facts)
-    if isinstance(model, nn.Module):  # a parser is none
+    if isinstance(model, nn.Module):  # a parser is not one
         model.eval()
     return model, facts | {"folder": folder}
 
@@ -166,7 +166,7 @@ def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder
 
 
 def fitting_pooling(model: Any, tokenizer: Any) -> str:
-    """The pooling for a model that tells none: cls where it can be, or mean, or last-token."""
+    """The pooling for a model that states none: cls where possible, or mean, or last-token."""
     if tokenizer.cls_token_id is not None:
         return "cls"
     return "mean" if model.config.is_encoder_decoder else "last-token"

@@ -1,4 +1,4 @@
-"""Packed batches: BERT and its like compute the real tokens, and no padding."""
+"""Packed batches: BERT and similar models compute only real tokens, no padding."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ERROR = 1e-5  # of the largest state
 
 
 class Packed:
-    """A model of one of the kinds `MODELS`, by its own weights and dropout.
+    """A model of one of the kinds `MODELS`, with its own weights and dropout.
 
-    Embeddings, linear maps and layer norms run over the tokens of all texts, one after the other;
+    Embeddings, linear maps and layer norms run over the tokens of all texts in a row;
     attention runs over texts of equal length together, without a mask.
     """
 
@@ -62,7 +62,7 @@ class Packed:
         return embedded
 
     def _through(self, layer: Any, *inputs: Any) -> Tensor:
-        """`_layer`, with its gradients checkpointed where the layer is told to."""
+        """`_layer`, with gradient checkpointing where the layer has it on."""
         if layer.training and getattr(layer, "gradient_checkpointing", False):
             after: Tensor = checkpoint(self._layer, layer, *inputs, use_reentrant=False)
             return after
@@ -80,7 +80,7 @@ class Packed:
     def _attended(
         self, own: Any, chosen: Tensor, states: Tensor, runs: list[tuple[int, int]]
     ) -> Tensor:
-        """What each of the chosen tokens, all or the first, sees of its text."""
+        """The attention output of the chosen tokens, all or the first of each text."""
         queries = own.query(chosen).split(
             [count if len(chosen) < len(states) else length * count for length, count in runs]
         )
@@ -100,8 +100,8 @@ class Packed:
 def joined(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
     """The end of a half layer: a linear map of the inputs, dropout, the states added, the norm.
 
-    In inference the product adds to the states where they stand: neither the bias nor the sum
-    costs a pass of its own.
+    In inference the product is added to the states in place: neither the bias nor the sum costs a
+    pass of its own.
     """
     if torch.is_grad_enabled() or output.training or torch.is_autocast_enabled(inputs.device.type):
         after: Tensor = output(inputs, states)
@@ -112,7 +112,7 @@ def joined(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
 
 
 def packed(model: Any) -> Packed | None:
-    """The model packed, or nothing where its kind or its states are not as they are expected.
+    """The model packed, or None if its kind or its states are not as expected.
 
     Both ways compute a small sample, and no state may differ by more than `ERROR`.
     """
@@ -120,7 +120,7 @@ def packed(model: Any) -> Packed | None:
         return None
     outputs = [part.output for layer in model.encoder.layer for part in (layer, layer.attention)]
     if any(type(output.dense) is not nn.Linear for output in outputs):
-        return None  # an adapter, or numbers of another kind
+        return None  # an adapter, or quantized weights
     lengths = torch.tensor([9, 5, 5, 1])
     mask = (torch.arange(9) < lengths[:, None]).long()  # (4, 9)
     padding = model.config.pad_token_id or 0
@@ -136,7 +136,7 @@ def packed(model: Any) -> Packed | None:
 
 
 def equal_lengths(lengths: list[int]) -> list[tuple[int, int]]:
-    """Lengths that stand side by side, and how many texts have each.
+    """Runs of equal lengths, and how many texts each has.
 
     >>> equal_lengths([5, 5, 2])
     [(5, 2), (2, 1)]

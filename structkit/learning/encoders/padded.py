@@ -29,7 +29,7 @@ class Tokens:
 def padded(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
     """Token ids as one batch, as wide as its longest text.
 
-    Padding stands on the right: causal attention never sees it there.
+    Padding is on the right, where causal attention never sees it.
     """
     width = max(1, *map(len, ids))
     rows = [[*row, *[padding] * (width - len(row))] for row in ids]

@@ -1,6 +1,6 @@
 """Poolings: how the states of a text's tokens become one embedding.
 
-They are traced for a graph of ONNX: there the length of a tensor is a number of the example, and
+They are traced for an ONNX graph: there `len` of a tensor is a constant of the example, while
 `shape` is that of each batch.
 """
 
@@ -37,7 +37,7 @@ def pool_mean(model: Any, states: Tensor, mask: Tensor) -> Tensor:
 
 
 def pool_last_token(model: Any, states: Tensor, mask: Tensor) -> Tensor:
-    """The state of the last real token, wherever the padding stands.
+    """The state of the last real token, wherever the padding is.
 
     >>> states = torch.tensor([[[1.0], [2.0], [3.0]], [[1.0], [2.0], [3.0]]])
     >>> pool_last_token(None, states, torch.tensor([[1, 1, 0], [0, 1, 1]])).tolist()
@@ -49,7 +49,7 @@ def pool_last_token(model: Any, states: Tensor, mask: Tensor) -> Tensor:
 
 
 def pool_first_decoder_token(model: Any, states: Tensor, mask: Tensor) -> Tensor:
-    """What the decoder makes of its start token (SANTA, eq. 1)."""
+    """The decoder's state for its start token (SANTA, eq. 1)."""
     start = mask.new_full((mask.shape[0], 1), model.config.decoder_start_token_id)
     return decoder_states(model, start, states, mask)[:, 0]
 

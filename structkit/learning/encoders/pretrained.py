@@ -1,4 +1,4 @@
-"""Models and tokenizers that exist already: loaded whole, or one clear error."""
+"""Pretrained models and tokenizers: loaded whole, or one clear error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from structkit.errors import UserError
 from structkit.learning.static.bag import load_bag
 from structkit.learning.static.table import is_table
 
-# what a folder can be damaged into raising, as far as it was met
+# what damaged folders have been seen to raise
 DAMAGE = (
     *(OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError),
     *(RuntimeError, AssertionError, SafetensorError, StrictDataclassError),
@@ -60,7 +60,7 @@ def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) 
         problem = f"the model {folder} needs a package: {_line(error)}"
         raise UserError(problem, "install it") from None
     except Exception as error:
-        # tokenizers raises no class of its own, but Exception itself
+        # tokenizers has no class of its own: it raises Exception itself
         if not isinstance(error, DAMAGE) and type(error) is not Exception:
             raise
         raise explained(folder, error) from None
@@ -72,7 +72,7 @@ def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
         raise UserError(f"the model {name} has no decoder", "use a T5 model, or another pooling")
     kind: Any = AutoModelForSeq2SeqLM if head else AutoModel
     if not decoder and not head and config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
-        kind = AutoModelForTextEncoding  # of a T5 its encoder alone
+        kind = AutoModelForTextEncoding  # of a T5, only the encoder
     model, loading = kind.from_pretrained(name, local_files_only=True, output_loading_info=True)
     # an untrained weight in a trained model is an error; the pooler is never used
     missing = sorted(key for key in loading["missing_keys"] if not key.startswith("pooler."))
@@ -84,14 +84,14 @@ def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
     tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=True)
     if not isinstance(tokenizer.model_max_length, int | float):
         raise UserError(
-            f"model_max_length is no number: {tokenizer.model_max_length!r:.80}",
+            f"model_max_length is not a number: {tokenizer.model_max_length!r:.80}",
             AGAIN,
         ).at(str(name / "tokenizer_config.json"))
     return model.float(), tokenizer
 
 
 def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
-    """Make strings one token each; each starts as the mean of the tokens that it was so far."""
+    """Make strings one token each, starting as the mean of the tokens that each was before."""
     known = tokenizer.get_vocab()
     new = [name for name in names if name not in known]
     pieces = [tokenizer(name, add_special_tokens=False)["input_ids"] for name in new]
@@ -121,7 +121,7 @@ def stretch_positions(model: Any, tokenizer: Any, count: int) -> None:
     if count < most:
         raise UserError(
             f"--positions {count}: the model reads {most} tokens already",
-            "name more, or leave it out",
+            "give more, or leave --positions out",
         )
     offset = len(old.weight) - most  # the padding's
     kept = offset + most // 4
@@ -145,7 +145,7 @@ def stretch_positions(model: Any, tokenizer: Any, count: int) -> None:
 
 
 def positions(config: Any) -> int | None:
-    """The most tokens that a model can read, None where its positions have no end."""
+    """The most tokens that a model can read, None where its positions have no limit."""
     most: int | None = getattr(config, "max_position_embeddings", None)
     if not most or config.is_encoder_decoder:
         return None
@@ -167,5 +167,5 @@ def explained(folder: Path, error: Exception) -> UserError:
 
 
 def _line(error: Exception) -> str:
-    """The first line of a message that may be long."""
+    """The first line of a message, cut short."""
     return str(error).strip().partition("\n")[0][:200] or type(error).__name__

@@ -25,8 +25,8 @@ SIZES = {
     "small": (512, 1024, 8, 6, 4),  # 21M
 }
 
-# of T5's initial values: the encoder's layers add a tenth to the word embeddings at first, so that
-# an untrained model already matches words, and a step changes it more; the decoder stays T5's own
+# scales T5's initial values: the encoder's layers add a tenth to the word embeddings at first, so
+# that an untrained model already matches words, and a step changes it more; the decoder is as T5's
 FACTOR = 0.1
 
 

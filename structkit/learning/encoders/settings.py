@@ -1,4 +1,4 @@
-"""What every method that trains a Hugging Face encoder lets the user choose."""
+"""The settings of every method that trains a Hugging Face encoder."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ POOLINGS = ("cls", "mean", "last-token", "first-decoder-token", "mcls")
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """What an encoder is, what it reads of a text, and how embeddings are compared."""
+    """What an encoder is, how it reads a text, and how embeddings are compared."""
 
     model: str | None = setting(
         None,
         "start from this model: a local folder, a hub name, or minilm (an extra); without it, "
         "from scratch",
     )
-    architecture: str = setting("t5", "kind of a model from scratch", choices=("t5", "bert"))
+    architecture: str = setting("t5", "kind of model from scratch", choices=("t5", "bert"))
     size: str = setting(
-        "mini", "size of a model from scratch", choices=("tiny", "mini", "wide", "small")
+        "mini", "size of the model from scratch", choices=("tiny", "mini", "wide", "small")
     )
     vocabulary_size: int = setting(
         8000, "tokens of a tokenizer trained on the records", low=400, high=1_000_000
     )
     split_identifiers: bool = setting(
-        True, "a trained tokenizer lowercases, and splits fooBar and foo_bar"
+        True, "the tokenizer from scratch lowercases, and splits fooBar and foo_bar"
     )
     tag_tokens: bool | None = setting(
-        None, "each tag of a document's structure is one token; default: in seal from scratch"
+        None, "make each structure tag one token; default: only in seal from scratch"
     )
     positions: int | None = setting(
         None,
@@ -56,19 +56,19 @@ class ModelSettings:
         high=LENGTH,
     )
     pooling: str | None = setting(
-        None, "how states become one embedding", "", POOLINGS, usual="mean"
+        None, "how token states become one embedding", "", POOLINGS, usual="mean"
     )
     mcls_every: int | None = setting(
         None,
-        "mcls: a CLS token goes before so many tokens",
+        "mcls: tokens after each CLS token",
         "SEAL, MCLS",
         low=1,
         high=LENGTH,
         usual=MCLS_EVERY,
     )
     normalize: bool | None = setting(None, "scale embeddings to length 1", usual=True)
-    query_prompt: str | None = setting(None, "goes before each query", usual="")
-    document_prompt: str | None = setting(None, "goes before each document", usual="")
+    query_prompt: str | None = setting(None, "text put before each query", usual="")
+    document_prompt: str | None = setting(None, "text put before each document", usual="")
     query_length: int | None = setting(None, "most tokens of a query", low=2, high=LENGTH, usual=64)
     document_length: int | None = setting(
         None, "most tokens of a document", low=2, high=LENGTH, usual=256
@@ -79,7 +79,7 @@ class ModelSettings:
     symmetric: bool = setting(False, "add the loss from documents to queries")
     negatives_per_query: int | None = setting(
         None,
-        "negatives drawn anew in each epoch; default 1 where records have negatives",
+        "negatives per query, drawn in each epoch; default 1 where records have negatives",
         low=0,
         high=10_000,
     )
@@ -87,21 +87,21 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class EncoderSettings(GradientSettings, ModelSettings):
-    """The settings that all encoders have; the help shows what the model is before its training."""
+    """The settings of all encoders; in the help, those of the model come first."""
 
     calmer: ClassVar[str] = f"{GradientSettings.calmer} or --temperature"
 
     weight_decay: float = setting(0.0, "weight decay of AdamW", low=0.0, high=1.0)
-    bf16: bool = setting(False, "compute in bfloat16 where that is safe")
+    bf16: bool = setting(False, "compute in bfloat16 where it is safe")
     chunk_size: int = setting(
         0,
-        "texts in memory at a time: a batch may be of any size, and is computed twice; 0: all",
+        "texts in memory at a time, for batches of any size, computed twice; 0: all",
         "gradient caching, arXiv 2101.06983",
         low=0,
         high=1_000_000,
     )
     gradient_checkpointing: bool = setting(
-        False, "less memory: what happens inside a layer is computed again for the gradients"
+        False, "save memory: compute the inside of layers again for the gradients"
     )
 
     @property
@@ -109,7 +109,7 @@ class EncoderSettings(GradientSettings, ModelSettings):
         return self.model
 
     def settled(self, *, offline: bool = False) -> Self:
-        """As above; where there is no start model, what is open is usual."""
+        """As above; without a start model, what is open is usual."""
         from structkit.learning.folders.hub import model_folder
 
         if not self.model:
@@ -118,11 +118,11 @@ class EncoderSettings(GradientSettings, ModelSettings):
         for kind, named in (("prompt", "prompts"), ("length", "lengths")):
             own |= {f"{side}_{kind}": value for side, value in own.get(named, {}).items()}
         if self.normalize not in (None, own.get("normalize")):
-            own.pop("temperature", None)  # it was for scores of another scale
+            own.pop("temperature", None)  # it was for scores on another scale
         return self.completed(own)
 
     def completed(self, own: Record) -> Self:
-        """These settings; what is open is as `own` tells of the start model, otherwise usual."""
+        """These settings; what is open is as in `own`, the start model's facts, otherwise usual."""
         return replace(
             self,
             **{
@@ -144,13 +144,13 @@ class EncoderSettings(GradientSettings, ModelSettings):
 
 
 def check_decoder(settings: EncoderSettings) -> None:
-    """Raise where the pooling needs the decoder that a model from scratch does not have."""
+    """Raise if the pooling needs a decoder that the model from scratch does not have."""
     decoder = settings.pooling == "first-decoder-token"
     if settings.architecture == "bert" and decoder and settings.model is None:
-        raise UserError("a bert has no decoder", "use --architecture t5", status=2)
+        raise UserError("--architecture bert has no decoder", "use --architecture t5", status=2)
 
 
-# what each field of structkit.json must be that an encoder is loaded by
+# what each field of structkit.json must be that is needed to load an encoder
 FACTS: dict[str, Callable[[Any], bool]] = {
     "pooling": lambda value: isinstance(value, str) and value in POOLINGS,
     "normalize": lambda value: isinstance(value, bool),

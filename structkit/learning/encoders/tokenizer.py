@@ -27,7 +27,7 @@ from structkit.structure.code.sentinels import SENTINELS
 # ids 0, 1, 2 as in T5; none is a tag of HTML, as T5's own </s> would be
 PAD, EOS, UNKNOWN = "<|pad|>", "<|eos|>", "<|unk|>"
 CLS, MASK = "<|cls|>", "<|mask|>"
-NEVER = "\uf8ff\ufdd0"  # no text has these: for private use, and no character
+NEVER = "\uf8ff\ufdd0"  # in no text: a private-use code point and a noncharacter
 
 
 def train_tokenizer(
@@ -38,12 +38,12 @@ def train_tokenizer(
     cls: bool = False,
     whole: Sequence[str] = (),
 ) -> PreTrainedTokenizerFast:
-    """A byte-level BPE tokenizer of at most `size` tokens: no text is unknown to it.
+    """A byte-level BPE tokenizer of at most `size` tokens, to which no text is unknown.
 
     Runs of whitespace become one space, as in T5's own tokenizer. `split_identifiers` lowercases
     and cuts `fooBar`, `HTTPServer` and `foo_bar` into words. Sentinels are never touched, and the
     strings of `whole` (structure tags) are one token each. `cls` starts every text with a CLS
-    token. A special token's name in a text is text like any other.
+    token. A special token's name in a text is ordinary text.
     """
     kept = [*SENTINELS, *dict.fromkeys(whole)]
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
@@ -59,7 +59,7 @@ def train_tokenizer(
     )
     tokenizer.train_from_iterator(_without(kept, texts), trainer)
     tokenizer.add_tokens(
-        # no special tokens: those are text where a text has them, and these never are.
+        # not special tokens: a text's special tokens are read as text, but these are not.
         # The space before a sentinel belongs to it, or each would cost a token of its own
         [AddedToken(name, special=False, normalized=False, lstrip=True) for name in kept]
     )
@@ -89,7 +89,7 @@ def _normalizer(split_identifiers: bool) -> normalizers.Normalizer:
         normalizers.Lowercase(),
     ]
     last = [
-        # a word at the start is the same token as elsewhere; what follows a sentinel is a start too
+        # a word at the start is the same token as elsewhere, also after a sentinel
         normalizers.Prepend(" "),
         normalizers.Replace(Regex(r"\s+"), " "),
         normalizers.Replace(Regex(r"\A (?=[^\w\s])"), ""),
@@ -98,15 +98,15 @@ def _normalizer(split_identifiers: bool) -> normalizers.Normalizer:
 
 
 def _without(names: Sequence[str], texts: Iterable[str]) -> Iterable[str]:
-    """Texts in which no merge can be learned from the letters of a token that stays whole."""
+    """The texts without these names, so that no merges are learned from their letters."""
     pattern = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
     return (pattern.sub(" ", text) for text in texts)
 
 
 def end_with_eos(tokenizer: Any) -> None:
-    """Make a tokenizer close every text with its EOS token, unless it closes it with one already.
+    """Make a tokenizer end every text with its EOS token, unless it ends with a special one.
 
-    What last-token pooling needs of a decoder-only model. It is saved with the tokenizer. Errors:
+    Last-token pooling of a decoder-only model needs this. It is saved with the tokenizer. Errors:
     `UserError` where there is no EOS token.
     """
     if tokenizer("a")["input_ids"][-1] in tokenizer.all_special_ids:
@@ -123,12 +123,12 @@ def end_with_eos(tokenizer: Any) -> None:
 
 
 def without_tokens(tokenizer: Any, names: Sequence[str]) -> Any:
-    """A tokenizer that finds none of some tokens in a text; itself where it has none anyway."""
+    """A tokenizer that reads these tokens in a text as plain text; itself if it has none."""
     content = json.loads(tokenizer.backend_tokenizer.to_str())
     named = [token for token in content["added_tokens"] if token["content"] in names]
     if not named:
         return tokenizer
-    for token in named:  # to remove them would give other tokens their numbers
+    for token in named:  # removing them would give their numbers to other tokens
         token["content"] = f"{NEVER}{token['content']}"
     other = copy.copy(tokenizer)
     other._tokenizer = Tokenizer.from_str(json.dumps(content))

@@ -16,16 +16,16 @@ import structkit
 from structkit.records.jsonl import Record
 from structkit.user import cache_folder
 
-FORMAT = 2  # of what is noted of an export
+FORMAT = 2  # of the notes on an export
 ABOUT = "about.json"
 GRAPH = "embeddings.onnx"
 TOKENIZER, PLAIN = "tokenizer.json", "plain-tokenizer.json"
 
 
 def kept(model: Path, changes: Mapping[str, Any]) -> tuple[Path, Record] | None:
-    """The export of a model folder with these changes, and what was noted of it.
+    """The export of a model folder with these changes, and the notes on it.
 
-    None where there is none, or where the model is another one by now.
+    None where there is none, or where the model has changed since.
     """
     place = _place(model, changes)
     try:
@@ -38,9 +38,9 @@ def kept(model: Path, changes: Mapping[str, Any]) -> tuple[Path, Record] | None:
 
 @contextmanager
 def keeping(model: Path, changes: Mapping[str, Any]) -> Iterator[tuple[Path, Record]]:
-    """A folder for an export, and what is noted of it; it takes its place when it is whole.
+    """A folder for an export, and the notes on it; it takes its place when it is complete.
 
-    Exports of models that are gone go too.
+    Exports of models that no longer exist are removed.
     """
     place = _place(model, changes)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -65,9 +65,9 @@ def _place(model: Path, changes: Mapping[str, Any]) -> Path:
 
 
 def _signature(model: Path) -> str:
-    """What changes with any file of a model folder, and with the structkit that exports it.
+    """A hash that changes with any file of a model folder, and with the version of structkit.
 
-    The files are not read: the number and the times of a file tell that it was written.
+    The files are not read: the inode number and the times of a file tell that it was written.
     """
     digest = hashlib.sha256(f"{structkit.__version__} {FORMAT}".encode())
     for file in sorted(file for file in model.rglob("*") if file.is_file()):

@@ -1,4 +1,4 @@
-"""Encoders that ONNX Runtime computes: no torch, no code of a model."""
+"""Encoders that ONNX Runtime computes, without torch and without a model's code."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from structkit.plugin import Model
 from structkit.records.jsonl import Record
 
 EXTRA = "onnx"
-AGREEMENT = 0.99999  # the least cosine of an embedding by torch and one that counts as the same
+AGREEMENT = 0.99999  # the least cosine at which an embedding counts as the same as torch's
 SAMPLE = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
 LONG = "Green tea is picked in spring; water of 80 degrees, two minutes. " * 9
-BATCH_TOKENS = 512  # with more, what a layer computes no longer stays in the cache
+BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cache
 
 
 class OnnxEncoder(Model):
@@ -79,9 +79,9 @@ class OnnxEncoder(Model):
         return embeddings
 
     def agreement(self) -> float:
-        """The least cosine of what it computes of some texts, together, and what torch computed."""
+        """The least cosine between its embeddings of sample texts and those of torch."""
         embeddings = self.embeddings(self.inputs(SAMPLE, "document"))
-        self.truncation.load({"texts": {}, "truncated": {}})  # they are no user's
+        self.truncation.load({"texts": {}, "truncated": {}})  # not a user's
         cosines = (embeddings * self.sample).sum(1) / (
             np.linalg.norm(embeddings, axis=1) * np.linalg.norm(self.sample, axis=1)
         )
@@ -95,17 +95,17 @@ class OnnxEncoder(Model):
 def session(graph: Path, *, optimized: Path | None = None) -> Any:
     """A graph, ready to run; with `optimized`, a graph that is optimized now and written there."""
     runtime = onnxruntime()
-    runtime.set_default_logger_severity(4)  # it raises what it logs
+    runtime.set_default_logger_severity(4)  # it also raises what it logs
     options = runtime.SessionOptions()
     options.intra_op_num_threads = cores()
-    # threads that wait by turning in circles take a processor from what else runs
+    # threads that wait by spinning take a processor from other work
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     levels = runtime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_DISABLE_ALL
     if optimized is not None:
         options.graph_optimization_level = levels.ORT_ENABLE_EXTENDED
         options.optimized_model_filepath = str(optimized)
-        # weights that stand for themselves are mapped, not read: a quarter of the time to open
+        # weights in a file of their own are mapped, not read: a quarter of the time to open
         weights = "session.optimized_model_external_initializers"
         options.add_session_config_entry(f"{weights}_file_name", optimized.stem + ".bin")
         options.add_session_config_entry(f"{weights}_min_size_in_bytes", "1024")
@@ -113,14 +113,14 @@ def session(graph: Path, *, optimized: Path | None = None) -> Any:
 
 
 def runtime_version() -> str:
-    """Which ONNX Runtime it is: what one optimized may not suit another."""
+    """The version of ONNX Runtime: a graph that one has optimized may not suit another."""
     return str(onnxruntime().__version__)
 
 
 def onnxruntime() -> Any:
-    """ONNX Runtime, which sends nothing.
+    """ONNX Runtime, without telemetry.
 
-    Its own builds have telemetry on by default: it would write into the cache, and to its makers.
+    Its builds have it on by default: it would write into the cache, and send to its makers.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when it is imported
     return require("onnxruntime", EXTRA)

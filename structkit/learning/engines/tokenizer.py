@@ -10,7 +10,7 @@ from tokenizers import Encoding, Tokenizer
 
 
 class Encoded(dict[str, Any]):
-    """What `FastTokenizer` makes of texts: lists by name, and the encodings themselves."""
+    """What `FastTokenizer` returns: lists by name, and the encodings themselves."""
 
     def __init__(self, encodings: Sequence[Encoding], *, single: bool) -> None:
         self.encodings = encodings
@@ -25,9 +25,9 @@ class Encoded(dict[str, Any]):
 
 
 class FastTokenizer:
-    """A tokenizer of a file, as `Tokenizing` needs it.
+    """A tokenizer from a file, as `Tokenizing` needs it.
 
-    `split` reads the names of special tokens as text like any other.
+    `split` reads the names of special tokens as ordinary text.
     """
 
     is_fast = True

@@ -1,1 +1,1 @@
-"""Model folders: where they are, and what they hold and say. May import records and below."""
+"""Model folders: where they are and what is in them. May import records and below."""

@@ -27,9 +27,9 @@ def write_card(
     files: Sequence[str] = (),
     license: str | None = None,
 ) -> None:
-    """Write what a model is made of: size, start, training data, settings, license, how to use it.
+    """Write the card: a model's size, start, training data, settings, license, and how to use it.
 
-    `summary` is what the training says of itself, with the hash of its records.
+    `summary` is the summary of the training, with the hash of its records.
     """
     loads = _loads(folder)
     about = ModelCardData(
@@ -63,7 +63,7 @@ def write_card(
 
 
 def _loads(folder: Path) -> bool:
-    """Whether sentence-transformers knows all modules of a model."""
+    """Whether sentence-transformers has all modules of the model."""
     modules = json_of(folder / "modules.json") or []
     return bool(modules) and all(
         module["type"].startswith("sentence_transformers.") for module in modules
@@ -83,7 +83,7 @@ def _names(files: Sequence[str]) -> str:
 
 
 def _flags(method: Method) -> str:
-    """The flags that differ from the method's defaults; of a local path its name alone."""
+    """The flags that differ from the method's defaults; local paths as file names only."""
     changed = {
         each.name: value
         for each in fields(method)

@@ -10,6 +10,6 @@ AGAIN = "copy the model folder again"
 
 
 def damaged(problem: str, file: Path | None = None) -> UserError:
-    """The error that names the file, where it is known, and the remedy."""
+    """The error with the file, if it is known, and the remedy."""
     error = UserError(problem, AGAIN)
     return error if file is None else error.at(str(file))

@@ -28,21 +28,21 @@ OLD_NAMES = {
     "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
     "pooling_mode_weightedmean_tokens": "weightedmean",
 }
-# sentence-transformers' names of the prompt for a side, the first that there is
+# sentence-transformers' names for the prompt of a side; the first one present counts
 PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
 
 def has_facts(folder: Path) -> bool:
-    """Whether there is a `structkit.json`, readable or not: `read_facts` tells what is wrong."""
+    """Whether there is a `structkit.json`, readable or not: `read_facts` says what is wrong."""
     return os.path.lexists(folder / FACTS)
 
 
 def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
-    """Pooling, normalization, prompts, lengths … that a model comes with, as far as it says any.
+    """Pooling, normalization, prompts, lengths … that a model folder states, if any.
 
-    Of a sentence-transformers folder `transformer` is the folder of the model itself; its pooling
-    does not matter where `pooling` is chosen. Errors: `UserError` for modules or poolings that
-    cannot be reproduced.
+    For a sentence-transformers folder, `transformer` is the folder of the model itself; its pooling
+    is ignored where `pooling` is given. Errors: `UserError` for modules or poolings that cannot be
+    reproduced.
     """
     if has_facts(folder):
         facts = read_facts(folder)
@@ -56,7 +56,7 @@ def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
         return _sentence_facts(folder, modules, pooling)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise UserError(
-            f"modules.json of {folder}, or what it names, cannot be understood ({error!r:.200})",
+            f"modules.json of {folder}, or a file that it names, is malformed ({error!r:.200})",
             AGAIN,
         ) from None
 
@@ -68,7 +68,7 @@ def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
     if unknown := sorted(set(paths) - {"Transformer", "Pooling", "Normalize"}):
         raise UserError(
             f"the model {folder} has a module {unknown[0]}, which structkit cannot compute",
-            f"take a model of Transformer, Pooling and Normalize, or of {TABLE} and Normalize",
+            f"use a model of Transformer, Pooling and Normalize, or of {TABLE} and Normalize",
         )
     place = folder / paths["Transformer"]
     facts: Record = {"normalize": "Normalize" in paths, "transformer": place}
@@ -95,20 +95,20 @@ def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
 
 
 def _pooling(folder: Path, said: Record) -> str:
-    """Our name of the pooling that 1_Pooling/config.json tells."""
+    """Our name for the pooling in 1_Pooling/config.json."""
     modes = said.get("pooling_mode") or [mode for key, mode in OLD_NAMES.items() if said.get(key)]
     modes = [modes] if isinstance(modes, str) else list(modes)
     ours = [our for our, their in POOLING_NAMES.items() if [their] == modes]
     if not ours:
         raise UserError(
-            f"the model {folder} pools by {' and '.join(modes) or 'nothing'}",
-            "structkit knows cls, mean and last-token; choose one with --pooling",
+            f"the model {folder} has the pooling {' and '.join(modes) or 'none'}",
+            "choose cls, mean or last-token with --pooling",
         )
     return ours[0]
 
 
 def json_of(file: Path) -> Any:
-    """The content of a JSON file; nothing where there is none."""
+    """The content of a JSON file; None where there is none."""
     try:
         return orjson.loads(file.read_bytes())
     except FileNotFoundError:
@@ -118,7 +118,7 @@ def json_of(file: Path) -> Any:
 
 
 def read_facts(folder: Path) -> Record:
-    """What `structkit.json` says, each field as it must be.
+    """The content of `structkit.json`, with each field checked.
 
     Errors: `UserError` where it is damaged, or newer than this structkit.
     """
@@ -129,9 +129,9 @@ def read_facts(folder: Path) -> Record:
     except OSError as error:
         raise damaged(f"cannot be read: {error.strerror}", file) from None
     except ValueError as error:
-        raise damaged(f"is no JSON, or cut short: {error}", file) from None
+        raise damaged(f"is not JSON, or cut short: {error}", file) from None
     except UserError as error:
-        # what helps with a flag does not help with a folder
+        # the remedy for a flag does not help with a folder
         remedy = AGAIN if error.status == 2 else error.remedy
         raise UserError(error.problem, remedy).at(str(file)) from None
     whole: Record = dict.fromkeys(OF_MODELS) | facts
@@ -139,13 +139,13 @@ def read_facts(folder: Path) -> Record:
 
 
 def _check(facts: Any) -> None:
-    """Raise where a field is missing or is not what `write_facts` writes."""
+    """Raise if a field is missing or is not what `write_facts` writes."""
     if not isinstance(facts, dict):
-        raise damaged("is no JSON object")
+        raise damaged("is not a JSON object")
     check_fields(facts, {"format": is_count, "method": _text})
     if facts["format"] > FORMAT:
         raise UserError(
-            f"has format {facts['format']}, and this structkit reads up to {FORMAT}",
+            f"has format {facts['format']}, but this structkit reads up to {FORMAT}",
             "upgrade structkit",
         )
     method = registry.load("method", facts["method"], status=1)
@@ -168,7 +168,7 @@ def plain_facts(pooling: str) -> Record:
 
 
 def content_hash(folder: Path) -> str:
-    """The sha256 of a model folder's weights and facts, for the meta data of what it encodes."""
+    """The sha256 of a model folder's weights and facts, for the metadata of its embeddings."""
     digest = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.json")):
         digest.update(file.name.encode())
@@ -181,7 +181,7 @@ def content_hash(folder: Path) -> str:
 
 
 def check_fields(facts: Record, shapes: dict[str, Callable[[Any], bool]]) -> None:
-    """Raise where a field is missing, but for one that may be nothing, or is of another shape."""
+    """Raise if a field has another shape, or is missing although it may not be None."""
     for name, shape in shapes.items():
         if name not in facts and not shape(None):
             raise damaged(f'field "{name}" is missing')
@@ -190,7 +190,7 @@ def check_fields(facts: Record, shapes: dict[str, Callable[[Any], bool]]) -> Non
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value is a whole number from 0 on."""
+    """Whether a value is a whole number, 0 or more."""
     return type(value) is int and value >= 0
 
 
@@ -203,7 +203,7 @@ def _names(value: Any) -> bool:
 
 
 def are_lengths(value: Any) -> bool:
-    """Whether a value tells the most tokens of queries and of documents."""
+    """Whether a value is the most tokens of queries and of documents."""
     return (
         isinstance(value, dict)
         and {"query", "document"} <= value.keys()
@@ -212,7 +212,7 @@ def are_lengths(value: Any) -> bool:
 
 
 def are_prompts(value: Any) -> bool:
-    """Whether a value tells what goes before texts."""
+    """Whether a value is the prompts before texts."""
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
@@ -220,7 +220,7 @@ def _data(value: Any) -> bool:
     return isinstance(value, dict) and is_count(value.get("records")) and _text(value.get("sha256"))
 
 
-# what each field of structkit.json must be; one that may be missing may be nothing
+# what each field of structkit.json must be; one that may be missing may be None
 OF_MODELS: dict[str, Callable[[Any], bool]] = {
     "pooling": lambda value: value is None or _text(value),
     "normalize": lambda value: value is None or isinstance(value, bool),

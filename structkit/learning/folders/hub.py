@@ -1,4 +1,4 @@
-"""Where a model is: a local folder, the package of an extra, or what the model hub gives."""
+"""Where a model is: a local folder, the package of an extra, or the model hub."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from structkit.records.lines import cannot_read
 
 MINILM = "minilm"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
-PATIENCE = 5.0  # seconds that the hub has for its answer
-FILES = ("*.json", "*.txt", "*.model")  # beside the weights
+PATIENCE = 5.0  # seconds to wait for the hub's answer
+FILES = ("*.json", "*.txt", "*.model")  # besides the weights
 OTHERWISE = "name a local model folder, or check the name and the network"
 
 
@@ -26,8 +26,8 @@ OTHERWISE = "name a local model folder, or check the name and the network"
 def model_folder(name: str, *, offline: bool = False) -> Path:
     """The folder of a model: `name` itself, or where a hub model was downloaded to.
 
-    Only what cannot be a path is asked of the hub, once and for a few seconds; where it does not
-    answer, or must not be asked, an earlier download does. Errors: `UserError` where there is none.
+    Only what cannot be a path is looked up on the hub, once and for a few seconds; if the hub does
+    not answer, or must not be asked, an earlier download is used. Errors: `UserError` without any.
     """
     folder = Path(name)
     try:
@@ -60,7 +60,7 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
 
 
 def looks_like_path(name: str) -> bool:
-    """Whether a name can only be meant as a path, never as a model of the hub.
+    """Whether a name can only be a path, never a model on the hub.
 
     >>> [looks_like_path(name) for name in ("./model", "models/", "a/b/c", "gpt2", "owner/name")]
     [True, True, True, False, False]
@@ -78,7 +78,7 @@ def downloaded(name: str) -> Path | None:
 
 
 def ask(name: str) -> list[str] | Exception:
-    """The files of a hub model, or what came in their stead, after a few seconds at most."""
+    """The files of a hub model, or the error in place of them, after a few seconds at most."""
     answers: SimpleQueue[list[str] | Exception] = SimpleQueue()
 
     def asking() -> None:
@@ -88,7 +88,7 @@ def ask(name: str) -> list[str] | Exception:
         except Exception as error:  # whatever it is, it is the answer
             answers.put(error)
 
-    # a name that no server resolves has no time-out of its own
+    # resolving the server's name has no timeout of its own
     threading.Thread(target=asking, daemon=True).start()
     try:
         return answers.get(timeout=PATIENCE + 1)
@@ -97,19 +97,19 @@ def ask(name: str) -> list[str] | Exception:
 
 
 def _download(name: str, files: list[str]) -> Path:
-    """A model's files, but for those of other libraries."""
+    """Download a model's files, except those of other libraries."""
     safe = any(file.endswith(".safetensors") for file in files)
     wanted = [*FILES, "*.safetensors" if safe else "*.bin"]
     try:
         return Path(hub.snapshot_download(name, allow_patterns=wanted))
-    except Exception as error:  # of several libraries of the network
+    except Exception as error:  # from several network libraries
         raise UserError(
             f"the model hub does not give {name}: {_reason(error)}", OTHERWISE
         ) from None
 
 
 def _reason(error: Exception) -> str:
-    """Why the hub gives nothing, in a few words."""
+    """Why the hub returns nothing, in a few words."""
     if isinstance(error, hub.errors.OfflineModeIsEnabled):
         return "HF_HUB_OFFLINE is set"
     if isinstance(error, hub.errors.HfHubHTTPError):

@@ -23,7 +23,7 @@ def write_weights(folder: Path, weights: Mapping[str, NDArray[Any]]) -> None:
 
 
 def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
-    """The weights by name. Errors: `UserError` where the file is missing, empty, cut or no such."""
+    """The weights by name. Errors: `UserError` where the file is missing, cut or damaged."""
     file = folder / WEIGHTS
     try:
         weights: dict[str, NDArray[Any]] = load_file(file)
@@ -45,7 +45,7 @@ def own_weights(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
             raise damaged(f"the weight {name} {what}", file)
         there, wanted = stored[name].shape, shapes[name]
         if there != wanted:
-            problem = f"the weight {name} has shape {there}, and the model needs {wanted}"
+            problem = f"the weight {name} has shape {there}, but the model needs {wanted}"
             raise damaged(problem, file)
         if not np.isfinite(stored[name]).all():
             raise damaged(f"the weight {name} holds numbers that are not finite", file)

@@ -1,4 +1,4 @@
-"""The best tree over scored spans, exactly; and the cutting of texts too long for one tree."""
+"""The exact best tree over scored spans; and the splitting of texts too long for one tree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-# no sentence is longer; scores and chart grow with the square of the words
+# sentences are shorter; scores and chart grow with the square of the number of words
 LONGEST = 512
 ENDS = (frozenset((".", "!", "?")), frozenset((";", ":", "--", "—", "–")), frozenset((",", ")")))
 
@@ -55,7 +55,7 @@ def _chosen(positive: NDArray[np.bool_], cut: NDArray[np.int32]) -> list[tuple[i
 
 
 def pieces(words: Sequence[str], longest: int = LONGEST) -> list[tuple[int, int]]:
-    """Where a text is cut that has too many words: after the last full stop of a stretch.
+    """Where a text with too many words is split: after the last sentence end of a stretch.
 
     Without one, after a semicolon, then a comma, in the second half of the stretch; then anywhere.
 

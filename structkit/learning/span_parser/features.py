@@ -1,4 +1,4 @@
-"""What a span parser sees of a word: itself, its last letters and its shape, as numbers."""
+"""The features of a word for a span parser: itself, its last letters and its shape, as numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from structkit.learning.folders.damage import damaged
 
 FILE = "vocabulary.json"
 KINDS = ("word", "suffix_2", "suffix_3", "shape")
-# the first rows of every table: what is unknown, and the two ends of a text
+# the first rows of every table: the unknown, and the two ends of a text
 SPECIAL = ("<unk>", "<start>", "<end>")
 UNKNOWN, START, END = range(len(SPECIAL))
 # how many rows a table of suffixes or shapes may have; words have a setting
@@ -39,7 +39,7 @@ def features(word: str) -> tuple[str, str, str, str]:
 
 
 def shape(word: str) -> str:
-    """Capitals, small letters and digits as X, x and d, each run once; other signs as they are.
+    """Capitals, small letters and digits as X, x and d, each run once; others as they are.
 
     >>> shape("McDonald's"), shape("3,000.5"), shape("NATO"), shape("A")
     ("XxXx'x", 'd,d.d', 'XX', 'X')
@@ -59,7 +59,7 @@ def _kind(sign: str) -> str:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Columns of the embeddings of a word, its suffixes and its shape, of LSTM and span layer."""
+    """Widths: embeddings of a word, its suffixes and its shape, the LSTM and the span layer."""
 
     word: int
     suffix: int
@@ -71,7 +71,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Features:
-    """The rows of the four tables; `numbers` looks words up, with a memory of those seen."""
+    """The rows of the four tables; `numbers` looks words up and caches them."""
 
     tables: dict[str, list[str]]
     # how often a training word occurred, for the dropout of rare ones; empty in a loaded model
@@ -120,10 +120,10 @@ class Features:
         return np.array(columns, np.int32).T
 
     def rarity(self, strength: float) -> NDArray[np.float32]:
-        """For each row of the word table, the share of times it is hidden in training.
+        """For each row of the word table, the share of times that it is hidden in training.
 
         A word that occurs c times is hidden strength / (strength + c) of the time, so that the
-        unknown word is trained on words that are rare.
+        unknown word is trained on rare words.
         """
         counts = [self.counts.get(name, 0) for name in self.tables["word"]]
         rare = strength / (strength + np.maximum(1, np.array(counts, np.float32)))

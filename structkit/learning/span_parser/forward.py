@@ -1,4 +1,4 @@
-"""The scores of spans by numpy: what a trained `SpanScorer` computes, without torch."""
+"""The scores of spans in numpy: what a trained `SpanScorer` computes, without torch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Scores:
         """The places between words (texts, words + 1, span), as the span layer sees them.
 
         `numbers` is (texts, 4, words + 2), the longest text first; `lengths` (texts,) is the number
-        of words of each, ends included. What stands after a text means nothing.
+        of words of each, ends included. Values after the end of a text are meaningless.
         """
         columns = [table[numbers[:, kind]] for kind, table in enumerate(self.tables)]
         states = np.concatenate(columns, axis=2).swapaxes(0, 1)  # (words + 2, texts, columns)
@@ -63,14 +63,14 @@ class Scores:
 class _Lstm:
     """One layer in one direction.
 
-    A sigmoid is a tangent of half the number: the weights of the three gates are halved, so that
-    one tangent serves all of a step.
+    A sigmoid is a scaled tanh of half the number: the weights of the three gates are halved, so
+    that one tanh serves a whole step.
     """
 
     def __init__(self, weights: Mapping[str, Vectors], name: str) -> None:
         self.hidden = weights[f"{name}weight_hh_l0"].shape[1]
         half = np.full(4 * self.hidden, 0.5, np.float32)
-        half[2 * self.hidden : 3 * self.hidden] = 1  # what enters the cell is a tangent itself
+        half[2 * self.hidden : 3 * self.hidden] = 1  # the cell's input is a tanh itself
         self.inputs = np.ascontiguousarray((weights[f"{name}weight_ih_l0"] * half[:, None]).T)
         self.own = np.ascontiguousarray((weights[f"{name}weight_hh_l0"] * half[:, None]).T)
         self.bias = (weights[f"{name}bias_ih_l0"] + weights[f"{name}bias_hh_l0"]) * half
@@ -78,7 +78,7 @@ class _Lstm:
     def states(self, words: Vectors, active: Sequence[int], *, turned: bool = False) -> Vectors:
         """The states (words, texts, hidden) after each word (words, texts, columns), in order.
 
-        `active` tells how many texts have such a word; `turned` reads them from their ends.
+        `active` is how many texts have a word at each place; `turned` reads from the ends.
         """
         size, steps = self.hidden, range(len(words))
         gates = words @ self.inputs + self.bias  # (words, texts, 4 * hidden)
@@ -99,7 +99,7 @@ class _Lstm:
 
 
 def shapes(rows: Sequence[int], sizes: Sizes) -> dict[str, tuple[int, ...]]:
-    """The shape of each weight of a `SpanScorer` with so many rows in its tables."""
+    """The shape of each weight of a `SpanScorer` with these numbers of rows in its tables."""
     columns = (sizes.word, sizes.suffix, sizes.suffix, sizes.shape)
     of_weights: dict[str, tuple[int, ...]] = {
         f"tables.{kind}.weight": shape for kind, shape in enumerate(zip(rows, columns, strict=True))

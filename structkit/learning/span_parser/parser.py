@@ -18,7 +18,7 @@ from structkit.learning.span_parser.forward import Scores, Weights, shapes
 from structkit.structure.trees.brackets import Tree, from_spans
 
 Piece = tuple[int, int, int, Sequence[str]]  # words, text's number, first word, the words
-WINDOW = 2048  # texts that are sorted by length and parsed together
+WINDOW = 2048  # texts to sort by length and parse together
 BATCH, BATCH_WORDS = 64, 4096  # texts, and words with padding, in one pass of the LSTM
 
 
@@ -29,7 +29,7 @@ class SpanParser:
         self.scores, self.features = Scores(weights), features
 
     def trees(self, sentences: Iterable[Sequence[str]]) -> Iterator[Tree]:
-        """The tree of each sentence, in order: every node a constituent with two words or more.
+        """The tree of each sentence, in order; an inner node is a constituent of two or more words.
 
         Lazily, a window of sentences at a time; a sentence's tree does not depend on the others.
         """
@@ -60,7 +60,7 @@ class SpanParser:
         return spans_of
 
     def _parse(self, together: Sequence[Piece], spans_of: list[list[tuple[int, int]]]) -> None:
-        """Add the spans of some parts, the first of which is the longest."""
+        """Add the spans of some parts, of which the first is the longest."""
         numbers = np.zeros((len(together), len(KINDS), together[0][0] + 2), np.int64)
         for row, (length, _, _, words) in zip(numbers, together, strict=True):
             row[:, : length + 2] = self.features.numbers(words)
@@ -78,6 +78,6 @@ class SpanParser:
 
     @classmethod
     def load(cls, folder: Path, sizes: Sizes) -> SpanParser:
-        """What `save` wrote. Errors: `UserError` where a file is missing or damaged."""
+        """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         features = Features.load(folder)
         return cls(own_weights(folder, shapes(features.sizes(), sizes)), features)

@@ -1,4 +1,4 @@
-"""The scores of spans in training: a bidirectional LSTM, its differences, one number.
+"""The scores of spans in training: differences of a bidirectional LSTM's states, to one number.
 
 Source of the design: minimal span-based parsing, Stern et al. 2017 (https://aclanthology.org/P17-1076).
 """
@@ -16,7 +16,7 @@ from structkit.learning.span_parser.forward import Weights
 
 
 class SpanScorer(nn.Module):
-    """Scores of all spans of a text; a positive one says: these words are a constituent.
+    """Scores of all spans of a text; a positive one means that the words are a constituent.
 
     `forward.Scores` computes the same without torch.
     """
@@ -30,7 +30,7 @@ class SpanScorer(nn.Module):
         for weight in self.tables.parameters():
             nn.init.normal_(weight, std=0.3)
         widths = [sum(columns), *[2 * sizes.hidden] * (sizes.layers - 1)]
-        # one module a layer and direction: packed sequences, which torch needs to turn around
+        # one module per layer and direction: packed sequences, which torch needs to reverse
         # padded ones, have a backward pass that grows with the square of the length
         self.forwards, self.backwards = (
             nn.ModuleList(nn.LSTM(width, sizes.hidden, batch_first=True) for width in widths)
@@ -60,8 +60,8 @@ class SpanScorer(nn.Module):
         """The places between words (texts, words + 1, span), as the span layer sees them.
 
         `lengths` (texts,) is the number of words of each, ends included; None: all are equal.
-        A span's layer is a difference of two places: its product with the weights is made here,
-        once a place in place of once a span.
+        A span's features are a difference of two places: their product with the weights is made
+        here, once per place instead of once per span.
         """
         forward, backward = self.states(numbers, lengths)
         places = torch.cat([forward[:, :-1], -backward[:, 1:]], dim=-1)

@@ -45,8 +45,8 @@ class SpanTraining(TrainingModule):
     def batch(self, records: list[Record], step: Step) -> Inputs:
         """Rows (texts, 4, words + 2), lengths (texts,); of spans: places, whether gold, weight.
 
-        Places count through the texts of the batch, as if their fenceposts were one table. Most
-        spans are no constituents: of those, a share is drawn that counts for all.
+        Places are numbered through the texts of the batch, as if their fenceposts were one table.
+        Most spans are not constituents: a share of those is drawn, and weighted to count for all.
         """
         texts = [part for record in records for part in parts(record)]
         texts.sort(key=lambda text: len(text[0]))
@@ -78,7 +78,7 @@ class SpanTraining(TrainingModule):
         )
 
     def places(self, numbers: Tensor, lengths: Tensor) -> Tensor:
-        """The fenceposts (texts * places, span) of all texts, in groups of like lengths."""
+        """The fenceposts (texts * places, span) of all texts, in groups of similar lengths."""
         longest = numbers.shape[2]
         groups = []
         for rows, some in zip(
@@ -90,7 +90,7 @@ class SpanTraining(TrainingModule):
         return torch.cat(groups).flatten(0, 1)
 
     def loss(self, inputs: Inputs) -> tuple[Tensor, dict[str, Tensor]]:
-        """The cross-entropies of all spans, summed, for each word."""
+        """The summed cross-entropy of all spans, per word."""
         numbers, lengths, left, right, gold, weight = inputs
         if self.training:
             numbers = hidden_words(numbers, self.rarity)  # type: ignore[arg-type]
@@ -117,7 +117,7 @@ def _candidates(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def parts(record: Record) -> list[tuple[list[str], list[tuple[int, int]]]]:
-    """The words and spans of a record, cut as parsing will cut a text that is too long."""
+    """The words and spans of a record, split as parsing will split a text that is too long."""
     cut = []
     for start, end in pieces(record["words"]):
         inside = [

@@ -1,4 +1,4 @@
-"""Tables of token vectors, whose mean is a text. May import training and below.
+"""Tables of token vectors, whose mean embeds a text. May import training and below.
 
-What reads a table imports no torch: it is for programs that start often.
+Reading a table imports no torch: it is for programs that start often.
 """

@@ -1,4 +1,4 @@
-"""A table of token vectors as a model of torch, to be trained."""
+"""A table of token vectors as a torch model, for training."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from structkit.learning.static.table import Table
 
 @dataclass(frozen=True)
 class States:
-    """What a model of transformers gives: a state for each token, (texts, length, dim)."""
+    """What a model of transformers returns: a state for each token, (texts, length, dim)."""
 
     last_hidden_state: Tensor
 
 
 class Bag(nn.Module):
-    """A table with the manners of a model of transformers: the states of tokens are their vectors.
+    """A table that behaves like a model of transformers: the states of tokens are their vectors.
 
-    The mean of these is the text's embedding as `Table.means` has it.
+    Their mean is the text's embedding, as in `Table.means`.
     """
 
     def __init__(self, rows: Vectors, *, saturating: bool = False) -> None:
@@ -65,7 +65,7 @@ def _embedding(rows: Tensor) -> nn.Embedding:
 
 
 def repetitions(ids: Tensor, mask: Tensor) -> Tensor:
-    """How often each token's text has it, (texts, length); padding counts for nothing.
+    """How often each token occurs in its text, (texts, length); padding is not counted.
 
     >>> repetitions(torch.tensor([[5, 7, 5, 0]]), torch.tensor([[1, 1, 1, 0]])).tolist()
     [[2, 1, 2, 1]]
@@ -77,10 +77,10 @@ def repetitions(ids: Tensor, mask: Tensor) -> Tensor:
 
 
 def load_bag(folder: Path) -> tuple[Bag, PreTrainedTokenizerFast]:
-    """The table in a folder, to be trained, and its tokenizer as transformers has it."""
+    """The table in a folder, for training, and its tokenizer as one of transformers."""
     table = Table.read(folder)
     tokenizer = table.tokenizer
-    # no token goes before a text or after it, and no name of one in a text is special
+    # no special tokens around a text, and none within it
     tokenizer.post_processor = None
     wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer)  # type: ignore[no-untyped-call]
     return Bag(table.rows, saturating=table.saturating), wrapped

@@ -1,7 +1,7 @@
-"""What a table is made of: main components, and what a token's frequency makes it count.
+"""How a table is made: principal components, and weights by token frequency.
 
-As model2vec does it (https://github.com/MinishLab/model2vec); its own distillation needs versions
-of transformers that ours are not.
+As in model2vec (https://github.com/MinishLab/model2vec), whose own distillation needs other
+versions of transformers than ours.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Weights = NDArray[np.float64]
 
 
 def components(vectors: Vectors, dimensions: int) -> Vectors:
-    """The vectors (tokens, dim) along their first main components, (tokens, dimensions).
+    """The vectors (tokens, dim) along their first principal components, (tokens, dimensions).
 
     >>> line = np.array([[0, 0], [1, 1], [3, 3]], np.float32)
     >>> np.abs(np.diff(components(line, 1)[:, 0]) / 2**0.5).round(6).tolist()
@@ -28,7 +28,7 @@ def components(vectors: Vectors, dimensions: int) -> Vectors:
 
 
 def smooth_inverse_frequencies(shares: Weights, coefficient: float) -> Weights:
-    """A / (a + p) of the share p that a token has in texts (Arora et al. 2017, eq. 3).
+    """The weight a / (a + p) of tokens with the share p of the texts (Arora et al. 2017, eq. 3).
 
     >>> smooth_inverse_frequencies(np.array([0.0, 0.001]), 0.001).tolist()
     [1.0, 0.5]
@@ -38,7 +38,7 @@ def smooth_inverse_frequencies(shares: Weights, coefficient: float) -> Weights:
 
 
 def zipf(tokens: int) -> Weights:
-    """The shares of tokens that stand by falling frequency, by Zipf's law, as model2vec has them.
+    """The shares of tokens in order of falling frequency, by Zipf's law, as in model2vec.
 
     >>> zipf(2).round(3).tolist()
     [0.6, 0.4]
@@ -49,7 +49,7 @@ def zipf(tokens: int) -> Weights:
 
 
 def roots_of_idf(texts: int, having: NDArray[np.int64]) -> Weights:
-    """√idf of tokens that so many of the texts have, so that products of two are weighted by it.
+    """√idf of tokens that `having` of the texts contain, so that products of two get idf.
 
     The inverse document frequency is that of Lucene's BM25, which is never negative.
     """

@@ -21,7 +21,7 @@ MEAN = "mean"  # the pooling of a table
 
 
 class StaticEncoder(Model):
-    """A table that encodes: prompts, lengths and normalization are those of a model's facts."""
+    """A table that encodes, with the prompts, lengths and normalization of a model's facts."""
 
     parts = ("chunk",)
 
@@ -33,7 +33,7 @@ class StaticEncoder(Model):
         self.truncation = Truncation()
 
     def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
-        """Texts as token ids; longer ones are cut and counted."""
+        """Texts as token ids; longer ones are truncated and counted."""
         most = self.lengths[side]
         prompt = self.prompts.get(side, "")
         whole = [prompt + text for text in texts] if prompt else list(texts)
@@ -61,7 +61,7 @@ class StaticEncoder(Model):
         return chunks
 
     def embed(self, inputs: Sequence[list[int] | Chunk]) -> Vectors:
-        """One embedding an input, (inputs, dim)."""
+        """One embedding per input, (inputs, dim)."""
         means = self.table.means([each.ids if isinstance(each, Chunk) else each for each in inputs])
         return normalized(means) if self.normalize else means
 
@@ -71,7 +71,7 @@ class StaticEncoder(Model):
 
 
 def opened_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | None:
-    """The table in a model folder and its facts, `changes` before its own; None: it holds none.
+    """The table in a model folder and its facts, overridden by `changes`; None if it holds none.
 
     Errors: `UserError` for a pooling that is not the mean.
     """
@@ -89,7 +89,7 @@ def opened_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] 
     facts = own | changes
     if facts["pooling"] != MEAN:
         raise UserError(
-            f"{folder} is a table of token vectors, which have no {facts['pooling']}",
+            f"{folder} is a table of token vectors, which has no pooling {facts['pooling']}",
             "leave --pooling out",
             status=2,
         )

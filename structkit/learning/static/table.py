@@ -1,4 +1,4 @@
-"""A table of token vectors in a folder, as model2vec and sentence-transformers have it."""
+"""A table of token vectors in a folder, as of model2vec and sentence-transformers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ KIND = "model2vec"  # whose folders these are
 class Table:
     """A vector for each token, (vocabulary, dim), and the tokenizer.
 
-    A text is the mean of its tokens' vectors; `saturating`, a token that it has n times counts as
-    √n of them.
+    A text's embedding is the mean of its tokens' vectors; with `saturating`, a token that occurs n
+    times counts √n times.
     """
 
     rows: Vectors
@@ -33,7 +33,7 @@ class Table:
     saturating: bool = False
 
     def means(self, inputs: Sequence[Sequence[int]]) -> Vectors:
-        """The means of some texts' tokens, (texts, dim); of no token, zeros."""
+        """The means of texts' tokens, (texts, dim); zeros for a text without tokens."""
         means = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
         for text, ids in enumerate(inputs):  # one by one stays in the processor's cache
             if self.saturating and ids:
@@ -45,11 +45,11 @@ class Table:
         return means
 
     def write(self, folder: Path, *, normalize: bool) -> None:
-        """Write what model2vec reads, and sentence-transformers where a plain mean is meant.
+        """Write files for model2vec, and for sentence-transformers if the mean is a plain one.
 
-        Numbers have 16 bits, as model2vec's.
+        Numbers have 16 bits, as in model2vec.
         """
-        # as model2vec's `StaticModelConfig` has it, but for our own last field
+        # as in model2vec's `StaticModelConfig`, except for the last field, which is ours
         config = {
             "model_type": KIND,
             "architectures": ["StaticModel"],
@@ -59,7 +59,7 @@ class Table:
             "saturating": self.saturating,
         }
         kind = f"sentence_transformers.models.{TABLE}"
-        if self.saturating:  # it would take another mean: then rather none
+        if self.saturating:  # it would compute another mean, so it must refuse
             kind = "structkit.only_structkit_encodes_with.saturating"
         modules = [{"idx": 0, "name": "0", "path": "", "type": kind}]
         if normalize:
@@ -73,14 +73,14 @@ class Table:
 
     @classmethod
     def read(cls, folder: Path) -> Table:
-        """The table in a folder. Errors: a file that is missing, damaged, or of another table."""
+        """The table in a folder. Errors: a file that is missing, damaged, or from another table."""
         if not is_table(folder):
             raise damaged("is missing, or tells of another model than a table", folder / CONFIG)
         tokenizer = _tokenizer(folder / TOKENIZER)
         rows = _rows(folder / WEIGHTS)
         if len(rows) < tokenizer.get_vocab_size():
             problem = (
-                f"has {len(rows):,} rows, and the tokenizer {tokenizer.get_vocab_size():,} tokens"
+                f"has {len(rows):,} rows, but the tokenizer {tokenizer.get_vocab_size():,} tokens"
             )
             raise damaged(problem, folder / WEIGHTS)
         config = json_of(folder / CONFIG) or {}
@@ -107,7 +107,7 @@ def _tokenizer(file: Path) -> Tokenizer:
     except OSError as error:
         raise damaged(f"cannot be read: {error.strerror}", file) from None
     except Exception as error:  # tokenizers raises no class of its own
-        raise damaged(f"is no tokenizer: {str(error)[:200]}", file) from None
+        raise damaged(f"is not a tokenizer: {str(error)[:200]}", file) from None
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
@@ -122,7 +122,7 @@ def _names(file: Path) -> set[str]:
 
 
 def _rows(file: Path) -> Vectors:
-    """The vectors by token; model2vec may keep a token's weight and the place of its row apart."""
+    """The vectors by token; model2vec may store weights and row numbers of tokens separately."""
     try:
         stored = load_file(file)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Whole words that a tokenizer learns to leave whole."""
+"""Frequent words that become one token each of a tokenizer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from structkit.errors import UserError
 
 @dataclass
 class Frequencies:
-    """How often texts have words, as a tokenizer sees words, and tokens."""
+    """How often words occur in texts, as a tokenizer splits them."""
 
     tokenizer: Tokenizer
     texts: int = 0
@@ -28,7 +28,7 @@ class Frequencies:
         return self
 
     def common(self, least: int, most: int) -> list[str]:
-        """Words that are more than one token and come so often, the most frequent first."""
+        """At most `most` words that occur `least` times and are not tokens yet, by frequency."""
         known = self.tokenizer.get_vocab()
         common = [
             (-count, word)
@@ -39,7 +39,7 @@ class Frequencies:
 
 
 def split(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The words of a text before they are cut into tokens, in the tokenizer's own writing."""
+    """The words of a text before they are split into tokens, as normalized by the tokenizer."""
     if tokenizer.normalizer is not None:
         text = tokenizer.normalizer.normalize_str(text)
     if tokenizer.pre_tokenizer is None:
@@ -48,16 +48,16 @@ def split(tokenizer: Tokenizer, text: str) -> list[str]:
 
 
 def plain(tokenizer: Tokenizer) -> Tokenizer:
-    """The same tokenizer, which puts no token before a text or after it, and pads and cuts none."""
+    """The same tokenizer without special tokens, padding and truncation."""
     content = json.loads(tokenizer.to_str())
     content |= {"post_processor": None, "padding": None, "truncation": None}
     return Tokenizer.from_str(json.dumps(content))
 
 
 def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
-    """The same tokenizer, to which these words, in its own writing, are one token each.
+    """The same tokenizer, to which these words, as it normalizes them, are one token each.
 
-    Their numbers follow those that it has. Errors: a kind of tokenizer that cannot learn words.
+    Their ids follow the existing ones. Errors: a kind of tokenizer that cannot learn words.
     """
     content = json.loads(tokenizer.to_str())
     model, first = content["model"], tokenizer.get_vocab_size()
@@ -65,19 +65,19 @@ def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
         if len(model["vocab"]) != first:
             raise UserError(
                 "the tokens of the model's tokenizer are not numbered one after the other",
-                "leave the records out: the model's own vocabulary is taken",
+                "train without records: the model's own vocabulary is used",
             )
-        model["vocab"] += [[word, 0.0] for word in words]  # more likely than any in pieces
+        model["vocab"] += [[word, 0.0] for word in words]  # more likely than any split
     elif model["type"] in ("WordPiece", "WordLevel", "BPE"):
         model["vocab"] |= {word: first + number for number, word in enumerate(words)}
         if model["type"] == "BPE":
-            model["ignore_merges"] = True  # a word that is a token is not put together
+            model["ignore_merges"] = True  # a word that is a token needs no merges
         if model["type"] == "WordPiece":
             longest = max(map(len, words), default=0)
             model["max_input_chars_per_word"] = max(model["max_input_chars_per_word"], longest)
     else:
         raise UserError(
             f"a {model['type']} tokenizer learns no words",
-            "leave the records out: the model's own vocabulary is taken",
+            "train without records: the model's own vocabulary is used",
         )
     return Tokenizer.from_str(json.dumps(content))

@@ -19,7 +19,7 @@ from structkit.learning.strae.sentences import Sentence
 
 
 class TreeBaseline(NodeModel):
-    """A table of embeddings, and states that go up and down; a subclass knows how."""
+    """A table of embeddings, and states that go up and down, as a subclass defines."""
 
     def __init__(self, words: int, size: int, init_range: float, *, untied: bool = False) -> None:
         super().__init__()

@@ -7,7 +7,7 @@ depth 1, and so on; within a depth from left to right, so that the two children 
 neighbors. Hence, with B sentences and the inner nodes counted from 0 in that order:
 
     the children of inner node i are the nodes B + 2i (left) and B + 2i + 1 (right)
-    children of several inner nodes i … j stand together: vectors[B + 2i : B + 2j].view(-1, 2, E)
+    children of several inner nodes i … j are adjacent: vectors[B + 2i : B + 2j].view(-1, 2, E)
 
 A model goes up and down like this, with vectors (nodes, E) and no loop over nodes or sentences:
 
@@ -19,7 +19,7 @@ A model goes up and down like this, with vectors (nodes, E) and no loop over nod
     for first, last in batch.levels:
         down[B + 2 * first : B + 2 * last] = decompose(down[batch.inner[first:last]]).view(-1, E)
 
-`start` and `width` tell the leaves under a node, counted over the text of the batch, sentence after
+`start` and `width` give the leaves under a node, counted over the text of the batch, sentence after
 sentence; `text_vectors[batch.places]` is in the order of `batch.leaves`.
 """
 
@@ -43,7 +43,7 @@ class TreeBatch:
     """Trees in one breadth-first order of their nodes (see above); indices are on the device."""
 
     sentences: int
-    ids: Tensor  # (leaves,) what stands at the leaves, in the order of the nodes
+    ids: Tensor  # (leaves,) the ids at the leaves, in the order of the nodes
     leaves: Tensor  # (leaves,) their nodes
     inner: Tensor  # (inner,) all other nodes
     levels: tuple[tuple[int, int], ...]  # (first, last) in `inner`: those of one depth
@@ -95,12 +95,12 @@ class TreeBatch:
 
     @cached_property
     def places(self) -> Tensor:
-        """Where in the text of the batch each of `leaves` stands, (leaves,)."""
+        """The place of each of `leaves` in the text of the batch, (leaves,)."""
         return torch.from_numpy(self.start[self.width == 1]).to(self.device)
 
     @cached_property
     def in_trees(self) -> Tensor | None:
-        """The nodes of sentences that have more than a word, or none where that is all nodes."""
+        """The nodes of sentences with more than one word, or None if these are all nodes."""
         if self.lengths.min() > 1:
             return None
         alone = np.zeros(self.nodes, bool)
@@ -115,7 +115,7 @@ class TreeBatch:
     @cached_property
     def same(self) -> Tensor:
         """A number for every node, equal for nodes over the same ids, (nodes,)."""
-        # prefix sums of random powers: a span's value does not depend on where it stands
+        # prefix sums of random powers: a span's value does not depend on its place
         values = _mixed(self.text)
         powers = np.full(len(values) + 1, _ODD, np.uint64)
         powers[0] = 1

@@ -29,7 +29,7 @@ def induced(
     """The sentences with the trees that greedy merging gives them.
 
     `leaves` (leaves, E) are the embeddings in the order of the text, sentence after sentence;
-    `keys` (leaves,) are whole numbers by which `compose` knows them.
+    `keys` (leaves,) are whole numbers by which `compose` identifies them.
     """
     lengths = np.array([len(sentence) for sentence in sentences])
     # longest first: the sentences that still merge are the first ones
@@ -46,10 +46,10 @@ def induced(
 
 
 class _Frontier:
-    """What is still to be merged: for each sentence a row of slots, linked to their neighbors.
+    """What is left to merge: for each sentence a row of slots, linked to their neighbors.
 
     A merge puts the new node into the slot of its left child; that of the right child is dead. The
-    first slot of a row and the one after the sentence are walls, similar to nothing.
+    first slot of a row and the one after the sentence are walls, which are similar to nothing.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class _Frontier:
         self.step = 0
 
     def merge(self, compose: Composing) -> tuple[Tensor, Tensor]:
-        """Merge a pair in every sentence that has one; its slots in the row, left and right."""
+        """Merge a pair in every sentence that has one; returns its left and right slots."""
         active = self.active[self.step]
         self.step += 1
         row = self.row[:active]

@@ -1,6 +1,6 @@
 """Any composition up and any decomposition down the trees of a batch, one depth at a time.
 
-For models whose functions autograd differentiates; what stands at a node is a state of S numbers.
+For models whose functions autograd differentiates; a node has a state of S numbers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def levels(batch: TreeBatch) -> Iterator[Level]:
 def upward(batch: TreeBatch, leaves: Tensor, compose: Callable[[Tensor], Tensor]) -> Tensor:
     """The states of all nodes (nodes, S), from those of `batch.leaves` (leaves, S).
 
-    `compose` makes of children (n, 2, S), left and right, their parents (n, S).
+    `compose` makes parents (n, S) from their children (n, 2, S), left and right.
     """
     bottom_up: list[Tensor] = []
     below = leaves[:0]
@@ -57,8 +57,8 @@ def downward(
 ) -> Tensor:
     """The states of all nodes (nodes, S), from those of the roots (sentences, S).
 
-    `decompose` makes of parents (n, S) their children (n, 2, S), left and right; it is told which
-    nodes of the batch these are.
+    `decompose` makes children (n, 2, S), left and right, from their parents (n, S); it also gets
+    the slice of these children in the batch.
     """
     down = [roots]
     for level in levels(batch):

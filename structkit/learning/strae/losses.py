@@ -1,7 +1,7 @@
 """The objectives of StrAE: contrastive over all nodes, cross-entropy over the vocabulary.
 
-Both are one autograd function each: scores exist in blocks of rows only, and the gradients are
-computed beside the loss.
+Both are one autograd function each: scores exist only in blocks of rows, and the gradients are
+computed together with the loss.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from torch.autograd.function import once_differentiable
 BLOCK = 400_000  # scores in a block: it stays in the cache
 KEPT = 256 << 20  # bytes of exponentials kept between two sweeps; beyond it they are recomputed
 SHORT = 1e-8  # shorter vectors are not scaled up to length 1
-STEEP = 40.0  # the exponential of a score that is smaller than this needs no care
+STEEP = 40.0  # the exponential of a smaller score neither overflows nor vanishes
 
 
 def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None = None) -> Tensor:
     """The mean over nodes of -log softmax of a node's own score, over its row and its column.
 
     `up` and `down` are (nodes, E); scores are cosines times `scale`, 1 / temperature. Nodes with
-    equal numbers in `same` (nodes,) are no negatives of each other. Source: StrAE, eq. 2.
+    equal numbers in `same` (nodes,) are not negatives of each other. Source: StrAE, eq. 2.
 
     >>> eye = torch.eye(2)
     >>> round(contrastive_loss(eye, eye, 1.0).item(), 6)  # log(1 + exp(-1)), both ways
@@ -39,7 +39,7 @@ def unit(vectors: Tensor) -> Tensor:
 
 
 class _Unit(torch.autograd.Function):
-    """Half the time of what autograd makes of a norm and a division."""
+    """Normalization in half the time of autograd's norm and division."""
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ class _Scores:
         return scores
 
     def place(self, rows: slice) -> Tensor:
-        """Where a block is computed, (rows, nodes): its own place if all are kept."""
+        """The memory for a block, (rows, nodes): its own place if all are kept."""
         nodes = len(self.up)
         first = rows.start * nodes if self.keep else 0
         return self.memory[first : first + (rows.stop - rows.start) * nodes].view(-1, nodes)
@@ -130,7 +130,7 @@ class _Scores:
         return (rows, columns) if self.steep else (rows.log(), columns.log())
 
     def gradients(self, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
-        """Of the loss with respect to `up` and `down`, (nodes, E) each."""
+        """The gradients of the loss with respect to `up` and `down`, (nodes, E) each."""
         share = self.scale / (2 * len(self.up))
         up, down = torch.empty_like(self.up), self.up.T * (-2 * share)  # (nodes, E), (E, nodes)
         by_row, by_column = share * (-rows).exp()[:, None], share * (-columns).exp()
@@ -155,7 +155,7 @@ _WORKSPACES: dict[tuple[torch.device, torch.dtype], Tensor] = {}
 def workspace(size: int, like: Tensor) -> Tensor:
     """Memory for `size` numbers that stays between steps: new pages cost a sixth of a step.
 
-    What stands in it is lost at the next call.
+    Its content is lost at the next call.
     """
     name = like.device, like.dtype
     if name not in _WORKSPACES or len(_WORKSPACES[name]) < size:
@@ -208,7 +208,7 @@ class _CrossEntropy(torch.autograd.Function):
             if bias is not None:
                 block += bias
             own = block.gather(1, targets[part, None])[:, 0]  # (rows,)
-            if bound > STEEP:  # else no exponential overflows or vanishes
+            if bound > STEEP:  # otherwise no exponential overflows or vanishes
                 highest = block.amax(1, keepdim=True)
                 block -= highest
                 own = own - highest[:, 0]
@@ -216,7 +216,7 @@ class _CrossEntropy(torch.autograd.Function):
             total += (weights[part] * (sums.log() - own)).sum()
             if not wanted:
                 continue
-            # the block is the largest thing here: its rows are scaled where they are small
+            # the block is the largest tensor here: scale the small factors instead of its rows
             block.scatter_add_(1, targets[part, None], -sums[:, None])
             scale = weights[part] / sums
             torch.mm(block, table, out=to_vectors[part])

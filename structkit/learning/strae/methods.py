@@ -1,6 +1,6 @@
-"""What methods with word embeddings of their own have in common: how models are built and loaded.
+"""What methods that learn word embeddings have in common: how models are built and loaded.
 
-They are imported for their settings alone: what computes is imported where it is needed.
+They are imported for their settings: what computes is imported only where it is needed.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ POOLINGS = (ROOT, "mean")
 
 @dataclass(frozen=True)
 class TreeMethod(ComposedSettings):
-    """How the model of such a method is read again; a subclass knows the model."""
+    """How the model of such a method is loaded; a subclass knows the model."""
 
     made_of: ClassVar[tuple[str, ...]] = ("embedding_size",)
 
     def untrained(self, words: int) -> NodeModel:
-        """A model with random parameters: the seed's."""
+        """A model with random parameters, by the seed."""
         raise NotImplementedError
 
     @classmethod
@@ -62,7 +62,7 @@ class NodeMethod(NodeSettings, TreeMethod):
 
     @property
     def untied(self) -> bool:
-        """Whether words are scored with a table of their own."""
+        """Whether words are scored with a separate table."""
         return self.head == "untied" and self.objective != "contrastive"
 
     def build(self, spool: Spool, *, offline: bool = False) -> StraeTraining:
@@ -80,7 +80,11 @@ class ChannelSettings(TreeMethod):
     made_of: ClassVar[tuple[str, ...]] = (*TreeMethod.made_of, "channels")
 
     channels: int = setting(
-        10, "rows of an embedding; composition sees one", "StrAE, section 2", low=1, high=100_000
+        10,
+        "rows of an embedding; composition sees one at a time",
+        "StrAE, section 2",
+        low=1,
+        high=100_000,
     )
 
     def __post_init__(self) -> None:
@@ -89,7 +93,7 @@ class ChannelSettings(TreeMethod):
             raise UserError(
                 f"--embedding-size {self.embedding_size} is not a multiple of --channels "
                 f"{self.channels}",
-                "name another one of them",
+                "change one of them",
                 status=2,
             )
 
@@ -102,7 +106,7 @@ class StraeSettings(NodeMethod, ChannelSettings):
 
     composition_init: str = setting(
         "uniform",
-        "composition starts at random, as the released code has it, or as a scaled sum",
+        "start of composition: random, as in the released code, or a scaled sum",
         "",
         ("uniform", "sum"),
     )
@@ -124,12 +128,12 @@ class StraeSettings(NodeMethod, ChannelSettings):
 
 @dataclass(frozen=True)
 class TextSettings(VocabularySettings):
-    """What bi-lstm and roberta share: how they are built, and loaded again."""
+    """What bi-lstm and roberta share: how they are built and loaded."""
 
     made_of: ClassVar[tuple[str, ...]] = ("embedding_size",)
 
     def untrained(self, words: int) -> TextModel:
-        """A model with random parameters: the seed's."""
+        """A model with random parameters, by the seed."""
         raise NotImplementedError
 
     def build(self, spool: Spool, *, offline: bool = False) -> TextTraining:

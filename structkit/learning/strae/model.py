@@ -30,7 +30,7 @@ class NodeModel(nn.Module):
     """A model whose nodes have an upward and a downward embedding."""
 
     embedding: nn.Parameter  # (words, E)
-    head: nn.Linear | None  # scores words, where their embeddings do not
+    head: nn.Linear | None  # scores words, unless their embeddings do
 
     def both_ways(
         self,
@@ -51,9 +51,9 @@ class NodeModel(nn.Module):
         raise NotImplementedError
 
     def started(self, settings: ComposedSettings, words: Sequence[str]) -> Self:
-        """The model to be trained: random, or with the word vectors that the settings ask for.
+        """The model to train: random, or with the word vectors that the settings name.
 
-        Words that their file lacks stay as they are, and are counted. Errors: `UserError` for
+        Words that the file lacks stay random, and are counted. Errors: `UserError` for
         vectors of another size.
         """
         self.embedding.requires_grad_(not settings.freeze_embeddings)
@@ -62,8 +62,8 @@ class NodeModel(nn.Module):
             size = self.embedding.shape[1]
             if vectors.shape[1] != size:
                 raise UserError(
-                    f"{path} has vectors of {vectors.shape[1]} numbers, and embeddings have {size}",
-                    f"--embedding-size {vectors.shape[1]} takes them",
+                    f"{path} has vectors of {vectors.shape[1]} numbers, but embeddings have {size}",
+                    f"use --embedding-size {vectors.shape[1]}",
                 )
             self.embedding.data[torch.from_numpy(known)] = torch.from_numpy(vectors[known])
             if missing := int((~known).sum()):
@@ -123,7 +123,7 @@ class StrAE(NodeModel):
         *,
         induce: bool = False,
     ) -> tuple[TreeBatch, Tensor, Tensor]:
-        """As above: the trees are those of greedy merging; a root's embeddings are the same."""
+        """As above: the trees are those of greedy merging; a root's two embeddings are the same."""
         size = self.embedding.shape[1]
         dropout = composition_dropout if self.training else 0.0
         leaves = self.embed_text(sentences, embedding_dropout)
@@ -157,7 +157,7 @@ class StrAE(NodeModel):
     def upward(self, batch: TreeBatch, leaves: Tensor, noise: Tensor | None = None) -> Tensor:
         """The upward embeddings of all nodes, (nodes, E).
 
-        `leaves` is what stands at the leaves; compositions are multiplied with `noise` (inner, E).
+        `leaves` are the embeddings of leaves; compositions are multiplied by `noise` (inner, E).
         """
         weight, bias = self.composition()
         embeddings: Tensor = _Upward.apply(leaves, weight, bias, noise, batch)  # type: ignore[no-untyped-call]
@@ -166,7 +166,7 @@ class StrAE(NodeModel):
     def downward(self, batch: TreeBatch, roots: Tensor, noise: Tensor | None = None) -> Tensor:
         """The downward embeddings of all nodes, (nodes, E), from those of the roots.
 
-        Decompositions are multiplied with `noise` (inner, 2E): left child, right child.
+        Decompositions are multiplied by `noise` (inner, 2E): left child, right child.
         """
         weight = torch.cat([self._diagonal(part) for part in self.decompose.weight.chunk(2)], 1)
         bias = torch.cat([part.repeat(self.channels) for part in self.decompose.bias.chunk(2)])
@@ -179,7 +179,7 @@ class StrAE(NodeModel):
         return torch.cat(parts), self.compose.bias.repeat(self.channels)
 
     def _diagonal(self, weight: Tensor) -> Tensor:
-        """A map of rows (out, in) as one of whole embeddings, (E, E), to be multiplied from right.
+        """A map of rows (out, in) as one of whole embeddings, (E, E), to multiply from the right.
 
         Ten times the work, and yet faster than many products of ten columns.
         """
@@ -187,7 +187,7 @@ class StrAE(NodeModel):
 
 
 def dropout_noise(shape: Sequence[int], dropout: float, like: Tensor) -> Tensor | None:
-    """Factors that drop a share of numbers and scale up the others; none where nothing drops.
+    """Factors that drop a share of numbers and scale up the others; None without dropout.
 
     The share is rounded to 16 bits: four draws for each random number of 64, in half the time of
     `bernoulli_`.

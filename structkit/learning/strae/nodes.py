@@ -45,11 +45,11 @@ class TreeEncoder(TorchModel):
         super().__init__()
         if pooling not in POOLINGS:
             raise UserError(
-                f"a model over trees has no pooling {pooling}",
-                "--pooling mean is the mean of its words; without it a text is its root",
+                f"a tree model has no pooling {pooling}",
+                "use --pooling mean for the mean of words, or none for the root",
                 status=2,
             )
-        # a short or a long text is no error here
+        # short and long texts are no errors here
         self.settings = replace(settings, min_length=1, max_length=ENDLESS)
         self.model, self.vocabulary, self.pooling = model, vocabulary, pooling
         self.truncation = vocabulary.looked_up
@@ -92,7 +92,7 @@ class TreeEncoder(TorchModel):
             for sentence in self.model.induced(some):
                 place = order[len(trees)]
                 leaves = vocabulary.surfaces(sentences[place])
-                # what was not read stands beside all the rest
+                # words that were not read are attached to the root
                 more = range(len(leaves) - len(sentence))
                 depths = [depth + len(more) for depth in sentence.depths.tolist()]
                 depths += [len(more) - number for number in more]
@@ -158,10 +158,10 @@ class Leaves:
         return np.cumsum([0, *self.leaves])
 
     def node(self, start: int, end: int) -> tuple[int, int, str, str]:
-        """What stands above leaves `start` to `end`: span in words, text, and its kind.
+        """The node over leaves `start` to `end`: its span in words, its text, and its kind.
 
-        A node over a part of a word, which the trees of subwords have, is no word and no phrase:
-        its span is that of the words that it touches, its text that of its pieces.
+        A node over part of a word, in trees of subwords, is neither a word nor a phrase: its span
+        is that of the words that it touches, its text that of its pieces.
 
         >>> leaves = Leaves(["The", "cats"], [1, 2], ["the", "cat", "s"])
         >>> leaves.node(0, 3), leaves.node(1, 3), leaves.node(2, 3)

@@ -1,4 +1,4 @@
-"""Sentences as numbers: the ids at their leaves, and where they have trees the depths of these."""
+"""Sentences as numbers: the ids at their leaves, and for trees the depths of the leaves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Measured = TypeVar("Measured", bound=Sized)
 
 @dataclass(frozen=True)
 class Sentence:
-    """The ids at the leaves of a sentence, and their depths in its tree: none where it has none."""
+    """The ids at the leaves of a sentence, and their depths in its tree, if it has one."""
 
     ids: Ints  # (leaves,)
     depths: Ints  # (leaves,) or (0,)
@@ -27,7 +27,7 @@ class Sentence:
 
 
 class Sentences(Sequence[Sentence]):
-    """Many sentences in three flat arrays, 8 bytes a leaf."""
+    """Many sentences in three flat arrays, 8 bytes per leaf."""
 
     def __init__(self, sentences: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
         ids, depths, offsets = _Growing(), _Growing(), [0]
@@ -47,7 +47,7 @@ class Sentences(Sequence[Sentence]):
 
 
 class _Growing:
-    """Integers that come piece by piece."""
+    """An array of integers that grows piece by piece."""
 
     def __init__(self) -> None:
         self._parts: list[Ints] = []
@@ -66,10 +66,10 @@ class _Growing:
 def leaf_depths(tree: Tree) -> list[int]:
     """The depth of every leaf of a binary tree, left to right; a tree of one word has [0].
 
-    Errors: `UserError` for a node that has another number of children than two.
+    Errors: `UserError` for a node that does not have exactly two children.
     """
     if not tree.is_binary:
-        raise UserError("the tree has a node with more or less than two children", _remedy(tree))
+        raise UserError("the tree has a node with more or fewer than two children", _remedy(tree))
     depths = [0]  # of all nodes, in their order
     for node, child in enumerate(tree.first.tolist()):
         if child >= 0:
@@ -82,8 +82,8 @@ def leaf_depths(tree: Tree) -> list[int]:
 
 
 def _remedy(tree: Tree) -> str:
-    """What helps a tree that is not binary: a bare word beside nodes may be half of a label."""
-    remedy = "structkit parse-trees --parser brackets binarizes it"
+    """The remedy for a tree that is not binary: a bare word beside nodes may be half a label."""
+    remedy = "binarize it with structkit parse-trees --parser brackets"
     for node in np.flatnonzero(tree.count > 1).tolist():
         first, *others = tree.children(node)
         if tree.word[first] >= 0 and not tree.labels[first] and any(tree.labels[n] for n in others):
@@ -96,7 +96,7 @@ def _remedy(tree: Tree) -> str:
 
 
 def tree_of(words: Sequence[str], depths: Sequence[int]) -> Tree:
-    """The binary tree whose leaves have these depths: the other way of `leaf_depths`.
+    """The binary tree whose leaves have these depths, the inverse of `leaf_depths`.
 
     >>> leaf_depths(tree_of(["a", "b", "c"], [1, 2, 2]))
     [1, 2, 2]
@@ -113,7 +113,7 @@ def tree_of(words: Sequence[str], depths: Sequence[int]) -> Tree:
 
 
 def portions(sentences: Sequence[Measured], most: int) -> list[list[Measured]]:
-    """A batch cut, in order, into portions of at most `most` leaves, at least a sentence each.
+    """A batch split, in order, into portions of at most `most` leaves, at least one sentence each.
 
     >>> one = Sentence(np.zeros(3, np.int32), np.array([1, 2, 2], np.int32))
     >>> [len(part) for part in portions([one, one, one], 6)]
@@ -133,7 +133,7 @@ def portions(sentences: Sequence[Measured], most: int) -> list[list[Measured]]:
 def grown(
     ids: Sequence[Sequence[int]], depths: Sequence[int], shape: str
 ) -> tuple[list[int], Sequence[int]]:
-    """The leaves of a tree whose words are cut into pieces: each word becomes a subtree.
+    """The leaves of a tree whose words are split into pieces: each word becomes a subtree.
 
     >>> grown([[7], [1, 2, 3]], [1, 1], "balanced")
     ([7, 1, 2, 3], [1, 3, 3, 2])
@@ -149,7 +149,7 @@ def grown(
 
 @cache
 def subtree(pieces: int, shape: str) -> tuple[int, ...]:
-    """The depths of the leaves of a tree over so many pieces.
+    """The depths of the leaves of a tree over this many pieces.
 
     >>> subtree(5, "balanced"), subtree(5, "left")
     ((3, 3, 2, 2, 2), (4, 4, 3, 2, 1))

@@ -1,4 +1,4 @@
-"""Settings of the methods that learn word embeddings of their own, and the records they read."""
+"""Settings of the methods that learn word embeddings, and the records they read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAPER = "StrAE, appendix A"
 
 @dataclass(frozen=True)
 class WordSettings(TrainingSettings):
-    """What all of them share: records are texts, `text` or the leaves of `tree`."""
+    """What all these methods share: records are texts, `text` or the leaves of `tree`."""
 
     needs: ClassVar[tuple[str, ...]] = ("text",)
     optional: ClassVar[tuple[str, ...]] = ()
@@ -34,9 +34,9 @@ class WordSettings(TrainingSettings):
 
     epochs: int = setting(15, "passes over the records", PAPER)
     embedding_size: int = setting(
-        100, "numbers in an embedding", "StrAE, section 3", low=1, high=100_000
+        100, "dimensions of an embedding", "StrAE, section 3", low=1, high=100_000
     )
-    lowercase: bool = setting(True, "words in lower case")
+    lowercase: bool = setting(True, "lowercase words")
     minimum_count: int = setting(
         2,
         "rarer words share the embedding of unknown words",
@@ -46,29 +46,29 @@ class WordSettings(TrainingSettings):
     )
     final_punct: str = setting(
         "keep",
-        "punctuation at the end of a text, in training and in encoding",
+        "punctuation at the end of a text, in training and encoding",
         choices=("keep", "drop"),
     )
-    min_length: int = setting(1, "a record with fewer words is an error", low=1, high=10**9)
+    min_length: int = setting(1, "least words of a record: fewer are an error", low=1, high=10**9)
     max_length: int | None = setting(
-        None, "a record with more words is an error", low=1, high=10**9
+        None, "most words of a record: more are an error", low=1, high=10**9
     )
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
-        """As above; a model that does not tell has seen the punctuation at the end."""
+        """As above; a model without the setting has seen the punctuation at the end."""
         return super().of({"final_punct": "keep", **values})
 
     def prepare(self, record: Record) -> Record:
         """The words of a record."""
         if "text" in record or "tree" not in record:
-            words: Sequence[str] = words_of(text_field(record, "text", "its words are learned"))
+            words: Sequence[str] = words_of(text_field(record, "text", "give texts to learn from"))
         else:
             words = read_tree(text_field(record, "tree")).words
         return {"id": record["id"], "words": self.fitting(words)}
 
     def read(self, text: str) -> Record:
-        """A text of `encode` as a record: a tree in brackets is `tree`, anything other `text`."""
+        """A text of `encode` as a record: a tree in brackets is `tree`, anything else `text`."""
         return {"text": text} if leaves_of(text) is None else {"tree": text}
 
     def prepared(self, text: str) -> Record:
@@ -76,7 +76,7 @@ class WordSettings(TrainingSettings):
         return self.prepare({"id": "", **self.read(text)})
 
     def fitting(self, words: Sequence[str]) -> Sequence[str]:
-        """The words that are learned. Errors: none at all, too few or too many."""
+        """The words to learn. Errors: none at all, too few or too many."""
         if not words:
             raise UserError("there are no words", "leave the record out")
         words = self.kept(words)
@@ -88,7 +88,7 @@ class WordSettings(TrainingSettings):
         if self.longest and len(words) > self.longest:
             raise UserError(
                 f"there are more than {self.longest:,} words (--max-length): {len(words):,}",
-                "leave the record out, or raise it",
+                "leave the record out, or raise --max-length",
             )
         return words
 
@@ -103,18 +103,18 @@ class WordSettings(TrainingSettings):
         return self.kept(words_of(text) if leaves is None else leaves)
 
     def kept(self, words: Sequence[str]) -> Sequence[str]:
-        """Words without punctuation at the end, where it is dropped and others are left."""
+        """Words without the final punctuation, if it is dropped and other words are left."""
         return words[: before_final_punct(words)] if self.final_punct == "drop" else words
 
 
 @dataclass(frozen=True)
 class VocabularySettings(WordSettings, GradientSettings):
-    """A table of embeddings for a vocabulary of words or subwords, trained in steps."""
+    """A table of embeddings for a vocabulary of words or subwords, trained by gradient steps."""
 
-    vocabulary_size: int = setting(25_000, "pieces of --subwords", low=400, high=1_000_000)
-    subwords: bool = setting(False, "byte-pair pieces in place of words")
+    vocabulary_size: int = setting(25_000, "--subwords: most pieces", low=400, high=1_000_000)
+    subwords: bool = setting(False, "byte-pair pieces instead of words")
     max_length: int | None = setting(
-        None, "a record with more words is an error; default: --batch-tokens", low=1, high=10**9
+        None, "most words of a record, or an error; default: --batch-tokens", low=1, high=10**9
     )
     embedding_dropout: float = setting(0.2, "dropout on embeddings", PAPER, low=0.0, high=0.99)
     batch_size: int = setting(128, "records in one step", PAPER)
@@ -128,12 +128,12 @@ class VocabularySettings(WordSettings, GradientSettings):
     schedule: str = setting(
         "constant", "the learning rate after the warm-up", choices=("linear", "constant")
     )
-    warmup: float = setting(0.0, "share of the steps in which the learning rate grows")
-    max_grad_norm: float = setting(0.0, "longer gradients are scaled down to it; 0: never")
+    warmup: float = setting(0.0, "share of the steps over which the learning rate rises")
+    max_grad_norm: float = setting(0.0, "scale gradients down to this norm; 0: never")
 
     @property
     def longest(self) -> int | None:
-        """The most words of a record: it cannot be split, and losses compare all pairs of nodes."""
+        """The most words of a record, which cannot be split: losses compare all pairs of nodes."""
         return self.max_length or self.batch_tokens
 
     def corpus(self, spool: Spool) -> tuple[Vocabulary, Sentences]:
@@ -160,7 +160,7 @@ class VocabularySettings(WordSettings, GradientSettings):
 
 @dataclass(frozen=True)
 class ComposedSettings(VocabularySettings):
-    """The nodes of trees have embeddings that are composed of those of words."""
+    """The nodes of trees have embeddings that are composed from those of words."""
 
     induce: ClassVar[bool] = False  # the model makes its own trees
 
@@ -168,20 +168,20 @@ class ComposedSettings(VocabularySettings):
     # 43.6 against 32.5 with it, StrAE 46.9 against 44.5; fastText 20.4 against 21.6
     final_punct: str = setting(
         "drop",
-        "punctuation at the end of a text, in training and in encoding: it is nearest to the root",
+        "punctuation at the end of a text, in training and encoding: it is nearest to the root",
         choices=("keep", "drop"),
     )
     composition_dropout: float = setting(
-        0.1, "dropout on what is composed and decomposed", PAPER, low=0.0, high=0.99
+        0.1, "dropout on composed and decomposed embeddings", PAPER, low=0.0, high=0.99
     )
     init_range: float = setting(0.1, "embeddings start between -r and r", PAPER, low=0.0, high=1e3)
     init_embeddings: str | None = setting(
-        None, "word vectors to start from: NAME.npy with NAME.ids.txt, or text as GloVe has it"
+        None, "word vectors to start from: NAME.npy with NAME.ids.txt, or text as of GloVe"
     )
-    freeze_embeddings: bool = setting(False, "only composition is learned, not the embeddings")
+    freeze_embeddings: bool = setting(False, "learn only composition, not the embeddings")
     composition_rate: float = setting(
         1.0,
-        "learning rate of composition and decomposition, as a share of that of the embeddings",
+        "learning rate of composition and decomposition, as a multiple of the embeddings'",
         low=0.0,
         high=1e3,
     )
@@ -190,14 +190,14 @@ class ComposedSettings(VocabularySettings):
         super().__post_init__()
         if self.init_embeddings and self.subwords:
             raise UserError(
-                "--init-embeddings has vectors of words, and --subwords learns pieces of them",
+                "--init-embeddings has vectors of words, but --subwords learns pieces of them",
                 "leave one out",
                 status=2,
             )
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """As above."""
+        """As above, with the file of word vectors."""
         return (*super().reads, *filter(None, [self.init_embeddings]))
 
 
@@ -209,7 +209,7 @@ class NodeSettings(ComposedSettings):
 
     objective: str = setting(
         "contrastive",
-        "what is learned: contrastive over all nodes, cross-entropy of the leaves, or both: the "
+        "contrastive over all nodes, ce: cross-entropy of the leaves, or both: the "
         "mean of ce and contrastive over inner nodes",
         "StrAE, section 2.1; both: arXiv 2404.01860",
         ("contrastive", "ce", "both"),
@@ -227,11 +227,11 @@ class NodeSettings(ComposedSettings):
         ("divide", "exp"),
     )
     mask_duplicates: bool = setting(
-        False, "nodes over the same words are no negatives of each other"
+        False, "nodes over the same words are not negatives of each other"
     )
     head: str = setting(
         "tied",
-        "table that ce scores words with: the embeddings, or one of its own",
+        "table with which ce scores words: the embeddings, or a separate one",
         "StrAE, table 1",
         ("tied", "untied"),
     )
@@ -267,7 +267,7 @@ class TreeSettings(NodeSettings):
     )
 
     def prepare(self, record: Record) -> Record:
-        """The words and the tree of a record. Errors: no binary tree, or not one of its `text`."""
+        """The words and the tree of a record. Errors: no binary tree, or not that of its `text`."""
         tree = read_tree(text_field(record, "tree", MAKERS["tree"]))
         if isinstance(text := record.get("text"), str):
             check_same(tree.words, text)

@@ -1,4 +1,4 @@
-"""Bi-LSTM and RoBERTa, the models without trees that StrAE is compared with.
+"""Bi-LSTM and RoBERTa, the models without trees with which StrAE is compared.
 
 Source: Opper et al. 2023, "StrAE", section 5, appendix A and table 5.
 """
@@ -13,12 +13,12 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 MASKED = 0.15  # share of tokens that RoBERTa predicts (Liu et al. 2019, section 2.2)
-POSITIONS = 512  # tokens farther apart share the embedding of the greatest distance
+POSITIONS = 512  # tokens farther apart share the embedding of the largest distance
 
 
 @dataclass(frozen=True)
 class TextBatch:
-    """Padded texts: ids (texts, length), how many of them count, and which texts are one word."""
+    """Padded texts: ids (texts, length), how many are real, and which texts are one word."""
 
     ids: Tensor
     lengths: Tensor  # (texts,)
@@ -26,12 +26,12 @@ class TextBatch:
 
     @property
     def real(self) -> Tensor:
-        """Which ids are no padding, (texts, length)."""
+        """Which ids are not padding, (texts, length)."""
         return torch.arange(self.ids.shape[1], device=self.ids.device) < self.lengths[:, None]
 
 
 class TextModel(nn.Module):
-    """A table of embeddings and what makes states of them; a subclass knows how."""
+    """A table of embeddings, and states that a subclass makes from them."""
 
     embedding: nn.Parameter  # (words, E), or more rows for special tokens
 
@@ -54,7 +54,7 @@ class TextModel(nn.Module):
 
 
 class BiLSTM(TextModel):
-    """An LSTM either way; a linear map makes E numbers of both last states, for each its own bias.
+    """An LSTM in both directions; linear maps, one for each, make E numbers from both last states.
 
     The paper does not say what it learns; here each token is predicted from the state of what
     comes before it and the state of what comes after it, by the same map. Without the embeddings
@@ -126,7 +126,7 @@ class RoBERTa(TextModel):
         draws = torch.rand(real.shape, device=real.device).masked_fill(~real, 2.0)
         # each text has a token to predict, however short it is
         chosen = (draws < MASKED) | ((draws == draws.min(1, keepdim=True).values) & real)
-        fate = torch.rand_like(draws)  # of ten, eight are hidden, one is another word, one stays
+        fate = torch.rand_like(draws)  # 80 % are masked, 10 % replaced by another word, 10 % kept
         others = torch.randint_like(batch.ids, self.words)
         ids = batch.ids.where(~chosen | (fate >= 0.9), others)
         ids = ids.masked_fill(chosen & (fate < 0.8), self.words)
@@ -160,7 +160,7 @@ class Layer(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor, real: Tensor, dropout: float) -> Tensor:
-        """New states (texts, length, E); padding is seen by none."""
+        """New states (texts, length, E); no token attends to padding."""
         seen = self.output(self.attend(states, real, dropout))
         states = self.attention_norm(states + functional.dropout(seen, dropout))
         inner = self.narrow(functional.gelu(self.widen(states)))
@@ -168,7 +168,7 @@ class Layer(nn.Module):
         return after
 
     def attend(self, states: Tensor, real: Tensor, dropout: float) -> Tensor:
-        """What each token sees of the others, all heads side by side, (texts, length, E).
+        """The attention output of each token, all heads concatenated, (texts, length, E).
 
         A score is (q · k + q · r + k · r) / √d, where r is the embedding of the distance from the
         key to the query (Huang et al. 2020, arXiv 2009.13658, method 4).

@@ -59,13 +59,13 @@ class TextTraining(VocabularyTraining):
         return self.portioned(TextIds(self.sentences[index].ids) for index in step.indices)
 
     def portioned(self, texts: Iterable[TextIds]) -> list[TextBatch]:
-        """A batch in portions, by length, so that one holds little padding."""
+        """A batch in portions, sorted by length, so that there is little padding."""
         chosen = sorted(texts, key=len)
         device = next(self.parameters()).device
         return [padded(portion, device) for portion in portions(chosen, self.settings.batch_tokens)]
 
     def sums(self, inputs: TextBatch) -> tuple[Tensor, int]:
-        """The summed cross-entropy of one portion, and how many tokens it is of."""
+        """The summed cross-entropy of one portion, and its number of tokens."""
         vectors, ids, bias = self.model.learned(inputs, self.settings.embedding_dropout)
         table = self.model.embedding[: len(self.vocabulary)]
         one = torch.ones_like(ids, dtype=vectors.dtype)

@@ -59,7 +59,7 @@ class TreeTraining(VocabularyTraining):
         return next(self.parameters()).device
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Adam; what composes may learn at a rate of its own."""
+        """Adam; composition may have its own learning rate."""
         rate = self.settings.learning_rate
         words = [
             self.model.embedding,
@@ -89,11 +89,11 @@ class TreeTraining(VocabularyTraining):
         raise NotImplementedError
 
     def counts(self, sentences: list[Sentence]) -> dict[str, int]:
-        """How many things each part of the objective is the mean of."""
+        """The number of terms in the mean of each part of the objective."""
         raise NotImplementedError
 
     def shared_losses(self, inputs: list[list[Sentence]]) -> Iterator[dict[str, Tensor]]:
-        """The parts of the objective, portion by portion: their sums are those of the batch."""
+        """The parts of the objective, portion by portion; they sum up to those of the batch."""
         counts = [self.counts(sentences) for sentences in inputs]
         for sentences, count in zip(inputs, counts, strict=True):
             yield {
@@ -108,7 +108,7 @@ class TreeTraining(VocabularyTraining):
         return torch.stack(list(sums.values())).mean(), sums if len(sums) > 1 else {}
 
     def backward(self, inputs: list[list[Sentence]]) -> dict[str, float]:
-        """Gradients portion by portion, so that the graph of one alone is in memory."""
+        """Gradients portion by portion, so that only the graph of one is in memory."""
         sums: Counter[str] = Counter()
         for parts in self.shared_losses(inputs):
             torch.stack(list(parts.values())).mean().backward()  # type: ignore[no-untyped-call]
@@ -160,7 +160,7 @@ class StraeTraining(TreeTraining):
         return vocabulary_loss(down[batch.leaves], table, bias, batch.ids, weights)
 
     def counts(self, sentences: list[Sentence]) -> dict[str, int]:
-        """How many things each part of the objective is the mean of."""
+        """The number of terms in the mean of each part of the objective."""
         lengths = [len(sentence) for sentence in sentences]
         inner, leaves = sum(lengths) - len(lengths), sum(lengths)
         single = lengths.count(1)

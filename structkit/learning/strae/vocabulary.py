@@ -3,7 +3,7 @@
 How to use it: `Vocabulary.of(sentences, …)` counts the words of sentences (sequences of words);
 `vocabulary.ids(words)` gives for each word the list of its ids: one for a word vocabulary, one or
 more pieces with subwords; `len(vocabulary)` is the number of rows of an embedding table. Id 0 is
-what is unknown: it stands for words too rare to have a row of their own, so that it is trained.
+the unknown word: it stands for words too rare to have a row of their own, so that it is trained.
 `save` and `load` keep it in a model folder. `looked_up` counts words, and those that are unknown.
 """
 
@@ -29,7 +29,7 @@ START = "▁"  # the first piece of a word begins with it
 class LookedUp(Truncation):
     """Counts of words that were looked up and of those that are unknown, as messages.
 
-    They are no part of a checkpoint: a resumed training reads all its records again.
+    They are not part of a checkpoint: a resumed training reads all its records again.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class LookedUp(Truncation):
                 )
         for kind, texts in self.without.items():
             if texts:
-                lines.append(f"{texts:,} of the texts have no {kind}, and no row")
+                lines.append(f"texts without {kind}, and so without a row: {texts:,}")
         return lines
 
 
@@ -125,7 +125,7 @@ class Vocabulary:
         return ids_of
 
     def surfaces(self, words: Sequence[str]) -> list[str]:
-        """The leaves of a sentence as its text has them: words, or the letters of their pieces."""
+        """The leaves of a sentence as in its text: words, or the letters of their pieces."""
         if self.bpe is None:
             return list(words)
         surfaces: list[str] = []
@@ -134,7 +134,7 @@ class Vocabulary:
             letters = word if len(word) == len(read) else read
             cut = self.bpe.encode(read)
             pairs = zip(cut.tokens, cut.offsets, strict=True)
-            # the mark of a word's start may be a piece of its own, without letters
+            # the mark of a word's start may be a separate piece without letters
             surfaces += [START if name == START else letters[a:b] for name, (a, b) in pairs] or [
                 word
             ]
@@ -155,7 +155,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, folder: Path) -> Vocabulary:
-        """What `save` wrote. Errors: `UserError` where a file is missing or damaged."""
+        """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         try:
             content = orjson.loads((folder / WORDS).read_bytes())
             lowercase = bool(content["lowercase"])
@@ -171,7 +171,7 @@ class Vocabulary:
 def trained(counts: Counter[str], size: int) -> Any:
     """A byte-pair encoding of at most `size` pieces, learned from words and their counts.
 
-    Pieces are made of characters, the thousand most frequent ones, so that people can read a tree
+    Pieces consist of characters, the thousand most frequent ones, so that people can read a tree
     whose leaves are pieces; other characters are unknown.
     """
     bpe: Any = Tokenizer(models.BPE(unk_token=UNKNOWN, fuse_unk=True))
@@ -183,7 +183,7 @@ def trained(counts: Counter[str], size: int) -> Any:
         limit_alphabet=1000,
         show_progress=False,
     )
-    # a word as often as it occurs, so that merges follow the text
+    # each word as often as it occurs, so that merges follow the text
     texts = (" ".join([word] * count) for word, count in sorted(counts.items()))
     bpe.train_from_iterator(texts, trainer)
     return bpe

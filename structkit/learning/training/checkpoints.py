@@ -22,7 +22,7 @@ DAMAGE = (OSError, RuntimeError, ValueError, LookupError, EOFError, pickle.Unpic
 
 
 class RunFolder:
-    """`DIR`, and `DIR.partial` where the run lives until `DIR` can appear whole.
+    """`DIR`, and `DIR.partial`, where the run lives until `DIR` can appear complete.
 
     Errors: `UserError` where `DIR` or a stopped run is in the way, naming the flags that help.
     """
@@ -34,16 +34,18 @@ class RunFolder:
                 "--overwrite and --resume exclude each other", "leave one out", status=2
             )
         if self.final.name in ("", ".."):
-            raise UserError(f"-o {output} is no folder of its own", "name a new one", status=2)
+            raise UserError(f"-o {output} names no new folder", "name one", status=2)
         self.partial = self.final.with_name(self.final.name + ".partial")
         self.resume = resume
         try:
             output.encode()
             os.lstat(self.partial)
-        except UnicodeEncodeError:  # of bytes that are not UTF-8: tokenizers cannot write there
-            raise UserError(f"-o {output!r} is not UTF-8", "name another one", status=2) from None
+        except UnicodeEncodeError:  # bytes that are not UTF-8: tokenizers cannot write there
+            raise UserError(
+                f"-o {output!r} is not UTF-8", "choose another name", status=2
+            ) from None
         except (FileNotFoundError, NotADirectoryError):
-            pass  # it is made, or refused, when the run opens
+            pass  # it is made, or raises, when the run opens
         except OSError as error:  # a name that is too long
             raise cannot_write(error, "made").at(output) from None
         if overwrite:
@@ -57,22 +59,22 @@ class RunFolder:
         if self._exists() and not (self.final / FACTS).is_file():
             raise UserError(
                 f"{self.final} is not a model folder, and --overwrite would delete it",
-                "name another one with -o",
+                "name another folder with -o",
             )
 
     def _must_be_free(self) -> None:
         if self._exists():
             raise UserError(
                 f"{self.final} exists",
-                "--overwrite replaces it, --resume goes on with a stopped run, "
-                "-o names another folder",
+                "replace it with --overwrite, continue a stopped run with --resume, or name "
+                "another folder with -o",
             )
         latest = self.latest()
         if latest:
             step = latest.name.removeprefix("step-")
             raise UserError(
                 f"a run into {self.final} stopped at step {int(step):,}",
-                "--resume goes on, --overwrite starts again",
+                "continue it with --resume, or start again with --overwrite",
             )
 
     def _exists(self) -> bool:
@@ -105,9 +107,9 @@ class RunFolder:
             )
 
     def finished(self, run: Record) -> Record:
-        """The summary of the run that is finished. Errors: it was another one."""
+        """The summary of the finished run. Errors: it was another run."""
         if not (self.final / FACTS).is_file():
-            raise UserError(f"{self.final} is not a model folder", "name another one with -o")
+            raise UserError(f"{self.final} is not a model folder", "name another folder with -o")
         facts = read_facts(self.final)
         data = facts["data"]
         before = {"method": facts["method"], **facts["settings"], "data": data["sha256"]}
@@ -115,14 +117,14 @@ class RunFolder:
         if other := differences(before, run):
             raise UserError(
                 f"the finished run in {self.final} differs in {', '.join(other)}",
-                "--overwrite trains it anew, -o names another folder",
+                "train it again with --overwrite, or name another folder with -o",
             )
-        say(f"the run in {self.final} is complete; --overwrite trains it anew")
+        say(f"the run in {self.final} is complete; --overwrite trains it again")
         known = {name: facts[name] for name in ("steps", "losses")}
         return {"folder": str(self.final), "method": facts["method"], **known, "complete": True}
 
     def latest(self) -> Path | None:
-        """The last whole checkpoint."""
+        """The last complete checkpoint."""
         steps = {
             int(number): path
             for path in self.partial.glob("step-*")
@@ -131,7 +133,7 @@ class RunFolder:
         return steps[max(steps)] if steps else None
 
     def save(self, step: int, state: dict[str, Any]) -> None:
-        """Write a checkpoint; it appears whole, and then the one before goes."""
+        """Write a checkpoint, which appears only when complete, and remove the one before it."""
         target = self.partial / f"step-{step}"
         growing = target.with_suffix(".new")
         with growing.open("wb") as handle:
@@ -144,7 +146,7 @@ class RunFolder:
                 path.unlink()
 
     def load(self) -> dict[str, Any] | None:
-        """The state in the last checkpoint, or none."""
+        """The state in the last checkpoint, or None."""
         latest = self.latest()
         if latest is None:
             return None
@@ -160,7 +162,7 @@ class RunFolder:
 
     @property
     def model(self) -> Path:
-        """Where the model is before `finish` puts it in its place."""
+        """Where the model is before `finish` moves it into place."""
         return self.partial / "model"
 
     def new_model(self) -> Path:
@@ -170,20 +172,20 @@ class RunFolder:
         return self.model
 
     def finish(self) -> None:
-        """Put the model in its place and clean up."""
+        """Move the model into place and clean up."""
         if self._exists():
             os.replace(self.final, self.partial / "old")
         os.replace(self.model, self.final)
         shutil.rmtree(self.partial)
 
     def abandon(self) -> None:
-        """Leave nothing where there is no checkpoint."""
+        """Remove the folder if it has no checkpoint."""
         if self.latest() is None:
             shutil.rmtree(self.partial, ignore_errors=True)
 
 
 def differences(before: Record, run: Record) -> list[str]:
-    """What a run has other than one before, for people; a setting that is gone meant nothing."""
+    """How a run differs from an earlier one, for people; settings no longer there are ignored."""
     run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
     return [
         f"{name} (was {before.get(name)}, is {run.get(name)})"

@@ -1,4 +1,4 @@
-"""Where a model computes."""
+"""The device on which a model computes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from structkit.errors import UserError
 
 
 def chosen_device(name: str | None) -> torch.device:
-    """The device of that name, or the fastest one there is.
+    """The device of that name, or the fastest one available.
 
     Errors: `UserError` where it cannot be used.
     """
@@ -23,19 +23,19 @@ def chosen_device(name: str | None) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
         raise UserError(
-            f"--device {name} cannot be used: {reason}", "--device cpu works everywhere", status=2
+            f"--device {name} cannot be used: {reason}", "use --device cpu", status=2
         ) from None
     return device
 
 
 @contextmanager
 def enough_memory() -> Iterator[None]:
-    """Say of a computation that memory does not suffice for it, and what helps."""
+    """Turn a computation's lack of memory into an error with a remedy."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         said = str(error)
-        # on a processor torch has no exception of its own for it
+        # on a CPU torch has no exception of its own for this
         if not isinstance(error, MemoryError) and "memory" not in said.partition("\n")[0]:
             raise
         raise UserError(

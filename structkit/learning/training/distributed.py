@@ -1,4 +1,4 @@
-"""Several processes that train one model: who takes which records, and what they tell each other.
+"""Several processes that train one model: which records each takes, and what they exchange.
 
 Every process ("rank") embeds its share of a batch; embeddings are exchanged, so that each sees all
 negatives, and gradients are added up: the result is that of one process.
@@ -31,16 +31,16 @@ from structkit.learning.training.devices import chosen_device
 from structkit.progress import say
 from structkit.signals import ended_by, heard
 
-PATIENCE = 20.0  # seconds that processes have to end when they are done
+PATIENCE = 20.0  # seconds for processes to end when they are done
 GRACE = 5.0  # seconds until an error shows that another process is the reason
 
 
 class Broken(RuntimeError):
-    """What went wrong in a process, with its traceback."""
+    """An error in a process, with its traceback."""
 
 
 def rank() -> int:
-    """The number of this process, 0 where there is one alone."""
+    """The number of this process, 0 if it is the only one."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
@@ -50,7 +50,7 @@ def ranks() -> int:
 
 
 def share(records: int) -> slice:
-    """Which records of a batch are this process's: neighbors, and about equally many for each.
+    """The records of a batch for this process: adjacent ones, about as many for each process.
 
     >>> share(5)
     slice(0, 5, None)
@@ -62,7 +62,7 @@ def whole(rows: Tensor, first: int, total: int) -> Tensor:
     """The rows of all processes, (total, dim), of which this one's begin at `first`."""
     if ranks() == 1:
         return rows
-    # zeros and a sum instead of a gathering: shares may be of unequal size, or empty
+    # zeros and a sum instead of all_gather: shares may be of unequal size, or empty
     everything = rows.new_zeros(total, rows.shape[1])
     everything[first : first + len(rows)] = rows
     distributed.all_reduce(everything)
@@ -79,7 +79,7 @@ def total(value: float) -> float:
 
 
 def add_gradients(module: nn.Module) -> None:
-    """Replace every gradient by its sum over all processes; what has none anywhere keeps none."""
+    """Replace every gradient by its sum over all processes; a weight without any keeps none."""
     if ranks() == 1:
         return
     weights = [weight for weight in module.parameters() if weight.requires_grad]
@@ -118,20 +118,20 @@ def _device() -> torch.device:
 
 
 def check_ranks(count: int, device: str | None) -> None:
-    """Raise where a device cannot be used, or there are fewer GPUs than processes."""
+    """Raise if a device cannot be used, or there are fewer GPUs than processes."""
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if not device.startswith("cuda"):
         chosen_device(device)
     elif torch.cuda.device_count() < count:
         raise UserError(
-            f"--nproc {count} needs as many GPUs, and there are {torch.cuda.device_count()}",
-            "lower it, or use --device cpu",
+            f"--nproc {count} needs as many GPUs, but there are {torch.cuda.device_count()}",
+            "lower --nproc, or use --device cpu",
             status=2,
         )
 
 
 def useful(count: int, batch: int) -> int:
-    """How many of so many processes have something to do: each a core and a record of a batch.
+    """How many of `count` processes have work: a core and a record of the batch for each.
 
     >>> useful(1, 32), useful(99, 1)
     (1, 1)
@@ -144,10 +144,10 @@ def useful(count: int, batch: int) -> int:
 
 
 def launch(call: Callable[..., Any], count: int, device: str | None, *arguments: Any) -> Any:
-    """`call(*arguments, device=…)` in so many processes; what the first returns.
+    """Run `call(*arguments, device=…)` in `count` processes; returns what the first returns.
 
-    Errors: the first error of any process, after all have ended. Signals that end are passed on
-    once; a second one ends all at once.
+    Errors: the first error of any process, after all have ended. A signal to end is passed on
+    once; a second one ends all processes immediately.
     """
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     with tempfile.TemporaryDirectory(prefix="structkit-ranks-") as folder:
@@ -194,7 +194,7 @@ class _Group:
                 os.kill(process.pid, signal.SIGTERM)
 
     def _results(self) -> Any:
-        """What rank 0 returns; the error that came first, or caused others, is raised."""
+        """What rank 0 returns; raises the error that came first, or caused the others."""
         waiting: dict[Any, int] = dict(self.results)
         result, broken = None, None
         while waiting:
@@ -220,17 +220,17 @@ class _Group:
             good, value = receiver.recv()
             return good, value
         except EOFError:
-            if self.signal:  # it came before the process could hear it
+            if self.signal:  # it came before the process could handle it
                 return False, KeyboardInterrupt()
             process = self.processes[number]
             process.join()
             return False, UserError(
                 f"process {number} of the training ended with status {process.exitcode}",
-                "was it out of memory? lower --batch-size, or set --chunk-size",
+                "if it ran out of memory, lower --batch-size or set --chunk-size",
             )
 
     def _end(self) -> None:
-        """Wait for those that end by themselves, and stop the others."""
+        """Wait for processes that end by themselves, and stop the others."""
         for process in self.processes:
             process.join(PATIENCE if process.exitcode == 0 else 0.5)
             if process.is_alive():
@@ -247,8 +247,8 @@ def _rank(
     call: Callable[..., Any],
     arguments: Any,
 ) -> None:
-    """The life of one process."""
-    os.setsid()  # Ctrl-C reaches the parent alone, which passes it on
+    """Run one process from start to end."""
+    os.setsid()  # Ctrl-C reaches only the parent, which passes it on
     parent = parent_process()
     assert parent is not None
     threading.Thread(target=_die_with, args=(parent,), daemon=True).start()

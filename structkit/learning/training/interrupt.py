@@ -11,7 +11,7 @@ from structkit.signals import ended_by, heard
 
 
 class Interrupt:
-    """Remembers by which signal the run shall stop; a second signal stops it at once."""
+    """Remembers the signal that asked the run to stop; a second signal stops it immediately."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -34,5 +34,5 @@ class Interrupt:
         self.asked = number
 
     def ending(self) -> BaseException:
-        """What ends the program by the signal; another process may have got it instead."""
+        """The exception for the signal; another process may have received it instead."""
         return ended_by(self.asked or signal.SIGTERM)

@@ -29,8 +29,8 @@ class TrainingModule(nn.Module):
     """The base of every method's training: override `batch`, `loss` and `save`.
 
     A method that needs its own optimizer, or gradients in pieces, overrides `optimizer` or
-    `backward`; the engine stays as it is. Of several processes each gives the gradients of its
-    share of a batch, and the engine adds them up.
+    `backward`; the engine needs no change. With several processes, each computes the gradients of
+    its share of a batch, and the engine adds them up.
     """
 
     def __init__(self, settings: TrainingSettings) -> None:
@@ -43,7 +43,7 @@ class TrainingModule(nn.Module):
         raise NotImplementedError
 
     def held_out(self, records: list[Record], step: Step) -> Any:
-        """The inputs of records that are none of the training's."""
+        """The inputs of held-out records."""
         return self.batch(records, step)
 
     def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
@@ -55,11 +55,11 @@ class TrainingModule(nn.Module):
         raise NotImplementedError
 
     def facts(self) -> dict[str, Any]:
-        """What `structkit.json` must say beside the settings to load the model."""
+        """What `structkit.json` must say besides the settings to load the model."""
         return {}
 
     def backward(self, inputs: Any) -> dict[str, float]:
-        """Add the gradients of a batch; the loss and its parts as numbers."""
+        """Add the gradients of a batch; returns the loss and its parts as numbers."""
         loss, parts = self.loss(inputs)
         loss.backward()  # type: ignore[no-untyped-call]
         return {name: part.item() for name, part in {"loss": loss.detach(), **parts}.items()}
@@ -75,15 +75,15 @@ class TorchModel(nn.Module, Model):
     @property
     @abstractmethod
     def device(self) -> torch.device:
-        """Where it computes."""
+        """The device on which it computes."""
 
     @abstractmethod
     def batch(self, inputs: Sequence[Any]) -> Any:
-        """Some inputs, computed together."""
+        """Some inputs as one batch."""
 
     @abstractmethod
     def embed(self, batch: Any) -> Tensor:
-        """One embedding an input, (inputs, dim)."""
+        """One embedding per input, (inputs, dim)."""
 
 
 def adamw(module: nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
@@ -120,10 +120,10 @@ def fill(module: nn.Module, folder: Path) -> None:
 
 
 class HeldOut:
-    """The losses of held-out records, and the weights with which theirs was lowest.
+    """The losses of held-out records, and the weights with the lowest one.
 
-    The loss is that of the training, without dropout, in batches of the same size and the file's
-    order. Of a training in stages, whose losses differ, the best model of each goes on.
+    The loss is that of the training, without dropout, in batches of the same size and in the file's
+    order. Each stage of a training, whose losses differ, ends with its best model.
     """
 
     def __init__(self, module: TrainingModule, records: Spool, every: int, batch_size: int) -> None:
@@ -135,16 +135,16 @@ class HeldOut:
         self.best, self.weights = math.inf, dict[str, Tensor]()
 
     def look(self, steps: int, stage: str) -> float:
-        """Measure the loss after so many steps, and remember the model if none was better."""
+        """Measure the loss after `steps` steps, and remember the model if it is the best so far."""
         module = self.module
         counted = deepcopy(vars(module.truncation))
         module.eval()
-        # a recurrent net of cudnn has no gradients outside of a training
+        # recurrent networks of cuDNN have no gradients in evaluation mode
         with torch.backends.cudnn.flags(enabled=False):
             losses = [self._loss(rows, stage) for rows in self.batches]
         module.train()
         module.zero_grad(set_to_none=True)
-        vars(module.truncation).update(counted)  # what is held out is no text of the training
+        vars(module.truncation).update(counted)  # held-out texts do not count as training texts
         sizes = list(map(len, self.batches))
         loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)
         self.losses.append(loss)
@@ -155,7 +155,7 @@ class HeldOut:
         return loss
 
     def _loss(self, rows: range, stage: str) -> float:
-        """The loss of a batch as it is trained, which fits into memory; gradients are dropped."""
+        """The loss of a batch as in training, so that it fits in memory; gradients are dropped."""
         records = [self.records[row] for row in rows]
         torch.manual_seed(key(self.module.settings.seed, "held out", rows.start) >> 1)
         step = Step(0, stage, 0, list(range(len(records))))
@@ -163,7 +163,7 @@ class HeldOut:
         return self.module.backward(self.module.held_out(records, step))["loss"]
 
     def keep_best(self) -> None:
-        """Give the module the best weights, and begin anew: at the end of each stage."""
+        """Give the module the best weights, and start over: at the end of each stage."""
         if self.weights:
             self.module.load_state_dict(self.weights)
         self.best, self.weights = math.inf, {}
@@ -174,10 +174,10 @@ class HeldOut:
         return {name: getattr(self, name) for name in names}
 
     def load(self, state: dict[str, Any]) -> None:
-        """What `state` gave."""
+        """Restore what `state` returned."""
         vars(self).update(state)
 
     def facts(self) -> Record:
-        """For the summary: the first, the lowest and the last loss, and the step of the model."""
+        """For the summary: first, lowest and last loss, and the step of the model that is kept."""
         first, *_, last = [*self.losses, self.losses[-1]]
         return {"first": first, "lowest": min(self.losses), "last": last, "step": self.best_step}

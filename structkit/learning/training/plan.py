@@ -1,4 +1,4 @@
-"""Which records each step takes, and its learning rate: a function of the step's number alone."""
+"""The records of each step and its learning rate: functions of the step's number alone."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Plan:
     max_steps: int | None = None
     stages: tuple[str, ...] = ("train",)
     constant: bool = False
-    max_grad_norm: float = 0.0  # 0: gradients may be of any length
-    look_every: int = 500  # steps between two looks at the loss of held-out records
+    max_grad_norm: float = 0.0  # 0: no clipping
+    look_every: int = 500  # steps between two measurements of the held-out loss
 
     @property
     def epoch_steps(self) -> int:
@@ -62,9 +62,9 @@ class Plan:
         return Step(number, stage, epoch % self.epochs, [int(index) for index in batch])
 
     def learning_rate(self, number: int) -> float:
-        """The share of the highest learning rate: linear up, then linear down to the stage's end.
+        """The share of the highest learning rate: linear warm-up, then linear decay over the stage.
 
-        A constant one stays at the top after the warm-up.
+        A constant schedule stays at the top after the warm-up.
 
         >>> plan = Plan(records=5, batch_size=1, epochs=1, warmup=0.2, seed=0)
         >>> [plan.learning_rate(number) for number in range(5)]

@@ -1,4 +1,4 @@
-"""How exactly a model computes: chosen by what the machine can do, and does not lose."""
+"""The precision of matrix products: the fastest of the machine that loses nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-WORTHWHILE = 0.9  # of the time
+WORTHWHILE = 0.9  # of the exact product's time
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
 HARMLESS = 1e-5  # of the largest number of a product
 Timed = TypeVar("Timed")
@@ -19,16 +19,16 @@ def has_bf16(device: torch.device) -> bool:
     """Whether the device multiplies bfloat16 in hardware, so that it is faster than float32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    # oneDNN says that it supports bfloat16 where it only emulates it, slower than float32
-    # an older torch tells nothing
+    # oneDNN also claims bfloat16 where it only emulates it, slower than float32; an older torch
+    # has no such list
     able: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
     return device.type == "cpu" and any(able.get(name) for name in CPU_BF16)
 
 
 def fastest_matmul() -> str:
-    """The matmul precision that is fastest at a harmless error: `highest` or `medium`.
+    """The fastest matmul precision with a harmless error: `highest` or `medium`.
 
-    It is measured at products of the size that small encoders compute.
+    It is measured on products of the size that small encoders compute.
     """
     if not has_bf16(torch.device("cpu")):
         return "highest"  # a single product may look faster there, a training step is slower
@@ -49,7 +49,7 @@ def fastest_matmul() -> str:
 
 
 def timed(compute: Callable[[], Timed]) -> tuple[float, Timed]:
-    """The least CPU seconds of several runs, and the result: other processes do not count."""
+    """The least CPU seconds of several runs, and the result; other processes do not count."""
     seconds, result = float("inf"), compute()
     for _ in range(5):
         start = time.process_time()

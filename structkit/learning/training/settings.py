@@ -1,4 +1,4 @@
-"""What every training method lets the user choose, and how a run is carried out."""
+"""The settings of every training method, and the options of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
 
 @dataclass(frozen=True)
 class TrainingSettings(Method):
-    """The settings that all methods have; a method's class adds its own and overrides defaults.
+    """The settings of all methods; a method's class adds its own and overrides defaults.
 
     Errors: a value out of its range or choices is a `UserError` with status 2 that names the flag.
     """
@@ -28,9 +28,9 @@ class TrainingSettings(Method):
     # the fields a training record must have, as strings, and those it may have
     needs: ClassVar[tuple[str, ...]] = ("query", "positive")
     optional: ClassVar[tuple[str, ...]] = ("negatives",)
-    # settings without which a model folder cannot be read; others may come and go
+    # settings that a model folder must have to be read; others may come and go
     made_of: ClassVar[tuple[str, ...]] = ()
-    # what helps where the loss grows without end
+    # what helps where the loss diverges
     calmer: ClassVar[str] = "lower --learning-rate"
 
     epochs: int = setting(1, "passes over the records", low=1, high=1_000_000)
@@ -48,9 +48,9 @@ class TrainingSettings(Method):
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
-        """The settings that a model folder tells; what it need not tell is by default.
+        """The settings of a model folder; those that it need not have get their defaults.
 
-        Errors: `UserError` for one that is missing, of another type or out of its bounds.
+        Errors: `UserError` for one that is missing, of another type or out of bounds.
         """
         hints, known = get_type_hints(cls), {field.name for field in fields(cls)}
         if missing := sorted(set(cls.made_of) - values.keys()):
@@ -69,32 +69,32 @@ class TrainingSettings(Method):
 
 @dataclass(frozen=True)
 class GradientSettings(TrainingSettings):
-    """The settings of a training in steps, each down the gradient of a batch."""
+    """The settings of a training by gradient steps, one for each batch."""
 
     calmer: ClassVar[str] = "lower --learning-rate, or raise --warmup"
 
     batch_size: int = setting(32, "records in one step", low=1, high=1_000_000)
     warmup: float = setting(
-        0.1, "share of the steps in which the learning rate grows", low=0.0, high=1.0
+        0.1, "share of the steps over which the learning rate rises", low=0.0, high=1.0
     )
     schedule: str = setting(
         "linear", "the learning rate after the warm-up", choices=("linear", "constant")
     )
     max_grad_norm: float = setting(
-        1.0, "longer gradients are scaled down to it; 0: never", low=0.0, high=1e6
+        1.0, "scale gradients down to this norm; 0: never", low=0.0, high=1e6
     )
     max_steps: int | None = setting(
-        None, "stop after so many steps; 0 writes the untrained model", low=0, high=10**12
+        None, "stop after this many steps; 0 writes the untrained model", low=0, high=10**12
     )
 
     validate: str | None = setting(
-        None, "records that are not learned from: the model with their lowest loss is kept"
+        None, "held-out records: the model with the lowest loss on them is kept"
     )
-    every: int = setting(500, "validate: steps between two looks at the loss", low=1, high=10**12)
+    every: int = setting(500, "--validate: steps between measurements", low=1, high=10**12)
 
     @property
     def held_out(self) -> str | None:
-        """As above."""
+        """The file of `validate`."""
         return self.validate
 
     @property
@@ -119,29 +119,29 @@ class GradientSettings(TrainingSettings):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a training runs: nothing here changes the model that comes out."""
+    """How a training runs: nothing here changes the resulting model."""
 
-    output: str | None = setting(None, "model folder that is written (default models/METHOD)")
-    overwrite: bool = setting(False, "replace the model folder, and forget a stopped run")
-    resume: bool = setting(False, "go on with a stopped run")
+    output: str | None = setting(None, "model folder to write (default models/METHOD)")
+    overwrite: bool = setting(False, "replace the model folder, and discard a stopped run")
+    resume: bool = setting(False, "continue a stopped run")
     save_every: int = setting(
         0, "steps between checkpoints; 0: only when stopped", low=0, high=10**12
     )
     log_every: int = setting(10, "steps between log lines", low=1, high=10**12)
-    log_format: str = setting("text", "json: one line a log step on stderr", "", ("text", "json"))
-    on_error: str = setting("fail", "what a bad record does", "", ("fail", "skip"))
+    log_format: str = setting("text", "json: a line per log step on stderr", "", ("text", "json"))
+    on_error: str = setting("fail", "at a bad record: stop, or skip it", "", ("fail", "skip"))
     rejects: str | None = setting(None, "file for skipped records, with the reason")
     license: str | None = setting(
         None, "license of the model, for the card in its folder (README.md): mit, apache-2.0 …"
     )
     nproc: int = setting(
         1,
-        "processes, or GPUs, that share each batch: the result is that of one, only sooner",
+        "processes, or GPUs, that share each batch: the same result as with one, sooner",
         low=1,
         high=1024,
     )
     offline: bool = setting(False, "never use the network")
-    device: str | None = setting(None, "cpu, cuda, cuda:1 … (default: cuda where there is one)")
+    device: str | None = setting(None, "cpu, cuda, cuda:1 … (default: cuda if available)")
     quiet: bool = setting(False, "nothing on stderr but errors")
 
     def __post_init__(self) -> None:

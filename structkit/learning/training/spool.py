@@ -18,11 +18,11 @@ from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.rejects import Rejected, accepted
 
 MAKERS = {
-    "masked": "structkit mask-entities adds it",
-    "target": "structkit mask-entities adds it",
-    "tagged": "structkit html-variants adds it",
-    "untagged": "structkit html-variants adds it",
-    "tree": "structkit parse-trees adds it",
+    "masked": "add it with structkit mask-entities",
+    "target": "add it with structkit mask-entities",
+    "tagged": "add it with structkit html-variants",
+    "untagged": "add it with structkit html-variants",
+    "tree": "add it with structkit parse-trees",
 }
 
 
@@ -34,7 +34,7 @@ def checked(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Re
     """
     kept: Record = {"id": record["id"]}
     for name in needs:
-        kept[name] = text_field(record, name, MAKERS.get(name, "structkit pair makes it"))
+        kept[name] = text_field(record, name, MAKERS.get(name, "make it with structkit pair"))
         if not kept[name].strip():
             raise UserError(f'field "{name}" is blank', "leave the record out")
     for name in optional:
@@ -52,9 +52,9 @@ def _texts(value: object, name: str) -> list[str]:
 class Spool:
     """Records in a temporary file that vanishes with the process; memory holds only offsets.
 
-    `spool[i]` is the i-th record, `hash` names the content, `fewest_negatives` is the smallest
-    number of negatives and the id of a record that has no more. `prepare` makes of a record what is
-    kept of it, with its id, or raises `UserError`; no records raise too, but for `empty`.
+    `spool[i]` is the i-th record, `hash` identifies the content, `fewest_negatives` is the smallest
+    number of negatives and the id of a record that has no more. `prepare` turns a record into what
+    is kept of it, with its id, or raises `UserError`; so does an empty input, unless `empty`.
     """
 
     def __init__(
@@ -92,14 +92,14 @@ class Spool:
             )
 
     def _count_negatives(self, record: Record) -> None:
-        # the variants of negatives are equally many
+        # each variant has the same number of negatives
         name = next((name for name in record if name.startswith("negatives")), "negatives")
         count = len(record.get(name, ()))
         self.most_negatives = max(self.most_negatives, count)
         self.fewest_negatives = min(self.fewest_negatives, (count, record["id"]))
 
     def __getstate__(self) -> dict[str, Any]:
-        # another process reads the same open file: it has no name
+        # another process reads the same open file, which has no name
         return self.__dict__ | {"_file": DupFd(self._file.fileno())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ class Spool:
         if not 0 <= index < len(self):
             raise IndexError(index)
         start = self._offsets[index]
-        # pread: no shared file position, so that several readers do not disturb each other
+        # pread shares no file position, so that several readers do not disturb each other
         line = os.pread(self._file.fileno(), self._offsets[index + 1] - start, start)
         record: Record = orjson.loads(line)
         return record

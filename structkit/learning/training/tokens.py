@@ -1,4 +1,4 @@
-"""Texts as token ids: cut and counted, in chunks, with CLS tokens between."""
+"""Texts as token ids: truncated and counted, in chunks, with CLS tokens in between."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Chunk:
 class Truncation:
     """How many texts of each kind were given, and how many were longer than allowed.
 
-    While `field` is set, those of that field are counted for themselves: `document title`.
+    While `field` is set, texts are counted for that field: `document title`.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Truncation:
         self.field = ""
 
     def count(self, kind: str, texts: int, truncated: int = 0) -> None:
-        """Add texts of a kind, and those of them that were longer."""
+        """Add texts of a kind, and how many of them were longer."""
         name = f"{kind} {self.field}".rstrip()
         self.texts[name] += texts
         self.truncated[name] += truncated
@@ -46,7 +46,7 @@ class Truncation:
         self.texts, self.truncated = Counter(state["texts"]), Counter(state["truncated"])
 
     def messages(self) -> list[str]:
-        """One line for each kind of text, and field, of which some were cut."""
+        """One line for each kind of text, and field, of which some were truncated."""
         lines = []
         for name, cut in self.truncated.items():
             kind, _, field = name.partition(" ")
@@ -54,7 +54,7 @@ class Truncation:
             if cut:
                 lines.append(
                     f"{cut:,} of {self.texts[name]:,} {texts} were longer than --{kind}-length "
-                    f"and were cut ({cut / self.texts[name]:.0%})"
+                    f"and were truncated ({cut / self.texts[name]:.0%})"
                 )
         return lines
 
@@ -62,11 +62,11 @@ class Truncation:
 class Tokenizing:
     """A tokenizer with the most tokens of each kind of text (query, document, target …).
 
-    `prompts` holds what goes before a text of a kind. With `mcls_every` a CLS token goes before
-    each so many tokens. `opening` and `closing` are the special tokens around a text. `plain` is
-    the tokenizer for texts without tags, to which `<p>` is text like any other: for queries, and
-    for documents while they are `untagged`. `positions` are the most tokens that the model can
-    read, None where there is no limit.
+    `prompts` holds what goes before a text of a kind. With `mcls_every` there is a CLS token before
+    every so many tokens. `opening` and `closing` are the special tokens around a text. `plain` is
+    the tokenizer for texts without tags, to which `<p>` is ordinary text: for queries, and for
+    documents while they are `untagged`. `positions` is the most tokens that the model can read,
+    None where there is no limit.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ class Tokenizing:
         self.opening, self.closing = specials(tokenizer)
 
     def read_field(self, name: str) -> None:
-        """Say of which field the documents are that come next: whether they may have tags."""
+        """Say from which field the next documents are: whether they may have tags."""
         self.untagged = name.rpartition("_")[2] == "untagged"
 
     def ids(self, texts: Sequence[str], kind: str) -> list[list[int]]:
-        """Token ids without padding; longer texts are cut and counted."""
+        """Token ids without padding; longer texts are truncated and counted."""
         if prompt := self.prompts.get(kind):
             texts = [prompt + text for text in texts]
         if self.mcls_every:
@@ -105,7 +105,7 @@ class Tokenizing:
         length = self.lengths[kind]
         shorter = [beginning(text, length) for text in texts]
         ids, cut = self._cut(shorter, kind)
-        # a beginning that turns out to have too few tokens: then the whole text
+        # where a beginning turns out to have too few tokens, the whole text is read
         again = [
             place
             for place, text in enumerate(texts)
@@ -123,7 +123,7 @@ class Tokenizing:
         return self.plain if kind == "query" or self.untagged else self.tokenizer
 
     def _cut(self, texts: Sequence[str], kind: str) -> tuple[list[list[int]], list[bool]]:
-        """Token ids, at most so many for each text, and whether there were more."""
+        """Token ids, at most the kind's length for each text, and whether there were more."""
         encoded = self._reader(kind)(
             list(texts),
             truncation=True,
@@ -135,7 +135,7 @@ class Tokenizing:
 
     def _with_cls_tokens(self, texts: Sequence[str], kind: str) -> list[list[int]]:
         assert self.mcls_every
-        # of each group of `every` and its CLS token, as many as fit, and what fits of the last one
+        # as many groups of `every` tokens with a CLS token as fit, and what fits of one more
         groups, rest = divmod(self.lengths[kind] - len(self.closing), self.mcls_every + 1)
         most = groups * self.mcls_every + max(0, rest - 1)
         contents = self._contents(texts, kind)["input_ids"]
@@ -155,7 +155,7 @@ class Tokenizing:
         )
 
     def dressed(self, content: Sequence[int]) -> list[int]:
-        """Token ids with the special tokens of a text, and CLS tokens between where they are."""
+        """Token ids with the special tokens of a text, and CLS tokens in between for mcls."""
         if not self.mcls_every:
             return [*self.opening, *content, *self.closing]
         dressed: list[int] = []
@@ -164,14 +164,14 @@ class Tokenizing:
         return dressed + self.closing
 
     def chunks(self, text: str, kind: str, size: int) -> list[Chunk]:
-        """Chunks of at most `size` tokens, one after the other; a prompt goes before each.
+        """Chunks of at most `size` tokens, one after the other, each after the prompt.
 
-        A text without tokens is one chunk. Errors: `UserError` where the model cannot read so many.
+        A text without tokens is one chunk. Errors: `UserError` if the model cannot read so many.
         """
         longest = self.longest_chunk(kind, size)
         if self.positions and longest > self.positions:
             raise UserError(
-                f"--chunk {size} is {longest} tokens with special ones, and the model reads "
+                f"--chunk {size} is {longest} tokens with special ones, but the model reads "
                 f"{self.positions}",
                 f"use --chunk {max(1, size - (longest - self.positions))}",
                 status=2,
@@ -195,14 +195,14 @@ class Tokenizing:
 
     @property
     def padding(self) -> int:
-        """The token that stands for nothing: it is masked, so any will do where there is none."""
+        """The padding token: it is masked, so any will do where there is none."""
         return self.tokenizer.pad_token_id or 0
 
 
 def beginning(text: str, tokens: int) -> str:
-    """Of a long text the words in which so many tokens can be expected: 1,000 characters or more.
+    """The first words of a long text, expected to hold `tokens` tokens: at least 1,000 characters.
 
-    Tokens do not reach over white space, so that those of a beginning begin those of the text.
+    Tokens do not span white space, so that the text begins with the tokens of its beginning.
 
     >>> len(beginning("word " * 1000, 16)), beginning("a b", 16)
     (1004, 'a b')

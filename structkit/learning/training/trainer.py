@@ -1,4 +1,4 @@
-"""The training engine: steps, a learning rate, logs, checkpoints; it knows no method."""
+"""The training engine, independent of methods: steps, a learning rate, logs, checkpoints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Trainer:
     """One run of a module over a spool.
 
     All randomness of a step is keyed by its number, so that a resumed run needs no more than the
-    module's and the optimizer's state to go on bit for bit.
+    module's and the optimizer's state to continue bit for bit.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Trainer:
             torch.set_float32_matmul_precision(before)
 
     def _matmul(self) -> str:
-        """How float32 is multiplied: as before a stop, and alike in all processes."""
+        """The precision of float32 products: as before a stop, and the same in all processes."""
         if next(self.module.parameters()).device.type != "cpu":
             return torch.get_float32_matmul_precision()
         if not self.matmul:
@@ -100,12 +100,12 @@ class Trainer:
                 if stop:
                     break
         if self.step < steps:
-            say(f"stopped at step {self.step:,} of {steps:,}; --resume goes on")
+            say(f"stopped at step {self.step:,} of {steps:,}; add --resume to continue")
             raise interrupt.ending()
         self.log.seconds = (time.monotonic() - self.started) / max(1, steps - start)
 
     def _look(self) -> None:
-        """The loss of the held-out records, where it is time; a stage ends with its best model."""
+        """Measure the held-out loss when it is due; a stage ends with its best model."""
         if self.held_out is None:
             return
         step, plan = self.step, self.plan
@@ -118,7 +118,7 @@ class Trainer:
 
     def _train(self, step: Step) -> None:
         settings = self.module.settings
-        own = (rank(),) if rank() else ()  # each process drops other states
+        own = (rank(),) if rank() else ()  # dropout differs between processes
         torch.manual_seed(key(settings.seed, "step", step.number, *own) >> 1)
         rate = self.plan.learning_rate(step.number)
         for group in self.optimizer.param_groups:
@@ -132,8 +132,8 @@ class Trainer:
         if not math.isfinite(parts["loss"]):
             if step.number == 0 and (model := settings.start):
                 raise UserError(
-                    f"the loss is {parts['loss']} before the first step from the model {model}",
-                    "copy its folder again, or train from another one",
+                    f"the loss is {parts['loss']} before the first step of training {model}",
+                    "copy its folder again, or train another model",
                 )
             raise UserError(
                 f"the loss is {parts['loss']} at step {step.number + 1:,}",
@@ -143,7 +143,7 @@ class Trainer:
             torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
         self.optimizer.step()
         self.records += len(records)
-        # what a stage has of parts, another may lack
+        # stages may have different parts
         self.last = self.last | parts
         self.first = parts | self.first
         self.sums.update(parts)
@@ -151,7 +151,7 @@ class Trainer:
         self.log.add(step, parts, self.optimizer.param_groups[0]["lr"], len(records))
 
     def _save(self) -> None:
-        """A checkpoint, written by one process for all."""
+        """Write a checkpoint, by one process for all."""
         truncation = self.truncation().state()
         if rank() == 0:
             self.folder.save(self.step, self._state() | {"truncation": truncation})
@@ -160,7 +160,7 @@ class Trainer:
     def truncation(self) -> Truncation:
         """How many texts were cut, in all processes."""
         own = self.module.truncation
-        all_processes = copy(own)  # what a method counts beside it is kept
+        all_processes = copy(own)  # what a method counts besides is kept
         all_processes.texts = merged(own.texts)
         all_processes.truncated = merged(own.truncated)
         return all_processes
@@ -246,6 +246,6 @@ class Log:
         self._clear()
 
     def line(self, line: dict[str, Any]) -> None:
-        """Write a line, where there is a log."""
+        """Write a line, if there is a log."""
         if self.every:
             print(orjson.dumps(line).decode(), file=sys.stderr, flush=True)  # noqa: T201 the log

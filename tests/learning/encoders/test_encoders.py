@@ -127,7 +127,7 @@ def test_padding_on_either_side(decoder_only):
 
 @pytest.mark.parametrize("pooling", ["cls", "mcls"])
 def test_a_model_without_cls_token(decoder_only, pooling):
-    with pytest.raises(UserError, match=f"no text with a CLS token, which --pooling {pooling} nee"):
+    with pytest.raises(UserError, match=f"puts no CLS token first, which --pooling {pooling} nee"):
         open_model(decoder_only, pooling=pooling)
 
 
@@ -256,10 +256,14 @@ def test_a_start_of_training_keeps_what_the_folder_says(tmp_path, pairs):
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("1_Pooling/config.json", {"pooling_mode": "max"}, "pools by max; .*choose one with"),
-        ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, "pools by cls and mean"),
+        ("1_Pooling/config.json", {"pooling_mode": "max"}, "has the pooling max; .*with --pooling"),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode": ["cls", "mean"]},
+            "has the pooling cls and mean",
+        ),
         ("modules.json", [{"type": "x.Dense", "path": "2_Dense"}], "has a module Dense"),
-        ("modules.json", {"a": 1}, "modules.json of .* cannot be understood"),
+        ("modules.json", {"a": 1}, "modules.json of .* is malformed"),
     ],
 )
 def test_folders_that_cannot_be_reproduced(tmp_path, pairs, file, content, message):

@@ -221,7 +221,7 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     whole.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     module = Method(model=str(tmp_path)).settled().build(spool(), offline=True).eval()
-    assert "predicts no tokens" not in capsys.readouterr().err
+    assert "no head for masked tokens" not in capsys.readouterr().err
     text = ids(module, "def add(a, b)", "document")
     expected = whole(input_ids=text).logits[0]
     model = module.encoder.model
@@ -232,7 +232,7 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     torch.testing.assert_close(found, expected, **rounding(terms, scale))
     model.save_pretrained(tmp_path)  # without the head
     Method(model=str(tmp_path)).settled().build(spool(), offline=True)
-    assert "predicts no tokens: it gets a new layer" in capsys.readouterr().err
+    assert "has no head for masked tokens: a new one is added" in capsys.readouterr().err
 
 
 def test_targets_that_are_cut_are_counted():

@@ -222,12 +222,15 @@ GOOD = next(html_variants(records(1)))
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"query": None}, '1: field "query" is missing; structkit pair --qrels'),
-        ({"tagged": None}, '1: field "tagged" is missing; structkit html-variants adds it'),
+        ({"query": None}, '1: field "query" is missing; make such records with structkit pair'),
+        ({"tagged": None}, '1: field "tagged" is missing; add it with structkit html-variants'),
         ({"query": 3}, '1: field "query" is a JSON number'),
-        ({"negatives_masked": None}, '1: field "negatives_masked" is missing; structkit html-var'),
+        (
+            {"negatives_masked": None},
+            '1: field "negatives_masked" is missing; add it with structkit html-var',
+        ),
         ({"negatives_tagged": "x"}, '1: field "negatives_tagged" is not a list of strings'),
-        ({"negatives_tagged": ["x"]}, "1: the variants of the negatives are not equally many"),
+        ({"negatives_tagged": ["x"]}, "1: the variants of the negatives differ in number"),
     ],
 )
 def test_bad_records_are_one_line(tmp_path, changes, message):
@@ -239,7 +242,7 @@ def test_bad_records_are_one_line(tmp_path, changes, message):
 def test_fewer_negatives_than_wanted(tmp_path):
     method = Method(negatives_per_query=3)
     spool = spool_of(tmp_path, method, html_variants(records()))
-    with pytest.raises(UserError, match="has 2 negatives, and each query needs 3; .*-query 2$"):
+    with pytest.raises(UserError, match="has 2 negatives, but each query needs 3; .*-query 2$"):
         method.build(spool)
 
 

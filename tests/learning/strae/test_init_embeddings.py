@@ -93,10 +93,10 @@ def test_composition_has_a_rate_of_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("the 1 2\ncat 1\n", r":2: is no vector of 2 numbers; a line is a word and its numbers"),
+        ("the 1 2\ncat 1\n", r":2: is not a vector of 2 numbers; write a word and its numbers"),
         ("the 1 2\ncat 1 nan\n", ":2: has a number that is not finite"),
         ("zebu 1 2\n", "has none of the words of the records"),
-        ("the 1 2 3\n", "has vectors of 3 numbers, and embeddings have 2; --embedding-size 3"),
+        ("the 1 2 3\n", "has vectors of 3 numbers, but embeddings have 2; use --embedding"),
     ],
 )
 def test_what_does_not_fit_is_one_clear_line(content, message, tmp_path):

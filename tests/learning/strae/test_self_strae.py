@@ -166,8 +166,8 @@ def test_leaves_may_be_pieces(folders):
 @pytest.mark.parametrize(
     ("model", "status", "message"),
     [
-        (None, 2, "the parser self-strae needs --model; structkit train self-strae makes one"),
-        ("no", 1, "--model no is not a model folder; structkit train self-strae makes one"),
+        (None, 2, "the parser self-strae needs --model; make one with structkit train self-strae"),
+        ("no", 1, "--model no is not a model folder; make one with structkit train self-strae"),
     ],
 )
 def test_a_model_is_needed(model, status, message):
@@ -206,5 +206,5 @@ def test_a_text_may_be_the_mean_of_its_words(folders):
     near = rounding(3, each.abs().max().item())
     torch.testing.assert_close(one, each[:3].mean(0), **near)
     torch.testing.assert_close(other, each[3], **near)
-    with pytest.raises(UserError, match="a model over trees has no pooling cls; --pooling mean"):
+    with pytest.raises(UserError, match="a tree model has no pooling cls; use --pooling mean"):
         open_model(str(folders / "words"), pooling="cls")

@@ -75,7 +75,7 @@ def test_rare_and_unknown_words_share_an_embedding_and_are_counted(tmp_path, cap
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
-        ("(X (X a) (X b) (X c))", "more or less than two children; structkit parse-trees"),
+        ("(X (X a) (X b) (X c))", "more or fewer than two children; binarize it"),
         ("(X (X a) (X b)", "trees.jsonl:2: "),
         ("(X a) (X b)", "trees.jsonl:2: "),
         ("", "trees.jsonl:2: "),
@@ -92,7 +92,9 @@ def test_a_record_that_is_no_binary_tree_is_named(tmp_path, tree, message):
 
 def test_a_record_of_more_words_than_one_pass_takes_is_refused(tmp_path):
     data = records(tmp_path / "trees.jsonl", ["(X (X a) (X b))", "(X (X a) (X (X a) (X b)))"])
-    with pytest.raises(UserError, match=r"more than 2 words \(--max-length\): 3; .* or raise it"):
+    with pytest.raises(
+        UserError, match=r"more than 2 words \(--max-length\): 3; .* or raise --max"
+    ):
         trained(tmp_path / "model", data, batch_tokens=2)
     trained(tmp_path / "model", data, batch_tokens=2, max_length=3)
     model, _ = open_model(str(tmp_path / "model"))

@@ -114,7 +114,7 @@ def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys
     encoding = Encoding(model, "document", keep=["set"], nodes="phrases", downward=True)
     capsys.readouterr()
     write(encoding, Stream([texts], str(target)))
-    assert "structkit: 1 of the texts have no phrases, and no row\n" == capsys.readouterr().err
+    assert "structkit: texts without phrases, and so without a row: 1\n" == capsys.readouterr().err
     found = [orjson.loads(line) for line in target.read_bytes().splitlines()]
     expected = [("t0", [0, 4]), ("t0", [0, 3]), ("t0", [1, 3]), ("t2", [0, 2])]
     assert expected == [(record["doc_id"], record["span"]) for record in found]
@@ -140,5 +140,7 @@ def test_each_word_is_read_and_counted_once(trained, tmp_path, monkeypatch, caps
 def test_a_text_without_a_tree_is_told_where_trees_come_from(trained, tmp_path):
     text = tmp_path / "text.jsonl"
     text.write_bytes(b'{"id": "t", "text": "the cat"}\n')
-    with pytest.raises(UserError, match="has none of the fields tree .* parse-trees adds it; or"):
+    with pytest.raises(
+        UserError, match="has none of the fields tree .* add it with structkit parse-trees; or"
+    ):
         write(Encoding(trained[1], "document"), Stream([str(text)], "-"))

@@ -73,7 +73,7 @@ def test_ctrl_c_saves_a_checkpoint(data, tmp_path):
     output, errors = process.communicate(timeout=60)
     assert 130 == process.returncode
     assert b"" == output
-    assert b"of 2,000; --resume goes on" in errors
+    assert b"of 2,000; add --resume to continue" in errors
     assert not (tmp_path / "model").exists()
     names = sorted(path.name for path in (tmp_path / "model.partial").iterdir())
     assert ["run.json"] == [name for name in names if not name.startswith("step-")]
@@ -107,7 +107,7 @@ train("contrastive", method, [sys.argv[1]], RunOptions(output=sys.argv[2], save_
     )
     assert -9 == killed.returncode
     assert not stopped.exists()
-    with pytest.raises(UserError, match=r"stopped at step 7; --resume goes on, --overwrite"):
+    with pytest.raises(UserError, match=r"stopped at step 7; continue it with --resume, or"):
         train("contrastive", method(), [str(data)], RunOptions(output=str(stopped)))
     options = RunOptions(output=str(stopped), resume=True)
     summary = train("contrastive", method(), [str(data)], options)
@@ -126,7 +126,7 @@ def stopped_run(tmp_path_factory):
     process = start(data, folder / "model")
     wait_for_step(process, 3)
     process.terminate()
-    assert b"--resume goes on" in process.communicate(timeout=60)[1]
+    assert b"add --resume to continue" in process.communicate(timeout=60)[1]
     (folder / "status").write_text(str(process.returncode))
     return folder
 
@@ -170,7 +170,7 @@ def test_resume_of_a_finished_run_changes_nothing(run, data, tmp_path):
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     again = run(*command.split(), data)
     assert 0 == again.returncode
-    assert "structkit: the run in new is complete; --overwrite trains it anew\n" == (
+    assert "structkit: the run in new is complete; --overwrite trains it again\n" == (
         again.stderr.decode()
     )
     summary = json.loads(again.stdout)
@@ -180,7 +180,7 @@ def test_resume_of_a_finished_run_changes_nothing(run, data, tmp_path):
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     other = run(*command.split(), "--seed", "1", data)
     assert 1 == other.returncode
-    assert b"the finished run in new differs in seed (was 0, is 1); --overwrite" in other.stderr
+    assert b"the finished run in new differs in seed (was 0, is 1); train it again" in other.stderr
 
 
 def test_santa_without_decoder_is_complete_too(data, tmp_path):
@@ -198,7 +198,7 @@ def test_santa_without_decoder_is_complete_too(data, tmp_path):
 def test_resume_of_what_is_no_model(data, tmp_path):
     (tmp_path / "folder" / "other").mkdir(parents=True)
     options = RunOptions(output=str(tmp_path / "folder"), resume=True)
-    with pytest.raises(UserError, match="is not a model folder; name another one with -o"):
+    with pytest.raises(UserError, match="is not a model folder; name another folder with -o"):
         train("contrastive", method(), [str(data)], options)
 
 

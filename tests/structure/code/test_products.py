@@ -116,7 +116,7 @@ def test_visible_by_hand(text, expected):
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"description": "x"}, 'field "title" is missing; a product\'s nouns are those'),
+        ({"description": "x"}, 'field "title" is missing; entities of a product are nouns'),
         ({"title": None, "description": "x"}, 'field "title" is a JSON null'),
         ({"title": "x"}, 'field "description" is missing; the record has: id, language, title'),
         ({"title": "x", "description": 1}, 'field "description" is a JSON number'),
@@ -124,9 +124,15 @@ def test_visible_by_hand(text, expected):
         ({"title": "x", "description": "x", "tags": "NN"}, "not a list of [word, tag]"),
         ({"title": "x", "description": "x", "tags": ["x"]}, "not a list of [word, tag]"),
         ({"title": "x", "description": "x", "tags": [["x", 1]]}, "not a list of [word, tag]"),
-        ({"title": "x", "description": "x", "tags": [["y", "NN"]]}, "word 1, 'y', does not follow"),
-        ({"title": "x", "description": "x", "tags": [["", "NN"]]}, "word 1, '', does not follow"),
-        ({"title": "x", "description": "<x>", "tags": [["x", "NN"]]}, "does not follow"),
+        (
+            {"title": "x", "description": "x", "tags": [["y", "NN"]]},
+            "word 1, 'y', is not in the rest",
+        ),
+        (
+            {"title": "x", "description": "x", "tags": [["", "NN"]]},
+            "word 1, '', is not in the rest",
+        ),
+        ({"title": "x", "description": "<x>", "tags": [["x", "NN"]]}, "is not in the rest"),
         ({"title": "x", "description": "x", "tags": []}, "no entity"),
     ],
 )

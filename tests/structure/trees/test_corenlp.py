@@ -160,13 +160,13 @@ def test_texts_without_a_tree_cost_nobody_else_his(stub):
 @pytest.mark.parametrize(
     ("fault", "problem"),
     [
-        ("garbage", "answers '<html>hello</html>', not JSON with trees; is it a CoreNLP server"),
+        ("garbage", "answers '<html>hello</html>', not JSON with trees; start a CoreNLP server"),
         ("array", "answers '[1]', not JSON with trees"),
-        ("noise", "answers no HTTP"),
-        ("cut", "answers no HTTP"),
-        ("hang", "gives no answer within 0.2 s; is it stuck?"),
-        ("other words", "answers other words than the text has"),
-        ("no tree", "answers no tree: 2 brackets are not closed"),
+        ("noise", "does not answer in HTTP"),
+        ("cut", "does not answer in HTTP"),
+        ("hang", "gives no answer within 0.2 s; start it again, or"),
+        ("other words", "answers words that are not the text's"),
+        ("no tree", "answer is not a tree: 2 brackets are not closed"),
     ],
 )
 def test_a_server_that_answers_something_else(stub, fault, problem):
@@ -182,7 +182,7 @@ def test_the_time_out_is_a_flag(run, stub):
     done = run(*options, "0.3", input=b'{"text": "a b"}\n')
     assert (done.returncode, done.stderr.decode()) == (
         1,
-        "structkit: stdin:1: the CoreNLP server gives no answer within 0.3 s; is it stuck? start "
+        "structkit: stdin:1: the CoreNLP server gives no answer within 0.3 s; start "
         "it again, or raise --timeout\n",
     )
     assert stub.requests[0][0]["timeout"] == "300"
@@ -230,7 +230,7 @@ def test_no_server(run):
         "CoreNLP's folder: java -mx4g -cp '*' "
         f"edu.stanford.nlp.pipeline.StanfordCoreNLPServer -port {port}\n"
     )
-    with pytest.raises(UserError, match="--url localhost:9000 is no address"):
+    with pytest.raises(UserError, match="--url localhost:9000 is not an address"):
         load("parser", "corenlp")(url="localhost:9000")
 
 

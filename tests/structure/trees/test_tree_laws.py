@@ -151,7 +151,7 @@ def test_the_remedy_for_half_a_label_makes_no_leaf_of_it():
     assert error.value.remedy.startswith("if 'not' is part of the label 'is', parse the text again")
     with pytest.raises(UserError) as error:
         leaf_depths(read("(S (A a) (B b) (C c))"))
-    assert error.value.remedy == "structkit parse-trees --parser brackets binarizes it"
+    assert error.value.remedy == "binarize it with structkit parse-trees --parser brackets"
 
 
 def test_rules_over_tags_read_long_texts():
