@@ -7,6 +7,8 @@ body of a macro is raw text: nothing in it is an entity.
 
 from __future__ import annotations
 
+import re
+
 import tree_sitter_cpp
 
 from structkit.structure.code.doc_comments import DocComments
@@ -48,6 +50,12 @@ OUTLINE = Outline(
     comments=DocComments(r"//|/\*"),
     names={"function_definition": "declarator", "type_definition": "declarator"},
     around=frozenset(("template_declaration",)),
+    # `class EXPORT Name {`, and a macro on the line before a namespace
+    blank=re.compile(
+        rb"(?:(?<=\bclass )|(?<=\bstruct ))[A-Z][A-Z0-9_]+(?=\s+(?!final\b)\w+\s*(?:final\s*)?[:{])"
+        rb"|^[A-Z][A-Z0-9_]+[ \t]*$(?=\s*(?:inline\s+)?namespace\b)",
+        re.M,
+    ),
 )
 
 

@@ -185,3 +185,27 @@ def test_no_extension_names_two_languages():
         if plugin.kind == "language":
             endings += plugin.extensions
     assert len(endings) == len(set(endings))
+
+
+MACROS = """
+PROJECT_BEGIN
+namespace detail
+{
+class EXPORT Circle final : public Shape {
+ public:
+  int area() { return 1; }
+};
+class LOUD final {
+  int call() { return 2; }
+};
+}
+PROJECT_END
+"""
+
+
+def test_macros_hide_no_class_of_cpp():
+    found = list(Units("function").records("a.h", MACROS, kind_of("a.h", MACROS)))
+    assert ["a.h#detail.Circle.area", "a.h#detail.LOUD.call"] == [each["id"] for each in found]
+    assert "namespace detail, class Circle" == found[0]["scope"]
+    [chunk] = Units("chunk").records("a.h", MACROS, kind_of("a.h", MACROS))
+    assert MACROS.strip() == chunk["code"]

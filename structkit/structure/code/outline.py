@@ -89,11 +89,14 @@ class Outline:
     receiver: str = ""  # the field with the type of a method defined outside it
     other: tuple[str, tree_sitter.Parser] | None = None  # for texts in which a pattern occurs
 
+    blank: re.Pattern[bytes] | None = None  # what the grammar does not understand: macros
+
     def parse(self, text: str, data: bytes) -> Program:
         """The program in a text, whose bytes are `data`."""
         second = self.other is not None and re.search(self.other[0], text) is not None
         parser = self.other[1] if self.other and second else self.parser
-        return Program(self, data, parser.parse(data), self._queries[second])
+        seen = self.blank.sub(_spaces, data) if self.blank else data
+        return Program(self, data, parser.parse(seen), self._queries[second])
 
     @cached_property
     def _queries(self) -> list[tree_sitter.Query]:
@@ -180,6 +183,11 @@ class Program:
             owner=owner,
             parent=parent,
         )
+
+
+def _spaces(match: re.Match[bytes]) -> bytes:
+    """As many spaces, so that each place stays; lines end where they did."""
+    return re.sub(rb"[^\n]", b" ", match[0])
 
 
 def _ends(node: tree_sitter.Node) -> bool:
