@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -57,8 +58,8 @@ def test_student_equals_scipy(count: int) -> None:
 
 
 def test_student_by_hand() -> None:
-    # mean 0.5, standard deviation 0.5774, t = 0.5 / (0.5774 / 2) = 1.7321, three degrees
-    assert 0.1817 == pytest.approx(student(np.array([0.0, 0.0, 1.0, 1.0])), abs=1e-4)
+    # mean 1/2, deviation 1/√3, t = (1/2) / (1/√3 / 2) = √3, of which three degrees have an integral
+    assert 1 / 2 - 1 / math.pi == pytest.approx(student(np.array([0.0, 0.0, 1.0, 1.0])))
     assert 0.0 == student(np.array([1.0, 1.0]))
 
 

@@ -11,7 +11,7 @@ from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.pretrained import load_pretrained, stretch_positions
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
-from tests.learning.encoders.test_encoders import ENCODERS, SHAPE, save, word_tokenizer
+from tests.learning.encoders.test_encoders import ENCODERS, NEAR, SHAPE, save, word_tokenizer
 from tests.tolerances import rounding
 
 KINDS = ["bert", "roberta", "xlm-roberta"]
@@ -53,8 +53,9 @@ def test_short_texts_keep_their_embeddings_and_long_ones_are_read(tmp_path, reco
     with torch.inference_mode():
         states = [each.embed(each.tokens([short], "document")) for each in (before, after)]
         unread = [each.embed(each.tokens([long], "document")) for each in (before, after)]
-    assert torch.equal(*states)  # the same operations on the same numbers
-    assert not torch.allclose(*unread)
+    # where a weight lies in memory may change the order of a sum
+    torch.testing.assert_close(*states, **NEAR)
+    assert (unread[0] - unread[1]).abs().max() > 10 * NEAR["atol"]
     assert (200, 200) == (after.tokenizing.positions, len(after.inputs([long], "document")[0]))
 
 
