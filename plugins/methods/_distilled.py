@@ -97,6 +97,7 @@ def from_scratch(settings: Method, spool: Spool) -> Distilled:
         settings.texts(spool),
         settings.vocabulary_size,
         split_identifiers=settings.split_identifiers,
+        words_alike=True,  # a query has `retry` where code has `.retry(`
     )
     tokenizer = plain(made.backend_tokenizer)
     size = tokenizer.get_vocab_size()

@@ -60,10 +60,11 @@ def fit(
 ) -> Iterator[Record]:
     """One record: the weights of these rankers with the best nDCG@10 on judged queries.
 
-    A hit is judged by its id or its path, each document once; all relevant documents have the same
-    gain. `folds` is a field of the queries (default: ten parts): means are over its values, and the
-    record has nDCG@10 of the queries of each value with weights fitted to the others. The k best
-    hits of each query with those weights are written to the file `held_out`.
+    A hit is judged by its id, or as a passage by its `doc_id` or path, each document once; all
+    relevant documents have the same gain. `folds` is a field of the queries (default: ten parts):
+    means are over its values, and the record has nDCG@10 of the queries of each value with weights
+    fitted to the others. The k best hits of each query with those weights are written to the file
+    `held_out`.
     """
     order = weights.ranking(flags)
     if not order.rankers:

@@ -29,8 +29,8 @@ DEPTH = 10
 class JudgedHits:
     """The hits of a judged query, by descending score of the search.
 
-    `target` is the number of the relevant document that a hit matches, by its id or its path, or
-    -1. `most` is the ideal DCG.
+    `target` is the number of the relevant document that a hit matches, by its id, or as a passage
+    by its `doc_id` or path, or -1. `most` is the ideal DCG.
     """
 
     features: Floats  # (hits, 1 + rankers)
@@ -81,7 +81,8 @@ def judged(
 
 
 def _target(candidate: Candidate, numbers: Mapping[str, int]) -> int:
-    return numbers.get(candidate.doc_id, numbers.get(candidate.path, -1))
+    document = candidate.record.get("doc_id", candidate.path)
+    return numbers.get(candidate.doc_id, numbers.get(document, -1))
 
 
 Mean = Callable[[Floats], float]

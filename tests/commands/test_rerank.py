@@ -137,9 +137,18 @@ def judged(tmp_path: Path) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("field", ["path", "doc_id"])
 def test_fitted_weights_find_what_the_judgements_say(
-    judged: dict[str, Any], tmp_path: Path
+    judged: dict[str, Any], tmp_path: Path, field: str
 ) -> None:
+    if field == "doc_id":  # passages of a document, judged by it
+        corpus = [{**orjson.loads(line)} for line in open(judged["corpus"][0], "rb")]
+        documents = [{**record, "doc_id": f"x/{record['path']}"} for record in corpus]
+        judged["corpus"] = [written(tmp_path / "corpus", documents)]
+        rows = [
+            {"query_id": f"q{word}", "doc_id": f"x/{word}.py", "relevance": 1} for word in WORDS
+        ]
+        judged["qrels"] = written(tmp_path / "qrels", rows)
     (found,) = fit(**judged, weights=weights(["path-words", "tests", "name-words"]), folds="half")
     assert found["rankers"]["path-words"] > 0 < found["rankers"]["tests"]
     assert 4 == found["queries"]

@@ -35,6 +35,7 @@ def train_tokenizer(
     size: int,
     *,
     split_identifiers: bool,
+    words_alike: bool = False,
     cls: bool = False,
     whole: Sequence[str] = (),
 ) -> PreTrainedTokenizerFast:
@@ -47,7 +48,7 @@ def train_tokenizer(
     """
     kept = [*SENTINELS, *dict.fromkeys(whole)]
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
-    tokenizer.normalizer = _normalizer(split_identifiers)
+    tokenizer.normalizer = _normalizer(split_identifiers, words_alike)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -81,20 +82,26 @@ def train_tokenizer(
     )
 
 
-def _normalizer(split_identifiers: bool) -> normalizers.Normalizer:
+def _normalizer(split_identifiers: bool, words_alike: bool) -> normalizers.Normalizer:
     steps = [
         normalizers.Replace(Regex("(?<=[a-z0-9])(?=[A-Z])"), " "),
         normalizers.Replace(Regex("(?<=[A-Z])(?=[A-Z][a-z])"), " "),
         normalizers.Replace("_", " "),
         normalizers.Lowercase(),
     ]
+    # a word begins with a space, also after what is no word, and after digits
+    apart = normalizers.Replace(
+        Regex(r"(?<=[^\w\s])(?=\w)|(?<=\d)(?=[^\W\d])|(?<=[^\W\d])(?=\d)"), " "
+    )
     last = [
         # a word at the start is the same token as elsewhere, also after a sentinel
         normalizers.Prepend(" "),
         normalizers.Replace(Regex(r"\s+"), " "),
         normalizers.Replace(Regex(r"\A (?=[^\w\s])"), ""),
     ]
-    return normalizers.Sequence([*(steps if split_identifiers else ()), *last])
+    return normalizers.Sequence(
+        [*(steps if split_identifiers else ()), *([apart] if words_alike else ()), *last]
+    )
 
 
 def _without(names: Sequence[str], texts: Iterable[str]) -> Iterable[str]:
