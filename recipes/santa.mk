@@ -1,7 +1,7 @@
 # SANTA. One recipe makes four models: untrained, entity prediction alone (mep), alignment alone
 # (sda), both (santa). TRAIN and TEST are documents for `pair`, RUN is the recipe's folder, FLAGS are
 # its training settings.
-.PHONY: santa-code santa-scratch santa-product santa-table
+.PHONY: santa-code santa-scratch santa-product santa-static santa-table static-table
 
 santa-code: $(INSTALLED) ## SANTA on real functions: make santa-code DATA=../shared/data/codesearch MODEL=minilm, or from scratch
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
@@ -18,9 +18,14 @@ santa-product: $(INSTALLED) ## SANTA on products: make santa-product DATA=../sha
 	  QUERIES='$(DATA)/matching/dev_queries.jsonl.gz' GAINS='esci-documented esci-official' \
 	  SCORE="--qrels '$(DATA)/matching/dev_qrels.jsonl.gz' --gains exact $(PRODUCT_MEASURES)"
 
+santa-static: $(INSTALLED) ## Alignment over a table of token vectors: make santa-static DATA=../shared/data/codesearch
+	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory static-table RUN='$(RUN)' \
+	  TRAIN='$(RUN)/python-train.jsonl' TEST='$(RUN)/python-dev.jsonl'
+
 # another folder: make santa-code RUN=FOLDER
 santa-scratch: RUN = runs/santa-code
-santa-product: RUN = runs/$@
+santa-product santa-static: RUN = runs/$@
 
 # the paper's settings are the defaults; these are for a model from scratch
 SCRATCH := --size wide --document-length 200 --pooling mean --normalize --temperature 0.05 --symmetric \
@@ -80,7 +85,17 @@ $(MODELS:%=$(RUN)/%.model): $(RUN)/%.model: $(RUN)/masked.jsonl
 	OMP_NUM_THREADS=1 $(STRUCTKIT) train santa $< -o $@ $(FLAGS) $(ONLY_$*) \
 	  $(if $(wildcard $@.partial),--resume) --save-every 100
 
-$(MODELS:%=$(RUN)/%.jsonl): $(RUN)/%.jsonl: $(RUN)/%.model $(RUN)/corpus.jsonl
+# from scratch, a table whose mean is a bag of words, and what alignment makes of it
+TABLES := static static-sda
+TABLE_FLAGS := --batch-size 512 --learning-rate 1e-2 --epochs 3
+
+$(RUN)/static.model: $(RUN)/pairs.jsonl
+	OMP_NUM_THREADS=1 $(STRUCTKIT) train static --saturating $< -o $@
+
+$(RUN)/static-sda.model: $(RUN)/static.model $(RUN)/pairs.jsonl
+	OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive --model $^ -o $@ $(TABLE_FLAGS)
+
+$(patsubst %,$(RUN)/%.jsonl,$(MODELS) $(TABLES)): $(RUN)/%.jsonl: $(RUN)/%.model $(RUN)/corpus.jsonl
 	$(STRUCTKIT) encode --as document -m $< $(RUN)/corpus.jsonl -o $(RUN)/$*.npy
 	$(STRUCTKIT) encode --as query -m $< $(QUERIES) \
 	  | $(STRUCTKIT) search $(RUN)/$*.npy -o $@
@@ -88,7 +103,7 @@ $(MODELS:%=$(RUN)/%.jsonl): $(RUN)/%.jsonl: $(RUN)/%.model $(RUN)/corpus.jsonl
 $(RUN)/bm25.jsonl: $(RUN)/corpus.jsonl
 	$(STRUCTKIT) search $< --method bm25 --queries $(QUERIES) -o $@
 
-$(RUN)/santa+bm25.jsonl: $(RUN)/santa.jsonl $(RUN)/bm25.jsonl
+$(RUN)/santa+bm25.jsonl $(RUN)/static-sda+bm25.jsonl: $(RUN)/%+bm25.jsonl: $(RUN)/%.jsonl $(RUN)/bm25.jsonl
 	$(STRUCTKIT) fuse $^ --method weighted --weight 0.3 --weight 1 -o $@
 
 RUNS := $(MODELS:%=$(RUN)/%.jsonl) $(RUN)/bm25.jsonl $(RUN)/santa+bm25.jsonl
@@ -98,3 +113,10 @@ $(RUN)/table.md: $(RUN)/santa.jsonl $(RUN)/sda.jsonl $(RUNS) $(RUN)/corpus.jsonl
 
 $(GAINS:%=$(RUN)/table-%.md): $(RUN)/table-%.md: $(RUN)/table.md
 	$(STRUCTKIT) score $(SCORE) --gains $* --markdown $(RUNS) -o $@
+
+static-table: $(RUN)/static-table.md
+	@cat $<
+
+TABLE_RUNS := $(TABLES:%=$(RUN)/%.jsonl) $(RUN)/bm25.jsonl $(RUN)/static-sda+bm25.jsonl
+$(RUN)/static-table.md: $(TABLE_RUNS) $(RUN)/corpus.jsonl
+	$(STRUCTKIT) score $(SCORE) --markdown $(TABLE_RUNS) -o $@

@@ -78,7 +78,7 @@ def distilled(settings: Method, spool: Spool, offline: bool) -> Distilled:
     inputs = [encoder.tokenizing.dressed(each) for each in ids]
     engine = TorchEngine(encoder.eval(), str(encoder.device), "fp32")
     vectors = Embedder(engine, "document", BATCH_TOKENS).embed_inputs(inputs)
-    vectors = components(vectors, settings.dimensions)
+    vectors = components(vectors, settings.dimensions or 256)
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
     weights = weighted(settings, tokenizer, spool, kept)
     rows[kept] = vectors * weights[:, None]
@@ -102,8 +102,9 @@ def from_scratch(settings: Method, spool: Spool) -> Distilled:
     tokenizer = plain(made.backend_tokenizer)
     size = tokenizer.get_vocab_size()
     generator = np.random.default_rng(key(settings.seed, "parameters"))
-    rows = generator.standard_normal((size, settings.dimensions), np.float32)
-    rows /= np.float32(settings.dimensions**0.5)
+    dimensions = settings.dimensions or 512
+    rows = generator.standard_normal((size, dimensions), np.float32)
+    rows /= np.float32(dimensions**0.5)
     rows *= weighted(settings, tokenizer, spool, list(range(size)))[:, None]
     return Distilled(settings, Table(rows, tokenizer, settings.saturating))
 

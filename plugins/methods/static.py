@@ -43,9 +43,10 @@ class Method(TrainingSettings):
         "distill this encoder: a local folder, a hub name, or minilm (an extra); without it, "
         "random vectors",
     )
-    dimensions: int = setting(
-        256, "dimensions of a vector: the first principal components", MODEL2VEC, low=1, high=65_536
-    )
+    dimensions: int | None = setting(
+        None, "dimensions of a vector, the first principal components of an encoder's; default: "
+        "256 (model2vec's), from scratch 512", "", low=1, high=65_536,
+    )  # fmt: skip
     weights: str | None = setting(
         None,
         "weight of a token: by its rank in the vocabulary (zipf), by its frequency in the records "
@@ -64,7 +65,7 @@ class Method(TrainingSettings):
     )
     most_words: int = setting(10_000, "most words to add from the records", low=0, high=10_000_000)
     vocabulary_size: int = setting(
-        30_000, "from scratch: tokens of a tokenizer trained on the records",
+        8_000, "from scratch: tokens of a tokenizer trained on the records",
         low=400, high=1_000_000,
     )  # fmt: skip
     split_identifiers: bool = setting(

@@ -44,7 +44,8 @@ def train_tokenizer(
     Runs of whitespace become one space, as in T5's own tokenizer. `split_identifiers` lowercases
     and cuts `fooBar`, `HTTPServer` and `foo_bar` into words. Sentinels are never touched, and the
     strings of `whole` (structure tags) are one token each. `cls` starts every text with a CLS
-    token. A special token's name in a text is ordinary text.
+    token. A special token's name in a text is ordinary text. With `words_alike` a word is the same
+    tokens after punctuation or a digit as after a space: `.retry(` has the token of `retry`.
     """
     kept = [*SENTINELS, *dict.fromkeys(whole)]
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
