@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ import structkit
 from structkit.registry import plugins
 from structkit.user import cache_folder, data_folder
 
-FORMAT = 2  # of the cache: with another number it is another cache
+GRAMMAR = re.compile(r"^import (tree_sitter\w+)", re.MULTILINE)
+FORMAT = 3  # of the cache: with another number it is another cache
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,24 @@ def default_model() -> Path:
 
 def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Path:
     """The cache file of a target that is read with these settings, by this version and plugins."""
-    languages = [
-        (each.pack, each.name, each.path.stat().st_mtime_ns)
-        for each in plugins()
-        if each.kind == "language"
-    ]
-    key = [FORMAT, structkit.__version__, languages, os.fsdecode(target.real), settings]
+    found = [each for each in plugins() if each.kind == "language"]
+    languages = [(each.pack, each.name, each.path.stat().st_mtime_ns) for each in found]
+    parsers = grammars(each.path for each in found)
+    real = os.fsdecode(target.real)
+    key = [FORMAT, structkit.__version__, languages, parsers, real, settings]
     name = hashlib.blake2b(orjson.dumps(_plain(key)), digest_size=12).hexdigest()
     return folder / f"{name}.sqlite"
+
+
+def grammars(languages: Iterable[Path]) -> dict[str, int]:
+    """When each grammar that a language imports, and what runs them, was installed: another one."""
+    imported = (name for file in languages for name in GRAMMAR.findall(file.read_text("utf-8")))
+    found = {name: find_spec(name) for name in sorted({"tree_sitter", *imported})}
+    return {
+        name: os.stat(spec.origin).st_mtime_ns
+        for name, spec in found.items()
+        if spec and spec.origin
+    }
 
 
 def _plain(value: Any) -> str:

@@ -43,7 +43,7 @@ class PassageReader:
 
     def read(self, changes: FileChanges, known: Mapping[str, File]) -> Iterator[ReadFile]:
         """Every pending file that could be read."""
-        units = Units(chunk_chars=self.chunk_chars, defaults=PASSAGES)
+        units = Units(chunk_chars=self.chunk_chars, xpaths=False, defaults=PASSAGES)
         work = partial(collected, reading=Reading(units, self.max_file_bytes))
         noted: dict[str, File] = {}
         tasks = batches(self._changed(changes, known, noted))

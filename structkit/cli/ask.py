@@ -8,8 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from structkit.cli.options import Hidden, MaxFileBytes, NoIgnore, OutputFile, Quiet
+from structkit.cli.options import (
+    EngineFlag,
+    EngineName,
+    Hidden,
+    MaxFileBytes,
+    NoIgnore,
+    OutputFile,
+    Quiet,
+)
 from structkit.cli.streams import apart
+from structkit.errors import UserError
 
 EXAMPLES = """
 structkit ask src "how is the area of a circle computed"
@@ -48,6 +57,8 @@ def ask(
             "$XDG_DATA_HOME or ~/.local/share, if there is one.",
         ),
     ] = None,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Search by words alone.")] = False,
+    engine: EngineFlag = EngineName.auto,
     preset: Annotated[
         str, typer.Option("--for", help="Preset of rankers and weights, as in rerank.")
     ] = "code",
@@ -84,14 +95,19 @@ def ask(
 
     named, questions = target_and_questions(words or [])
     apart(output, named, model)
-    shipped = default_model()
+    if no_model and model:
+        raise UserError("--no-model and --model exclude each other", "give one", status=2)
+    usual = default_model()
+    if not no_model and model is None and usual.exists():
+        model = str(usual)
     answers = command(
         named,
         questions,
         asking=Asking(k=k, ranking=chosen(preset).ranking(), globs=glob or []),
         walk=Walk(hidden=hidden, ignore_files=not no_ignore, max_file_bytes=max_file_bytes),
         cache=None if no_cache else Path(cache) if cache else default_folder(),
-        encoding=encodings(model or (str(shipped) if shipped.exists() else None)),
+        encoding=encodings(model, engine),
+        by_words=no_model,
     )
     if listed(questions, output, "jsonl" if json else None):
         write_answers(answers, questions, carried, rows=2 * context + 1)
@@ -99,10 +115,10 @@ def ask(
         write_records(answers, output)
 
 
-def encodings(model: str | None) -> Callable[[str], Any] | None:
+def encodings(model: str | None, engine: EngineName) -> Callable[[str], Any] | None:
     """What makes the encoding of queries, or of documents, with a model that reads texts."""
     if model is None:
         return None
     from structkit.learning.encode.encoding import Encoding
 
-    return lambda side: Encoding(model, side, field="text")
+    return lambda side: Encoding(model, side, field="text", engine=engine)

@@ -16,6 +16,7 @@ from structkit.structure.html.markup import Tag, content, tags
 from structkit.structure.html.xpaths import Excerpt, parts
 from structkit.structure.sentences import sentences
 
+NEWLINE = re.compile("\n")
 HEADING = re.compile(r"h[1-6]")
 ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.I)
 SLUG = re.compile(r"[^\w\- ]")
@@ -59,10 +60,10 @@ def slug(text: str) -> str:
 
 
 class Page:
-    """An HTML document."""
+    """An HTML document; `xpaths` tells the elements of its sections, for half of the time."""
 
-    def __init__(self, text: str) -> None:
-        self.html = text
+    def __init__(self, text: str, *, xpaths: bool = True) -> None:
+        self.html, self.xpaths = text, xpaths
         self._reader = Reader()
 
     def page(self) -> Record:
@@ -161,7 +162,7 @@ class Page:
 
     @cached_property
     def _line_ends(self) -> list[int]:
-        return [at for at, sign in enumerate(self.html) if sign == "\n"]
+        return [match.start() for match in NEWLINE.finditer(self.html)]
 
     def _line(self, at: int) -> int:
         return bisect_right(self._line_ends, at - 1) + 1
@@ -174,8 +175,8 @@ class Page:
     def _record(self, start: int, end: int, path: list[str]) -> Record:
         record: Record = {"lines": self._lines(start, end), "title": self.title, "headings": path}
         start += len(self.html[start:end]) - len(self.html[start:end].lstrip())
-        at = bisect_right(self._starts, start) - 1
-        if self._parts:
+        if self.xpaths and self._parts:
+            at = bisect_right(self._starts, start) - 1
             record["xpath"] = self._parts[max(at, 0)].xpath
         return {**record, **self._texts(self.html[start:end])}
 

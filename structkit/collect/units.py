@@ -30,6 +30,7 @@ class Units:
 
     unit: str | None = None
     chunk_chars: int = 1_500
+    xpaths: bool = True  # of sections
     defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
 
     def of(self, kind: Kind) -> str:
@@ -94,7 +95,9 @@ def _pages(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 
 def _sections(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    yield from Page(text).sections() if kind.name == HTML else Note(text).sections()
+    yield from (
+        Page(text, xpaths=units.xpaths).sections() if kind.name == HTML else Note(text).sections()
+    )
 
 
 def _sentences(text: str, kind: Kind, units: Units) -> Iterator[Unit]:

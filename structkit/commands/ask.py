@@ -39,6 +39,7 @@ def ask(
     walk: Walk,
     cache: Path | None,
     encoding: Callable[[str], TextEncoding] | None = None,
+    by_words: bool = False,
 ) -> Iterator[Record]:
     """Records of the answers to each question, best first, in the order of the questions.
 
@@ -57,7 +58,7 @@ def ask(
         if not len(folder):
             raise UserError("holds no searchable text", "name another folder").at(named)
         meaning = Meaning(folder, encoding) if encoding else None
-        if folder.new and not meaning:
+        if folder.new and not meaning and not by_words:
             say(HINT.format(default_model()))
         return [
             record

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from structkit.asking.changes import changes
-from structkit.asking.place import Target
+from structkit.asking.place import Target, grammars
 from structkit.asking.store import Store
 from structkit.collect.walking import Walk
 from tests.asking.folders import FILES, answers, asked, edit, folder_in, ids, same, settle
@@ -179,3 +179,20 @@ def test_where_nothing_can_be_kept(folder: Path, tmp_path: Path, how: str) -> No
     if limit:  # and with room again it works
         assert b"nothing is kept" not in asked(folder, cache).stderr
         same(folder, cache)
+
+
+def test_another_version_of_a_grammar_is_another_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    language = tmp_path / "toy.py"
+    language.write_text("import tree_sitter_toy\n")
+    assert ["tree_sitter"] == list(grammars([language]))  # it is not installed
+    package = tmp_path / "tree_sitter_toy"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = grammars([language])
+    assert ["tree_sitter", "tree_sitter_toy"] == list(before)
+    assert before == grammars([language])
+    os.utime(package / "__init__.py", (1, 1))
+    assert before != grammars([language])

@@ -114,6 +114,24 @@ def test_the_first_time_is_told_and_later_ones_are_silent(ask):
     assert b"" == ask("metres", "--no-cache", "-q").stderr
 
 
+def test_words_alone_where_no_model_is_wanted(ask, tmp_path):
+    usual = tmp_path / "data/structkit/ask-model"
+    usual.mkdir(parents=True)  # no model: whoever opens it fails
+    assert b"ask-model" in ask("metres", status=1).stderr
+    done = ask("metres", "--no-model")
+    assert b"doc_id" in done.stdout
+    assert b"by words alone" not in done.stderr
+
+
+def test_sections_of_pages_come_without_xpaths(ask, tmp_path):
+    page = "<title>Tea</title><h1>Pots</h1><p>A teapot pours.</p><h2 id=lids>Lids</h2><p>On top."
+    (tmp_path / "project/docs/tea.html").write_text(page)
+    done = ask("docs", "teapot", "-k", "1")
+    (answer,) = map(json.loads, done.stdout.splitlines())
+    assert ("docs/tea.html#pots", "Tea") == (answer["doc_id"], answer["title"])
+    assert "xpath" not in answer
+
+
 def test_no_cache_keeps_nothing(ask, tmp_path):
     cached = ask("metres", "--cache", "../kept").stdout
     assert cached == ask("metres", "--no-cache", "--cache", "../none").stdout
@@ -135,6 +153,7 @@ def test_a_cache_in_the_folder_is_not_read(ask):
             "no/such/folder: does not exist; write structkit ask FOLDER QUESTION",
         ),
         (["metres", "--for", "cooking"], "no preset 'cooking'; there are: "),
+        (["metres", "--no-model", "-m", "x"], "--no-model and --model exclude each other; give"),
         (["metres", "-g", ""], "Invalid value for '--glob' / '-g': it is empty"),
         (
             ["docs", "metres", "-o", "docs/out.jsonl"],
