@@ -72,10 +72,7 @@ def fit(
     candidates = Candidates.read(
         together([read_run(path) for path in runs]), corpus, queries, query_field
     )
-    relevant = {
-        query_id: [doc_id for doc_id, relevance in documents.items() if relevance > 0]
-        for query_id, documents in read_qrels(qrels).items()
-    }
+    relevant = relevant_of(qrels)
     asked = [(query, hits) for query, hits in candidates if relevant.get(query.id)]
     if not asked:
         raise UserError("judges no query of the run", "name the run's own judgements").at(qrels)
@@ -105,6 +102,14 @@ def fit(
         "queries": len(asked),
         "nDCG@10": {"search": mean(before), "fitted": mean(best), "cross_validated": value},
         "folds": of_folds,
+    }
+
+
+def relevant_of(qrels: str) -> dict[str, list[str]]:
+    """The relevant documents of each judged query."""
+    return {
+        query_id: [doc_id for doc_id, relevance in documents.items() if relevance > 0]
+        for query_id, documents in read_qrels(qrels).items()
     }
 
 
