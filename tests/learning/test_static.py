@@ -289,13 +289,3 @@ def test_without_records_a_model_is_needed(tmp_path):
         )
         assert 1 == done.returncode
         assert b"without records there are no frequencies" in done.stderr
-
-
-def test_from_scratch_a_word_is_one_token_wherever_it_stands(scratch):
-    tokenizer = Table.read(scratch).tokenizer
-
-    def ids(text):
-        return tokenizer.encode(text, add_special_tokens=False).ids
-
-    assert [ids("retry")] * 3 == [ids(f"{before}retry")[-len(ids("retry")) :] for before in "( ."]
-    assert ids("a")[-1] == ids("2a")[-1] == ids("x_a")[-1]
