@@ -26,7 +26,7 @@ from structkit.collect.sources import (
     Source,
     too_large,
 )
-from structkit.collect.units import Units
+from structkit.collect.units import Units, load_language
 from structkit.errors import UserError
 from structkit.records.lines import cannot_read
 from structkit.records.output import dump
@@ -71,6 +71,8 @@ def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
 
 def collected(batch: list[Found], reading: Reading) -> Collected:
     """The result of a batch, whatever its files do to the process that reads them."""
+    for each in batch:
+        load_language(each.path)  # once, and not in each child
     done = in_child(partial(_collected, batch, reading), LIMIT)
     if done is None and len(batch) == 1:
         error = UserError(f"parsing takes longer than {LIMIT} s", "collect it with --unit file")

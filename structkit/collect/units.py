@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 
 from structkit.collect.chunks import cut
 from structkit.collect.functions import functions
-from structkit.collect.kinds import CODE, HTML, MARKDOWN, TEXT, Kind
+from structkit.collect.kinds import CODE, HTML, MARKDOWN, TEXT, Kind, kind_of
 from structkit.collect.notes import Note
 from structkit.collect.pages import Page
+from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.registry import load
 from structkit.registry import names as plugin_names
@@ -124,6 +127,14 @@ def _program(text: str, kind: Kind) -> Program | None:
     return outline.parse(text, text.encode("utf-8", "replace")) if outline else None
 
 
+def load_language(path: str) -> None:
+    """Load what a file of that name is parsed with, for this process and those that it forks."""
+    with suppress(UserError):  # told where a file is read
+        if outline := _outline(kind_of(path, "").language):
+            assert not outline.parse("", b"").definitions
+
+
+@cache
 def _outline(language: str) -> Outline | None:
     known = language in plugin_names("language")
     return load("language", language).outline if known else None
