@@ -226,9 +226,9 @@ def _hybrid(
     depth = max(k, DEPTH)
     batches = _encoded(searcher, noted(), queries, encoding)
     for query_id, dense in _answers(searcher, batches, depth):
-        if lost := next((hit.doc_id for hit in dense if hit.doc_id not in known), None):
+        if lost := [hit.doc_id for hit in dense if hit.doc_id not in known]:
             raise UserError(
-                f'document "{lost}" of the embeddings has no text in --texts',
+                f'document "{lost[0]}" of the embeddings has no text in --texts',
                 "name the records that were encoded",
             )
         lexical = [Hit(*hit) for hit in index.search(asked.pop(query_id), depth)]

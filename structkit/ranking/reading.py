@@ -83,8 +83,8 @@ def chosen(
     records = Records.read(files)
     rows = identified(records, lambda record: checked(record) if record["id"] in wanted else None)
     kept = {identifier: record for identifier, record in rows if record is not None}
-    if lost := next((identifier for identifier in wanted if identifier not in kept), None):
-        raise UserError(f'has no {kind} "{lost}", which is in the run', remedy).at(
+    if lost := [identifier for identifier in wanted if identifier not in kept]:
+        raise UserError(f'has no {kind} "{lost[0]}", which is in the run', remedy).at(
             records.lines.file
         )
     return kept

@@ -81,7 +81,7 @@ def record_cases(session: Session) -> Iterator[Case]:
                 shown = "stdin" if file == session.stdin else file
                 # an id that columns cannot hold is seen where the run is written
                 names = (shown, 'id "', "id '") if place == "field id" else (shown,)
-                names += ("of the run",) if place in ("field doc_id", "field query_id") else ()
+                names += ("in the run",) if place in ("field doc_id", "field query_id") else ()
                 names = () if skip else names  # it is left out, and may be missed elsewhere
                 yield Case(session, f"{file} {place}", how, spoil, names, skip=skip)
 
