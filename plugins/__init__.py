@@ -1,4 +1,4 @@
 """The plugins that ship with structkit, installed as the package `structkit_plugins`.
 
-They may import every room of structkit below commands, and none another.
+They may import every room of structkit below commands, but not one another.
 """

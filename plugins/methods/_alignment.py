@@ -147,7 +147,7 @@ def without_decoder(settings: Method, spool: Spool, negatives: int, offline: boo
         settings = replace(settings, pooling="cls")
         say("the model has no decoder: pooling is cls, and masked tokens are predicted in place")
     encoder = build_encoder(settings, spool, offline=offline)
-    start = settings.model if settings.entity_weight else None  # otherwise it predicts nothing
+    start = settings.model if settings.entity_weight else None  # otherwise the head is not used
     head = token_head(encoder.model, start, offline=offline)
     return Santa(settings, encoder, negatives, TokensInPlace(encoder, head))
 

@@ -191,7 +191,7 @@ def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
 def _tar_members(unpacked: tarfile.TarFile, name: str) -> list[Member]:
     infos = [info for info in unpacked.getmembers() if not info.isdir()]
     files = {info.name: info for info in infos if info.isreg()}
-    # a file with two names is in there once, and a link to it
+    # a file with two names is stored once, with a link to it
     meant = {info: files.get(info.linkname) if info.islnk() else info for info in infos}
     if name.endswith(".tar"):  # only a plain one can be read in any order
         infos.sort(key=lambda info: info.name.encode("utf-8", "replace"))

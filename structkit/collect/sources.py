@@ -11,8 +11,8 @@ from structkit.records.jsonl import Record
 HIDDEN = "hidden", "include it with --hidden"
 IGNORED = "ignored by .gitignore or .ignore", "include it with --no-ignore"
 LINK = "a symbolic link", "name its target"
-ARCHIVE = "an archive", "--archives opens it"
-# of archives: what a link leads to comes under its own name, if it is in there
+ARCHIVE = "an archive", "include it with --archives"
+# in archives: the target of a link has its own name, if it is in there
 LINK_INSIDE = "a link in an archive", "leave it out"
 ARCHIVE_INSIDE = "an archive in an archive", "unpack the outer one"
 SPECIAL = "not a regular file", "write its content to a file"

@@ -33,7 +33,7 @@ class Walk:
     hidden: bool = False
     ignore_files: bool = True
     max_file_bytes: int = 2_000_000
-    archives: bool = False  # those in folders; one that is named is meant
+    archives: bool = False  # include those in folders; one that is named is always read
     outputs: frozenset[str] = field(default_factory=frozenset)  # what is written, as real paths
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:

@@ -1,1 +1,1 @@
-"""One file per subcommand: what it does, without its flags. May import asking and below."""
+"""One file per subcommand: its work, without its flags. May import asking and below."""

@@ -43,7 +43,7 @@ def read_embeddings(
         return read_records(Records.read(files), normalize=normalize, fields=fields)
     if len(matrices) < len(files):
         other = next(name for name in files if name not in matrices)
-        problem = "is no matrix as other files of the corpus are (.npy, .parquet)"
+        problem = "is not a matrix (.npy, .parquet), as other files of the corpus are"
         raise UserError(problem, "name files of one kind").at(other)
     parts = [
         (read_matrix if name.endswith(".npy") else read_parquet)(name, fields=fields)

@@ -16,9 +16,9 @@ ABBREVIATIONS = frozenset(
     "min misc mon mr mrs ms mt n.b nb nov oct op pres prof pt pub ref refs rep reps resp rev rs "
     "sat sen sens sep sept sgt sr st sun tel thu tue u.k u.s univ v vs wed".split()
 )
-# those that stand before a number, and else may be words
+# abbreviations only before a number: otherwise they may be words
 NUMBERED = frozenset("art ch chap eq ex fig figs no nos para pp sec sect tab vol vols".split())
-WORDS = frozenset("mar pub rep reps sat sun wed".split())  # which they are without a capital
+WORDS = frozenset("mar pub rep reps sat sun wed".split())  # words unless capitalized
 INITIALS = re.compile(r"(?:[A-Z]\.){1,3}[A-Z]")
 LONGEST = 15  # characters of an abbreviation
 

@@ -46,7 +46,8 @@ def test_archives_in_a_folder_are_left_out_and_told(project, run):
     assert b"structkit: 6 paths left out (6 x an archive)\n" == done.stderr
     rejects = map(json.loads, (project.parent / "rejects.jsonl").open())
     assert [
-        (f"project/sub/{name}", "an archive; --archives opens it") for name in sorted(ARCHIVES)
+        (f"project/sub/{name}", "an archive; include it with --archives")
+        for name in sorted(ARCHIVES)
     ] == [(each["record"]["path"], each["reason"]) for each in rejects]
 
 

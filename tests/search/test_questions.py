@@ -126,7 +126,7 @@ def test_a_corpus_of_two_kinds_is_told_by_its_file(run, folder):
     (folder / "e.jsonl").write_text('{"id": "1", "embedding": [1.0]}\n')
     (folder / "e.npy").write_bytes(b"")
     told = complaint(run("search", "e.npy", "e.jsonl", "--queries", "e.jsonl"), 1)
-    assert told.startswith("e.jsonl: is no matrix as other files of the corpus are")
+    assert told.startswith("e.jsonl: is not a matrix (.npy, .parquet), as other files")
 
 
 def test_bytes_that_are_no_text_are_replaced(run, folder):

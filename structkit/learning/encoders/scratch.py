@@ -39,7 +39,7 @@ def new_model(
     decoder: bool = False,
     head: bool = False,
 ) -> Any:
-    """An untrained model whose parameters depend on torch's seed alone.
+    """An untrained model whose parameters depend only on torch's seed.
 
     Errors: `UserError` for a number of positions of a T5, which has none.
     """

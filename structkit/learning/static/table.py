@@ -75,7 +75,7 @@ class Table:
     def read(cls, folder: Path) -> Table:
         """The table in a folder. Errors: a file that is missing, damaged, or from another table."""
         if not is_table(folder):
-            raise damaged("is missing, or tells of another model than a table", folder / CONFIG)
+            raise damaged("is missing, or describes a model other than a table", folder / CONFIG)
         tokenizer = _tokenizer(folder / TOKENIZER)
         rows = _rows(folder / WEIGHTS)
         if len(rows) < tokenizer.get_vocab_size():

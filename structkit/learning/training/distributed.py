@@ -253,7 +253,7 @@ def _rank(
     assert parent is not None
     threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
     if number:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 the first process speaks for all
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 the first process writes for all
     if device == "cuda":
         torch.cuda.set_device(number)
         device = f"cuda:{number}"

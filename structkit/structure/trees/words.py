@@ -21,7 +21,7 @@ def words_of(text: str, *, tokenized: bool = False) -> list[str]:
     if tokenized:
         words = text.split()
     else:
-        # the Treebank's rules cut off the full stop at the end of a sentence alone
+        # the Treebank's rules split off a period only at the end of a sentence
         starts = [start for start, _ in sentences(text)][1:]
         places = pairwise([0, *starts, len(text)])
         words = [word for start, end in places for word in tokenize(text[start:end])]
