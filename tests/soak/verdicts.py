@@ -175,7 +175,7 @@ def halves(case: Case, outcome: Outcome, before: State, folder: Path) -> Iterato
     outputs = {"stdout": outcome.stdout}
     for name in set(state(folder)) - set(before):
         path = folder / name
-        table = case.place == "--markdown"
+        table = case.place == "--markdown" or "--to" in case.session.arguments
         if path.is_file() and name.endswith((".jsonl", ".jsonl.gz")) and not table:
             data = path.read_bytes()
             outputs[name] = gzip.decompress(data) if name.endswith(".gz") else data
