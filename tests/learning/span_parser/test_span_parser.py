@@ -260,6 +260,7 @@ def test_training_learns_the_trees(trained):
         "model.safetensors",
         "vocabulary.json",
         "structkit.json",
+        "README.md",
     }
     (tree,) = model.trees(["The owl likes the fox of a dog .".split()])
     # no fox of a dog was in the training
