@@ -33,7 +33,7 @@ def test_a_training_from_weights_that_are_no_numbers(copied, tmp_path):  # noqa:
     data = tmp_path / "train.jsonl"
     data.write_text("".join(json.dumps({"id": str(n), **RECORD}) + "\n" for n in range(2)))
     settings = registry.load("method", "contrastive")(model=str(folder), max_steps=1)
-    with pytest.raises(UserError, match=f"training the model {folder}; copy its folder again"):
+    with pytest.raises(UserError, match=f"training {folder}; copy its folder again"):
         train("contrastive", settings, [str(data)], RunOptions(output=str(tmp_path / "out")))
 
 

@@ -154,7 +154,7 @@ def test_texts_without_a_tree_cost_nobody_else_his(stub):
     assert (found[1], found[3]) == (none, none)
     assert "says: Could not handle incoming annotation (status 500)" in found[2]
     assert "request timed out. Your document may be too long. (status 500); leave" in found[5]
-    assert "cut the text into sentences" in found[5]
+    assert "split the text into sentences" in found[5]
 
 
 @pytest.mark.parametrize(
