@@ -63,18 +63,22 @@ def is_saved(folder: str) -> bool:
 def method_of(corpus: Sequence[str], method: str | None = None) -> str:
     """How a corpus is searched: as given, or as its folder says, or dense.
 
-    Errors: a corpus that is not there; an index for BM25 that shall be searched otherwise.
+    Errors: an index for BM25 that shall be searched otherwise.
     """
+    lexical = len(corpus) == 1 and is_saved(corpus[0])
+    if lexical and method not in (None, METHOD):
+        raise UserError("is an index for --method bm25", "leave out --method").at(corpus[0])
+    return method or (METHOD if lexical else "dense")
+
+
+def check_there(corpus: Sequence[str]) -> None:
+    """Raise for a file or folder of a corpus that is not there."""
     for name in corpus:
         try:
             if name != "-":
                 os.stat(name)
         except OSError as error:
             raise cannot_read(error).at(name) from None
-    lexical = len(corpus) == 1 and is_saved(corpus[0])
-    if lexical and method not in (None, METHOD):
-        raise UserError("is an index for --method bm25", "leave out --method").at(corpus[0])
-    return method or (METHOD if lexical else "dense")
 
 
 def read_meta(folder: str) -> Record:
