@@ -150,7 +150,7 @@ def _claims(ending: str) -> list[tuple[str, re.Pattern[str]]]:
     return [
         (plugin.name, re.compile(plugin.claims[1]))
         for plugin in claiming
-        if plugin.claims[:1] == (ending,)
+        if len(plugin.claims) == 2 and plugin.claims[0] == ending
     ]
 
 
