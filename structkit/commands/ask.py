@@ -103,7 +103,7 @@ def target_and_questions(words: Sequence[str]) -> tuple[str, list[str]]:
     if named == "-":
         named, questions = ".", ["-"]
     if not os.path.exists(named):
-        raise UserError("does not exist", "write structkit ask FOLDER QUESTION", status=2).at(named)
+        raise UserError("does not exist", "write structkit ask FOLDER QUESTION").at(named)
     if not questions or questions == ["-"]:
         if sys.stdin.isatty() and not questions:
             raise UserError(

@@ -72,13 +72,15 @@ def method_of(corpus: Sequence[str], method: str | None = None) -> str:
 
 
 def check_there(corpus: Sequence[str]) -> None:
-    """Raise for a file or folder of a corpus that is not there."""
+    """Raise for a file of a corpus that is not there, and for a folder that holds no index."""
     for name in corpus:
         try:
             if name != "-":
                 os.stat(name)
         except OSError as error:
             raise cannot_read(error).at(name) from None
+        if os.path.isdir(name) and not os.path.lexists(os.path.join(name, META)):
+            raise UserError(f"holds no index (no {META})", "save one with --save-index").at(name)
 
 
 def read_meta(folder: str) -> Record:

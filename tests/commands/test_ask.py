@@ -148,10 +148,6 @@ def test_a_cache_in_the_folder_is_not_read(ask):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (
-            ["no/such/folder", "metres"],
-            "no/such/folder: does not exist; write structkit ask FOLDER QUESTION",
-        ),
         (["metres", "--for", "cooking"], "no preset 'cooking'; there are: "),
         (["metres", "--no-model", "-m", "x"], "--no-model and --model exclude each other; give"),
         (["metres", "-g", ""], "Invalid value for '--glob' / '-g': it is empty"),
@@ -165,6 +161,12 @@ def test_wrong_usage(ask, arguments, told):
     done = ask(*arguments, status=2)
     assert done.stderr.decode().startswith(f"structkit: {told}")
     assert 1 == done.stderr.count(b"\n")
+
+
+def test_a_folder_that_is_not_there(ask):
+    done = ask("no/such/folder", "metres", status=1)
+    told = b"structkit: no/such/folder: does not exist; write structkit ask FOLDER QUESTION\n"
+    assert told == done.stderr
 
 
 def test_a_folder_without_text(ask, tmp_path):

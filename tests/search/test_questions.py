@@ -49,11 +49,11 @@ def test_a_terminal_gets_a_list(folder):
     assert (
         shown
         == """\
- 1  bare                                                                   0.203
+ 1  bare                                                                   0.212
     A bell gives signals.
     Bells ring.
 
- 2  a.py:5  ending                                                         0.130
+ 2  a.py:5  ending                                                         0.126
     4  def ending(number):
     5      ""\"Let signals raise.""\"
     6      raise SystemExit(128 + number)
@@ -120,6 +120,12 @@ def test_questions_about_embeddings_need_a_model(run, folder):
 
 def test_a_corpus_that_is_not_there_is_told_first(run, folder):
     assert complaint(run("search", "nope", "--query", "x"), 1).startswith("nope: ")
+
+
+def test_a_folder_without_an_index_is_told_first(run, folder):
+    (folder / "index").mkdir()
+    told = "index: holds no index (no meta.json); save one with --save-index"
+    assert told == complaint(run("search", "index", "--query", "tea"), 1)
 
 
 def test_a_corpus_of_two_kinds_is_told_by_its_file(run, folder):
