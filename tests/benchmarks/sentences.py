@@ -19,7 +19,8 @@ from pathlib import Path
 import nltk
 from nltk.tokenize.punkt import PunktTokenizer
 from nltk.tokenize.treebank import TreebankWordDetokenizer
-from structkit.collect.sentences import sentences
+
+from structkit.structure.sentences import sentences
 
 FILES = ("ptb_sample_train", "gum_train", "gum_dev")
 SIGN = re.compile(r"[.!?…][\"'”’»)\]]*$")

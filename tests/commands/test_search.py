@@ -293,6 +293,6 @@ def test_a_written_run_is_read_back_with_the_same_scores(tmp_path: Path, name: s
 
 def test_trec_refuses_ids_with_blanks(tmp_path: Path) -> None:
     record = {"query_id": "q 1", "doc_id": "d", "score": 1.0, "rank": 1}
-    with pytest.raises(UserError, match='id "q 1" holds a space'):
+    with pytest.raises(UserError, match='id "q 1" is empty or holds a space'):
         write_run([record], str(tmp_path / "r"), "trec")
     assert [] == list(tmp_path.iterdir())
