@@ -42,8 +42,10 @@ def _of_text(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], NDAr
     vectors = np.zeros((0, 0), np.float32)
     for number, line in enumerate(Lines([path]), 1):
         word, *numbers = line.decode("utf-8", "replace").rstrip().split(" ")
-        if len(numbers) < 1 + (number == 1):
+        if (number == 1 and len(numbers) < 2) or not (word or numbers):
             continue  # word2vec's first line has the number of words and of dimensions
+        if not numbers:
+            raise UserError("has no vector", FORM).at(f"{path}:{number}")
         row = place.get(word, -1)
         if not vectors.size:
             vectors = np.zeros((len(words), len(numbers)), np.float32)

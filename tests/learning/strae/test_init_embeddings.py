@@ -94,6 +94,7 @@ def test_composition_has_a_rate_of_its_own(tmp_path):
     ("content", "message"),
     [
         ("the 1 2\ncat 1\n", r":2: is not a vector of 2 numbers; write a word and its numbers"),
+        ("the 1 2\ncat\n", r":2: has no vector; write a word and its numbers"),
         ("the 1 2\ncat 1 nan\n", ":2: has a number that is not finite"),
         ("zebu 1 2\n", "has none of the words of the records"),
         ("the 1 2 3\n", "has vectors of 3 numbers, but embeddings have 2; use --embedding"),
