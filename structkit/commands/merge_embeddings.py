@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import orjson
@@ -32,9 +32,10 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
             raise UserError(f"{name} is not a .npy file", "encode with -o NAME.npy", status=2)
     if Path(output).resolve() in (Path(name).resolve() for name in files):
         raise UserError(f"{output} would be overwritten", "name another file with -o", status=2)
-    first = _meta(files[0])
+    facts = {name: _facts(name) for name in files}
+    first = _meta(facts[files[0]])
     for name in files[1:]:
-        meta = _meta(name)
+        meta = _meta(facts[name])
         for key in {**first, **meta}:
             if first.get(key) != meta.get(key):
                 raise UserError(
@@ -45,9 +46,9 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
     chunks, fields = corpus.doc_ids != corpus.ids, bool(corpus.fields)
     if fields and len(corpus.fields) != len(corpus.ids):
         raise UserError("some files have fields, others have none", "encode all with --keep")
-    run = merged_run(files)
+    run = merged_run(facts)
     hashes = (
-        [each for name in files for each in hashes_of(name, _facts(name)["count"])] if run else []
+        [each for name in files for each in hashes_of(name, facts[name]["count"])] if run else []
     )
     with VectorFiles(output, chunks=chunks, fields=fields, hashes=bool(run)) as target:
         for start, block in blocks(corpus.vectors):
@@ -66,14 +67,15 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
     return {"file": output, "embeddings": len(corpus.ids)}
 
 
-def merged_run(files: Sequence[str]) -> Record | None:
+def merged_run(facts: Mapping[str, Record]) -> Record | None:
     """The facts of one run over the records of all files; None where there can be none."""
-    runs = [_facts(name).get("run") or {} for name in files]
-    for name, run in zip(files, runs, strict=True):
+    first, *_ = facts
+    runs = [each.get("run") or {} for each in facts.values()]
+    for name, run in zip(facts, runs, strict=True):
         others = differing(run, runs[0])
         if "hashes" not in run or others:
-            why = f"has another {others[0]} than {files[0]}" if others else "has no hashes of texts"
-            say(f"{name} {why}: encode --reuse cannot use {files[0]} and it as one")
+            why = f"has another {others[0]} than {first}" if others else "has no hashes of texts"
+            say(f"{name} {why}: encode --reuse cannot use {first} and it as one")
             return None
     precisions = {run.get("precision") for run in runs}
     return {
@@ -84,9 +86,9 @@ def merged_run(files: Sequence[str]) -> Record | None:
     }
 
 
-def _meta(name: str) -> Record:
+def _meta(facts: Record) -> Record:
     """What NAME.meta.json says of the model and its settings."""
-    return {key: value for key, value in _facts(name).items() if key not in OWN}
+    return {key: value for key, value in facts.items() if key not in OWN}
 
 
 def _facts(name: str) -> Record:

@@ -50,7 +50,7 @@ def export(engine: TorchEngine, folder: Path, changes: Mapping[str, Any], facts:
             about["seconds"] = [
                 timed(partial(each.embeddings, inputs))[0] for each in (engine, encoder)
             ]
-            model.tokenizing.truncation.load({"texts": {}, "truncated": {}})  # not a user's
+            model.tokenizing.truncation.clear()
     except OSError as error:
         say(f"the export of the model cannot be kept: {error.strerror}")
         return f"its export cannot be kept: {error.strerror}"

@@ -176,7 +176,7 @@ def tried(encoder: Encoder, folder: Path) -> Encoder:
             encoder.embed(encoder.tokens(["a"], "query"))
     except DAMAGE as error:
         raise explained(folder, error) from None
-    encoder.tokenizing.truncation.load({"texts": {}, "truncated": {}})  # that text was not a user's
+    encoder.tokenizing.truncation.clear()
     return encoder
 
 

@@ -45,6 +45,10 @@ class Truncation:
     def load(self, state: dict[str, dict[str, int]]) -> None:
         self.texts, self.truncated = Counter(state["texts"]), Counter(state["truncated"])
 
+    def clear(self) -> None:
+        """Forget what was counted: those texts were not a user's."""
+        self.texts, self.truncated = Counter(), Counter()
+
     def messages(self) -> list[str]:
         """One line for each kind of text, and field, of which some were truncated."""
         lines = []
