@@ -30,7 +30,7 @@ test: $(INSTALLED) ## All tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 # tests that compute with floats; processors with other instructions add numbers in another order
-NUMERICAL := $(addprefix tests/,learning embeddings search scoring ranking asking) \
+NUMERICAL := $(addprefix tests/,learning embeddings searching scoring ranking asking) \
   $(patsubst %,tests/commands/test_%.py,ask encode fuse merge_embeddings plot rerank score search train)
 # the processor that torch, its and NumPy's matrix libraries, and faiss are told to run on
 OF_default := MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_CORETYPE=Nehalem \

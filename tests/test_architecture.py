@@ -17,7 +17,7 @@ FLOORS = (
     ("training",),
     ("static",),
     ("encoders", "engines", "strae", "span_parser", "scoring"),
-    ("collect", "encode", "pairs", "search"),
+    ("collecting", "encode", "pairs", "searching"),
     ("ranking",),
     ("asking",),
     ("commands",),

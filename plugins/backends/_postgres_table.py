@@ -14,7 +14,7 @@ from structkit.embeddings.vectors import blocks
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record
-from structkit.search.hits import SearchOptions
+from structkit.searching.hits import SearchOptions
 
 FORMAT = 1
 

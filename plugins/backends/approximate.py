@@ -20,14 +20,14 @@ from structkit.errors import UserError
 from structkit.progress import Position, progress
 from structkit.records.folder import refuse_existing, whole_folder
 from structkit.scoring.runs import Hit
-from structkit.search.exact import Exact
-from structkit.search.hits import (
+from structkit.searching.exact import Exact
+from structkit.searching.hits import (
     Recall,
     SearchOptions,
     read_corpus,
     row_record,
 )
-from structkit.search.index_parameters import parse_parameters
+from structkit.searching.index_parameters import parse_parameters
 
 from ._faiss_warnings import warnings_told
 from ._saved_index import AGAIN, has_index, read_index, said

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.search.exact import Exact
-from structkit.search.hits import SearchOptions, read_corpus
+from structkit.searching.exact import Exact
+from structkit.searching.hits import SearchOptions, read_corpus
 
 
 class Backend(plugin.Backend):

@@ -17,7 +17,7 @@ from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
-from structkit.search.hits import (
+from structkit.searching.hits import (
     Recall,
     SearchOptions,
     best_of_documents,

@@ -18,8 +18,8 @@ from structkit.ranking.names import QUESTION
 from structkit.ranking.reranking import Ranking, rerank
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
-from structkit.search.fusion import hybrid
-from structkit.search.words import words
+from structkit.searching.fusion import hybrid
+from structkit.searching.words import words
 
 DEPTH = 100  # passages to rank
 # the weight of other words with the same stem: 0, 0.15, 0.3 and 0.5 gave nDCG@10 0.855, 0.870,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from structkit.asking.place import Target
 from structkit.asking.store import File
-from structkit.collect.sources import LeftOut, Source
-from structkit.collect.walking import Walk
+from structkit.collecting.sources import LeftOut, Source
+from structkit.collecting.walking import Walk
 from structkit.errors import UserError
 from structkit.records.lines import cannot_read
 

@@ -13,7 +13,7 @@ from structkit.asking.changes import FileChanges, changes
 from structkit.asking.place import Target
 from structkit.asking.postings import NAMES, IndexedFile, Postings
 from structkit.asking.store import File, Store
-from structkit.collect.walking import Walk
+from structkit.collecting.walking import Walk
 from structkit.errors import UserError
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record

@@ -1,6 +1,6 @@
 """The words of passages, for BM25 whose statistics follow each change of a file.
 
-The scores are those of `search --method bm25` (structkit.search.bm25) over the same texts: there
+The scores are those of `search --method bm25` (structkit.searching.bm25) over the same texts: there
 they are computed once for a fixed corpus, here for the words of a question.
 """
 
@@ -17,7 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, Numbers
-from structkit.search.words import SHORTEST, WORD, same_stem, words
+from structkit.searching.words import SHORTEST, WORD, same_stem, words
 
 Counts = NDArray[np.int32]
 

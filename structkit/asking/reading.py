@@ -15,10 +15,10 @@ import orjson
 
 from structkit.asking.changes import FileChanges, is_sure
 from structkit.asking.store import File
-from structkit.collect.batches import BATCH_BYTES, Collected, Reading, batches, collected
-from structkit.collect.kinds import CODE, HTML, MARKDOWN, TEXT
-from structkit.collect.sources import LeftOut, Source, too_large
-from structkit.collect.units import Units
+from structkit.collecting.batches import BATCH_BYTES, Collected, Reading, batches, collected
+from structkit.collecting.kinds import CODE, HTML, MARKDOWN, TEXT
+from structkit.collecting.sources import LeftOut, Source, too_large
+from structkit.collecting.units import Units
 from structkit.errors import UserError
 from structkit.records.lines import cannot_read
 from structkit.records.workers import Pool

@@ -86,12 +86,12 @@ def ask(
     """
     from structkit.asking.answers import Asking
     from structkit.asking.place import default_folder, default_model
-    from structkit.collect.walking import Walk
+    from structkit.collecting.walking import Walk
     from structkit.commands.ask import ask as command
     from structkit.commands.ask import target_and_questions
     from structkit.ranking.weights import chosen
     from structkit.records.output import write_records
-    from structkit.search.questions import carried, listed, write_answers
+    from structkit.searching.questions import carried, listed, write_answers
 
     named, questions = target_and_questions(words or [])
     apart(output, named, model)

@@ -80,10 +80,10 @@ def collect(
     sorted by path. Binary files, links and archives in folders are left out, and counted at the
     end.
     """
-    from structkit.collect.batches import Reading
-    from structkit.collect.record_sources import FileRecords
-    from structkit.collect.units import Units
-    from structkit.collect.walking import Walk
+    from structkit.collecting.batches import Reading
+    from structkit.collecting.record_sources import FileRecords
+    from structkit.collecting.units import Units
+    from structkit.collecting.walking import Walk
     from structkit.commands.collect import Collection, write
     from structkit.records.jsonl import Shard
 

@@ -151,9 +151,9 @@ def search(
     apart(output, *reads, save_index=save_index)
     from structkit.commands.search import search as command
     from structkit.scoring.runs import write_run
-    from structkit.search.bm25_folder import check_there, method_of
-    from structkit.search.hits import SearchOptions
-    from structkit.search.questions import asked, found_in, listed, write_answers
+    from structkit.searching.bm25_folder import check_there, method_of
+    from structkit.searching.hits import SearchOptions
+    from structkit.searching.questions import asked, found_in, listed, write_answers
 
     found_by = method_of(corpus, method)
     if query and not model:  # words are searched in what may be an index

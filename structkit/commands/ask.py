@@ -15,13 +15,13 @@ from structkit.asking.folder import Folder
 from structkit.asking.meaning import Meaning
 from structkit.asking.place import Target, cache_file, default_model
 from structkit.asking.store import Store
-from structkit.collect.walking import Walk
+from structkit.collecting.walking import Walk
 from structkit.embeddings.rows import TextEncoding
 from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.search.passages import best_rows
-from structkit.search.questions import unicode
+from structkit.searching.passages import best_rows
+from structkit.searching.questions import unicode
 
 CHUNK_CHARS = 1_500
 WIDTH = 100

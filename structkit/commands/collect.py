@@ -11,8 +11,8 @@ from typing import Protocol
 
 import orjson
 
-from structkit.collect.batches import Collected, Reading, batches, collected
-from structkit.collect.sources import LeftOut, Source
+from structkit.collecting.batches import Collected, Reading, batches, collected
+from structkit.collecting.sources import LeftOut, Source
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Shard

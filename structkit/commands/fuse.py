@@ -11,7 +11,7 @@ from structkit.ranking.reading import Candidates, reordered
 from structkit.ranking.weights import Weights
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Run, read_run, run_records
-from structkit.search.fusion import METHODS, Scores, fused, ranked, reciprocal_ranks, stretched
+from structkit.searching.fusion import METHODS, Scores, fused, ranked, reciprocal_ranks, stretched
 
 
 def fuse(

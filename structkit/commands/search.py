@@ -24,13 +24,13 @@ from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.texts import query_text
 from structkit.scoring.runs import Hit, run_records
-from structkit.search.bm25_folder import method_of
-from structkit.search.fusion import SHARE, hybrid
-from structkit.search.hits import Searcher, SearchOptions
-from structkit.search.lexical import lexical_index
+from structkit.searching.bm25_folder import method_of
+from structkit.searching.fusion import SHARE, hybrid
+from structkit.searching.hits import Searcher, SearchOptions
+from structkit.searching.lexical import lexical_index
 
 if TYPE_CHECKING:
-    from structkit.search.bm25 import BM25
+    from structkit.searching.bm25 import BM25
 
 METHODS = ("bm25", "dense", "hybrid")
 DEPTH = 100  # fewest documents of each ranking to fuse

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from structkit.search.hits import Searcher, SearchOptions
+    from structkit.searching.hits import Searcher, SearchOptions
 
 
 class Backend(ABC):

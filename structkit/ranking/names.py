@@ -7,7 +7,7 @@ from functools import lru_cache
 from os.path import commonprefix
 from pathlib import PurePosixPath
 
-from structkit.search.words import ENDINGS, PART, SHORTEST, STOPWORDS, WORD
+from structkit.searching.words import ENDINGS, PART, SHORTEST, STOPWORDS, WORD
 
 # beyond Lucene's, what questions consist of and names do not
 QUESTION = frozenset("how does do what where which when why can from using via".split())

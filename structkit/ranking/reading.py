@@ -12,7 +12,7 @@ from structkit.ranking.reranking import Ranking, rerank
 from structkit.records.jsonl import Record, Records
 from structkit.records.texts import query_text
 from structkit.scoring.runs import Hit, Run, ranking, run_records
-from structkit.search.fusion import fused, stretched
+from structkit.searching.fusion import fused, stretched
 
 
 @dataclass(frozen=True)

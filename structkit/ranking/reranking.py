@@ -13,7 +13,7 @@ from structkit.records.fields import ABSENT, lookup, plain
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
 from structkit.scoring.runs import ranking as by_score
-from structkit.search.fusion import Scores, ranked, stretched
+from structkit.searching.fusion import Scores, ranked, stretched
 
 
 @dataclass(frozen=True)

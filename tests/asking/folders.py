@@ -11,7 +11,7 @@ from pathlib import Path
 from conftest import PROGRAM, environment
 
 from structkit.asking.answers import Asking
-from structkit.collect.walking import Walk
+from structkit.collecting.walking import Walk
 from structkit.commands.ask import ask
 from structkit.ranking.weights import chosen
 

@@ -13,7 +13,7 @@ import pytest
 from structkit.asking.changes import changes
 from structkit.asking.place import Target, grammars
 from structkit.asking.store import Store
-from structkit.collect.walking import Walk
+from structkit.collecting.walking import Walk
 from tests.asking.folders import FILES, answers, asked, edit, folder_in, ids, same, settle
 
 

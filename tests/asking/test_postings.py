@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.asking.postings import K1, B, IndexedFile, Postings
-from structkit.search.bm25 import BM25
-from structkit.search.words import words
+from structkit.searching.bm25 import BM25
+from structkit.searching.words import words
 from tests.tolerances import bound
 
 TEXTS = st.lists(st.sampled_from("tea Milk readHTTP the max_size".split()), max_size=6).map(

@@ -20,7 +20,7 @@ import numpy as np
 
 from structkit.embeddings.reading import read_embeddings
 from structkit.registry import load
-from structkit.search.hits import SearchOptions
+from structkit.searching.hits import SearchOptions
 from tests.benchmarks.indexes import K, recall, timed
 
 try:

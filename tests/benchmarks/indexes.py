@@ -20,7 +20,7 @@ import numpy as np
 
 from structkit.embeddings.reading import read_embeddings
 from structkit.registry import find, load
-from structkit.search.hits import SearchOptions
+from structkit.searching.hits import SearchOptions
 
 K = 10
 RECALL, TARGET = 0.95, 20

@@ -15,8 +15,8 @@ import numpy as np
 
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Matrix, largest_norm
-from structkit.search import index as index_module
-from structkit.search.index import Index
+from structkit.searching import index as index_module
+from structkit.searching.index import Index
 
 
 def unit_vectors(count: int, dimensions: int, seed: int) -> np.ndarray:

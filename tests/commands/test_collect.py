@@ -8,7 +8,7 @@ import sys
 import pytest
 from conftest import PROGRAM, environment
 
-from tests.collect.projects import FIXTURES, made, project_in, read
+from tests.collecting.projects import FIXTURES, made, project_in, read
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from structkit.embeddings.vectors import Matrix, largest_norm
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import read_run, write_run
-from structkit.search import index as index_module
-from structkit.search.index import Index
+from structkit.searching import index as index_module
+from structkit.searching.index import Index
 from tests.tolerances import rounding
 
 Write = Callable[..., str]

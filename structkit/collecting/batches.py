@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from structkit.children import in_child
-from structkit.collect.decoding import decode, is_binary
-from structkit.collect.kinds import CODE, kind_of
-from structkit.collect.kinds import is_generated as made_by_program
-from structkit.collect.kinds import is_minified as pressed
-from structkit.collect.record_sources import of_record
-from structkit.collect.sources import (
+from structkit.collecting.decoding import decode, is_binary
+from structkit.collecting.kinds import CODE, kind_of
+from structkit.collecting.kinds import is_generated as made_by_program
+from structkit.collecting.kinds import is_minified as pressed
+from structkit.collecting.record_sources import of_record
+from structkit.collecting.sources import (
     BINARY,
     EMPTY,
     GENERATED,
@@ -26,7 +26,7 @@ from structkit.collect.sources import (
     Source,
     too_large,
 )
-from structkit.collect.units import Units, load_language
+from structkit.collecting.units import Units, load_language
 from structkit.errors import UserError
 from structkit.records.lines import cannot_read
 from structkit.records.output import dump

@@ -16,7 +16,7 @@ from structkit.learning.encode.encoding import Encoding
 from structkit.learning.training.settings import RunOptions
 from structkit.records.jsonl import Records
 from structkit.records.stream import Stream
-from structkit.search.hits import SearchOptions
+from structkit.searching.hits import SearchOptions
 from tests.commands.test_encode import model  # noqa: F401
 from tests.tolerances import bound
 

@@ -16,7 +16,7 @@ from structkit.progress import say
 from structkit.records.fields import items
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
-from structkit.search.index_parameters import parse_parameters
+from structkit.searching.index_parameters import parse_parameters
 
 
 def best_of_documents(hits: list[Hit]) -> list[Hit]:

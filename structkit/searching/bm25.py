@@ -15,9 +15,9 @@ from structkit.errors import UserError
 from structkit.records.folder import whole_folder
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
-from structkit.search.bm25_folder import FORMAT, IDS, META, METHOD, SavedIndex
-from structkit.search.index import best, places
-from structkit.search.words import WORD, words
+from structkit.searching.bm25_folder import FORMAT, IDS, META, METHOD, SavedIndex
+from structkit.searching.index import best, places
+from structkit.searching.words import WORD, words
 
 
 class BM25:

@@ -9,8 +9,8 @@ import pytest
 from structkit.commands.search import search
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
-from structkit.search.hits import SearchOptions
-from tests.search.index_runs import SIZE, K, found, matrix, pairs, write
+from structkit.searching.hits import SearchOptions
+from tests.searching.index_runs import SIZE, K, found, matrix, pairs, write
 from tests.tolerances import bound, rounding
 
 

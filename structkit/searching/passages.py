@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from structkit.records.jsonl import Record
 from structkit.records.texts import DOCUMENT
-from structkit.search.words import PART, WORD, same_stem, words
+from structkit.searching.words import PART, WORD, same_stem, words
 from structkit.structure.code.spans import Span
 
 TAB = 4

@@ -7,7 +7,7 @@ import numpy as np
 
 from structkit.commands.search import search
 from structkit.records.jsonl import Record, Records
-from structkit.search.hits import SearchOptions
+from structkit.searching.hits import SearchOptions
 
 K, SIZE = 5, 16
 

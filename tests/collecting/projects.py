@@ -4,9 +4,9 @@ import json
 import shutil
 from pathlib import Path
 
-from structkit.collect.batches import Reading
-from structkit.collect.units import Units
-from structkit.collect.walking import Walk
+from structkit.collecting.batches import Reading
+from structkit.collecting.units import Units
+from structkit.collecting.walking import Walk
 from structkit.commands.collect import Collection, collect
 
 FIXTURES = Path("fixtures/collect").absolute()

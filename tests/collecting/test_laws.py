@@ -13,12 +13,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from structkit.collect import batches
-from structkit.collect.archives import is_archive
-from structkit.collect.batches import Reading
-from structkit.collect.sources import IGNORED, LeftOut
-from structkit.collect.units import NAMES, Units
-from structkit.collect.walking import Walk
+from structkit.collecting import batches
+from structkit.collecting.archives import is_archive
+from structkit.collecting.batches import Reading
+from structkit.collecting.sources import IGNORED, LeftOut
+from structkit.collecting.units import NAMES, Units
+from structkit.collecting.walking import Walk
 from structkit.commands.collect import Collection, parts
 from structkit.records.jsonl import Record, Shard
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from markdown_it.token import Token
 
-from structkit.collect.pages import TOP, Heading, paths_to, slug
+from structkit.collecting.pages import TOP, Heading, paths_to, slug
 from structkit.records.jsonl import Record
 from structkit.structure.html.markdown import tokens
 from structkit.structure.sentences import sentences

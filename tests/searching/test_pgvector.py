@@ -17,7 +17,7 @@ from structkit import registry
 from structkit.commands.search import search
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
-from structkit.search.hits import SearchOptions
+from structkit.searching.hits import SearchOptions
 from tests.tolerances import rounding
 
 pgserver = pytest.importorskip("pgserver")

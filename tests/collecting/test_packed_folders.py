@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from structkit.errors import UserError
-from tests.collect.projects import made, project_in, read
+from tests.collecting.projects import made, project_in, read
 
 
 @pytest.fixture

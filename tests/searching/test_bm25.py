@@ -11,8 +11,8 @@ from bm25s.stopwords import STOPWORDS_EN
 from structkit.commands.search import search
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
-from structkit.search.bm25 import BM25
-from structkit.search.words import STOPWORDS, words
+from structkit.searching.bm25 import BM25
+from structkit.searching.words import STOPWORDS, words
 
 Write = Callable[..., str]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Vectors, unit
 from structkit.scoring.runs import Hit
-from structkit.search.hits import SearchOptions, row_record
-from structkit.search.index import Index
+from structkit.searching.hits import SearchOptions, row_record
+from structkit.searching.index import Index
 
 
 class Exact:

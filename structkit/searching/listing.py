@@ -13,8 +13,8 @@ from rich.text import Text
 
 from structkit.progress import printable
 from structkit.records.jsonl import Record
-from structkit.search.passages import Line, best_rows, occurrences
-from structkit.search.words import words
+from structkit.searching.passages import Line, best_rows, occurrences
+from structkit.searching.words import words
 
 NARROWEST = 40
 RANK = 4  # columns of a rank, and of the margin under it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from structkit.collect.sources import LeftOut, Source, too_large
+from structkit.collecting.sources import LeftOut, Source, too_large
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.texts import HTML, text_name

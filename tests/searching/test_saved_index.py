@@ -11,8 +11,8 @@ import pytest
 from structkit.commands.search import search
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
-from structkit.search.hits import SearchOptions
-from structkit.search.index_parameters import LEAST
+from structkit.searching.hits import SearchOptions
+from structkit.searching.index_parameters import LEAST
 from tests.conftest import PROGRAM, environment
 
 WRONG = ("0", "-1", "nan", "inf", "-inf", "x", "", "1.5", "1e30", "0.5", "1 2")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.collect.chunks import cut
-from structkit.collect.kinds import OTHERS, kind_of
-from structkit.collect.units import NAMES, Units
+from structkit.collecting.chunks import cut
+from structkit.collecting.kinds import OTHERS, kind_of
+from structkit.collecting.units import NAMES, Units
 from structkit.registry import load, plugins
 from structkit.structure.sentences import sentences
 

@@ -14,9 +14,9 @@ KILLS = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 6
 KILLED = """
 import os, random, signal, sys, time
 from contextlib import suppress
-from structkit.collect.batches import Reading
-from structkit.collect.units import Units
-from structkit.collect.walking import Walk
+from structkit.collecting.batches import Reading
+from structkit.collecting.units import Units
+from structkit.collecting.walking import Walk
 from structkit.commands.collect import Collection, write
 
 def run(name, unit="chunk"):

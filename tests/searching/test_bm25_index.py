@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from structkit.commands.search import search
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
-from structkit.search.bm25 import BM25
-from structkit.search.hits import SearchOptions
+from structkit.searching.bm25 import BM25
+from structkit.searching.hits import SearchOptions
 from tests.conftest import PROGRAM, environment
 
 TEXTS = [

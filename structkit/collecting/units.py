@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 
-from structkit.collect.chunks import cut
-from structkit.collect.functions import functions
-from structkit.collect.kinds import CODE, HTML, MARKDOWN, TEXT, Kind, kind_of
-from structkit.collect.notes import Note
-from structkit.collect.pages import Page
+from structkit.collecting.chunks import cut
+from structkit.collecting.functions import functions
+from structkit.collecting.kinds import CODE, HTML, MARKDOWN, TEXT, Kind, kind_of
+from structkit.collecting.notes import Note
+from structkit.collecting.pages import Page
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.registry import load

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import IO, Any
 
-from structkit.collect.ignoring import FILES, VERSIONS, Ignoring
-from structkit.collect.sources import (
+from structkit.collecting.ignoring import FILES, VERSIONS, Ignoring
+from structkit.collecting.sources import (
     ARCHIVE_INSIDE,
     HIDDEN,
     IGNORED,

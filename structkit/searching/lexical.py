@@ -12,10 +12,10 @@ from structkit.plugin import flag_of
 from structkit.records.folder import refuse_existing
 from structkit.records.jsonl import Records
 from structkit.records.texts import document_text
-from structkit.search.bm25_folder import is_saved
+from structkit.searching.bm25_folder import is_saved
 
 if TYPE_CHECKING:
-    from structkit.search.bm25 import BM25
+    from structkit.searching.bm25 import BM25
 
 SAVE = "--save-index"
 
@@ -62,7 +62,7 @@ def lexical_index(
 
 def _bm25() -> type[BM25]:
     """The class, imported late with bm25s and SciPy, which a search of embeddings does not need."""
-    from structkit.search.bm25 import BM25
+    from structkit.searching.bm25 import BM25
 
     return BM25
 

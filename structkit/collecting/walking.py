@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from structkit.collect.archives import Archives, is_archive
-from structkit.collect.ignoring import VERSIONS, Ignoring, above, read_in
-from structkit.collect.sources import (
+from structkit.collecting.archives import Archives, is_archive
+from structkit.collecting.ignoring import VERSIONS, Ignoring, above, read_in
+from structkit.collecting.sources import (
     ARCHIVE,
     HIDDEN,
     IGNORED,

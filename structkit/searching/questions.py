@@ -11,7 +11,7 @@ from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import Block
 from structkit.records.table import write_drawn
-from structkit.search.words import words
+from structkit.searching.words import words
 
 FLAG = "--query"
 
@@ -54,7 +54,7 @@ def write_answers(
     """Write a run as a list, with some lines of the records that `documents` has of the hits."""
 
     def draw(hits: list[Record], width: int | None) -> str:
-        from structkit.search.listing import listing  # imports rich, which only a terminal needs
+        from structkit.searching.listing import listing  # imports rich, which only a terminal needs
 
         numbered = {str(number): unicode(text) for number, text in enumerate(questions, 1)}
         return listing(hits, numbered, documents(hits), width, rows)

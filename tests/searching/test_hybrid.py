@@ -14,7 +14,7 @@ from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import write_run
-from structkit.search.hits import SearchOptions
+from structkit.searching.hits import SearchOptions
 
 LINES = [1, 1]
 CHUNKS = [
