@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import threading
 import warnings
@@ -105,6 +106,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 LONGEST = 1600  # characters of a line
+LONG_WORD = re.compile(r"(\S{200})\S{100,}(\S{50})")
 
 
 def printable(text: str) -> str:
@@ -128,6 +130,7 @@ def complain(message: str) -> None:
     """One line on stderr that is always shown: why the program ends."""
     if sys.stderr:  # it may be closed, and print would then take stdout
         line = printable(" ".join(message.split("\n")))
-        if len(line) > LONGEST:  # it repeats a long field or flag
+        line = LONG_WORD.sub(r"\1…\2", line)  # a field or a flag: what helps is behind it
+        if len(line) > LONGEST:
             line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
         print(f"structkit: {line}", file=sys.stderr)  # noqa: T201 the place where messages go

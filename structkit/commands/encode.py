@@ -71,7 +71,7 @@ def encode_to_file(
     """Write NAME.npy and the files beside it, or NAME.parquet; returns the metadata.
 
     Files appear only when complete. `texts` is what `encoding.texts` yields, `source` the file to
-    name in an error if it yields nothing. Errors: an id with a line break is a `UserError`, and so
+    name in an error about all of them. Errors: an id with a line break is a `UserError`, and so
     are several fields and no record at all.
     """
     if len(encoding.fields) > 1:
@@ -82,7 +82,7 @@ def encode_to_file(
     with files, resumable(files):
         if isinstance(files, VectorFiles):
             if files.complete:
-                return already_whole(files, texts)
+                return already_whole(files, texts, source)
             texts, digest = taken_up(files, texts, encoding)
         else:
             digest = Digest()
@@ -118,7 +118,7 @@ def opened(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parq
     return VectorFiles(path, chunks=parts, fields=fields, hashes=True, run=run, resume=resume)
 
 
-def already_whole(files: VectorFiles, texts: Iterable[ReadRecord]) -> Record:
+def already_whole(files: VectorFiles, texts: Iterable[ReadRecord], source: str) -> Record:
     """The metadata of files that a run on the same records has finished."""
     meta, digest = files.finish({}), Digest()
     for _ in digest.counted(texts):
@@ -126,7 +126,8 @@ def already_whole(files: VectorFiles, texts: Iterable[ReadRecord]) -> Record:
     run = meta["run"]
     if (digest.records, digest.hex()) != (run["records"], run["sha256"]):
         raise UserError(
-            "is complete, and was made from other records", "run without --resume to replace it"
+            f"is complete, and was made from other records than {source or 'these'}",
+            "run without --resume to replace it",
         ).at(files.path)
     say(f"{files.path} is complete: {digest.records:,} records; there is nothing left to do")
     return meta

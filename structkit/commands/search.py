@@ -21,7 +21,7 @@ from structkit.embeddings.rows import TextEncoding
 from structkit.embeddings.vectors import Vectors, blocks
 from structkit.errors import UserError, unknown
 from structkit.progress import say
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Record, Records, shown
 from structkit.records.texts import query_text
 from structkit.scoring.runs import Hit, run_records
 from structkit.searching.bm25_folder import method_of
@@ -84,8 +84,8 @@ def search(
     elif method == "hybrid":
         model = _checked_hybrid(texts, encoding, options)
         searcher = opened(corpus, backend, options)
-        index = lexical_index(texts or (), words)
-        rankings = _hybrid(searcher, index, queries, depth, model, query_field, dense_share)
+        index, names = lexical_index(texts or (), words), ", ".join(map(shown, corpus))
+        rankings = _hybrid(searcher, index, queries, depth, model, query_field, dense_share, names)
     else:
         raise unknown("search method", method, METHODS)
     query_id = None
@@ -213,6 +213,7 @@ def _hybrid(
     encoding: TextEncoding,
     field: str | None,
     share: float,
+    corpus: str,
 ) -> Iterator[Ranked]:
     """What words and embeddings find: at least `DEPTH` hits of each, for a reliable sum."""
     asked: dict[str, str] = {}  # the queries that are being encoded
@@ -228,7 +229,7 @@ def _hybrid(
     for query_id, dense in _answers(searcher, batches, depth):
         if lost := [hit.doc_id for hit in dense if hit.doc_id not in known]:
             raise UserError(
-                f'document "{lost[0]}" of the embeddings has no text in --texts',
+                f'document "{lost[0]}" of {corpus} has no text in --texts',
                 "name the records that were encoded",
             )
         lexical = [Hit(*hit) for hit in index.search(asked.pop(query_id), depth)]

@@ -45,6 +45,8 @@ def check(settings: Any) -> None:
         value, flag = getattr(settings, each.name), flag_of(each.name)
         if value is None:
             continue
+        if isinstance(value, str) and not _is_utf8(value):  # a model folder records it as JSON
+            raise UserError(f"{flag} {value} is not UTF-8", "give it another name", status=2)
         if (choices := each.metadata.get("choices")) and value not in choices:
             raise UserError(
                 f"{flag} {value} is not {' or '.join(choices)}", "name one of them", status=2
@@ -57,6 +59,14 @@ def check(settings: Any) -> None:
                     "give a number in this range",
                     status=2,
                 )
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def flag_of(name: str) -> str:

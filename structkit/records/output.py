@@ -62,10 +62,10 @@ def cannot_write(error: OSError, verb: str = "written", flag: str = "-o") -> Use
 
 
 class Output:
-    """A file that appears whole or not at all, or stdout (`-`)."""
+    """A file that appears whole or not at all, or stdout (`-`); `flag` is the one that names it."""
 
-    def __init__(self, path: str = "-") -> None:
-        self.path = path
+    def __init__(self, path: str = "-", flag: str = "-o") -> None:
+        self.path, self.flag = path, flag
         self._partial = self._target = ""
         try:
             self.handle = self._open()
@@ -77,7 +77,7 @@ class Output:
             # a person at a terminal sees each record at once, a pipe gets blocks
             return open(1, "wb", buffering=0 if os.isatty(1) else BUFFER, closefd=False)
         if os.path.isdir(self.path):
-            raise UserError("is a folder", "name a file with -o").at(self.path)
+            raise UserError("is a folder", f"name a file with {self.flag}").at(self.path)
         if os.path.exists(self.path) and not os.path.isfile(self.path):
             return open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
         # a link stays a link, and so does /dev/stdout: the file that it points to is replaced
@@ -113,8 +113,18 @@ class Output:
             except OSError as error:
                 raise self._cannot_write(error) from None
 
+    def flush(self) -> None:
+        """Hand what was written to the system, so that a full disk is known now."""
+        try:
+            self.handle.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise self._cannot_write(error) from None
+
     def _cannot_write(self, error: OSError) -> UserError:
-        return cannot_write(error).at("stdout" if self.path == "-" else self.path)
+        place = "stdout" if self.path == "-" else self.path
+        return cannot_write(error, flag=self.flag).at(place)
 
     def __enter__(self) -> Output:
         return self

@@ -60,7 +60,7 @@ class Rejects:
         self.reasons: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
-        self._output = Output(self.path) if self.path else None
+        self._output = Output(self.path, "--rejects") if self.path else None
         return self
 
     def __exit__(
@@ -90,6 +90,7 @@ class Rejects:
         self.reasons[rejected.error.problem.partition(" (")[0]] += 1
         if self._output:
             self._output.write_records([rejected.record()])
+            self._output.flush()  # what cannot be written is known before the records are
 
 
 def accepted(

@@ -41,9 +41,11 @@ def test_a_wrong_flag_of_a_method_is_told_without_its_model() -> None:
         "import sys; from structkit import registry\n"
         "from structkit.errors import UserError\n"
         "method = registry.load('method', 'seal')\n"
-        "try: method(epochs=0)\n"
-        "except UserError as error: print(error.problem)\n"
+        "for wrong in ({'epochs': 0}, {'model': chr(0xdcff)}):\n"
+        "    try: method(**wrong)\n"
+        "    except UserError as error: print(error.problem.encode('ascii', 'replace').decode())\n"
         "print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment())
-    assert ["--epochs 0 is not in 1 … 1,000,000", "False"] == done.stdout.decode().splitlines()
+    told = ["--epochs 0 is not in 1 ? 1,000,000", "--model ? is not UTF-8", "False"]
+    assert told == done.stdout.decode().splitlines()

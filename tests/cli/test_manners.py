@@ -148,6 +148,17 @@ def test_progress_is_for_a_terminal(run: Run, tmp_path: Path) -> None:
     assert b"" == run("mask-entities", input=GOOD * 5_000).stderr
 
 
+def test_a_long_name_in_a_message_leaves_room_for_what_helps(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(GOOD)
+    field = "x" * 5_000
+    done = run("select", "in.jsonl", "--in", "in.jsonl", "--on", field)
+    told = done.stderr.decode()
+    assert f'in.jsonl:1: field "{"x" * 100}' in told
+    assert "; name the field that matches our xxx" in told
+    assert "…" in told
+    assert len(told) < 1_000
+
+
 def peak(input: Path, *arguments: str) -> int:
     """Kibibytes that the program takes at most; its parent is small, as the kernel counts it in."""
     script = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
@@ -158,6 +159,19 @@ def test_nothing_rejected_makes_an_empty_file(run: Run, tmp_path: Path) -> None:
     done = run(*SKIP, "--rejects", "bad.jsonl", input=line(1))
     assert (0, b"") == (done.returncode, done.stderr)
     assert b"" == (tmp_path / "bad.jsonl").read_bytes()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's /dev/full")
+def test_rejects_that_cannot_be_written_leave_no_output(run: Run, tmp_path: Path) -> None:
+    told = "make room, or choose another disk with --rejects"
+    for command in ("mask-entities", "collect --records"):
+        rejects = ("--on-error", "skip", "--rejects", "/dev/full")
+        done = run(*command.split(), "-", "-o", "out.jsonl", *rejects, input=MIXED)
+        assert 1 == done.returncode
+        assert f"structkit: /dev/full: cannot be written: No space left on device; {told}" in (
+            done.stderr.decode()
+        )
+        assert [] == list(tmp_path.iterdir())
 
 
 def test_a_failed_run_leaves_no_rejects(run: Run, tmp_path: Path) -> None:

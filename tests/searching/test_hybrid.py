@@ -1,5 +1,6 @@
 """Hybrid search: the sum of two searches; paths as words; what it refuses."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -103,7 +104,8 @@ def test_words_of_paths_are_read_where_they_are_wanted(files: dict[str, str]) ->
 
 def test_embeddings_without_a_text_are_refused(files: dict[str, str], tmp_path: Path) -> None:
     files["texts"] = written(tmp_path / "fewer.jsonl", CHUNKS[:2])
-    with pytest.raises(UserError, match='document "[34]" of the embeddings has no text in --texts'):
+    told = f'document "[34]" of {re.escape(files["corpus"])} has no text in --texts'
+    with pytest.raises(UserError, match=told):
         found(files, method="hybrid", encoding=Letters(), texts=[files["texts"]])
 
 
