@@ -23,7 +23,9 @@ class Method(TextSettings):
 
     example: ClassVar[str] = "structkit train bi-lstm sentences.jsonl -o models/bi-lstm"
 
-    init_range: float = setting(0.1, "embeddings start between -r and r", PAPER, low=0.0, high=1e3)
+    init_range: float = setting(
+        0.1, "embeddings start between -r and r", PAPER, low=0.0, high=1e3, group="model"
+    )
 
     def untrained(self, words: int) -> BiLSTM:
         from structkit.learning.strae.text_models import BiLSTM

@@ -27,9 +27,14 @@ class Method(EncoderSettings):
 
     example: ClassVar[str] = "structkit train contrastive examples.jsonl -o models/contrastive"
     shared: ClassVar[bool] = True
+    records: ClassVar[str] = (
+        "`query`, `positive` or that of --document-field; if there: `negatives`"
+    )
 
     document_field: str = setting(
-        "positive", "field with the document; untagged: the raw text that html-variants writes"
+        "positive",
+        "field with the document; untagged: the raw text that html-variants writes",
+        group="texts",
     )
 
     def __post_init__(self) -> None:

@@ -37,15 +37,24 @@ class Method(WordSettings):
 
     learning_rate: float = setting(1e-3, "initial learning rate; it falls to 0", PAPER)
     window: int = setting(
-        10, "most words between a word and its context", PAPER, low=1, high=10_000
+        10, "most words between a word and its context", PAPER, low=1, high=10_000, group="loss"
     )
-    shortest_ngram: int = setting(3, "fewest characters of an n-gram", DEFAULT, low=1, high=100)
-    longest_ngram: int = setting(6, "most characters of an n-gram", DEFAULT, low=0, high=100)
+    shortest_ngram: int = setting(
+        3, "fewest characters of an n-gram", DEFAULT, low=1, high=100, group="model"
+    )
+    longest_ngram: int = setting(
+        6, "most characters of an n-gram", DEFAULT, low=0, high=100, group="model"
+    )
     buckets: int = setting(
-        2_000_000, "rows that n-grams share, by their hash", DEFAULT, low=0, high=10**9
+        2_000_000,
+        "rows that n-grams share, by their hash",
+        DEFAULT,
+        low=0,
+        high=10**9,
+        group="model",
     )
     noise_words: int = setting(
-        5, "negative samples for each context word", DEFAULT, low=1, high=1000
+        5, "negative samples for each context word", DEFAULT, low=1, high=1000, group="loss"
     )
     subsampling: float = setting(
         1e-4,
@@ -53,9 +62,10 @@ class Method(WordSettings):
         DEFAULT,
         low=1e-6,
         high=1.0,
+        group="loss",
     )
     threads: int = setting(
-        1, "more are faster, but no two runs give the same result", low=1, high=1024
+        1, "more are faster, but no two runs give the same result", low=1, high=1024, group="speed"
     )
 
     def __post_init__(self) -> None:

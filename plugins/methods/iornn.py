@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from structkit.learning.strae.methods import NodeMethod
-from structkit.learning.strae.settings import TreeSettings
+from structkit.learning.strae.methods import NodeMethod, TreeSettings
 
 if TYPE_CHECKING:
     from structkit.learning.strae.baselines import IORNN

@@ -29,10 +29,15 @@ class Method(TextSettings):
     made_of: ClassVar[tuple[str, ...]] = ("embedding_size", "heads", "layers", "inner_size")
 
     subwords: bool = setting(True, "byte-pair pieces instead of words", SECTION)
-    heads: int = setting(10, "attention heads", SECTION, low=1, high=10_000)
-    layers: int = setting(6, "layers of the transformer", SECTION, low=1, high=1000)
+    heads: int = setting(10, "attention heads", SECTION, low=1, high=10_000, group="model")
+    layers: int = setting(6, "layers of the transformer", SECTION, low=1, high=1000, group="model")
     inner_size: int = setting(
-        3072, "dimensions inside a layer", "from StrAE, table 5", low=1, high=1_000_000
+        3072,
+        "dimensions inside a layer",
+        "from StrAE, table 5",
+        low=1,
+        high=1_000_000,
+        group="model",
     )
     embedding_dropout: float = setting(0.1, "dropout, in all layers", "RoBERTa")
     epochs: int = setting(100, "passes over the records", PAPER)

@@ -41,6 +41,7 @@ class Method(EncoderSettings):
         "structkit train santa -o models/santa"
     )
     shared: ClassVar[bool] = True
+    records: ClassVar[str] = "`query`, `positive`, `masked`, `target`; if there: `negatives`"
     needs: ClassVar[tuple[str, ...]] = ("query", "positive", "masked", "target")
 
     pooling: str | None = setting(
@@ -56,7 +57,7 @@ class Method(EncoderSettings):
     query_length: int | None = setting(None, "most tokens of a query", CODE, usual=50)
     document_length: int | None = setting(None, "most tokens of a document", CODE, usual=240)
     target_length: int | None = setting(
-        None, "most tokens of a target", CODE, low=2, high=LENGTH, usual=35
+        None, "most tokens of a target", CODE, low=2, high=LENGTH, usual=35, group="texts"
     )
     temperature: float | None = setting(
         None,
@@ -68,13 +69,17 @@ class Method(EncoderSettings):
     batch_size: int = setting(16, "records in one step", CODE)
     learning_rate: float = setting(5e-5, "highest learning rate of AdamW", CODE)
     alignment_weight: float = setting(
-        1.0, "weight of the contrastive loss (SDA)", "SANTA, eq. 4", low=0.0, high=1e6
+        1.0, "weight of the contrastive loss (SDA)", "SANTA, eq. 4", low=0.0, high=1e6, group="loss"
     )
     entity_weight: float = setting(
-        1.0, "weight of entity prediction (MEP)", "SANTA, eq. 4", low=0.0, high=1e6
+        1.0, "weight of entity prediction (MEP)", "SANTA, eq. 4", low=0.0, high=1e6, group="loss"
     )
     align_on: str = setting(
-        "masked", "document that queries are aligned with", "released code", ("masked", "original")
+        "masked",
+        "document that queries are aligned with",
+        "released code",
+        ("masked", "original"),
+        group="loss",
     )
 
     def __post_init__(self) -> None:

@@ -37,6 +37,10 @@ class Method(EncoderSettings):
 
     example: ClassVar[str] = "structkit train seal variants.jsonl -o models/seal"
     shared: ClassVar[bool] = True
+    records: ClassVar[str] = (
+        "`query`, `tagged`, `untagged`, `masked`; if there: `negatives_tagged`, "
+        "`negatives_untagged`, `negatives_masked`"
+    )
     needs: ClassVar[tuple[str, ...]] = ("query", "tagged", "untagged", "masked")
     optional: ClassVar[tuple[str, ...]] = (
         *("negatives_tagged", "negatives_untagged", "negatives_masked"),

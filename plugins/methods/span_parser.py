@@ -29,6 +29,7 @@ class Method(GradientSettings):
     """Settings of the span parser; with the defaults it has about 1.7 million parameters."""
 
     example: ClassVar[str] = "structkit train span-parser trees.jsonl -o models/span-parser"
+    records: ClassVar[str] = "`tree`, in brackets"
     needs: ClassVar[tuple[str, ...]] = ("tree",)
     optional: ClassVar[tuple[str, ...]] = ()
     query_fields: ClassVar[tuple[str, ...]] = ("text",)
@@ -37,33 +38,51 @@ class Method(GradientSettings):
         *("word_size", "suffix_size", "shape_size", "hidden_size", "layers", "span_size"),
     )
 
-    weight_decay: float = setting(0.0, "weight decay of AdamW", low=0.0, high=1.0)
+    weight_decay: float = setting(0.0, "weight decay of AdamW", low=0.0, high=1.0, group="schedule")
     vocabulary_size: int = setting(
-        11_000, "most words with their own embedding", low=400, high=1_000_000
+        11_000, "most words with their own embedding", low=400, high=1_000_000, group="model"
     )
     minimum_count: int = setting(
-        2, "rarer words are unknown, as are rarer suffixes and shapes", low=1, high=10**9
+        2,
+        "rarer words are unknown, as are rarer suffixes and shapes",
+        low=1,
+        high=10**9,
+        group="model",
     )
-    word_size: int = setting(72, "dimensions of the embedding of a word", low=1, high=SIZE)
+    word_size: int = setting(
+        72, "dimensions of the embedding of a word", low=1, high=SIZE, group="model"
+    )
     suffix_size: int = setting(
-        28, "dimensions of that of its last two letters, and of its last three", low=1, high=SIZE
+        28,
+        "dimensions of that of its last two letters, and of its last three",
+        low=1,
+        high=SIZE,
+        group="model",
     )
-    shape_size: int = setting(16, "dimensions of that of its capitals and digits", low=1, high=SIZE)
-    hidden_size: int = setting(128, "dimensions of the LSTM in each direction", low=1, high=SIZE)
-    layers: int = setting(2, "layers of the LSTM", low=1, high=100)
-    span_size: int = setting(200, "hidden dimensions of a span", low=1, high=SIZE)
-    dropout: float = setting(0.2, "dropout on embeddings, states and spans", low=0.0, high=0.99)
+    shape_size: int = setting(
+        16, "dimensions of that of its capitals and digits", low=1, high=SIZE, group="model"
+    )
+    hidden_size: int = setting(
+        128, "dimensions of the LSTM in each direction", low=1, high=SIZE, group="model"
+    )
+    layers: int = setting(2, "layers of the LSTM", low=1, high=100, group="model")
+    span_size: int = setting(200, "hidden dimensions of a span", low=1, high=SIZE, group="model")
+    dropout: float = setting(
+        0.2, "dropout on embeddings, states and spans", low=0.0, high=0.99, group="model"
+    )
     word_dropout: float = setting(
         0.8,
         "W: a word that occurs c times is hidden W / (W + c) of the time, to learn unknown words",
         low=0.0,
         high=1e6,
+        group="model",
     )
     negative_share: float = setting(
         0.25,
         "share of the spans that are not constituents that a step draws, to stand for all",
         low=1e-6,
         high=1.0,
+        group="loss",
     )
     epochs: int = setting(4, "passes over the records")
     learning_rate: float = setting(3e-3, "highest learning rate of Adam")

@@ -37,15 +37,19 @@ class Method(TrainingSettings):
 
     example: ClassVar[str] = "structkit train static functions.jsonl -o models/static"
     without_records: ClassVar[bool] = True
+    records: ClassVar[str] = (
+        "`query` and `positive`, or a text as for encode; with --model none are needed"
+    )
 
     model: str | None = setting(
         None,
         "distill this encoder: a local folder, a hub name, or minilm (an extra); without it, "
         "random vectors",
+        group="common",
     )
     dimensions: int | None = setting(
         None, "dimensions of a vector, the first principal components of an encoder's; default: "
-        "256 (model2vec's), from scratch 512", "", low=1, high=65_536,
+        "256 (model2vec's), from scratch 512", "", low=1, high=65_536, group="model"
     )  # fmt: skip
     weights: str | None = setting(
         None,
@@ -53,23 +57,34 @@ class Method(TrainingSettings):
         "(sif), or the root of its idf in them (idf); default: zipf, from scratch idf",
         "",
         WEIGHTS,
+        group="model",
     )
     sif_coefficient: float = setting(
         1e-4, "zipf, sif: share of the texts' tokens at which a token has weight 1/2", MODEL2VEC,
-        low=1e-9, high=1.0,
+        low=1e-9, high=1.0, group="model"
     )  # fmt: skip
-    saturating: bool = setting(False, "a token that a text has n times counts √n times")
-    field: str | None = setting(None, "field of the records' texts (default: as for encode)")
-    minimum_count: int = setting(
-        5, "words that occur this often in the records become tokens", low=1, high=10**9
+    saturating: bool = setting(
+        False, "a token that a text has n times counts √n times", group="model"
     )
-    most_words: int = setting(10_000, "most words to add from the records", low=0, high=10_000_000)
+    field: str | None = setting(
+        None, "field of the records' texts (default: as for encode)", group="texts"
+    )
+    minimum_count: int = setting(
+        5,
+        "words that occur this often in the records become tokens",
+        low=1,
+        high=10**9,
+        group="model",
+    )
+    most_words: int = setting(
+        10_000, "most words to add from the records", low=0, high=10_000_000, group="model"
+    )
     vocabulary_size: int = setting(
         8_000, "from scratch: tokens of a tokenizer trained on the records",
-        low=400, high=1_000_000,
+        low=400, high=1_000_000, group="model"
     )  # fmt: skip
     split_identifiers: bool = setting(
-        True, "from scratch: the tokenizer lowercases, and splits fooBar and foo_bar"
+        True, "from scratch: the tokenizer lowercases, and splits fooBar and foo_bar", group="model"
     )
 
     @property

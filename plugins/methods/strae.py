@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from structkit.learning.strae.methods import StraeSettings
-from structkit.learning.strae.settings import TreeSettings
+from structkit.learning.strae.methods import StraeSettings, TreeSettings
 
 
 @dataclass(frozen=True)

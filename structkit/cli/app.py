@@ -9,8 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from structkit.cli.examples import shown
 from structkit.cli.numbers import CONTEXT, checked
+from structkit.cli.pages import shown
 from structkit.errors import unknown
 
 # in the order of a pipeline, as `structkit --help` lists them
@@ -38,6 +38,7 @@ class Commands(TyperGroup):
             command.name = cmd_name
         else:
             command = checked(cmd_name, made)
+        command.records = module.RECORDS
         command.epilog = shown(module.EXAMPLES)
         return command
 

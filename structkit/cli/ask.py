@@ -20,6 +20,13 @@ from structkit.cli.options import (
 from structkit.cli.streams import apart
 from structkit.errors import UserError
 
+RECORDS = {
+    "writes": (
+        "`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, "
+        "`lines`; and what the passage has: `scope`, `names`, `code`, `title`, `headings`, "
+        "`xpath`, `text`"
+    ),
+}
 EXAMPLES = """
 structkit ask src "how is the area of a circle computed"
 structkit ask "where is a radius read" --glob '*.py' -k 3 --json
@@ -42,7 +49,10 @@ def ask(
     glob: Annotated[
         list[str] | None,
         typer.Option(
-            "--glob", "-g", help="Only files that match, as in .gitignore; with !, all but these."
+            "--glob",
+            "-g",
+            help="Only files that match, as in .gitignore; with !, all but these.",
+            rich_help_panel="Files",
         ),
     ] = None,
     json: Annotated[
@@ -71,11 +81,13 @@ def ask(
             metavar="DIR",
             help="Where to keep what was read; default: structkit/ask in $XDG_CACHE_HOME or "
             "~/.cache.",
+            rich_help_panel="Run",
         ),
     ] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Read everything, keep nothing.")] = (
-        False
-    ),
+    no_cache: Annotated[
+        bool,
+        typer.Option("--no-cache", help="Read everything, keep nothing.", rich_help_panel="Run"),
+    ] = (False),
     output: OutputFile = "-",
     quiet: Quiet = False,
 ) -> None:

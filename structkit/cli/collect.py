@@ -20,6 +20,14 @@ from structkit.cli.options import (
     Workers,
 )
 
+RECORDS = {
+    "reads": "with --records: `code`, `html` or `text`, and `path`",
+    "writes": (
+        "`id`, `path`, `language`, `lines`, `hash`; a function or chunk: `code`, `scope`, "
+        "`name`, `names`, `docstring`; a page, section or sentence: `title`, `headings`, "
+        "`html`, `text`, `xpath`; with --records: `doc_id`"
+    ),
+}
 EXAMPLES = """
 structkit collect src docs -o corpus.jsonl
 structkit collect src --unit function | structkit pair --on-error skip | structkit mask-entities
@@ -59,10 +67,14 @@ def collect(
     hidden: Hidden = False,
     no_ignore: NoIgnore = False,
     archives: Annotated[
-        bool, typer.Option("--archives", help="Include archives in folders.")
+        bool,
+        typer.Option("--archives", help="Include archives in folders.", rich_help_panel="Files"),
     ] = False,
     generated: Annotated[
-        bool, typer.Option("--generated", help="Include generated and minified code.")
+        bool,
+        typer.Option(
+            "--generated", help="Include generated and minified code.", rich_help_panel="Files"
+        ),
     ] = False,
     shard: Annotated[
         str | None,

@@ -13,6 +13,14 @@ from structkit.cli.options import (
     RejectsFile,
 )
 
+RECORDS = {
+    "reads": "what the formats hold: corpus, queries, judgements, runs, examples",
+    "writes": (
+        "corpus: `id`, `title`, `text`; queries: `id`, `text`; qrels: `query_id`, `doc_id`, "
+        "`relevance`; run: `query_id`, `doc_id`, `score`, `rank`; examples: `query`, "
+        "`positive`, `negatives`"
+    ),
+}
 EXAMPLES = """
 structkit convert functions.jsonl --to beir -o beir
 structkit convert run.jsonl --to trec -o run.txt

@@ -22,6 +22,13 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+RECORDS = {
+    "reads": "`query` or `positive`, `code`, `tagged`, `text` …: the model says which, by --as",
+    "writes": (
+        "`id`, `embedding`, and the fields of --keep; of several fields: `FIELD_embedding`; "
+        "of a part: `doc_id`, and `start`, `end`, `lines`, `xpath`, `node`, `span`, `text`"
+    ),
+}
 EXAMPLES = """
 structkit encode -m models/seal --as document variants.jsonl -o pages.npy
 structkit encode -m models/seal --as document variants.jsonl --reuse pages.npy -o pages.npy
@@ -47,48 +54,96 @@ def encode(
     ] = None,
     chunk: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="An embedding for each N tokens of a text."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="An embedding for each N tokens of a text.",
+            rich_help_panel="Parts of a text",
+        ),
     ] = None,
     elements: Annotated[
-        bool, typer.Option("--elements", help="An embedding for each element of HTML.")
+        bool,
+        typer.Option(
+            "--elements",
+            help="An embedding for each element of HTML.",
+            rich_help_panel="Parts of a text",
+        ),
     ] = False,
     nodes: Annotated[
-        Nodes | None, typer.Option(help="Tree models: an embedding for each such node.")
+        Nodes | None,
+        typer.Option(
+            help="Tree models: an embedding for each such node.", rich_help_panel="Parts of a text"
+        ),
     ] = None,
     downward: Annotated[
-        bool, typer.Option("--downward", help="With --nodes: the downward embedding too.")
+        bool,
+        typer.Option(
+            "--downward",
+            help="With --nodes: the downward embedding too.",
+            rich_help_panel="Parts of a text",
+        ),
     ] = False,
     pooling: Annotated[
-        str | None, typer.Option(help="Another pooling than the model was trained with.")
+        str | None,
+        typer.Option(
+            help="Another pooling than the model was trained with.", rich_help_panel="Embeddings"
+        ),
     ] = None,
     mcls_every: Annotated[
-        int | None, typer.Option(min=1, help="mcls: tokens after each CLS token.")
+        int | None,
+        typer.Option(
+            min=1, help="mcls: tokens after each CLS token.", rich_help_panel="Embeddings"
+        ),
     ] = None,
     normalize: Annotated[
         bool | None,
         typer.Option(
-            "--normalize/--no-normalize", help="Scale to length 1; default: as the model does."
+            "--normalize/--no-normalize",
+            help="Scale to length 1; default: as the model does.",
+            rich_help_panel="Embeddings",
         ),
     ] = None,
     dimensions: Annotated[
-        int | None, typer.Option(min=1, help="Leading dimensions to keep, rescaled to length 1.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Leading dimensions to keep, rescaled to length 1.",
+            rich_help_panel="Embeddings",
+        ),
     ] = None,
     dtype: Annotated[
-        Dtype, typer.Option(help="Precision; auto: bf16 where the hardware has it.")
+        Dtype,
+        typer.Option(
+            help="Precision; auto: bf16 where the hardware has it.", rich_help_panel="Embeddings"
+        ),
     ] = Dtype.fp32,
     batch_tokens: Annotated[
-        str, typer.Option(metavar="N|auto", help="Most tokens in a batch, padding included.")
+        str,
+        typer.Option(
+            metavar="N|auto",
+            help="Most tokens in a batch, padding included.",
+            rich_help_panel="Memory and speed",
+        ),
     ] = "auto",
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 …")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda, cuda:1 …", rich_help_panel="Memory and speed")
+    ] = None,
     engine: EngineFlag = EngineName.auto,
-    offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Never use the network.", rich_help_panel="Run")
+    ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="NAME.npy: continue where a killed run stopped.")
+        bool,
+        typer.Option(
+            "--resume", help="NAME.npy: continue where a killed run stopped.", rich_help_panel="Run"
+        ),
     ] = False,
     reuse: Annotated[
         str | None,
         typer.Option(
-            metavar="OLD.npy", help="Copy the embeddings of unchanged texts; may be the -o file."
+            metavar="OLD.npy",
+            help="Copy the embeddings of unchanged texts; may be the -o file.",
+            rich_help_panel="Run",
         ),
     ] = None,
     shard: ShardFlag = None,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, fields
 from enum import StrEnum
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperGroup
 
 from structkit import registry
-from structkit.cli.examples import shown
 from structkit.cli.numbers import checked
-from structkit.plugin import flag_of, help_of
+from structkit.cli.pages import PageGroup, shown
+from structkit.plugin import GROUPS, flag_of, group_of, help_of
 
 SHORT = {"output": "-o", "quiet": "-q"}
 
@@ -27,10 +26,8 @@ def command(
     `call` gets the other parameters by name, and one instance of each dataclass in order.
     """
     parameters = [_parameter(name, annotation) for name, annotation in others.items()]
-    for group in settings:
-        hints = get_type_hints(group)
-        for field in fields(group):
-            parameters.append(_parameter(field.name, _flag(field, hints[field.name]), field))
+    for heading, field, hint in _grouped(settings):
+        parameters.append(_parameter(field.name, _flag(field, hint, heading), field))
 
     def body(**values: Any) -> None:
         made = [
@@ -44,13 +41,23 @@ def command(
     return checked(name, body, help=summary, max_content_width=100)
 
 
+def _grouped(settings: list[type]) -> Iterator[tuple[str, Field[Any], Any]]:
+    """All fields with the heading and the type of each, group by group."""
+    of_group: dict[str, list[tuple[Field[Any], Any]]] = {group: [] for group in GROUPS}
+    for kind in settings:
+        hints = get_type_hints(kind)
+        for field in fields(kind):
+            of_group[group_of(kind, field.name)].append((field, hints[field.name]))
+    return ((GROUPS[group], *each) for group in GROUPS for each in of_group[group])
+
+
 def _parameter(name: str, annotation: Any, field: Field[Any] | None = None) -> inspect.Parameter:
     default = None if field is None or field.default is MISSING else field.default
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-def _flag(field: Field[Any], hint: Any) -> Any:
+def _flag(field: Field[Any], hint: Any, heading: str) -> Any:
     """The annotation from which typer makes a flag."""
     flag = flag_of(field.name)
     either = hint in (bool, bool | None)
@@ -59,7 +66,9 @@ def _flag(field: Field[Any], hint: Any) -> Any:
         names = [flag, SHORT[field.name]]
     if choices := field.metadata.get("choices"):
         hint = _enum(field.name, choices)
-    return Annotated[hint, typer.Option(*names, help=help_of(field.metadata))]
+    return Annotated[
+        hint, typer.Option(*names, help=help_of(field.metadata), rich_help_panel=heading)
+    ]
 
 
 def _enum(name: str, choices: tuple[str, ...]) -> Any:
@@ -70,7 +79,7 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, StrEnum) else value
 
 
-class MethodGroup(TyperGroup):
+class MethodGroup(PageGroup):
     """The commands `train METHOD`: one for each installed method, imported when it is asked for."""
 
     call: Callable[..., None]
@@ -90,6 +99,7 @@ class MethodGroup(TyperGroup):
             call(cmd_name, *made, **values)
 
         made = command(cmd_name, plugin.summary(), settings, train, **type(self).others)
+        made.records = {"reads": method.records} if method.records else {}
         made.epilog = shown(method.example) if method.example else None
         return made
 

@@ -16,6 +16,10 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import apart
 
+RECORDS = {
+    "reads": "`query_id`, `doc_id`, `score`",
+    "writes": "`query_id`, `doc_id`, `score`, `rank`",
+}
 EXAMPLES = """
 structkit fuse dense.jsonl bm25.jsonl -o fused.jsonl
 """

@@ -22,6 +22,13 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+RECORDS = {
+    "reads": "`html`, or `content`, `positive`; with --from: `markdown`, `text`; `negatives`",
+    "adds": (
+        "`tagged`, `untagged`, `masked`; with `negatives`: `negatives_tagged`, "
+        "`negatives_untagged`, `negatives_masked`"
+    ),
+}
 EXAMPLES = """
 structkit html-variants pages.jsonl -o variants.jsonl
 structkit html-variants --mask-ratio 0.2 --workers 2 < pages.jsonl | head -n 1

@@ -23,6 +23,10 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+RECORDS = {
+    "reads": "`code` and `language`; `title` and `description`; `html`; or `positive`",
+    "adds": "`masked`, `target`, `entities`; what is not given: `language`",
+}
 EXAMPLES = """
 structkit mask-entities functions.jsonl -o masked.jsonl
 structkit mask-entities products.jsonl --on-error skip --rejects rejects.jsonl | head -n 1
@@ -93,7 +97,7 @@ def mask_entities(
     output: OutputFile = "-",
     quiet: Quiet = False,
 ) -> None:
-    """Replace entities by sentinels: adds `masked`, `target`, `entities`.
+    """Replace entities by sentinels, for a model to predict.
 
     Entities are names in code, nouns that a product's title and description share, and terms that
     query, title and body of an HTML document share.

@@ -10,6 +10,9 @@ from structkit.cli.options import (
     Quiet,
 )
 
+RECORDS = {
+    "writes": "`file`, `embeddings`",
+}
 EXAMPLES = """
 structkit encode -m models/seal variants.jsonl --shard 0/2 -o part0.npy
 structkit encode -m models/seal variants.jsonl --shard 1/2 -o part1.npy

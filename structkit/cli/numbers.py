@@ -9,10 +9,12 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from structkit.cli.pages import Page, PageGroup
+
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
-class Checked(TyperCommand):
+class Checked(Page, TyperCommand):
     """A command that refuses unusable values before any work is done."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -39,6 +41,9 @@ def _problem(value: Any) -> str:
 class CheckedTyper(typer.Typer):
     """An app whose commands are `Checked`."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(cls=PageGroup, rich_markup_mode=None, **options)
+
     def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
         """A command, as typer makes it."""
         return super().command(name, **{"cls": Checked, **options})
@@ -46,6 +51,6 @@ class CheckedTyper(typer.Typer):
 
 def checked(name: str, function: Callable[..., None], help: str | None = None, **more: Any) -> Any:
     """A function as a command, its parameters the flags; `more` goes into its context."""
-    alone = CheckedTyper(add_completion=False, rich_markup_mode=None)
+    alone = CheckedTyper(add_completion=False)
     alone.command(name, help=help, context_settings={**CONTEXT, **more})(function)
     return typer.main.get_command(alone)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from structkit.plugin import GROUPS
 from structkit.progress import hush
 
 
@@ -160,20 +161,34 @@ Files = Annotated[
 OutputFile = Annotated[
     str, typer.Option("--output", "-o", help="File to write, also .gz; - is stdout.")
 ]
+RUN = GROUPS["run"]
 OnErrorFlag = Annotated[
-    OnError, typer.Option("--on-error", help="At a bad record: stop, or skip it.")
+    OnError,
+    typer.Option("--on-error", rich_help_panel=RUN, help="At a bad record: stop, or skip it."),
 ]
 RejectsFile = Annotated[
-    str | None, typer.Option("--rejects", help="With --on-error skip: file for skipped records.")
+    str | None,
+    typer.Option(
+        "--rejects", rich_help_panel=RUN, help="With --on-error skip: file for skipped records."
+    ),
 ]
-Seed = Annotated[int, typer.Option(help="All randomness is keyed by it and the record's id.")]
+Seed = Annotated[
+    int,
+    typer.Option(rich_help_panel=RUN, help="All randomness is keyed by it and the record's id."),
+]
 ShardFlag = Annotated[
     str | None,
     typer.Option(
-        "--shard", metavar="I/N", help="Keep every N-th line, from line I, counted from 0."
+        "--shard",
+        metavar="I/N",
+        rich_help_panel=RUN,
+        help="Keep every N-th line, from line I, counted from 0.",
     ),
 ]
-Workers = Annotated[int, typer.Option(min=1, max=256, help="Processes; the output is the same.")]
+Workers = Annotated[
+    int,
+    typer.Option(min=1, max=256, rich_help_panel=RUN, help="Processes; the output is the same."),
+]
 
 
 def _hushed(quiet: bool) -> bool:
@@ -183,14 +198,19 @@ def _hushed(quiet: bool) -> bool:
 
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", "-q", callback=_hushed, help="Nothing on stderr but errors."),
+    typer.Option(
+        "--quiet",
+        "-q",
+        callback=_hushed,
+        help="Nothing on stderr but errors.",
+    ),
 ]
 
 
 EngineFlag = Annotated[
     EngineName,
     typer.Option(
-        help="torch, or onnx (an extra; for encoders); auto: onnx where it computes the same."
+        help="torch, or onnx (an extra; for encoders); auto: onnx where it computes the same.",
     ),
 ]
 PathsFlag = Annotated[
@@ -206,10 +226,19 @@ RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six col
 Picture = Annotated[
     str, typer.Option("--output", "-o", help="Picture to write: .svg, .png or .pdf.")
 ]
+FILES = "Files"
 Hidden = Annotated[
-    bool, typer.Option("--hidden", help="Include files and folders that start with a dot.")
+    bool,
+    typer.Option(
+        "--hidden", rich_help_panel=FILES, help="Include files and folders that start with a dot."
+    ),
 ]
 NoIgnore = Annotated[
-    bool, typer.Option("--no-ignore", help="Include what .gitignore and .ignore exclude.")
+    bool,
+    typer.Option(
+        "--no-ignore", rich_help_panel=FILES, help="Include what .gitignore and .ignore exclude."
+    ),
 ]
-MaxFileBytes = Annotated[int, typer.Option(min=1, help="Leave out larger files.")]
+MaxFileBytes = Annotated[
+    int, typer.Option(min=1, rich_help_panel=FILES, help="Leave out larger files.")
+]

@@ -19,6 +19,16 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+RECORDS = {
+    "reads": (
+        "`docstring` and `code`; `bullets` and `description`; `query` and `html` or `content`"
+    ),
+    "adds": (
+        "`query`, `positive`; with --split: `split`; with --negatives-from: `negatives`, "
+        "`negative_ids`, `negative_ranks`, `negative_scores`; with --qrels: `query_id`, "
+        "`doc_id`"
+    ),
+}
 EXAMPLES = """
 structkit pair functions.jsonl --dedupe -o examples.jsonl
 structkit pair functions.jsonl --negatives-from run.jsonl --corpus functions.jsonl -o hard.jsonl
@@ -47,10 +57,18 @@ def pair(
         typer.Option(help="Judgements: the highest grade is positive, lower ones are negative."),
     ] = None,
     queries: Annotated[
-        str | None, typer.Option(help="With --qrels: file with the judged queries.")
+        str | None,
+        typer.Option(
+            help="With --qrels: file with the judged queries.",
+            rich_help_panel="With --qrels and --negatives-from",
+        ),
     ] = None,
     corpus: Annotated[
-        str | None, typer.Option(help="With --qrels or --negatives-from: file with the documents.")
+        str | None,
+        typer.Option(
+            help="With --qrels or --negatives-from: file with the documents.",
+            rich_help_panel="With --qrels and --negatives-from",
+        ),
     ] = None,
     negatives_from: Annotated[
         str | None,
@@ -60,16 +78,27 @@ def pair(
         ),
     ] = None,
     depth: Annotated[
-        int | None, typer.Option(min=1, help="Documents of the run to draw from (default 100).")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Documents of the run to draw from (default 100).",
+            rich_help_panel="With --qrels and --negatives-from",
+        ),
     ] = None,
     per_query: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Negatives per example (default 1, or 0 if --qrels have no lower grades)."
+            min=0,
+            help="Negatives per example (default 1, or 0 if --qrels have no lower grades).",
+            rich_help_panel="With --qrels and --negatives-from",
         ),
     ] = None,
     margin: Annotated[
-        float | None, typer.Option(help="How much lower negatives must score than the positive.")
+        float | None,
+        typer.Option(
+            help="How much lower negatives must score than the positive.",
+            rich_help_panel="With --qrels and --negatives-from",
+        ),
     ] = None,
     dedupe: Annotated[
         bool,

@@ -22,6 +22,10 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+RECORDS = {
+    "reads": "`text`; ast: `code`, `language`; dom: `html` or `content`; brackets: `tree`",
+    "adds": "`tree`; of several fields: `FIELD_tree`",
+}
 EXAMPLES = """
 structkit parse-trees sentences.jsonl -o trees.jsonl
 structkit parse-trees --parser ast functions.jsonl | head -n 1

@@ -14,6 +14,12 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import apart
 
+RECORDS = {
+    "reads": (
+        "embeddings: `id`, `embedding`; ranks: `query_id`, `doc_id`, `score`; runs: `run`, "
+        "`MEASURE`, `MEASURE_low`, `MEASURE_high`; losses: `step`, `loss`"
+    ),
+}
 EXAMPLES = """
 structkit plot embeddings pages.npy queries.jsonl -o embeddings.svg
 """
@@ -22,7 +28,6 @@ structkit plot embeddings pages.npy queries.jsonl -o embeddings.svg
 plot = CheckedTyper(
     help="Draw what the papers draw, to .svg, .png or .pdf (extra: structkit[plot]).",
     no_args_is_help=True,
-    rich_markup_mode=None,
 )
 
 

@@ -8,6 +8,9 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import apart
 
+RECORDS = {
+    "writes": "`kind`, `name`, `pack`, `summary`",
+}
 EXAMPLES = "structkit plugins"
 
 

@@ -12,24 +12,36 @@ from structkit.cli.options import Preset
 if TYPE_CHECKING:
     from structkit.ranking.weights import Weights
 
+RANKERS = "Rankers"
 RankerFlag = Annotated[
     list[str] | None,
     typer.Option(
         "--ranker",
         metavar="NAME[=WEIGHT]",
+        rich_help_panel=RANKERS,
         help="A ranker to use; `structkit plugins` lists them. None is used unless named.",
     ),
 ]
 PresetFlag = Annotated[
-    Preset | None, typer.Option("--for", help="A preset of rankers and weights.")
+    Preset | None,
+    typer.Option("--for", rich_help_panel=RANKERS, help="A preset of rankers and weights."),
 ]
 WeightsFile = Annotated[
-    str | None, typer.Option("--weights", metavar="FILE", help="Weights that rerank --fit wrote.")
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="FILE",
+        rich_help_panel=RANKERS,
+        help="Weights that rerank --fit wrote.",
+    ),
 ]
 GroupFlag = Annotated[
     str | None,
     typer.Option(
-        "--group", metavar="FIELD", help="Hits with the same value of it are a group, as by `path`."
+        "--group",
+        metavar="FIELD",
+        rich_help_panel=RANKERS,
+        help="Hits with the same value of it are a group, as by `path`.",
     ),
 ]
 RepeatsFlag = Annotated[
@@ -38,18 +50,27 @@ RepeatsFlag = Annotated[
         "--repeats",
         min=0,
         max=1,
+        rich_help_panel=RANKERS,
         help="What a hit counts for each better one of its group; 0 keeps one.  [default: 0]",
     ),
 ]
 EmbeddingsFlag = Annotated[
     str | None,
     typer.Option(
-        "--embeddings", metavar="FILE", help="maxsim: embeddings of the documents, .npy or JSONL."
+        "--embeddings",
+        metavar="FILE",
+        rich_help_panel=RANKERS,
+        help="maxsim: embeddings of the documents, .npy or JSONL.",
     ),
 ]
 QueryEmbeddingsFlag = Annotated[
     str | None,
-    typer.Option("--query-embeddings", metavar="FILE", help="maxsim: embeddings of the queries."),
+    typer.Option(
+        "--query-embeddings",
+        metavar="FILE",
+        rich_help_panel=RANKERS,
+        help="maxsim: embeddings of the queries.",
+    ),
 ]
 
 

@@ -11,6 +11,10 @@ from structkit.cli.options import OutputFile, Quiet, RunFormat, RunFormatFlag
 from structkit.cli.streams import apart
 from structkit.errors import UserError
 
+RECORDS = {
+    "reads": "`query_id`, `doc_id`, `score`; of documents and queries: `id` and their text",
+    "writes": "`query_id`, `doc_id`, `score`, `rank`; with --fit: `rankers`, `group`, `repeats`",
+}
 EXAMPLES = """
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --for code -k 10
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --ranker path-words=1
@@ -39,6 +43,7 @@ def rerank(
         typer.Option(
             metavar="QRELS",
             help="Instead of a run, write the weights of these rankers that fit judged queries.",
+            rich_help_panel="Fitting weights",
         ),
     ] = None,
     folds: Annotated[
@@ -46,6 +51,7 @@ def rerank(
         typer.Option(
             metavar="FIELD",
             help="--fit: cross-validate over this field of the queries; default: ten parts.",
+            rich_help_panel="Fitting weights",
         ),
     ] = None,
     held_out: Annotated[
@@ -53,6 +59,7 @@ def rerank(
         typer.Option(
             metavar="FILE",
             help="--fit: also write the run of each fold, with weights fitted to the others.",
+            rich_help_panel="Fitting weights",
         ),
     ] = None,
     query_field: Annotated[

@@ -14,6 +14,16 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import apart
 
+RECORDS = {
+    "reads": (
+        "`query_id`, `doc_id`, `score`; judgements: `query_id`, `doc_id`, `relevance` or "
+        "`label`; with --task: `embedding` of both, `score` or `label`"
+    ),
+    "writes": (
+        "`run`, `queries`, `missing`, `unjudged`, and of each measure `MEASURE`, "
+        "`MEASURE_low`, `MEASURE_high`"
+    ),
+}
 EXAMPLES = """
 structkit score dense.jsonl bm25.jsonl --qrels self --measures 'nDCG@10 RR@10'
 structkit score dense.jsonl --qrels self --compare bm25.jsonl
@@ -41,17 +51,31 @@ def score(
     ] = None,
     train: Annotated[
         list[str] | None,
-        typer.Option(help="classification: pairs to learn from; one for all files, or one each."),
+        typer.Option(
+            help="classification: pairs to learn from; one for all files, or one each.",
+            rich_help_panel="With --task",
+        ),
     ] = None,
     seeds: Annotated[
         int,
-        typer.Option(min=1, max=1000, help="classification, suite: classifiers to train."),
+        typer.Option(
+            min=1,
+            max=1000,
+            help="classification, suite: classifiers to train.",
+            rich_help_panel="With --task",
+        ),
     ] = 5,
     positive_above: Annotated[
-        float, typer.Option(help="space: pairs with a higher `score` are positive.")
+        float,
+        typer.Option(
+            help="space: pairs with a higher `score` are positive.", rich_help_panel="With --task"
+        ),
     ] = 4.0,
     queries: Annotated[
-        list[str] | None, typer.Option(help="With --qrels self: the queries that count.")
+        list[str] | None,
+        typer.Option(
+            help="With --qrels self: the queries that count.", rich_help_panel="With --qrels"
+        ),
     ] = None,
     measures: Annotated[
         str, typer.Option(help="Names as in ir_measures, also MRR and HitRate@k.")
@@ -63,28 +87,45 @@ def score(
             help="Gains of the qrels' field `label`: esci-documented (E=1,S=0.1,C=0.01,I=0), "
             "esci-official (S and C swapped), exact (E=1, others 0), or your own; "
             "binary: 1 for any relevance above 0; default: `relevance` itself.",
+            rich_help_panel="With --qrels",
         ),
     ] = None,
     per_query: Annotated[
-        bool, typer.Option("--per-query", help="One record for each run and query.")
+        bool,
+        typer.Option(
+            "--per-query", help="One record for each run and query.", rich_help_panel="With --qrels"
+        ),
     ] = False,
     compare: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RUN",
             help="Paired tests of every run against this one; suite: of every model on each task.",
+            rich_help_panel="With --qrels",
         ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(metavar="FIELD", help="One record for each value of this field.")
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="One record for each value of this field.",
+            rich_help_panel="With --qrels",
+        ),
     ] = None,
     by_records: Annotated[
         list[str] | None,
-        typer.Option(help="With --by: file with the field, for queries or for documents."),
+        typer.Option(
+            help="With --by: file with the field, for queries or for documents.",
+            rich_help_panel="With --qrels",
+        ),
     ] = None,
     mean: Annotated[
         bool,
-        typer.Option("--mean", help="With --by: the mean over its values, equally weighted."),
+        typer.Option(
+            "--mean",
+            help="With --by: the mean over its values, equally weighted.",
+            rich_help_panel="With --qrels",
+        ),
     ] = False,
     passages: Annotated[
         list[str] | None,
@@ -93,6 +134,7 @@ def score(
             help="Runs rank parts of the judged documents, and this file has them: their `doc_id` "
             "or `path`, their `lines`. A document ranks where the first of its parts does that "
             "overlaps the judged `start_line` to `end_line`; further ones bring nothing.",
+            rich_help_panel="With --qrels",
         ),
     ] = None,
     workers: Annotated[

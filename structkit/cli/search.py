@@ -18,6 +18,10 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import apart
 
+RECORDS = {
+    "reads": "`id` and `embedding`, or a text; queries: the same",
+    "writes": "`query_id`, `doc_id`, `score`, `rank`; with --explain: `best`",
+}
 EXAMPLES = """
 structkit search pages.npy -m models/seal --queries pages.jsonl -o dense.jsonl
 structkit search functions.jsonl --method bm25 --queries functions.jsonl -o run.jsonl
@@ -53,61 +57,105 @@ def search(
     ] = None,
     engine: EngineFlag = EngineName.auto,
     index: Annotated[
-        str, typer.Option(help="flat (exact), hnsw, ivf, or a factory string of faiss.")
+        str,
+        typer.Option(
+            help="flat (exact), hnsw, ivf, or a factory string of faiss.", rich_help_panel="Index"
+        ),
     ] = "flat",
     parameters: Annotated[
-        str | None, typer.Option(help="Of the index, as faiss has them: nprobe=16, efSearch=256.")
+        str | None,
+        typer.Option(
+            help="Of the index, as faiss has them: nprobe=16, efSearch=256.",
+            rich_help_panel="Index",
+        ),
     ] = None,
     save_index: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Save the index; DIR can then be CORPUS."),
+        typer.Option(
+            metavar="DIR", help="Save the index; DIR can then be CORPUS.", rich_help_panel="Index"
+        ),
     ] = None,
     recall_sample: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="Compare the hits of N queries with exact search."),
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Compare the hits of N queries with exact search.",
+            rich_help_panel="Index",
+        ),
     ] = 0,
     similarity: Annotated[
-        Similarity, typer.Option(help="Inner product, or cosine: rows are scaled to length 1.")
+        Similarity,
+        typer.Option(
+            help="Inner product, or cosine: rows are scaled to length 1.", rich_help_panel="Index"
+        ),
     ] = Similarity.dot,
     filter: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FIELD=VALUE", help="Search only rows with this value; all must hold."
+            metavar="FIELD=VALUE",
+            help="Search only rows with this value; all must hold.",
+            rich_help_panel="Index",
         ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Add `best`: the row by which a document was found.")
+        bool,
+        typer.Option(
+            "--explain",
+            help="Add `best`: the row by which a document was found.",
+            rich_help_panel="Index",
+        ),
     ] = False,
     backend: Annotated[
         str | None,
-        typer.Option(help="What searches: exact, approximate, pgvector; default: by --index."),
+        typer.Option(
+            help="What searches: exact, approximate, pgvector; default: by --index.",
+            rich_help_panel="Index",
+        ),
     ] = None,
     database_url: Annotated[
-        str | None, typer.Option(help="pgvector: postgresql://USER@HOST/DATABASE.")
+        str | None,
+        typer.Option(
+            help="pgvector: postgresql://USER@HOST/DATABASE.", rich_help_panel="PostgreSQL"
+        ),
     ] = None,
     table: Annotated[
-        str | None, typer.Option(help="pgvector: table; default: named after the first file.")
+        str | None,
+        typer.Option(
+            help="pgvector: table; default: named after the first file.",
+            rich_help_panel="PostgreSQL",
+        ),
     ] = None,
     reload: Annotated[
-        bool, typer.Option("--reload", help="pgvector: load the corpus again.")
+        bool,
+        typer.Option(
+            "--reload", help="pgvector: load the corpus again.", rich_help_panel="PostgreSQL"
+        ),
     ] = False,
     texts: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
             help="hybrid: the records whose embeddings CORPUS holds, also for the list of --query.",
+            rich_help_panel="Words: bm25 and hybrid",
         ),
     ] = None,
     dense_share: Annotated[
         float,
-        typer.Option(min=0, max=1, help="hybrid: weight of embeddings; words have the rest."),
+        typer.Option(
+            min=0,
+            max=1,
+            help="hybrid: weight of embeddings; words have the rest.",
+            rich_help_panel="Words: bm25 and hybrid",
+        ),
     ] = 0.35,
     paths: PathsFlag = None,
     document_field: Annotated[
         str | None,
         typer.Option(
             help="bm25, hybrid: field with a document's text; default: the first of positive, "
-            "code, untagged, text, description, html, content."
+            "code, untagged, text, description, html, content.",
+            rich_help_panel="Words: bm25 and hybrid",
         ),
     ] = None,
     query_field: Annotated[
@@ -123,18 +171,27 @@ def search(
     k1: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1000, help="bm25, hybrid: saturation of term frequency; default: 1.5."
+            min=0,
+            max=1000,
+            help="bm25, hybrid: saturation of term frequency; default: 1.5.",
+            rich_help_panel="Words: bm25 and hybrid",
         ),
     ] = None,
     b: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="bm25, hybrid: length normalization; default: 0.75."),
+        typer.Option(
+            min=0,
+            max=1,
+            help="bm25, hybrid: length normalization; default: 0.75.",
+            rich_help_panel="Words: bm25 and hybrid",
+        ),
     ] = None,
     stopwords: Annotated[
         bool | None,
         typer.Option(
             "--stopwords/--no-stopwords",
             help="bm25, hybrid: leave out English function words; default: stopwords.",
+            rich_help_panel="Words: bm25 and hybrid",
         ),
     ] = None,
     format: Annotated[

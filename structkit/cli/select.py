@@ -18,6 +18,10 @@ from structkit.cli.options import (
 )
 from structkit.cli.streams import stream
 
+RECORDS = {
+    "reads": "any; `id` for --in, --not-in, --join, --sample",
+    "writes": "those that are left; with --join, --rename, --set: new ones",
+}
 EXAMPLES = """
 structkit select functions.jsonl --where language=python --sample 2 --fields id,language
 structkit select pages.jsonl --head 3 -o few.jsonl

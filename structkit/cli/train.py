@@ -11,6 +11,13 @@ from structkit.cli.options import (
     Files,
 )
 
+RECORDS = {
+    "reads": "those of the method: structkit train METHOD --help",
+    "writes": (
+        "`folder`, `method`, `steps`, `records`, `parameters`, `losses`, `truncated`, "
+        "`texts`, `seconds_per_step`, `seconds`; with --validate: `held_out`"
+    ),
+}
 EXAMPLES = """
 structkit html-variants pages.jsonl | structkit train seal -o models/seal
 structkit train seal --help

@@ -14,9 +14,10 @@ from structkit.plugin.method import Method
 from structkit.plugin.model import Model
 from structkit.plugin.parser import Parser, Unparsed
 from structkit.plugin.ranker import Ranker
-from structkit.plugin.settings import bounds, check, flag_of, help_of, setting
+from structkit.plugin.settings import GROUPS, bounds, check, flag_of, group_of, help_of, setting
 
 __all__ = [
+    "GROUPS",
     "Backend",
     "Format",
     "Language",
@@ -29,6 +30,7 @@ __all__ = [
     "check",
     "configured",
     "flag_of",
+    "group_of",
     "help_of",
     "setting",
     "takes",

@@ -34,6 +34,9 @@ class Method(ABC):
     shared: ClassVar[bool] = False
     """Whether several processes can share a batch."""
 
+    records: ClassVar[str] = ""
+    """The fields that it reads of a training record, in words, for its help."""
+
     example: ClassVar[str] = ""
     """A command that trains it, for the end of its help."""
 

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, field, fields
-from typing import Any
+from typing import Any, Literal
 
 from structkit.errors import UserError, spoken
+
+Group = Literal["common", "method", "model", "texts", "loss", "schedule", "speed", "run"]
+# the headings of a long help, in its order
+GROUPS: dict[str, str] = {
+    "common": "Options",
+    "method": "Method",
+    "model": "Model",
+    "texts": "Texts",
+    "loss": "Loss",
+    "schedule": "Schedule and validation",
+    "speed": "Memory and speed",
+    "run": "Run",
+}
 
 
 def setting(
@@ -17,13 +30,17 @@ def setting(
     low: float | None = None,
     high: float | None = None,
     usual: Any = MISSING,
+    group: Group | None = None,
 ) -> Any:
     """A field of a method's settings: default, one line of help, and the default's source.
 
-    `low` and `high` bound a number; a field that overrides an inherited default keeps the bounds.
+    `low` and `high` bound a number, `group` is where the help lists it, by default with what the
+    method alone has; a field that overrides an inherited default keeps its bounds and group.
     With `usual`, None means the start model's own value, and `usual` if it has none.
     """
     metadata = {"help": help, "source": source, "choices": choices, "bounds": (low, high)}
+    if group:
+        metadata["group"] = group
     if usual is not MISSING:
         metadata["usual"] = usual
     return field(default=default, metadata=metadata)
@@ -37,6 +54,15 @@ def bounds(kind: type, name: str) -> tuple[float, float] | None:
             low, high = setting.metadata["bounds"]
             return low, high
     return None
+
+
+def group_of(kind: type, name: str) -> str:
+    """The group of a setting: a key of `GROUPS`."""
+    for each in kind.__mro__:
+        setting = vars(each).get("__dataclass_fields__", {}).get(name)
+        if setting is not None and "group" in setting.metadata:
+            return str(setting.metadata["group"])
+    return "method"
 
 
 def check(settings: Any) -> None:

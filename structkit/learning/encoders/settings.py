@@ -34,19 +34,25 @@ class ModelSettings:
         None,
         "start from this model: a local folder, a hub name, or minilm (an extra); without it, "
         "from scratch",
+        group="common",
     )
-    architecture: str = setting("t5", "kind of model from scratch", choices=("t5", "bert"))
+    architecture: str = setting(
+        "t5", "kind of model from scratch", choices=("t5", "bert"), group="model"
+    )
     size: str = setting(
-        "mini", "size of the model from scratch", choices=("tiny", "mini", "wide", "small")
+        "mini",
+        "size of the model from scratch",
+        choices=("tiny", "mini", "wide", "small"),
+        group="model",
     )
     vocabulary_size: int = setting(
-        8000, "tokens of a tokenizer trained on the records", low=400, high=1_000_000
+        8000, "tokens of a tokenizer trained on the records", low=400, high=1_000_000, group="model"
     )
     split_identifiers: bool = setting(
-        True, "the tokenizer from scratch lowercases, and splits fooBar and foo_bar"
+        True, "the tokenizer from scratch lowercases, and splits fooBar and foo_bar", group="model"
     )
     tag_tokens: bool | None = setting(
-        None, "make each structure tag one token; default: only in seal from scratch"
+        None, "make each structure tag one token; default: only in seal from scratch", group="model"
     )
     positions: int | None = setting(
         None,
@@ -54,9 +60,10 @@ class ModelSettings:
         "BERT, RoBERTa and their like",
         low=8,
         high=LENGTH,
+        group="model",
     )
     pooling: str | None = setting(
-        None, "how token states become one embedding", "", POOLINGS, usual="mean"
+        None, "how token states become one embedding", "", POOLINGS, usual="mean", group="model"
     )
     mcls_every: int | None = setting(
         None,
@@ -65,23 +72,36 @@ class ModelSettings:
         low=1,
         high=LENGTH,
         usual=MCLS_EVERY,
+        group="model",
     )
-    normalize: bool | None = setting(None, "scale embeddings to length 1", usual=True)
-    query_prompt: str | None = setting(None, "text put before each query", usual="")
-    document_prompt: str | None = setting(None, "text put before each document", usual="")
-    query_length: int | None = setting(None, "most tokens of a query", low=2, high=LENGTH, usual=64)
+    normalize: bool | None = setting(
+        None, "scale embeddings to length 1", usual=True, group="model"
+    )
+    query_prompt: str | None = setting(None, "text put before each query", usual="", group="texts")
+    document_prompt: str | None = setting(
+        None, "text put before each document", usual="", group="texts"
+    )
+    query_length: int | None = setting(
+        None, "most tokens of a query", low=2, high=LENGTH, usual=64, group="texts"
+    )
     document_length: int | None = setting(
-        None, "most tokens of a document", low=2, high=LENGTH, usual=256
+        None, "most tokens of a document", low=2, high=LENGTH, usual=256, group="texts"
     )
     temperature: float | None = setting(
-        None, "divides the scores of the contrastive loss", low=1e-6, high=1e6, usual=0.05
+        None,
+        "divides the scores of the contrastive loss",
+        low=1e-6,
+        high=1e6,
+        usual=0.05,
+        group="loss",
     )
-    symmetric: bool = setting(False, "add the loss from documents to queries")
+    symmetric: bool = setting(False, "add the loss from documents to queries", group="loss")
     negatives_per_query: int | None = setting(
         None,
         "negatives per query, drawn in each epoch; default 1 where records have negatives",
         low=0,
         high=10_000,
+        group="loss",
     )
 
 
@@ -91,17 +111,18 @@ class EncoderSettings(GradientSettings, ModelSettings):
 
     calmer: ClassVar[str] = f"{GradientSettings.calmer} or --temperature"
 
-    weight_decay: float = setting(0.0, "weight decay of AdamW", low=0.0, high=1.0)
-    bf16: bool = setting(False, "compute in bfloat16 where it is safe")
+    weight_decay: float = setting(0.0, "weight decay of AdamW", low=0.0, high=1.0, group="schedule")
+    bf16: bool = setting(False, "compute in bfloat16 where it is safe", group="speed")
     chunk_size: int = setting(
         0,
         "texts in memory at a time, for batches of any size, computed twice; 0: all",
         "gradient caching, arXiv 2101.06983",
         low=0,
         high=1_000_000,
+        group="speed",
     )
     gradient_checkpointing: bool = setting(
-        False, "save memory: compute the inside of layers again for the gradients"
+        False, "save memory: compute the inside of layers again for the gradients", group="speed"
     )
 
     @property

@@ -5,17 +5,22 @@ They are imported for their settings: what computes is imported only where it is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError
 from structkit.learning.folders.facts import check_fields
+from structkit.learning.strae.sentences import grown, leaf_depths
 from structkit.learning.strae.settings import ComposedSettings, NodeSettings, VocabularySettings
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.spool import Spool
+from structkit.learning.training.spool import MAKERS, Spool
 from structkit.plugin import setting
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, text_field
+from structkit.structure.trees.brackets import read as read_tree
+from structkit.structure.trees.final_punct import without_last
+from structkit.structure.trees.letters import check_same
 
 if TYPE_CHECKING:
     from structkit.learning.strae.model import NodeModel, StrAE
@@ -26,6 +31,39 @@ if TYPE_CHECKING:
 
 ROOT = "root"  # a text is the embedding of its root, or the mean of its words
 POOLINGS = (ROOT, "mean")
+
+
+@dataclass(frozen=True)
+class TreeSettings(NodeSettings):
+    """Settings of models over given trees. Records are binary trees: `tree`."""
+
+    records: ClassVar[str] = "`tree`, a binary tree in brackets"
+    needs: ClassVar[tuple[str, ...]] = ("tree",)
+    query_fields: ClassVar[tuple[str, ...]] = ("tree",)
+    document_fields: ClassVar[tuple[str, ...]] = ("tree",)
+
+    subword_tree: str = setting(
+        "balanced", "tree over the pieces of one word", "", ("balanced", "left"), group="model"
+    )
+
+    def prepare(self, record: Record) -> Record:
+        """The words and the tree of a record. Errors: no binary tree, or not that of its `text`."""
+        tree = read_tree(text_field(record, "tree", MAKERS["tree"]))
+        if isinstance(text := record.get("text"), str):
+            check_same(tree.words, text)
+        words = self.fitting(tree.words)
+        depths = without_last(leaf_depths(tree), len(tree.words) - len(words))
+        return {"id": record["id"], "words": words, "depths": depths}
+
+    def read(self, text: str) -> Record:
+        """A text of `encode` as a record."""
+        return {"tree": text}
+
+    def numbers(
+        self, ids: Sequence[Sequence[int]], record: Record
+    ) -> tuple[list[int], Sequence[int]]:
+        """The leaves of a prepared record, `ids` of each word, and their depths."""
+        return grown(ids, record["depths"], self.subword_tree)
 
 
 @dataclass(frozen=True)
@@ -85,6 +123,7 @@ class ChannelSettings(TreeMethod):
         "StrAE, section 2",
         low=1,
         high=100_000,
+        group="model",
     )
 
     def __post_init__(self) -> None:
@@ -109,6 +148,7 @@ class StraeSettings(NodeMethod, ChannelSettings):
         "start of composition: random, as in the released code, or a scaled sum",
         "",
         ("uniform", "sum"),
+        group="model",
     )
 
     def untrained(self, words: int) -> StrAE:

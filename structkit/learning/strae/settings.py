@@ -8,15 +8,14 @@ from math import exp
 from typing import Any, ClassVar, Self
 
 from structkit.errors import UserError
-from structkit.learning.strae.sentences import Sentences, grown, leaf_depths
+from structkit.learning.strae.sentences import Sentences
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import GradientSettings, TrainingSettings
-from structkit.learning.training.spool import MAKERS, Spool
+from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.trees.brackets import read as read_tree
-from structkit.structure.trees.final_punct import before_final_punct, without_last
-from structkit.structure.trees.letters import check_same
+from structkit.structure.trees.final_punct import before_final_punct
 from structkit.structure.trees.texts import leaves_of
 from structkit.structure.trees.words import words_of
 
@@ -27,6 +26,7 @@ PAPER = "StrAE, appendix A"
 class WordSettings(TrainingSettings):
     """What all these methods share: records are texts, `text` or the leaves of `tree`."""
 
+    records: ClassVar[str] = "`text`, or `tree`, whose leaves are the words"
     needs: ClassVar[tuple[str, ...]] = ("text",)
     optional: ClassVar[tuple[str, ...]] = ()
     query_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
@@ -34,24 +34,28 @@ class WordSettings(TrainingSettings):
 
     epochs: int = setting(15, "passes over the records", PAPER)
     embedding_size: int = setting(
-        100, "dimensions of an embedding", "StrAE, section 3", low=1, high=100_000
+        100, "dimensions of an embedding", "StrAE, section 3", low=1, high=100_000, group="model"
     )
-    lowercase: bool = setting(True, "lowercase words")
+    lowercase: bool = setting(True, "lowercase words", group="texts")
     minimum_count: int = setting(
         2,
         "rarer words share the embedding of unknown words",
         "StrAE, section 3",
         low=1,
         high=10**9,
+        group="model",
     )
     final_punct: str = setting(
         "keep",
         "punctuation at the end of a text, in training and encoding",
         choices=("keep", "drop"),
+        group="texts",
     )
-    min_length: int = setting(1, "least words of a record: fewer are an error", low=1, high=10**9)
+    min_length: int = setting(
+        1, "least words of a record: fewer are an error", low=1, high=10**9, group="texts"
+    )
     max_length: int | None = setting(
-        None, "most words of a record: more are an error", low=1, high=10**9
+        None, "most words of a record: more are an error", low=1, high=10**9, group="texts"
     )
 
     @classmethod
@@ -111,18 +115,23 @@ class WordSettings(TrainingSettings):
 class VocabularySettings(WordSettings, GradientSettings):
     """A table of embeddings for a vocabulary of words or subwords, trained by gradient steps."""
 
-    vocabulary_size: int = setting(25_000, "--subwords: most pieces", low=400, high=1_000_000)
-    subwords: bool = setting(False, "byte-pair pieces instead of words")
+    vocabulary_size: int = setting(
+        25_000, "--subwords: most pieces", low=400, high=1_000_000, group="model"
+    )
+    subwords: bool = setting(False, "byte-pair pieces instead of words", group="model")
     max_length: int | None = setting(
         None, "most words of a record, or an error; default: --batch-tokens", low=1, high=10**9
     )
-    embedding_dropout: float = setting(0.2, "dropout on embeddings", PAPER, low=0.0, high=0.99)
+    embedding_dropout: float = setting(
+        0.2, "dropout on embeddings", PAPER, low=0.0, high=0.99, group="model"
+    )
     batch_size: int = setting(128, "records in one step", PAPER)
     batch_tokens: int = setting(
         16_384,
         "most leaves in one pass: a larger batch is split, its gradients added up",
         low=1,
         high=10**9,
+        group="speed",
     )
     learning_rate: float = setting(1e-3, "highest learning rate of Adam", PAPER)
     schedule: str = setting(
@@ -172,18 +181,30 @@ class ComposedSettings(VocabularySettings):
         choices=("keep", "drop"),
     )
     composition_dropout: float = setting(
-        0.1, "dropout on composed and decomposed embeddings", PAPER, low=0.0, high=0.99
+        0.1,
+        "dropout on composed and decomposed embeddings",
+        PAPER,
+        low=0.0,
+        high=0.99,
+        group="model",
     )
-    init_range: float = setting(0.1, "embeddings start between -r and r", PAPER, low=0.0, high=1e3)
+    init_range: float = setting(
+        0.1, "embeddings start between -r and r", PAPER, low=0.0, high=1e3, group="model"
+    )
     init_embeddings: str | None = setting(
-        None, "word vectors to start from: NAME.npy with NAME.ids.txt, or text as of GloVe"
+        None,
+        "word vectors to start from: NAME.npy with NAME.ids.txt, or text as of GloVe",
+        group="model",
     )
-    freeze_embeddings: bool = setting(False, "learn only composition, not the embeddings")
+    freeze_embeddings: bool = setting(
+        False, "learn only composition, not the embeddings", group="model"
+    )
     composition_rate: float = setting(
         1.0,
         "learning rate of composition and decomposition, as a multiple of the embeddings'",
         low=0.0,
         high=1e3,
+        group="schedule",
     )
 
     def __post_init__(self) -> None:
@@ -213,33 +234,37 @@ class NodeSettings(ComposedSettings):
         "mean of ce and contrastive over inner nodes",
         "StrAE, section 2.1; both: arXiv 2404.01860",
         ("contrastive", "ce", "both"),
+        group="loss",
     )
     learning_rate: float = setting(
         None, "learning rate of Adam; default 1e-4, for ce and both 1e-3", PAPER
     )
     temperature: float = setting(
-        0.2, "temperature of the contrastive loss", PAPER, low=1e-6, high=1e6
+        0.2, "temperature of the contrastive loss", PAPER, low=1e-6, high=1e6, group="loss"
     )
     temperature_form: str = setting(
         "divide",
         "cosine / temperature, or cosine · exp(temperature)",
         "StrAE; its released code",
         ("divide", "exp"),
+        group="loss",
     )
     mask_duplicates: bool = setting(
-        False, "nodes over the same words are not negatives of each other"
+        False, "nodes over the same words are not negatives of each other", group="loss"
     )
     head: str = setting(
         "tied",
         "table with which ce scores words: the embeddings, or a separate one",
         "StrAE, table 1",
         ("tied", "untied"),
+        group="loss",
     )
     mean: str = setting(
         "sentence",
         "ce is a mean per sentence, or per token of the batch",
         "StrAE, eq. 1",
         ("sentence", "token"),
+        group="loss",
     )
 
     def __post_init__(self) -> None:
@@ -252,35 +277,3 @@ class NodeSettings(ComposedSettings):
     def scale(self) -> float:
         """What multiplies a cosine in the contrastive loss."""
         return exp(self.temperature) if self.temperature_form == "exp" else 1 / self.temperature
-
-
-@dataclass(frozen=True)
-class TreeSettings(NodeSettings):
-    """Settings of models over given trees. Records are binary trees: `tree`."""
-
-    needs: ClassVar[tuple[str, ...]] = ("tree",)
-    query_fields: ClassVar[tuple[str, ...]] = ("tree",)
-    document_fields: ClassVar[tuple[str, ...]] = ("tree",)
-
-    subword_tree: str = setting(
-        "balanced", "tree over the pieces of one word", "", ("balanced", "left")
-    )
-
-    def prepare(self, record: Record) -> Record:
-        """The words and the tree of a record. Errors: no binary tree, or not that of its `text`."""
-        tree = read_tree(text_field(record, "tree", MAKERS["tree"]))
-        if isinstance(text := record.get("text"), str):
-            check_same(tree.words, text)
-        words = self.fitting(tree.words)
-        depths = without_last(leaf_depths(tree), len(tree.words) - len(words))
-        return {"id": record["id"], "words": words, "depths": depths}
-
-    def read(self, text: str) -> Record:
-        """A text of `encode` as a record."""
-        return {"tree": text}
-
-    def numbers(
-        self, ids: Sequence[Sequence[int]], record: Record
-    ) -> tuple[list[int], Sequence[int]]:
-        """The leaves of a prepared record, `ids` of each word, and their depths."""
-        return grown(ids, record["depths"], self.subword_tree)

@@ -25,6 +25,7 @@ class TrainingSettings(Method):
 
     query_fields: ClassVar[tuple[str, ...]] = QUERY
     document_fields: ClassVar[tuple[str, ...]] = DOCUMENT
+    records: ClassVar[str] = "`query`, `positive`; if there: `negatives`"
     # the fields a training record must have, as strings, and those it may have
     needs: ClassVar[tuple[str, ...]] = ("query", "positive")
     optional: ClassVar[tuple[str, ...]] = ("negatives",)
@@ -33,10 +34,16 @@ class TrainingSettings(Method):
     # what helps where the loss diverges
     calmer: ClassVar[str] = "lower --learning-rate"
 
-    epochs: int = setting(1, "passes over the records", low=1, high=1_000_000)
-    learning_rate: float = setting(5e-5, "highest learning rate of AdamW", low=0.0, high=1.0)
+    epochs: int = setting(1, "passes over the records", low=1, high=1_000_000, group="common")
+    learning_rate: float = setting(
+        5e-5, "highest learning rate of AdamW", low=0.0, high=1.0, group="common"
+    )
     seed: int = setting(
-        0, "seed of parameters, order, dropout and draws", low=-(2**63), high=2**63 - 1
+        0,
+        "seed of parameters, order, dropout and draws",
+        low=-(2**63),
+        high=2**63 - 1,
+        group="common",
     )
 
     def __post_init__(self) -> None:
@@ -73,24 +80,37 @@ class GradientSettings(TrainingSettings):
 
     calmer: ClassVar[str] = "lower --learning-rate, or raise --warmup"
 
-    batch_size: int = setting(32, "records in one step", low=1, high=1_000_000)
+    batch_size: int = setting(32, "records in one step", low=1, high=1_000_000, group="common")
     warmup: float = setting(
-        0.1, "share of the steps over which the learning rate rises", low=0.0, high=1.0
+        0.1,
+        "share of the steps over which the learning rate rises",
+        low=0.0,
+        high=1.0,
+        group="schedule",
     )
     schedule: str = setting(
-        "linear", "the learning rate after the warm-up", choices=("linear", "constant")
+        "linear",
+        "the learning rate after the warm-up",
+        choices=("linear", "constant"),
+        group="schedule",
     )
     max_grad_norm: float = setting(
-        1.0, "scale gradients down to this norm; 0: never", low=0.0, high=1e6
+        1.0, "scale gradients down to this norm; 0: never", low=0.0, high=1e6, group="schedule"
     )
     max_steps: int | None = setting(
-        None, "stop after this many steps; 0 writes the untrained model", low=0, high=10**12
+        None,
+        "stop after this many steps; 0 writes the untrained model",
+        low=0,
+        high=10**12,
+        group="common",
     )
 
     validate: str | None = setting(
-        None, "held-out records: the model with the lowest loss on them is kept"
+        None, "held-out records: the model with the lowest loss on them is kept", group="schedule"
     )
-    every: int = setting(500, "--validate: steps between measurements", low=1, high=10**12)
+    every: int = setting(
+        500, "--validate: steps between measurements", low=1, high=10**12, group="schedule"
+    )
 
     @property
     def held_out(self) -> str | None:
@@ -121,28 +141,41 @@ class GradientSettings(TrainingSettings):
 class RunOptions:
     """How a training runs: nothing here changes the resulting model."""
 
-    output: str | None = setting(None, "model folder to write (default models/METHOD)")
-    overwrite: bool = setting(False, "replace the model folder, and discard a stopped run")
-    resume: bool = setting(False, "continue a stopped run")
-    save_every: int = setting(
-        0, "steps between checkpoints; 0: only when stopped", low=0, high=10**12
+    output: str | None = setting(
+        None, "model folder to write (default models/METHOD)", group="common"
     )
-    log_every: int = setting(10, "steps between log lines", low=1, high=10**12)
-    log_format: str = setting("text", "json: a line per log step on stderr", "", ("text", "json"))
-    on_error: str = setting("fail", "at a bad record: stop, or skip it", "", ("fail", "skip"))
-    rejects: str | None = setting(None, "file for skipped records, with the reason")
+    overwrite: bool = setting(
+        False, "replace the model folder, and discard a stopped run", group="run"
+    )
+    resume: bool = setting(False, "continue a stopped run", group="run")
+    save_every: int = setting(
+        0, "steps between checkpoints; 0: only when stopped", low=0, high=10**12, group="run"
+    )
+    log_every: int = setting(10, "steps between log lines", low=1, high=10**12, group="run")
+    log_format: str = setting(
+        "text", "json: a line per log step on stderr", "", ("text", "json"), group="run"
+    )
+    on_error: str = setting(
+        "fail", "at a bad record: stop, or skip it", "", ("fail", "skip"), group="run"
+    )
+    rejects: str | None = setting(None, "file for skipped records, with the reason", group="run")
     license: str | None = setting(
-        None, "license of the model, for the card in its folder (README.md): mit, apache-2.0 …"
+        None,
+        "license of the model, for the card in its folder (README.md): mit, apache-2.0 …",
+        group="run",
     )
     nproc: int = setting(
         1,
         "processes, or GPUs, that share each batch: the same result as with one, sooner",
         low=1,
         high=1024,
+        group="speed",
     )
-    offline: bool = setting(False, "never use the network")
-    device: str | None = setting(None, "cpu, cuda, cuda:1 … (default: cuda if available)")
-    quiet: bool = setting(False, "nothing on stderr but errors")
+    offline: bool = setting(False, "never use the network", group="run")
+    device: str | None = setting(
+        None, "cpu, cuda, cuda:1 … (default: cuda if available)", group="speed"
+    )
+    quiet: bool = setting(False, "nothing on stderr but errors", group="run")
 
     def __post_init__(self) -> None:
         check(self)

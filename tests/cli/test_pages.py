@@ -1,0 +1,143 @@
+"""Help pages: flags in groups, and the fields of records that commands read and write."""
+
+import json
+import re
+import shutil
+from dataclasses import dataclass, fields, make_dataclass
+from pathlib import Path
+
+import pytest
+
+from structkit import registry
+from structkit.cli.app import COMMANDS, app
+from structkit.cli.flags import command
+from structkit.plugin import GROUPS, flag_of, group_of, setting
+
+FIXTURES = Path("fixtures").absolute()
+
+
+def page(made, name="x"):
+    """The sections of a help page: heading and lines."""
+    context = made.make_context(name, [], resilient_parsing=True)
+    text = made.get_help(context)
+    parts = re.split(r"^(?=\S[^\n]*:\n)", text, flags=re.M)[1:]
+    return dict(part.split(":\n", 1) for part in parts)
+
+
+@dataclass(frozen=True)
+class Base:
+    warmth: float = setting(1.0, "degrees", low=0, high=100, group="schedule")
+    cups: int = setting(2, "cups", low=0, high=9, group="common")
+
+
+@dataclass(frozen=True)
+class Tea(Base):
+    warmth: float = setting(80.0, "degrees of tea")
+    leaves: int = setting(3, "leaves", low=0, high=9)
+
+
+def test_a_setting_stands_in_the_group_that_it_or_what_it_overrides_names():
+    assert ["schedule", "method", "common"] == [
+        group_of(Tea, name) for name in ("warmth", "leaves", "cups")
+    ]
+
+
+def test_groups_come_in_their_order_and_common_flags_first():
+    many = {f"n{number}": setting(1, "more", low=0, high=9) for number in range(12)}
+    kind = make_dataclass(
+        "Many", [(name, int, each) for name, each in many.items()], bases=(Base,), frozen=True
+    )
+    sections = page(command("tea", "Make tea.", [kind], lambda *made: None))
+    assert ["Options", "Method", "Schedule and validation"] == list(sections)
+    assert "--cups" in sections["Options"] and "--help" in sections["Options"]
+    assert "--n0" in sections["Method"] and "--warmth" in sections["Schedule and validation"]
+
+
+def test_a_short_page_has_one_group():
+    assert ["Options"] == list(page(command("tea", "Make tea.", [Tea], lambda *made: None)))
+
+
+@pytest.mark.parametrize("name", registry.names("method"))
+def test_every_setting_of_a_method_is_on_its_page_once(name):
+    method = registry.load("method", name)
+    text = Path(f"fixtures/help/train-{name}.txt").read_text("utf-8")
+    for field in fields(method):
+        flag = re.escape(flag_of(field.name))
+        heading = GROUPS[group_of(method, field.name)]
+        assert 1 == len(re.findall(rf"^  (?:-., )?{flag}(?= )", text, re.M)), field.name
+        assert re.search(rf"^{heading}:\n(  .*\n)*?  (?:-., )?{flag} ", text, re.M), field.name
+
+
+@pytest.mark.parametrize("name", registry.names("method"))
+def test_the_page_of_a_method_names_the_fields_that_it_needs(name):
+    method = registry.load("method", name)
+    told = set(re.findall("`([a-z_]+)`", method.records))
+    assert told >= {*method.needs} - ({"query", "positive"} if name == "static" else set())
+    assert "`" in method.records
+
+
+def told(name, *kinds):
+    """The fields that a command's page names, and those that it names before any condition."""
+    text = [text for kind, text in app.get_command(None, name).records.items() if kind in kinds]
+    names = [re.findall("`([a-z_]+)`", each) for each in (";".join(text), text[0].split(";")[0])]
+    return tuple(map(set, names))
+
+
+RUNS = {
+    "mask-entities": "code/functions.jsonl -o out.jsonl",
+    "html-variants": "pages/test.jsonl -o out.jsonl",
+    "parse-trees": "sentences/pairs.jsonl --field text_a -o out.jsonl",
+    "pair": "code/test.jsonl --split a:1 -o out.jsonl",
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_page_names_all_fields_that_a_command_adds(name, tmp_path, monkeypatch):
+    source, *flags = RUNS[name].split()
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(FIXTURES / source, "in.jsonl")
+    app([name, "in.jsonl", *flags], standalone_mode=False)
+    before, after = (
+        Path(each).read_text("utf-8").splitlines() for each in ("in.jsonl", "out.jsonl")
+    )
+    for old, new in zip(before, after, strict=True):
+        added = json.loads(new).keys() - json.loads(old).keys()
+        every, always = told(name, "adds")
+        assert added <= every
+        assert name == "pair" or added >= always
+
+
+WRITES = {
+    "ask": "tree circle --no-cache --json -o out.jsonl",
+    "collect": "tree -o out.jsonl",
+    "search": "in.jsonl --method bm25 --query circle -o out.jsonl",
+    "plugins": "-o out.jsonl",
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_page_names_all_fields_that_a_command_writes(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(FIXTURES / "code/test.jsonl", "in.jsonl")
+    shutil.copytree(FIXTURES / "collect/src", "tree")
+    app([name, *WRITES[name].split()], standalone_mode=False)
+    every, always = told(name, "writes")
+    for line in Path("out.jsonl").read_text("utf-8").splitlines():
+        written = json.loads(line).keys()
+        assert always <= written <= every
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_page_names_fields(name):
+    assert "reads" in app.get_command(None, name).records or told(name, "writes")[0]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_pages_fit_the_terminal(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for words in (*([name] for name in COMMANDS), ["train", "seal"], ["plot", "ranks"]):
+        app([*words, "--help"], standalone_mode=False)
+        text = capsys.readouterr().out.partition("Examples:")[0]
+        # a name that is longer than the column stands alone
+        lines = [line for line in text.splitlines() if not re.match("  -", line)]
+        assert 0 < max(map(len, lines)) <= columns, words
