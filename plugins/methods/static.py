@@ -110,7 +110,7 @@ class Method(TrainingSettings):
             raise UserError(
                 "without records there are no frequencies of words",
                 "give a file of texts, or --model with --weights zipf or none",
-            )
+            ).at(spool.source)
         return distilled(self, spool, offline) if self.model else from_scratch(self, spool)
 
     def texts(self, spool: Spool) -> Iterator[str]:

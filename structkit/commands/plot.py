@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import cycle
 from pathlib import Path
@@ -15,6 +16,7 @@ from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
 from structkit.extras import require
+from structkit.progress import printable, say
 from structkit.records.jsonl import Record, Records, shown
 from structkit.records.output import Output
 from structkit.scoring.qrels import Qrels, read_qrels
@@ -133,15 +135,15 @@ def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None
     `measure` is by default the first that the records have.
     """
     name, group, records = _scores(files, measure)
-    labels = list(dict.fromkeys(str(record[group]) if group else "" for record in records))
-    series = list(dict.fromkeys(str(record["run"]) for record in records))
+    labels = list(dict.fromkeys(_label(record[group]) if group else "" for record in records))
+    series = list(dict.fromkeys(_label(record["run"]) for record in records))
     width = 0.8 / len(series)
 
     def draw(axes: Any) -> None:
         looks = zip(cycle(HATCHES), cycle(FILLS), strict=False)
         for number, (run, (hatch, fill)) in enumerate(zip(series, looks, strict=False)):
-            of_run = [record for record in records if str(record["run"]) == run]
-            at = [labels.index(str(record[group]) if group else "") for record in of_run]
+            of_run = [record for record in records if _label(record["run"]) == run]
+            at = [labels.index(_label(record[group]) if group else "") for record in of_run]
             values = np.array([record[name] for record in of_run], np.float64)
             low = np.array([record.get(f"{name}_low", record[name]) for record in of_run])
             high = np.array([record.get(f"{name}_high", record[name]) for record in of_run])
@@ -239,7 +241,13 @@ def _measure(record: Record) -> str:
 def _names(files: Sequence[str]) -> list[str]:
     """The names to show for files: without folders and endings, if they stay distinct."""
     short = [Path(file).name.partition(".")[0] for file in files]
-    return short if len(set(short)) == len(short) else list(files)
+    return [_label(name) for name in (short if len(set(short)) == len(short) else files)]
+
+
+def _label(value: object) -> str:
+    """A name as it is drawn: without control characters; a legend leaves out one that starts _."""
+    name = printable(str(value))
+    return f" {name}" if name.startswith("_") else name
 
 
 def _save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
@@ -253,7 +261,8 @@ def _save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> 
         )
     matplotlib = require("matplotlib", "plot")
     figure_class = require("matplotlib.figure", "plot").Figure
-    with matplotlib.rc_context({"svg.hashsalt": "structkit", "font.size": 10}):
+    plain = {"svg.hashsalt": "structkit", "font.size": 10, "text.parse_math": False}
+    with matplotlib.rc_context(plain), warnings.catch_warnings(record=True) as warned:
         figure = figure_class(figsize=size, layout="constrained")
         draw(figure.subplots())
         picture = io.BytesIO()
@@ -261,3 +270,5 @@ def _save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> 
         figure.savefig(picture, format=ending[1:], dpi=150, metadata=metadata)
     with Output(path) as output:
         output.write(picture.getvalue())
+    if any("missing from font" in str(each.message) for each in warned):
+        say(f"{path}: the font lacks some letters of the names; they are drawn as boxes")

@@ -92,6 +92,18 @@ def test_runs_show_groups_and_names(write: Write, tmp_path: Path) -> None:
     assert {"x", "MAP"} <= set(texts(target).split())
 
 
+def test_any_name_is_drawn_as_it_is(
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("a$b{$", "_own", "tea\x00\x1b[31m", "茶")
+    rows = [{"run": name, "queries": 2, "RR": 0.5, "RR_low": 0.4, "RR_high": 0.7} for name in names]
+    target = tmp_path / "runs.svg"
+    plot.runs([write("scores.jsonl", *rows)], str(target))
+    assert {"a$b{$", "_own", r"tea\x00\x1b[31m", "茶"} <= set(texts(target).split())
+    told = f"structkit: {target}: the font lacks some letters of the names; they are drawn as boxes"
+    assert told == capsys.readouterr().err.rstrip()
+
+
 def test_losses_come_from_a_log(write: Write, tmp_path: Path) -> None:
     log = write("log.jsonl", *({"step": step, "loss": 1 / step} for step in range(1, 9)))
     target = tmp_path / "losses.svg"

@@ -288,4 +288,4 @@ def test_without_records_a_model_is_needed(tmp_path):
             check=False,
         )
         assert 1 == done.returncode
-        assert b"without records there are no frequencies" in done.stderr
+        assert b"stdin: without records there are no frequencies" in done.stderr

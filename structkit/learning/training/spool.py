@@ -52,9 +52,10 @@ def _texts(value: object, name: str) -> list[str]:
 class Spool:
     """Records in a temporary file that vanishes with the process; memory holds only offsets.
 
-    `spool[i]` is the i-th record, `hash` identifies the content, `fewest_negatives` is the smallest
-    number of negatives and the id of a record that has no more. `prepare` turns a record into what
-    is kept of it, with its id, or raises `UserError`; so does an empty input, unless `empty`.
+    `spool[i]` is the i-th record, `hash` identifies the content, `source` is the last file,
+    `fewest_negatives` is the smallest number of negatives and the id of a record that has no more.
+    `prepare` turns a record into what is kept of it, with its id, or raises `UserError`; so does an
+    empty input, unless `empty`.
     """
 
     def __init__(
@@ -85,10 +86,10 @@ class Spool:
                 f"the records cannot be copied to {tempfile.gettempdir()}: {error.strerror}",
                 "set TMPDIR to a folder with more space",
             ) from None
-        self.hash = digest.hexdigest()
+        self.hash, self.source = digest.hexdigest(), records.lines.file
         if not len(self) and not empty:
             raise UserError("there are no training records", "name a file that has some").at(
-                records.lines.file
+                self.source
             )
 
     def _count_negatives(self, record: Record) -> None:

@@ -87,6 +87,7 @@ def named(session: Session, file: str) -> tuple[str, ...]:
     whole = ["the model", "the corpus"] if folders or path.suffix == ".npy" else []
     # a stopped run goes on with what it began with
     whole += [session.arguments[-1]] if "--resume" in session.arguments else []
+    whole += ['id "'] if path.name.endswith(".ids.txt") else []  # one that an output cannot hold
     return ("stdin",) if file == session.stdin else (path.name, file, beside, *folders, *whole)
 
 
