@@ -1,9 +1,53 @@
-"""Composable command-line tools for structured text: mask, vary, parse, train, encode, search."""
+"""Composable command-line tools for structured text: mask, vary, parse, train, encode, search.
+
+In Python: `from structkit import collect, mask_entities, html_variants, parse_trees, pair, train,
+encode, search, score`, and `UserError`, which they raise for what the user can mend.
+"""
+
+from __future__ import annotations
 
 import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from structkit.api.collect import collect
+    from structkit.api.encode import encode
+    from structkit.api.html_variants import html_variants
+    from structkit.api.mask_entities import mask_entities
+    from structkit.api.pair import pair
+    from structkit.api.parse_trees import parse_trees
+    from structkit.api.score import score
+    from structkit.api.search import search
+    from structkit.api.train import train
+    from structkit.errors import UserError
 
 __version__ = "0.1.0"
+__all__ = [
+    "UserError",
+    "collect",
+    "encode",
+    "html_variants",
+    "mask_entities",
+    "pair",
+    "parse_trees",
+    "score",
+    "search",
+    "train",
+]
 
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def __getattr__(name: str) -> Any:
+    """A function of the Python interface, imported when it is first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module 'structkit' has no attribute {name!r}")
+    module = "structkit.errors" if name == "UserError" else f"structkit.api.{name}"
+    return getattr(import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -22,6 +22,7 @@ FLOORS = (
     ("asking",),
     ("commands",),
     ("cli",),
+    ("api",),
 )
 HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}
 STRUCTKIT = sorted(Path("structkit").rglob("*.py"))

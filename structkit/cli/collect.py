@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
@@ -92,35 +91,20 @@ def collect(
     sorted by path. Binary files, links and archives in folders are left out, and counted at the
     end.
     """
-    from structkit.collecting.batches import Reading
-    from structkit.collecting.record_sources import FileRecords
-    from structkit.collecting.units import Units
-    from structkit.collecting.walking import Walk
     from structkit.commands.collect import Collection, write
-    from structkit.records.jsonl import Shard
 
-    written = [path for path in (output, rejects) if path and path != "-"]
-    walk = Walk(
+    collection = Collection.of(
+        paths,
+        records=records,
+        unit=unit,
+        chunk_chars=chunk_chars,
+        max_file_bytes=max_file_bytes,
         hidden=hidden,
-        ignore_files=not no_ignore,
-        max_file_bytes=max_file_bytes,
+        no_ignore=no_ignore,
         archives=archives,
-        outputs=frozenset(map(os.path.realpath, written)),
-    )
-    if records and (hidden or no_ignore or archives):
-        raise typer.BadParameter(
-            "--records walks no folders: leave out --hidden, --no-ignore and --archives"
-        )
-    reading = Reading(
-        units=Units(unit=unit, chunk_chars=chunk_chars),
-        max_file_bytes=max_file_bytes,
         generated=generated,
-    )
-    collection = Collection(
-        paths=paths,
-        origin=FileRecords(max_file_bytes) if records else walk,
-        reading=reading,
-        shard=None if shard is None else Shard.parse(shard),
+        shard=shard,
         workers=workers,
+        outputs=[path for path in (output, rejects) if path and path != "-"],
     )
     write(collection, output, on_error, rejects)

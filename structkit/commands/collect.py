@@ -12,7 +12,11 @@ from typing import Protocol
 import orjson
 
 from structkit.collecting.batches import Collected, Reading, batches, collected
+from structkit.collecting.record_sources import FileRecords
 from structkit.collecting.sources import LeftOut, Source
+from structkit.collecting.units import Units
+from structkit.collecting.walking import Walk
+from structkit.errors import UserError
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Shard
@@ -37,6 +41,50 @@ class Collection:
     reading: Reading
     shard: Shard | None = None
     workers: int = 1
+
+    @classmethod
+    def of(
+        cls,
+        paths: Sequence[str],
+        *,
+        records: bool = False,
+        unit: str | None = None,
+        chunk_chars: int = 1_500,
+        max_file_bytes: int = 2_000_000,
+        hidden: bool = False,
+        no_ignore: bool = False,
+        archives: bool = False,
+        generated: bool = False,
+        shard: str | None = None,
+        workers: int = 1,
+        outputs: Sequence[str] = (),
+    ) -> Collection:
+        """What the flags of the command mean; `outputs` are files that it writes."""
+        if records and (hidden or no_ignore or archives):
+            raise UserError(
+                "--records walks no folders",
+                "leave out --hidden, --no-ignore and --archives",
+                status=2,
+            )
+        walk = Walk(
+            hidden=hidden,
+            ignore_files=not no_ignore,
+            max_file_bytes=max_file_bytes,
+            archives=archives,
+            outputs=frozenset(map(os.path.realpath, outputs)),
+        )
+        reading = Reading(
+            units=Units(unit=unit, chunk_chars=chunk_chars),
+            max_file_bytes=max_file_bytes,
+            generated=generated,
+        )
+        return cls(
+            paths=paths,
+            origin=FileRecords(max_file_bytes) if records else walk,
+            reading=reading,
+            shard=None if shard is None else Shard.parse(shard),
+            workers=workers,
+        )
 
 
 def collect(collection: Collection) -> Iterator[Record]:

@@ -22,20 +22,22 @@ from structkit.records.rejects import accepted
 from structkit.records.stream import Stream
 
 
-def encode(records: Iterable[Record], *, model: str, side: str, **options: Any) -> Iterator[Record]:
+def encoded(records: Iterable[Record], encoding: Encoding) -> Iterator[Record]:
     """`{id, embedding}` for every record, in input order; texts that were cut are counted.
 
     An embedding is a list.
-
-    The options are those of `Encoding`.
     """
-    encoding = Encoding(model, side, **options)
     for record in encoding.embeddings(encoding.texts(records)):
         yield {
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in record.items()
         }
     encoding.report()
+
+
+def encode(records: Iterable[Record], *, model: str, side: str, **options: Any) -> Iterator[Record]:
+    """The same with the options of `Encoding`, which is made of them."""
+    yield from encoded(records, Encoding(model, side, **options))
 
 
 def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:

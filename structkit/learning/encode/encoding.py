@@ -41,7 +41,7 @@ class Encoding:
     def __init__(
         self,
         model: str,
-        side: str,
+        side: str = "document",
         *,
         field: str | Sequence[str] | None = None,
         paths: bool | None = None,
