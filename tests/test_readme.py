@@ -8,37 +8,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import environment
+from documents import PROGRAM, commands, run_session
 from terminals import shown
 
 README = Path("README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
 SCORE = re.compile(r"\d+\.\d{3}$", re.MULTILINE)
 AT_TERMINAL = re.findall(r"```console terminal\n(.*?)```", README, re.DOTALL)
-PROGRAM = 'structkit() { "$PYTHON" -m structkit "$@"; }\n'
-
-
-def commands(block):
-    """The commands of a session with the output that is shown below each."""
-    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-        command, _, shown = part.partition("\n")
-        yield command, shown
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.partition("\n")[0][:40])
 def test_session(block, tmp_path):
     shutil.copytree("fixtures", tmp_path / "fixtures")
-    for command, expected in commands(block):
-        done = subprocess.run(
-            ["bash", "-c", PROGRAM + command],
-            cwd=tmp_path,
-            env=environment(PYTHON=sys.executable, OMP_NUM_THREADS="1"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        pattern = ".*".join(re.escape(piece) for piece in expected.split("…"))
-        assert re.fullmatch(pattern, done.stdout, re.DOTALL), f"$ {command}\n{done.stdout}"
+    run_session(block, tmp_path)
 
 
 @pytest.mark.parametrize("block", AT_TERMINAL, ids=lambda block: block.partition("\n")[0][:40])

@@ -1,0 +1,182 @@
+"""The Python interface: what commands do, over dicts; wrong arguments are told in its terms."""
+
+import inspect
+import json
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import structkit
+from structkit import UserError
+from structkit.cli.app import COMMANDS
+from structkit.commands.mask_entities import Masking
+
+CODE = {"id": "1", "language": "python", "code": "def add(a, b):\n    return a + b"}
+FUNCTIONS = [name for name in structkit.__all__ if name != "UserError"]
+
+
+def told(call):
+    with pytest.raises(UserError) as caught:
+        list(call())
+    return str(caught.value)
+
+
+def test_importing_it_imports_nothing_else():
+    script = (
+        "import sys, structkit; heavy = {'torch', 'numpy', 'typer'}\n"
+        "print([each for each in sys.modules if each.startswith('structkit.') or each in heavy])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "[]\n" == done.stdout, done.stderr
+
+
+def test_masking_does_not_import_torch():
+    script = "import sys; from structkit import mask_entities; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "False\n" == done.stdout, done.stderr
+
+
+def test_each_is_named_after_its_command_and_explains_itself():
+    assert set(FUNCTIONS) <= {name.replace("-", "_") for name in COMMANDS}
+    for name in FUNCTIONS:
+        function = getattr(structkit, name)
+        assert name == function.__name__
+        assert function.__doc__ and len(function.__doc__) > 80
+
+
+def test_a_stage_takes_the_settings_of_its_command():
+    names = list(inspect.signature(structkit.mask_entities).parameters)
+    assert ["records", *(field.name for field in fields(Masking))] == names
+
+
+def test_the_result_is_that_of_the_command(run):
+    lines = Path("fixtures/code/test.jsonl").read_bytes()
+    done = run("mask-entities", "--mask-ratio", "0.5", "--seed", "3", input=lines)
+    records = map(json.loads, lines.splitlines())
+    ours = list(structkit.mask_entities(records, mask_ratio=0.5, seed=3))
+    assert list(map(json.loads, done.stdout.splitlines())) == ours
+
+
+def test_records_are_asked_for_as_they_are_needed():
+    def endless():
+        while True:
+            yield CODE
+
+    assert "1" == next(structkit.mask_entities(endless()))["id"]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: structkit.mask_entities([], mask_ratio=2), "mask_ratio 2 is not in 0 … 1;"),
+        (lambda: structkit.mask_entities([], mask_ratio="2"), "mask_ratio is '2', not float;"),
+        (lambda: structkit.mask_entities([], max_entities=True), "max_entities is True, not int;"),
+        (lambda: structkit.mask_entities([], mask_rate=1), "did you mean 'mask_ratio'?"),
+        (lambda: structkit.mask_entities([], strategy="x"), "no strategy 'x'; there are: entity"),
+        (lambda: structkit.html_variants([], source="md"), "no source 'md'; there are: html"),
+        (lambda: structkit.parse_trees([], parser="rigth"), "no parser 'rigth'"),
+        (lambda: structkit.pair([], margin=1.0), "margin needs negatives_from; add it"),
+        (lambda: structkit.collect(["."], unit="line"), "no unit 'line'; there are: chunk"),
+        (lambda: structkit.train("santa", [], epochs=0), "epochs 0 is not in 1 … 1,000,000;"),
+        (lambda: structkit.train("santa", [], epochs=0.5), "epochs is 0.5, not int;"),
+        (lambda: structkit.train("santa", [], epoch=1), "did you mean 'epochs'?"),
+        (lambda: structkit.train("santta"), "no method 'santta'; did you mean 'santa'?"),
+        (lambda: structkit.search([], [], k=0), "k 0 is not 1 or more;"),
+        (lambda: structkit.search([], [], similarity="l2"), "no similarity 'l2'"),
+        (lambda: structkit.score([]), "score needs one of qrels and task; give one"),
+        (lambda: structkit.score([], task="x"), "no task 'x'; there are:"),
+        (lambda: structkit.score([], "self", compare_with=["x"]), "no run 'x'; there are: run"),
+        (lambda: structkit.encode([], "nowhere-to-be-found", dtype="fp8"), "no dtype 'fp8'"),
+    ],
+)
+def test_a_wrong_argument_is_told_at_the_call(call, expected):
+    with pytest.raises(UserError) as caught:
+        call()
+    assert expected in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (
+            lambda: structkit.mask_entities([CODE, {"language": "python", "code": 3}]),
+            'records:2: field "code" is a JSON number, not a string;',
+        ),
+        (lambda: structkit.mask_entities([CODE, 3]), "records:2: a record is int, not a dict;"),
+        (
+            lambda: structkit.mask_entities([{**CODE, "tags": {1}}]),
+            "records:1: JSON has no form for the record's 'tags' (set); convert it,",
+        ),
+        (
+            lambda: structkit.search([{"id": "a"}], ["tea"], method="bm25"),
+            "corpus:1: the record has none of the fields",
+        ),
+        (
+            lambda: structkit.search([{"id": "a"}], ["tea"]),
+            "structkit.encode, or search texts with method bm25",
+        ),
+        (lambda: structkit.score([{"doc_id": 1}], "self"), 'run:1: field "query_id" is missing;'),
+        (lambda: structkit.collect("nowhere"), "nowhere: does not exist;"),
+    ],
+)
+def test_a_wrong_record_is_told_with_its_place(call, expected):
+    assert expected in told(call)
+
+
+def test_records_before_a_wrong_one_come_first():
+    made = structkit.mask_entities([CODE, {"language": "cobol", "code": "MOVE A TO B"}])
+    assert "1" == next(made)["id"]
+    with pytest.raises(UserError, match=r"records:2: no language 'cobol'"):
+        next(made)
+
+
+def test_search_and_score_over_dicts_and_files(tmp_path):
+    corpus = [{"id": "a", "text": "tea is hot"}, {"id": "b", "text": "ice is cold"}]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in corpus))
+    found = [
+        list(structkit.search(each, ["hot tea", {"id": "q", "query": "ice"}], method="bm25"))
+        for each in (
+            corpus,
+            iter(corpus),
+            str(tmp_path / "corpus.jsonl"),
+            [tmp_path / "corpus.jsonl"],
+        )
+    ]
+    assert [found[0]] * 4 == found
+    assert [("1", "a"), ("q", "b")] == [(hit["query_id"], hit["doc_id"]) for hit in found[0]]
+    qrels = [{"query_id": "1", "doc_id": "a", "relevance": 1}]
+    [scored] = structkit.score(found[0], qrels, measures=["RR@10"])
+    assert ("run", 1.0) == (scored["run"], scored["RR@10"])
+    runs = {"words": found[0], "other": [{"query_id": "1", "doc_id": "b", "score": 1.0}]}
+    [compared] = structkit.score(runs, qrels, measures=["RR@10"], compare_with=["other"])
+    assert ("words", "other", 1.0) == tuple(
+        compared[name] for name in ("run", "against", "difference")
+    )
+
+
+def test_pairs_of_embeddings_are_scored():
+    pairs = [
+        {
+            "id": str(n),
+            "text_a_embedding": [1.0, 0.0],
+            "text_b_embedding": [1.0, n],
+            "score": 3.0 - n,
+        }
+        for n in (0.0, 1.0, 2.0)
+    ]
+    [scored] = structkit.score(pairs, task="similarity")
+    assert 100.0 == pytest.approx(scored["spearman"])
+
+
+def test_dicts_are_files_that_vanish(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    list(structkit.search([{"id": "a", "text": "tea"}], ["tea"], method="bm25"))
+    found = structkit.search([{"id": "a", "text": "tea"}], ["tea", "a tea"], method="bm25")
+    next(found)
+    found.close()
+    assert [] == list(tmp_path.iterdir())
