@@ -14,7 +14,10 @@ from conftest import environment
 
 FENCE = re.compile(r"^( *)```(\w+) *([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
-PROGRAM = 'structkit() { "$PYTHON" -m structkit "$@"; }\n'
+PROGRAM = (
+    'structkit() { "$PYTHON" -m structkit "$@"; }\n'
+    'pip() { "$OUTER" -m pip --python "$PYTHON" "$@"; }\n'
+)
 
 
 def commands(block: str) -> Iterator[tuple[str, str]]:

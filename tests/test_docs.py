@@ -1,15 +1,47 @@
 """The pages of docs/: what they show is what happens."""
 
 import shutil
+import site
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from documents import run_page
 
-PAGES = sorted(Path("docs").rglob("*.md"))
+from structkit.registry import KINDS
+
+GUIDE = Path("docs/guide")
+PACK, PLUGINS = GUIDE / "plugins.md", sorted(GUIDE.glob("plugin-*.md"))
+OTHERS = sorted(set(Path("docs").rglob("*.md")) - {PACK, *PLUGINS})
+OFFLINE = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=str)
+@pytest.mark.parametrize("page", OTHERS, ids=str)
 def test_a_page_can_be_followed(page, tmp_path):
     shutil.copytree("fixtures", tmp_path / "fixtures")
     run_page(page, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory):
+    """A folder with an empty pack, and the Python of an environment that has it."""
+    folder = tmp_path_factory.mktemp("plugins")
+    shutil.copytree("fixtures", folder / "fixtures")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    [packages] = (folder / "venv").glob("lib/*/site-packages")
+    lines = [f"import site; site.addsitedir({path!r})" for path in site.getsitepackages()]
+    (packages / "outer.pth").write_text("\n".join(lines))
+    python = str(folder / "venv/bin/python")
+    run_page(PACK, folder, PYTHON=python, OUTER=sys.executable, **OFFLINE)
+    return folder, python
+
+
+@pytest.mark.parametrize("page", PLUGINS, ids=str)
+def test_what_a_page_plugs_in_works(page, pack):
+    folder, python = pack
+    run_page(page, folder, PYTHON=python)
+
+
+def test_there_is_a_page_for_each_kind():
+    assert {f"plugin-{kind}" for kind in KINDS} == {page.stem for page in PLUGINS}

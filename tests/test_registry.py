@@ -83,9 +83,9 @@ BROKEN = '"""Broken: must never be imported unless it is asked for."""\nraise Sy
 
 
 def example():
-    """The README's language, with a grammar that is installed."""
-    text = Path("README.md").read_text("utf-8")
-    [code] = re.findall(r"```python\n(\"\"\"Zig.*?)```", text, re.DOTALL)
+    """The guide's language, with a grammar that is installed."""
+    text = Path("docs/guide/plugin-language.md").read_text("utf-8")
+    [code] = re.findall(r"```python [^\n]*\n(\"\"\"Zig.*?)```", text, re.DOTALL)
     return code.replace("tree_sitter_zig", "tree_sitter_python")
 
 
