@@ -47,7 +47,9 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     keep_apart(writes, [*(files or ["-"]), *method.reads], folders=["-o"])
     if not files and method.without_records and sys.stdin.isatty():
         files = [os.devnull]  # a person means the start model alone
-    folder = RunFolder(output, overwrite=options.overwrite, resume=options.resume)
+    folder = RunFolder(
+        output, overwrite=options.overwrite, resume=options.resume, keep=options.keep
+    )
     check_processes(name, method, options)
     stream = Stream(files, on_error=options.on_error, rejects=options.rejects)
     if method.start:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import orjson
 import torch
@@ -15,7 +17,7 @@ from structkit.errors import UserError
 from structkit.learning.folders.facts import FACTS, read_facts
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.records.output import cannot_write, write_json
+from structkit.records.output import cannot_write
 
 RUN = "run.json"
 DAMAGE = (OSError, RuntimeError, ValueError, LookupError, EOFError, pickle.UnpicklingError)
@@ -27,8 +29,10 @@ class RunFolder:
     Errors: `UserError` where `DIR` or a stopped run is in the way, naming the flags that help.
     """
 
-    def __init__(self, output: str, *, overwrite: bool, resume: bool) -> None:
+    def __init__(self, output: str, *, overwrite: bool, resume: bool, keep: int = 1) -> None:
         self.final = Path(output)
+        self.keep = keep  # checkpoints
+        self.run: Record = {}
         if overwrite and resume:
             raise UserError(
                 "--overwrite and --resume exclude each other", "leave one out", status=2
@@ -84,14 +88,18 @@ class RunFolder:
 
     def open(self, run: Record) -> None:
         """Start the run, or check that the stopped run is the same one."""
+        self.run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
         try:
             self.partial.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(error, "made").at(str(self.partial)) from None
+        for path in self.partial.glob("*.new"):  # of a process that was killed
+            path.unlink()
         if self.latest() is None:
             if self.resume:
                 say(f"there is nothing to resume in {self.partial}; the run starts at step 0")
-            write_json(self.partial / RUN, run)
+            with durable(self.partial / RUN) as file:
+                file.write(orjson.dumps(run, option=orjson.OPT_INDENT_2))
             return
         try:
             before = orjson.loads((self.partial / RUN).read_bytes())
@@ -125,28 +133,26 @@ class RunFolder:
 
     def latest(self) -> Path | None:
         """The last complete checkpoint."""
+        return next(iter(self.checkpoints()), None)
+
+    def checkpoints(self) -> list[Path]:
+        """All complete checkpoints, the last one first."""
         steps = {
             int(number): path
             for path in self.partial.glob("step-*")
             if (number := path.name.removeprefix("step-")).isdecimal()
         }
-        return steps[max(steps)] if steps else None
+        return [steps[number] for number in sorted(steps, reverse=True)]
 
     def save(self, step: int, state: dict[str, Any]) -> None:
-        """Write a checkpoint, which appears only when complete, and remove the one before it."""
-        target = self.partial / f"step-{step}"
-        growing = target.with_suffix(".new")
-        with growing.open("wb") as handle:
-            torch.save(state, handle)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.replace(growing, target)
-        for path in self.partial.glob("step-*"):
-            if path != target:
-                path.unlink()
+        """Write a checkpoint, which appears only when complete, and remove those not to be kept."""
+        with durable(self.partial / f"step-{step}") as file:
+            torch.save(state | {"run": self.run}, file)
+        for path in self.checkpoints()[self.keep :]:
+            path.unlink()
 
     def load(self) -> dict[str, Any] | None:
-        """The state in the last checkpoint, or None."""
+        """The state in the last checkpoint, or None. Errors: it is damaged, or of another run."""
         latest = self.latest()
         if latest is None:
             return None
@@ -155,10 +161,18 @@ class RunFolder:
             if not isinstance(state, dict) or "module" not in state:
                 raise ValueError
         except DAMAGE:  # torch's advice is to load it unsafely
-            raise UserError("is damaged or cut short", "start again with --overwrite").at(
+            raise UserError("is damaged or cut short", self._without(latest)).at(
                 str(latest)
             ) from None
+        if other := differences(state.get("run", self.run), self.run):
+            raise UserError(f"differs in {', '.join(other)}", self._without(latest)).at(str(latest))
         return state
+
+    def _without(self, checkpoint: Path) -> str:
+        """What helps where a checkpoint cannot be used."""
+        if self.checkpoints()[1:]:
+            return "delete it to resume from the one before, or start again with --overwrite"
+        return "start again with --overwrite"
 
     @property
     def model(self) -> Path:
@@ -182,6 +196,32 @@ class RunFolder:
         """Remove the folder if it has no checkpoint."""
         if self.latest() is None:
             shutil.rmtree(self.partial, ignore_errors=True)
+
+
+@contextmanager
+def durable(target: Path) -> Iterator[IO[bytes]]:
+    """A file that appears whole, once it is on the disk, in place of the one before it.
+
+    Errors: `UserError` where it cannot be written, and the one before it stays.
+    """
+    growing = target.with_name(target.name + ".new")
+    try:
+        with growing.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(growing, target)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # else a power failure may undo the new name
+        finally:
+            os.close(folder)
+    except (OSError, RuntimeError) as error:
+        growing.unlink(missing_ok=True)
+        cause = error if isinstance(error, OSError) else error.__context__  # torch.save hides it
+        if not isinstance(cause, OSError):
+            raise
+        raise cannot_write(cause).at(str(target)) from None
 
 
 def differences(before: Record, run: Record) -> list[str]:

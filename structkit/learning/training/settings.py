@@ -151,6 +151,9 @@ class RunOptions:
     save_every: int = setting(
         0, "steps between checkpoints; 0: only when stopped", low=0, high=10**12, group="run"
     )
+    keep: int = setting(
+        1, "checkpoints that stay on disk: the last ones", low=1, high=1_000_000, group="run"
+    )
     log_every: int = setting(10, "steps between log lines", low=1, high=10**12, group="run")
     log_format: str = setting(
         "text", "json: a line per log step on stderr", "", ("text", "json"), group="run"

@@ -148,16 +148,6 @@ def test_only_the_same_run_is_resumed(stopped, data):
     assert checkpoint.stat().st_size > 1000  # a refused run keeps what there is
 
 
-def test_a_damaged_checkpoint_is_named(stopped, data):
-    checkpoint = next(stopped.with_name("model.partial").glob("step-*"))
-    whole = checkpoint.read_bytes()
-    options = RunOptions(output=str(stopped), resume=True)
-    for content in (b"", whole[:1000], whole[:-100], b"\xff" * 1000, b"\x80\x02N."):
-        checkpoint.write_bytes(content)
-        with pytest.raises(UserError, match=r"step-\d+: is damaged or cut short; .*--overwrite$"):
-            train("contrastive", method(epochs=400), [str(data)], options)
-
-
 def test_resume_without_a_stopped_run_starts(data, tmp_path, capsys):
     options = RunOptions(output=str(tmp_path / "new"), resume=True)
     assert 2 == train("contrastive", method(max_steps=2), [str(data)], options)["steps"]
