@@ -15,7 +15,7 @@ from structkit.learning.encoders.dual_encoder import (
     negatives_of,
     stacked,
 )
-from structkit.learning.encoders.encoder import Encoder, build_encoder, token_states
+from structkit.learning.encoders.encoder import Encoder, build_encoder
 from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.encoders.padded import Tokens
 from structkit.learning.training.plan import Step
@@ -23,7 +23,7 @@ from structkit.learning.training.spool import Spool
 from structkit.progress import say
 from structkit.records.jsonl import Record
 
-from ._entity_prediction import MaskedBatch, Predictor, TokensInPlace, WrittenEntities
+from ._entity_prediction import MaskedBatch, Predictor, Read, TokensInPlace, WrittenEntities
 from ._masked_tokens import has_decoder, token_head
 
 if TYPE_CHECKING:
@@ -92,17 +92,19 @@ class Santa(DualEncoder[Inputs]):
         assert masked.texts.tokens is not None
         tokens = masked.texts.tokens.shortened(rows)
         wanted = self.predictor.wanted(masked.wanted, rows, tokens.ids.shape[1])
-        sums: list[Tensor] = []
+        told: list[Read] = []
 
-        def both(places: Tensor, piece: Tokens) -> Tensor:
-            states = token_states(self.encoder.model, piece)  # (places, length, dim)
+        def embedded(places: Tensor, piece: Tokens) -> Tensor:
+            states = self.encoder.states(piece)  # (places, length, dim)
             own = self.predictor.wanted(wanted, places, piece.ids.shape[1])
-            embeddings, entity = self.predictor.predicted(self.encoder, states, piece.mask, own)
-            sums.append(entity)
-            return embeddings
+            told.append(self.predictor.read(self.encoder, states, piece.mask, own))
+            return told[-1].embeddings
 
-        embeddings = self.encoder.in_pieces(tokens, both)
-        return embeddings, {"entity": torch.stack(sums).sum() / masked.count}
+        embeddings = self.encoder.in_pieces(tokens, embedded)
+        states = torch.cat([each.states for each in told])  # (tokens, dim)
+        labels = torch.cat([each.wanted for each in told])  # (tokens,)
+        entity = self.predictor.loss(self.encoder, states, labels)
+        return embeddings, {"entity": entity / masked.count}
 
     def objective(
         self, inputs: Inputs, embeddings: dict[str, Tensor]

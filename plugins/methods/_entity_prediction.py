@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -32,6 +32,14 @@ class MaskedBatch:
     count: float = 0.0  # tokens to predict, in the whole batch
 
 
+class Read(NamedTuple):
+    """What is read of some masked documents: embeddings, and states that tell wanted tokens."""
+
+    embeddings: Tensor  # (rows, dim)
+    states: Tensor  # (tokens, dim)
+    wanted: Tensor  # (tokens,)
+
+
 class Predictor(nn.Module):
     """How the entities of masked documents are predicted."""
 
@@ -44,10 +52,12 @@ class Predictor(nn.Module):
         """What is to be predicted for some rows, whose documents are `length` tokens long."""
 
     @abstractmethod
-    def predicted(
-        self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Any
-    ) -> tuple[Tensor, Tensor]:
-        """Embeddings, (rows, dim), and the summed loss, from states (rows, length, dim)."""
+    def read(self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Any) -> Read:
+        """What states (rows, length, dim) say."""
+
+    @abstractmethod
+    def loss(self, encoder: Encoder, states: Tensor, wanted: Tensor) -> Tensor:
+        """The sum of the cross-entropies of the wanted tokens at their states, (tokens, dim)."""
 
 
 class WrittenEntities(Predictor):
@@ -69,27 +79,25 @@ class WrittenEntities(Predictor):
     def wanted(self, wanted: Tokens, rows: Tensor, length: int) -> Tokens:
         return wanted.shortened(rows)
 
-    def predicted(
-        self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Tokens
-    ) -> tuple[Tensor, Tensor]:
+    def read(self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Tokens) -> Read:
         model = encoder.model
         shifted = wanted.ids.roll(1, dims=1).clamp(min=0)  # (rows, target length)
         shifted[:, 0] = model.config.decoder_start_token_id
         decoded = decoder_states(model, shifted, states, mask)  # (rows, target length, dim)
-        loss = self.cross_entropies(model, decoded, wanted)
         if encoder.pooling == "first-decoder-token":
             # position 0 has read the start token only: it is the embedding (eq. 1)
-            return encoder.finished(decoded[:, 0]), loss
-        return encoder.pooled(states, mask), loss
-
-    def cross_entropies(self, model: Any, decoded: Tensor, wanted: Tokens) -> Tensor:
-        """The sum of the cross-entropies of all target tokens."""
+            embeddings = encoder.finished(decoded[:, 0])
+        else:
+            embeddings = encoder.pooled(states, mask)
         real = _real(wanted)  # (rows, target length)
-        states = decoded[real]  # (tokens, dim)
+        return Read(embeddings, decoded[real], wanted.ids[real])
+
+    def loss(self, encoder: Encoder, states: Tensor, wanted: Tensor) -> Tensor:
+        model = encoder.model
         if getattr(model.config, "scale_decoder_outputs", model.config.tie_word_embeddings):
             states = states * model.config.d_model**-0.5
         scores = model.lm_head(states)  # (tokens, vocabulary)
-        return functional.cross_entropy(scores.float(), wanted.ids[real], reduction="sum")
+        return functional.cross_entropy(scores.float(), wanted, reduction="sum")
 
 
 def _real(wanted: Tokens) -> Tensor:
@@ -124,9 +132,10 @@ class TokensInPlace(Predictor):
     def wanted(self, wanted: Tensor, rows: Tensor, length: int) -> Tensor:
         return wanted[rows, :length]
 
-    def predicted(
-        self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def read(self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Tensor) -> Read:
+        chosen = wanted != IGNORED  # (rows, length)
+        return Read(encoder.pooled(states, mask), states[chosen], wanted[chosen])
+
+    def loss(self, encoder: Encoder, states: Tensor, wanted: Tensor) -> Tensor:
         table = encoder.model.get_input_embeddings().weight  # (vocabulary, dim)
-        chosen = wanted != IGNORED
-        return encoder.pooled(states, mask), self.head.loss(states[chosen], table, wanted[chosen])
+        return self.head.loss(states, table, wanted)

@@ -113,23 +113,29 @@ class Encoder(TorchModel):
 
     def embed(self, tokens: Tokens) -> Tensor:
         """One embedding per text, (batch, dim); a CPU computes no padding."""
-        model = self.model
-        packed = self.packed if self.device.type == "cpu" else None
+        first = self.pooling == "cls"
 
         def embedded(rows: Tensor, piece: Tokens) -> Tensor:
-            if packed:
-                states = packed.states(piece, first=self.pooling == "cls")
-            else:
-                states = token_states(model, piece)
-            return self.pooled(states, piece.mask)
+            return self.pooled(self.states(piece, first=first), piece.mask)
 
-        if packed and not model.training and not torch.is_grad_enabled():
+        if self.packed and not self.model.training and not torch.is_grad_enabled():
             return embedded(tokens.mask, tokens)
         return self.in_pieces(tokens, embedded)
 
-    @cached_property
+    def states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
+        """The last states, (batch, length, dim); `first` needs only those of the first tokens."""
+        if self.packed:
+            return self.packed.states(tokens, first=first)
+        return token_states(self.model, tokens)
+
+    @property
     def packed(self) -> Packed | None:
-        """The model computed without padding, if it is of a kind for which this was checked."""
+        """The model computed without padding, on a CPU."""
+        return self._packed if self.device.type == "cpu" else None
+
+    @cached_property
+    def _packed(self) -> Packed | None:
+        """The same, if the model is of a kind for which this was checked."""
         return packed(self.model)
 
     def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:

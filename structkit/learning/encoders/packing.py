@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
@@ -75,7 +76,16 @@ class Packed:
         chosen = states if firsts is None else states[firsts]
         seen = self._attended(layer.attention.self, chosen, states, runs)
         chosen = joined(layer.attention.output, seen, chosen)
-        return joined(layer.output, layer.intermediate(chosen), chosen)
+        wide = layer.intermediate.dense(chosen)  # (tokens, intermediate size)
+        if layer.training and torch.is_grad_enabled():
+            # the activation is computed again for the gradient: a large tensor less is kept
+            after: Tensor = checkpoint(self._narrowed, layer, wide, chosen, use_reentrant=False)
+            return after
+        return self._narrowed(layer, wide, chosen)
+
+    def _narrowed(self, layer: Any, wide: Tensor, states: Tensor) -> Tensor:
+        """The end of a layer: its activation, and the map back to the size of a state."""
+        return joined(layer.output, layer.intermediate.intermediate_act_fn(wide), states)
 
     def _attended(
         self, own: Any, chosen: Tensor, states: Tensor, runs: list[tuple[int, int]]
@@ -92,9 +102,47 @@ class Packed:
             # (texts, heads, length, dim / heads)
             split = [each.view(count, -1, self.heads, own.attention_head_size) for each in parts]
             query, key, value = (each.transpose(1, 2) for each in split)
-            seen = functional.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
+            if dropout:
+                seen = Attention.apply(query, key, value, dropout)  # type: ignore[no-untyped-call]
+            else:
+                seen = functional.scaled_dot_product_attention(query, key, value)
             attended.append(seen.transpose(1, 2).flatten(2).flatten(0, 1))
         return torch.cat(attended)
+
+
+class Attention(torch.autograd.Function):
+    """Attention with dropout, (texts, heads, length, size), that keeps no weights.
+
+    A CPU's own keeps three numbers for each pair of tokens, this one byte; it takes as long.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Tensor:
+        weights = _weights(query, key)  # (texts, heads, length, length)
+        kept = torch.empty_like(weights, dtype=torch.bool).bernoulli_(1 - dropout)
+        ctx.save_for_backward(query, key, value, kept)
+        ctx.scale = 1 / (1 - dropout)
+        seen: Tensor = weights.mul_(kept).to(value.dtype) @ value * ctx.scale
+        return seen
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, kept = ctx.saved_tensors
+        weights, gradient = _weights(query, key), gradient * ctx.scale
+        to_weights = (gradient @ value.mT).to(weights.dtype).mul_(kept)
+        to_value = (weights * kept).to(value.dtype).mT @ gradient
+        # of the softmax, times the scale of its inputs
+        along = torch.linalg.vecdot(weights, to_weights)[..., None]
+        to_scores = to_weights.sub_(along).mul_(weights).to(query.dtype)
+        root = query.shape[-1] ** -0.5
+        return (to_scores @ key).mul_(root), (to_scores.mT @ query).mul_(root), to_value, None
+
+
+def _weights(query: Tensor, key: Tensor) -> Tensor:
+    """How much each token looks at each other one, (texts, heads, length, length)."""
+    exact = torch.promote_types(query.dtype, torch.float32)
+    return torch.softmax(query * query.shape[-1] ** -0.5 @ key.mT, -1, dtype=exact)
 
 
 def joined(output: Any, inputs: Tensor, states: Tensor) -> Tensor:

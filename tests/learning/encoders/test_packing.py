@@ -6,7 +6,7 @@ import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLMRobertaConfig
 from transformers import XLMRobertaModel as XLMRoberta
 
-from structkit.learning.encoders.packing import Packed, packed
+from structkit.learning.encoders.packing import Attention, Packed, packed
 from structkit.learning.encoders.padded import Tokens
 from tests.tolerances import rounding
 
@@ -86,6 +86,37 @@ def test_dropout_is_the_model_s():
         place.p = 0.5
         assert not torch.allclose(ways.states(tokens), expected)
         place.p = 0.0
+
+
+def attended(query, key, value):
+    torch.manual_seed(1)
+    return Attention.apply(query, key, value, 0.3)
+
+
+def test_attention_with_dropout_is_the_library_s_on_average():
+    torch.manual_seed(0)
+    parts = [torch.randn(2, 3, 5, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    assert torch.autograd.gradcheck(attended, parts)
+    query, key, value = (part.detach().expand(2000, 3, 5, 4) for part in torch.stack(parts)[:, :1])
+    found = Attention.apply(query, key, value, 0.3).mean(0)
+    expected = torch.nn.functional.scaled_dot_product_attention(query[0], key[0], value[0])
+    spread = 4 * value.abs().max() * (0.3 / 0.7 / 2000) ** 0.5  # of a mean of 2,000 draws
+    torch.testing.assert_close(found, expected, rtol=0, atol=spread.item())
+
+
+def test_a_step_keeps_no_weights_of_pairs_and_no_activation():
+    model, kept = a_model(*KINDS[0], intermediate_size=512).train(), {}
+
+    def keep(tensor):
+        kept[tensor.untyped_storage().data_ptr()] = tensor
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        packed(model).states(a_batch([64] * 4, 0))
+    pairs = [each for each in kept.values() if each.shape[-2:] == (64, 64)]
+    assert {each.dtype for each in pairs} == {torch.bool}
+    wide = [each for each in kept.values() if each.shape == (4 * 64, 512)]
+    assert len(wide) == len(model.encoder.layer)
 
 
 def test_a_padding_token_within_a_text():
