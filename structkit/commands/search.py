@@ -84,8 +84,9 @@ def search(
     elif method == "hybrid":
         model = _checked_hybrid(texts, encoding, options)
         searcher = opened(corpus, backend, options)
-        index, names = lexical_index(texts or (), words), ", ".join(map(shown, corpus))
-        rankings = _hybrid(searcher, index, queries, depth, model, query_field, dense_share, names)
+        index = lexical_index(texts or (), words)
+        files = ", ".join(map(shown, [*corpus, *(texts or ())]))
+        rankings = _hybrid(searcher, index, queries, depth, model, query_field, dense_share, files)
     else:
         raise unknown("search method", method, METHODS)
     query_id = None
@@ -213,7 +214,7 @@ def _hybrid(
     encoding: TextEncoding,
     field: str | None,
     share: float,
-    corpus: str,
+    files: str,
 ) -> Iterator[Ranked]:
     """What words and embeddings find: at least `DEPTH` hits of each, for a reliable sum."""
     asked: dict[str, str] = {}  # the queries that are being encoded
@@ -229,8 +230,8 @@ def _hybrid(
     for query_id, dense in _answers(searcher, batches, depth):
         if lost := [hit.doc_id for hit in dense if hit.doc_id not in known]:
             raise UserError(
-                f'document "{lost[0]}" of {corpus} has no text in --texts',
+                f'document "{lost[0]}" has an embedding, but no text in --texts',
                 "name the records that were encoded",
-            )
+            ).at(files)
         lexical = [Hit(*hit) for hit in index.search(asked.pop(query_id), depth)]
         yield query_id, hybrid(dense, lexical, k, share)

@@ -53,11 +53,13 @@ class SavedIndex:
 
 def is_saved(folder: str) -> bool:
     """Whether a folder says that it holds an index for BM25, or looks like one that is damaged."""
+    if os.path.lexists(os.path.join(folder, VOCABULARY)):
+        return True
     try:
         with open(os.path.join(folder, META), "rb") as handle:
             return bool(orjson.loads(handle.read())["method"] == METHOD)
     except (OSError, ValueError, KeyError, TypeError):
-        return os.path.lexists(os.path.join(folder, VOCABULARY))
+        return False
 
 
 def method_of(corpus: Sequence[str], method: str | None = None) -> str:

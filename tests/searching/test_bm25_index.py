@@ -209,6 +209,7 @@ def test_a_damaged_index_is_refused(files):
         ("ids.txt", "\n".join([*ids[:-1], ids[0]]), 'ids.txt:50: id "d0" is repeated'),
         ("ids.txt", b"\xff" * 9, "ids.txt: is damaged"),
         ("meta.json", "[1]", "meta.json: is not that of an index for BM25"),
+        ("meta.json", json.dumps({**meta, "method": True}), "is not that of an index for BM25"),
         ("meta.json", "{", "meta.json: is damaged: it is not JSON"),
         ("meta.json", json.dumps({**meta, "format": 2}), "meta.json: has format 2, not 1"),
         ("meta.json", json.dumps({**meta, "count": 51}), "ids.txt: holds 50 ids for 51"),

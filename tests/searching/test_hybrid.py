@@ -104,8 +104,8 @@ def test_words_of_paths_are_read_where_they_are_wanted(files: dict[str, str]) ->
 
 def test_embeddings_without_a_text_are_refused(files: dict[str, str], tmp_path: Path) -> None:
     files["texts"] = written(tmp_path / "fewer.jsonl", CHUNKS[:2])
-    told = f'document "[34]" of {re.escape(files["corpus"])} has no text in --texts'
-    with pytest.raises(UserError, match=told):
+    told = 'document "[34]" has an embedding, but no text in --texts'
+    with pytest.raises(UserError, match=f"{re.escape(files['corpus'])}, .*fewer.jsonl: {told}"):
         found(files, method="hybrid", encoding=Letters(), texts=[files["texts"]])
 
 

@@ -99,7 +99,8 @@ def values(flag: Flag) -> Iterator[tuple[str, frozenset[int]]]:
             yield value, REFUSED
         for value in INTEGERS if flag.kind is int else (*FLOATS, *INTEGERS):
             outside = not flag.low <= float(value) <= flag.high
-            yield value, REFUSED if outside else USAGE
+            huge = abs(float(value)) > 1e6  # allowed where there is no bound, but may leave nothing
+            yield value, REFUSED if outside else ANY if huge else USAGE
         for end in {flag.low - 1, flag.high + 1} - {math.inf, -math.inf}:
             yield f"{end:g}", REFUSED
         if flag.kind is int:
