@@ -96,12 +96,13 @@ class Nodes(StrEnum):
 
 
 class Task(StrEnum):
-    """What embeddings are scored on."""
+    """What embeddings, or trees, are scored on."""
 
     similarity = "similarity"
     classification = "classification"
     space = "space"
     suite = "suite"
+    trees = "trees"
 
 
 class Strategy(StrEnum):

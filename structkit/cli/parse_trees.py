@@ -56,7 +56,10 @@ def parse_trees(
         bool, typer.Option("--binarize/--no-binarize", help="Make every node a pair or a word.")
     ] = True,
     tokenized: Annotated[
-        bool, typer.Option("--tokenized", help="The text is words separated by spaces.")
+        bool,
+        typer.Option(
+            "--tokenized", help="The text is words separated by spaces; of a `tree`, its words."
+        ),
     ] = False,
     url: Annotated[
         str | None, typer.Option(help="corenlp: the server (default http://localhost:9000).")

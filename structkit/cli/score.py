@@ -27,13 +27,15 @@ RECORDS = {
 EXAMPLES = """
 structkit score dense.jsonl bm25.jsonl --qrels self --measures 'nDCG@10 RR@10'
 structkit score dense.jsonl --qrels self --compare bm25.jsonl
+structkit parse-trees --parser chunk sentences.jsonl -o found.jsonl
+structkit score --task trees --gold trees.jsonl found.jsonl
 """
 
 
 def score(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(help="Run files, JSONL or TREC (--task: pairs); stdin when none."),
+        typer.Argument(help="Run files, JSONL or TREC (--task: pairs, trees); stdin when none."),
     ] = None,
     qrels: Annotated[
         str | None,
@@ -46,7 +48,7 @@ def score(
         typer.Option(
             help="Instead of --qrels, pairs of embeddings: Spearman x 100 of cosines with `score`; "
             "accuracy of a classifier for `label`; alignment and uniformity; all tasks of a file, "
-            "named by `task`, a row for each model."
+            "named by `task`, a row for each model. trees: F1 x 100 of trees with those of --gold."
         ),
     ] = None,
     train: Annotated[
@@ -55,6 +57,10 @@ def score(
             help="classification: pairs to learn from; one for all files, or one each.",
             rich_help_panel="With --task",
         ),
+    ] = None,
+    gold: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="trees: records with the right `tree`, by `id`."),
     ] = None,
     seeds: Annotated[
         int,
@@ -147,7 +153,8 @@ def score(
 ) -> None:
     """Score runs against judgements: means over all judged queries, with 95 % intervals.
 
-    With --task, score pairs of embeddings (structkit encode --field text_a --field text_b).
+    With --task, score pairs of embeddings (structkit encode --field text_a --field text_b),
+    or trees against gold trees.
     """
     from structkit.commands.score import names
     from structkit.commands.score import score as command
@@ -157,7 +164,9 @@ def score(
         raise typer.BadParameter("give one of --qrels and --task")
     if (task is Task.classification) != bool(train):
         raise typer.BadParameter("--train goes with --task classification")
-    others = [*(queries or ()), *(compare or ()), *(by_records or ())]
+    if (task is Task.trees) != (gold is not None):
+        raise typer.BadParameter("--gold goes with --task trees")
+    others = [*(queries or ()), *(compare or ()), *(by_records or ()), *filter(None, [gold])]
     others += [*(train or ()), *(passages or ())]
     apart(output, *(runs or ["-"]), None if qrels == "self" else qrels, *others)
     if compare and task not in (None, Task.suite):
@@ -170,6 +179,10 @@ def score(
         known = [name for name, path in models.items() if path in (compare or ())]
         scores = suite(models, compare_with=known, seed=seed, seeds=seeds, workers=workers)
         return write(scores, output, markdown=markdown)
+    if gold is not None:
+        from structkit.commands.score_trees import trees
+
+        return write(trees(names(runs), gold, seed=seed), output, markdown=markdown)
     if task is not None:
         scores = task_scores(task, names(runs), train or [], seeds, positive_above, seed)
         return write(scores, output, markdown=markdown)

@@ -10,7 +10,7 @@ from typing import Any
 from structkit import plugin, registry
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, several, text_field
-from structkit.structure.trees.brackets import binarize, lift_final, write
+from structkit.structure.trees.brackets import binarize, clean, escaped, lift_final, read, write
 from structkit.structure.trees.parsers import all_trees
 from structkit.structure.trees.tree import Tree
 
@@ -119,6 +119,8 @@ def _texts(record: Record, parsing: Parsing) -> Fields | UserError:
     try:
         for name in parsing.fields_of(record):
             text = text_field(record, name)
+            if parsing.tokenized and (name == "tree" or name.endswith("_tree")):
+                text = " ".join(map(escaped, clean(read(text)).words))
             if not text.strip():
                 raise UserError(f'field "{name}" is empty: no words, no tree', "leave it out")
             texts.append((name, text))

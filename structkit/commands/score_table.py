@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import takewhile
 
 from structkit.records.jsonl import Record
@@ -35,9 +35,11 @@ def table(records: Sequence[Record], markdown: bool = False, width: int | None =
     """
     if not records:
         return ""
-    names = [name for name in records[0] if not _is_end(name, records[0])]
+    kinds = {name: type(record[name]) for record in reversed(records) for name in record}
+    named = dict.fromkeys(name for record in records for name in record)
+    names = [name for name in named if not _is_end(name, kinds)]
     columns = [
-        Column([name, *(_cell(record, name) for record in records)], type(records[0][name]) is int)
+        Column([name, *(_cell(record, name) for record in records)], kinds[name] is int)
         for name in names
     ]
     labels = list(takewhile(lambda name: isinstance(records[0][name], str), names))
@@ -75,7 +77,7 @@ def _drawn(columns: list[Column], markdown: bool) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
 
 
-def _is_end(name: str, record: Record) -> bool:
+def _is_end(name: str, record: Collection[str]) -> bool:
     """Whether a field is an interval's end or a deviation, shown in its measure's cell."""
     return name.endswith(("_low", "_high", "_deviation")) and name.rpartition("_")[0] in record
 

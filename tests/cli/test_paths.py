@@ -57,6 +57,7 @@ LOST = {
     "score-compare": "score other --qrels other2 --compare lost -o lost",
     "score-by": "score other --qrels other2 --by x --by-records lost -o lost",
     "score-train": "score other --task classification --train lost -o lost",
+    "score-gold": "score other --task trees --gold lost -o lost",
     "plot": "plot runs lost -o lost",
     "plot-embeddings": "plot embeddings lost -o lost",
     "plot-losses": "plot losses lost -o lost",

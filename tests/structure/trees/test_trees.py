@@ -1,4 +1,4 @@
-"""Trees: brackets, cleaning, binarization as NLTK does it, agreement with gold trees."""
+"""Trees: brackets, cleaning, binarization as NLTK does it."""
 
 import gzip
 import json
@@ -25,7 +25,6 @@ from structkit.structure.trees.brackets import (
 from structkit.structure.trees.letters import same
 from structkit.structure.trees.treebank import tokenize
 from structkit.structure.trees.words import words_of
-from tests.structure.trees.agreement import agreement
 from tests.structure.trees.parsed import check_arrays
 
 DATA = Path("../shared/data/trees")
@@ -194,18 +193,6 @@ def test_a_word_without_letters_cannot_be_written():
     for word in ("", "a b"):
         with pytest.raises(UserError, match="is empty or holds a space"):
             write(from_merges([word, "x"], [(0, 1)]))
-
-
-def test_agreement_by_hand():
-    gold = read("(S (NP the (A old cat)) (VP sleeps well) .)")
-    found = read("(S (NP the old cat) (X (VP sleeps well) .))")
-    # binarized gold: 0-3, 1-3, 3-6, 3-5; found: 0-3, 1-3, 3-6, 3-5
-    assert agreement([(found, gold)]).f1 == 100
-    # as they are, without the period: gold 0-3, 1-3, 3-5; found 0-3, 3-5: P 2/2, R 2/3
-    plain = agreement([(found, gold)], binary=False)
-    assert (plain.common, plain.found, plain.gold, plain.f1) == (2, 2, 3, 80)
-    with pytest.raises(UserError, match="the words of pair 1 differ"):
-        agreement([(read("(S a)"), read("(S b)"))])
 
 
 @settings(deadline=None, max_examples=80)

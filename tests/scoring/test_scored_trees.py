@@ -1,0 +1,121 @@
+"""F1 of trees against gold trees: numbers worked by hand, baselines, bad trees."""
+
+import orjson
+import pytest
+
+from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.score_table import table
+from structkit.commands.score_trees import trees
+from structkit.errors import UserError
+from structkit.scoring.trees import agreement, binarized, f1, plain
+from structkit.structure.trees.brackets import read
+
+GOLD = {
+    "a": "(ROOT (S (NP-SBJ (DT the) (A (JJ old) (NN cat))) (VP (VBZ sleeps) (RB well)) (. .)))",
+    "b": "(S (NP (PRP she)) (VP (VBZ sees) (NP (DT a) (NN dog))))",
+}
+FOUND = {
+    "b": "(S (NP she) (VP (VP sees a) (NN dog)))",
+    "a": "(S (NP the old cat) (X (VP sleeps well) .))",
+}
+
+
+def file(tmp_path, name, brackets):
+    path = tmp_path / f"{name}.jsonl"
+    lines = (orjson.dumps({"id": id_, "tree": tree}) for id_, tree in brackets.items())
+    path.write_bytes(b"\n".join(lines))
+    return str(path)
+
+
+def scores(tmp_path, found, gold=GOLD):
+    gold_path = file(tmp_path, "gold", gold)
+    return list(trees({"found": file(tmp_path, "found", found)}, gold_path))
+
+
+def test_agreement_by_hand():
+    gold = read("(S (NP the (A old cat)) (VP sleeps well) .)")
+    found = read("(S (NP the old cat) (X (VP sleeps well) .))")
+    # binarized gold: 0-3, 1-3, 3-6, 3-5; found: 0-3, 1-3, 3-6, 3-5
+    assert 100 == f1(agreement([(found, gold)], binarized).sum(0))
+    # as they are, without the period: gold 0-3, 1-3, 3-5; found 0-3, 3-5: P 2/2, R 2/3
+    counts = agreement([(found, gold)], plain)
+    assert ([[2, 2, 3]], 80) == (counts.tolist(), f1(counts.sum(0)))
+    with pytest.raises(UserError, match="the words of pair 1 differ"):
+        agreement([(read("(S a)"), read("(S b)"))], plain)
+
+
+def test_scores_by_hand(tmp_path):
+    found, left, right, balanced = scores(tmp_path, FOUND)
+    # as they are, a: 2 of 2 found and 3 gold, as above; b: gold 1-4, 2-4; found 1-4, 1-3: 1 of 2, 2
+    assert pytest.approx(100 * 2 * 3 / (4 + 5)) == found["f1"]
+    # binarized, a: 4 of 4, 4; b: as above
+    assert pytest.approx(100 * 2 * 5 / (6 + 6)) == found["binarized_f1"]
+    # a: NP 0-3 (its function SBJ does not count), VP 3-5, not A; b: VP 1-4, not VP 1-3
+    assert pytest.approx(100 * 2 * 3 / (4 + 5)) == found["labeled_f1"]
+    assert (2, 0, 0) == (found["sentences"], found["missing"], found["unjudged"])
+    assert found["f1_low"] <= found["f1"] <= found["f1_high"]
+    # a: 0-2 … 0-4 with 0-3 (its 0-5 are all words); b: 0-2, 0-3
+    assert pytest.approx(100 * 2 * 1 / (5 + 5)) == left["f1"]
+    # a: 1-5, 2-5, 3-5 with 3-5; b: 1-4, 2-4
+    assert pytest.approx(100 * 2 * 3 / (5 + 5)) == right["f1"]
+    # a: 0-3 and 1-3, then 3-5 (3-6 without the period); b: 0-2, 2-4
+    assert pytest.approx(100 * 2 * 4 / (5 + 5)) == balanced["f1"]
+    assert ["left-branching", "right-branching", "balanced"] == [
+        row["run"] for row in (left, right, balanced)
+    ]
+
+
+def test_only_trees_with_labels_have_a_labeled_score(tmp_path):
+    found, *baselines = scores(tmp_path, {id_: read_as_x(tree) for id_, tree in FOUND.items()})
+    assert not any("labeled_f1" in row for row in (found, *baselines))
+    labeled, *_ = scores(tmp_path, FOUND)
+    # a column that the first row lacks is there, too
+    drawn = table([found, labeled]).splitlines()
+    assert "labeled_f1" in drawn[0]
+    assert [2, 3] == [line.count("[") for line in drawn[1:]]
+
+
+def read_as_x(text):
+    tree = next(parse_trees([{"id": "1", "tree": text}], Parsing(parser="brackets")))["tree"]
+    for label in ("NP", "VP", "NN", "S|<>", "VP|<>", "NP|<>", "S"):
+        tree = tree.replace(f"({label} ", "(X ")
+    return tree
+
+
+def test_sentences_without_a_counterpart_are_counted(tmp_path):
+    found, *_ = scores(tmp_path, {"a": FOUND["a"], "c": "(S x (Y y z))"})
+    assert (2, 1, 1) == (found["sentences"], found["missing"], found["unjudged"])
+    # b is not found: 2 of 2 found and 3 + 2 gold
+    assert pytest.approx(100 * 2 * 2 / (2 + 5)) == found["f1"]
+
+
+def test_bad_trees_are_told(tmp_path):
+    def problem(found, gold=GOLD):
+        with pytest.raises(UserError) as error:
+            scores(tmp_path, found, gold)
+        return str(error.value)
+
+    other = problem({"b": "(S (NP she) (VP saw (NP a dog)))"})
+    assert "the tree \"b\" has the word 'saw' where the gold tree has 'sees'" in other
+    assert "parse-trees --field tree --tokenized" in other
+    shorter = problem({"b": "(S she sees)"})
+    assert "has the word '' where the gold tree has 'a'" in shorter
+    assert "no tree has the id of one in" in problem({"c": "(S she)"})
+    assert "found.jsonl:1: " in problem({"b": "(S (she)"})
+    assert "there are no trees" in problem({})
+    path = tmp_path / "twice.jsonl"
+    path.write_bytes(b'{"id":"a","tree":"(S x)"}\n' * 2)
+    with pytest.raises(UserError, match='twice.jsonl:2: the id "a" occurs twice'):
+        list(trees({"twice": str(path)}, file(tmp_path, "gold", GOLD)))
+
+
+@pytest.mark.parametrize("parser", ["right-branching", "balanced", "builtin"])
+def test_a_parser_reads_the_words_of_gold_trees(tmp_path, parser):
+    gold = {**GOLD, "c": "(NP (-LRB- -LRB-) (NN x) (: 's.) (-NONE- *T*) (-RRB- -RRB-))"}
+    records = [{"id": id_, "tree": tree} for id_, tree in gold.items()]
+    parsing = Parsing(parser=parser, field=("tree",), tokenized=True)
+    found = {record["id"]: record["tree"] for record in parse_trees(records, parsing)}
+    assert ("(", "x", "'s.", ")") == read(found["c"]).words
+    row, *baselines = scores(tmp_path, found, gold)
+    twin = next((line for line in baselines if line["run"] == parser), None)
+    assert twin is None or {**twin, "run": "found"} == row
