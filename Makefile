@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install check test test-processors lint soak bench clean
+.PHONY: help install check test test-processors lint soak bench docs clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -24,7 +24,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 install: $(INSTALLED) ## structkit and its tools into .venv
 
-check: lint test ## What CI runs
+check: lint test docs ## What CI runs
 
 test: $(INSTALLED) ## All tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
@@ -59,6 +59,9 @@ soak: JOBS := 2
 
 bench: $(INSTALLED) ## Speed compared with peers: make bench [DATA=../shared/data] [DGL=FOLDER]
 	$(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') $(if $(DGL),--dgl '$(DGL)')
+
+docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 clean: ## Remove what recipes and installation wrote
 	rm -rf runs build dist *.egg-info $(VENV)

@@ -1,0 +1,102 @@
+"""The pages of the reference, made when the site is built: of --help, docstrings and the registry.
+
+They are nowhere kept, so they cannot be out of date.
+"""
+
+from __future__ import annotations
+
+import inspect
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+import structkit
+from structkit.cli.app import COMMANDS, summary
+from structkit.registry import KINDS, Plugin, load, names, plugins
+
+HELP = Path("fixtures/help")  # what --help says; a test holds both together
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages to the site."""
+    for name, page in PAGES.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=page()))
+    return files
+
+
+def commands() -> str:
+    """All commands with their help."""
+    listed = [name for name in COMMANDS if (HELP / f"{name}.txt").exists()]
+    parts = [f"- [`{name}`](#{name}): {summary(name)}" for name in listed]
+    sections = [f"## {name}\n\n{_shown(name)}" for name in listed]
+    return _page("Commands", "\n".join(parts), *sections)
+
+
+def methods() -> str:
+    """All methods with their settings."""
+    sections = [f"## {name}\n\n{_shown(f'train-{name}')}" for name in names("method")]
+    return _page("Methods", "`structkit train METHOD`: the settings of each method.", *sections)
+
+
+def listed() -> str:
+    """All plugins that come with structkit."""
+    built_in = [plugin for plugin in plugins() if plugin.pack == "structkit_plugins"]
+    sections = []
+    for kind, some in groupby(built_in, key=lambda plugin: plugin.kind):
+        rows = "\n".join(map(_row, some))
+        page = f"[How to add one](../guide/plugin-{kind}.md)."
+        sections.append(f"## {KINDS[kind].capitalize()}\n\n{page}\n\n{rows}")
+    return _page("Plugins", "What `structkit plugins` lists, by kind.", *sections)
+
+
+def python() -> str:
+    """The functions of the Python interface."""
+    sections = []
+    for name in structkit.__all__:
+        made = getattr(structkit, name)
+        text = inspect.getdoc(made) or ""
+        text, _, example = text.partition("\n\n>>>")
+        code = f"{name}{_signature(made)}"
+        shown = f"```pycon\n>>>{example}\n```" if example else ""
+        sections.append(f"## {name}\n\n```python\n{code}\n```\n\n{text}\n\n{shown}")
+    return _page("Python", "See the [guide](../guide/python.md) for an example of each.", *sections)
+
+
+PAGES = {"commands": commands, "methods": methods, "plugins": listed, "python": python}
+
+
+def _signature(made: Any) -> str:
+    """The parameters of a function, one on each line."""
+    if isinstance(made, type):
+        return "(Exception)"
+    lines = [f"    {parameter},".replace("'", "") for parameter in _parameters(made)]
+    return "(\n" + "\n".join(lines) + "\n)"
+
+
+def _parameters(made: Any) -> list[str]:
+    listed = list(inspect.signature(made).parameters.values())
+    positional = [str(each) for each in listed if each.kind is each.POSITIONAL_ONLY]
+    others = [each for each in listed if each.kind is not each.POSITIONAL_ONLY]
+    keyword = [each for each in others if each.kind is each.KEYWORD_ONLY]
+    usual = [str(each) for each in others if each.kind is not each.KEYWORD_ONLY]
+    return [*positional, *["/"] * bool(positional), *usual, *["*"] * bool(keyword)] + [
+        str(each) for each in keyword
+    ]
+
+
+def _row(plugin: Plugin) -> str:
+    made = load(plugin.kind, plugin.name)  # type: ignore[call-overload]
+    also = f" (also {', '.join(plugin.aliases)})" if plugin.aliases else ""
+    told = inspect.getdoc(made) or plugin.summary()
+    first = told.partition("\n\n")[0].replace("\n", " ")
+    return f"- `{plugin.name}`{also}: {plugin.summary()} {first if first != told else ''}".strip()
+
+
+def _shown(name: str) -> str:
+    return f"```text\n{(HELP / f'{name}.txt').read_text('utf-8').strip()}\n```"
+
+
+def _page(title: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", *parts]) + "\n"
