@@ -1,0 +1,44 @@
+"""The site of docs/: it builds, its links lead somewhere, its numbers are those of the results."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import environment
+
+RESULTS = Path("docs/results.md").read_text("utf-8")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+MEASURED = re.compile(r"(?<![\w.])\d+\.\d{3}\b")
+
+
+def test_it_can_be_built_without_a_broken_link(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
+    quiet = environment(NO_MKDOCS_2_WARNING="1")
+    done = subprocess.run(command, capture_output=True, text=True, env=quiet)
+    assert 0 == done.returncode, done.stdout + done.stderr
+    for name, word in (
+        ("commands", "--mask-ratio"),
+        ("methods", "--temperature"),
+        ("plugins", "right-branching"),
+        ("python", "mask_entities"),
+    ):
+        assert word in (tmp_path / "reference" / name / "index.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_links_of_a_page_lead_somewhere(page):
+    links = [link for link in LINK.findall(Path(page).read_text("utf-8")) if "://" not in link]
+    assert [] == [link for link in links if not Path(link).exists()]
+
+
+def test_each_recipe_is_told():
+    told = re.findall(r"^## (.+)$", Path("docs/recipes.md").read_text("utf-8"), re.MULTILINE)
+    assert {path.stem for path in Path("recipes").glob("*.mk")} == set(told)
+
+
+@pytest.mark.parametrize("page", sorted(Path("docs/explanation").glob("*.md")), ids=str)
+def test_numbers_of_an_explanation_are_those_of_the_results(page):
+    numbers = MEASURED.findall(page.read_text("utf-8"))
+    assert [] == [number for number in numbers if number not in RESULTS]
