@@ -1,63 +1,91 @@
-# SEAL and its baselines. MiniLM fine-tuned on PAIRS training queries (first sentences and questions),
-# one model for each system and seed, and searched with the dev queries of the same kinds. LENGTH and
-# CHUNK are tokens. Tags are one token each (TAGS= leaves them in pieces). Chunk is the model on raw
-# text, with its documents in chunks. exposure.jsonl records what each system saw.
-.PHONY: seal hard-negatives
+# SEAL and its controls. MiniLM is fine-tuned on raw text first (raw: PAIRS queries, first sentences and
+# questions, with NEGATIVES mined by MiniLM itself), and every other system starts from that:
+#   matched            raw text again, with as many passes as SEAL's two stages
+#   element-structure  SEAL: masked elements (EAL), then with and without tags (SAL); other orders
+#   mcls, santa        MCLS on raw text; SANTA on tagged pages
+# One model for each system and seed; each is searched in tagged pages and in untagged ones, and raw also
+# with its pages in chunks. LENGTH is tokens of raw text; tagged text gets 1.3 times as many, to read
+# the same text. report.json has the table with tests, and what each system saw.
+.PHONY: seal report-seal
 
 SEAL := runs/seal
 SEAL_SEEDS := 0 1 2
-PAIRS := 256
+PAIRS := 1024
+NEGATIVES := 1
+MARGIN := 0.05
 LENGTH := 256
-CHUNK := $(shell expr $(LENGTH) - 2)
-SANTA_MASK := --mask-ratio 0.5
+TAGGED_LENGTH := $(shell expr $(LENGTH) \* 13 / 10)
+# tokens of a chunk: as many of them as fit into TAGGED_LENGTH (chunk), or the whole page (chunk-page)
+CHUNK := 110
+# the pages lost their titles, which no query here is made of (empty: they stay so)
+TITLES := keep
+# tags are one token each (TAGS= leaves them in pieces)
 TAGS := --tag-tokens
-SEAL_MODEL := --model minilm
-SEAL_FLAGS = $(SEAL_MODEL) --document-length $(LENGTH) --query-length 32 --temperature 0.02 \
-  --batch-size 16 --epochs 1 --learning-rate 2e-5 $(BF16)
-SEAL_SYSTEMS := raw chunk mcls santa element structure joint structure-element element-structure
+SANTA_MASK := --mask-ratio 0.5
+SEAL_FLAGS = --query-length 32 --temperature 0.02 --batch-size 32 --epochs 1 --learning-rate 5e-5 $(BF16)
+SEAL_RAW = --document-field untagged --document-length $(LENGTH)
+SEAL_TAGGED = --document-length $(TAGGED_LENGTH) $(TAGS)
+# EAL reads each page once, SAL twice
+MATCHED := --epochs 3
+ORDERS := element structure joint structure-element element-structure
+SEAL_SYSTEMS := raw matched $(ORDERS) santa mcls
 SEAL_MEASURES := nDCG@10 RR@10 HitRate@1 HitRate@3 HitRate@5 MRR@5
-COMPARE = --compare $(SEAL)/raw@0.jsonl
-KINDS := --where 'kind~^(lead|question)$$'
 
-seal: $(INSTALLED) ## SEAL and its baselines on HTML: make seal DATA=../shared/data/structdoc
+seal: $(INSTALLED) ## SEAL and its controls on HTML: make seal DATA=../shared/data/structdoc
 	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
-	@$(MAKE) --no-print-directory -j 2 $(SEAL)/table.md
-	@cat $(SEAL)/table.md $(SEAL)/exposure.jsonl
+	@$(MAKE) --no-print-directory $(SEAL)/table.md $(SEAL)/kinds.md $(SEAL)/report.json
+	@tail -n +1 $(SEAL)/*.md
 
-# documents lack their titles, which other queries are made of: SANTA gets them as a field
-$(SEAL)/titles.jsonl: $(DATA)/train_queries.jsonl.gz
+# first sentences, and questions; those that name their page as `this team` (deictic) are apart
+KINDS = { $(STRUCTKIT) select $< --where kind=lead; \
+  $(STRUCTKIT) select $< --where kind=question --where deictic=false; }
+
+$(SEAL)/train-queries.jsonl: $(DATA)/train_queries.jsonl.gz
 	@mkdir -p $(SEAL)
-	$(STRUCTKIT) select $< --where kind=title --fields doc_id,query --rename query=title -o $@
-
-$(SEAL)/titled.jsonl: $(DATA)/train_queries.jsonl.gz $(SEAL)/titles.jsonl
-	$(STRUCTKIT) select $< $(KINDS) --join $(word 2,$^) --on doc_id -o $@
-
-# evenly spaced lines: the README's table is of these (a new one may use `select --sample`)
-$(SEAL)/train-queries.jsonl: $(SEAL)/titled.jsonl
-	awk -v wanted=$(PAIRS) '{line[NR] = $$0} END { \
-	  for (i = 0; i < wanted && i < NR; i++) print line[int(i * NR / (wanted < NR ? wanted : NR)) + 1]}' $< > $@
+	$(KINDS) | $(STRUCTKIT) select --sample $(PAIRS) -o $@
 
 $(SEAL)/dev-queries.jsonl: $(DATA)/dev_queries.jsonl.gz
 	@mkdir -p $(SEAL)
-	$(STRUCTKIT) select $< $(KINDS) -o $@
+	{ $(KINDS); $(STRUCTKIT) select $< --where deictic=true --set kind=deictic; } > $@
 
 # each query names its document
 $(SEAL)/%-qrels.jsonl: $(SEAL)/%-queries.jsonl
 	$(STRUCTKIT) select $< --fields id,doc_id --rename id=query_id --set relevance:=1 -o $@
 
-$(SEAL)/docs.jsonl: $(SEAL)/train-qrels.jsonl
+$(SEAL)/%-titles.jsonl: $(DATA)/%_queries.jsonl.gz
+	@mkdir -p $(SEAL)
+	$(STRUCTKIT) select $< --where kind=title --fields doc_id,query --rename query=title -o $@
+
+$(SEAL)/train-bare.jsonl: $(SEAL)/train-qrels.jsonl
 	$(STRUCTKIT) select $(DATA)/train_docs-0[01].jsonl.gz --in $< --on id=doc_id -o $@
 
-$(SEAL)/pairs.jsonl: $(SEAL)/train-qrels.jsonl $(SEAL)/docs.jsonl
-	$(STRUCTKIT) pair --qrels $< --queries $(SEAL)/train-queries.jsonl --corpus $(SEAL)/docs.jsonl \
-	  --per-query 0 -o $@
+$(SEAL)/dev-bare.jsonl: $(DATA)/dev_docs.jsonl.gz
+	@mkdir -p $(SEAL)
+	$(STRUCTKIT) select $< -o $@
 
-$(SEAL)/variants.jsonl: $(SEAL)/pairs.jsonl
+# a title goes back where it was: into a heading at the top
+HEADED := --query title --positive-template '<h1>{title}</h1>{html}'
+$(SEAL)/%-pages.jsonl: $(SEAL)/%-bare.jsonl $(SEAL)/%-titles.jsonl
+	{ $(if $(TITLES),$(STRUCTKIT) select $< --in $(word 2,$^) --on id=doc_id \
+	    | $(STRUCTKIT) select --join $(word 2,$^) --on id=doc_id | $(STRUCTKIT) pair $(HEADED) \
+	    | $(STRUCTKIT) select --fields id$(comma)positive --rename positive=html;) \
+	  $(STRUCTKIT) select $< $(if $(TITLES),--not-in $(word 2,$^) --on id=doc_id) --fields id$(comma)html; } > $@
+
+$(SEAL)/%.variants.jsonl: $(SEAL)/%-pages.jsonl
 	$(STRUCTKIT) html-variants $< --on-error skip -o $@
 
-$(SEAL)/dev.jsonl: $(DATA)/dev_docs.jsonl.gz
-	@mkdir -p $(SEAL)
-	$(STRUCTKIT) html-variants $< -o $@
+# pages that MiniLM confuses with the right one, but that score lower: others may be right themselves
+$(SEAL)/mined.jsonl: $(SEAL)/train.variants.jsonl $(SEAL)/train-queries.jsonl
+	OMP_NUM_THREADS=1 $(STRUCTKIT) encode --as document -m minilm --field untagged $< -o $(SEAL)/mined.npy
+	$(STRUCTKIT) search $(SEAL)/mined.npy -m minilm -k 200 --queries $(SEAL)/train-queries.jsonl -o $@
+
+$(SEAL)/pairs.jsonl: $(SEAL)/train-qrels.jsonl $(SEAL)/mined.jsonl $(SEAL)/train-pages.jsonl
+	$(STRUCTKIT) pair --qrels $< --queries $(SEAL)/train-queries.jsonl --corpus $(SEAL)/train-pages.jsonl \
+	  --negatives-from $(word 2,$^) --depth 200 --per-query $(NEGATIVES) --margin $(MARGIN) \
+	  --on-error skip -o $@
+
+$(SEAL)/variants.jsonl: $(SEAL)/pairs.jsonl
+	$(STRUCTKIT) html-variants $< --field positive --on-error skip -o $@
 
 # SANTA masks terms that query, title and body share; a page without any is only aligned
 $(SEAL)/masked.jsonl: $(SEAL)/variants.jsonl
@@ -65,67 +93,68 @@ $(SEAL)/masked.jsonl: $(SEAL)/variants.jsonl
 	  | $(STRUCTKIT) mask-entities --language html --field positive --keep-plain $(SANTA_MASK) -o $@
 
 comma := ,
-# a system: its method, records and flags, and the field of the documents to search
-define seal-system
-$(SEAL)/$(1)@%.model: $(SEAL)/$(3).jsonl
-	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ $$(SEAL_FLAGS) --seed $$* $(4) \
-	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 50 > $$(@:.model=.trained.jsonl)
-$(SEAL)/$(1)@%.jsonl: $(SEAL)/$(1)@%.model $(SEAL)/dev.jsonl $(SEAL)/dev-queries.jsonl
-	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode --as document -m $$< --field $(5) $(SEAL)/dev.jsonl \
-	  $(if $(BF16),--dtype bf16) -o $(SEAL)/$(1)@$$*.npy
-	OMP_NUM_THREADS=1 $$(STRUCTKIT) search $(SEAL)/$(1)@$$*.npy -m $$< --queries $(SEAL)/dev-queries.jsonl -o $$@
+# a model: its name, method, records, flags, and the model it starts from
+define seal-model
+$(SEAL)/$(1)@%.model: $(SEAL)/$(3).jsonl $(if $(filter minilm,$(5)),,$(5))
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ --model $(if $(filter minilm,$(5)),minilm,$$(word 2,$$^)) \
+	  $$(SEAL_FLAGS) --seed $$* $(4) \
+	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 10 > $$(@:.model=.trained.jsonl)
 endef
-$(eval $(call seal-system,raw,contrastive,variants,--document-field untagged,untagged))
-$(eval $(call seal-system,mcls,contrastive,variants,--document-field untagged --pooling mcls --mcls-every 64,untagged))
-$(eval $(call seal-system,santa,santa,masked,--normalize $(TAGS),tagged))
-$(eval $(call seal-system,element,seal,variants,--stages element $(TAGS),tagged))
-$(eval $(call seal-system,structure,seal,variants,--stages structure $(TAGS),tagged))
-$(eval $(call seal-system,joint,seal,variants,--stages joint $(TAGS),tagged))
-$(eval $(call seal-system,structure-element,seal,variants,--stages structure$$(comma)element $(TAGS),tagged))
-$(eval $(call seal-system,element-structure,seal,variants,--stages element$$(comma)structure $(TAGS),tagged))
+# a row of the table: its name, the model, its folder, and what is read of the pages
+define seal-search
+$(SEAL)/$(1).run.jsonl: $(if $(filter minilm,$(2)),,$(2)) $(SEAL)/dev.variants.jsonl $(SEAL)/dev-queries.jsonl
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode --as document -m $(if $(filter minilm,$(2)),minilm,$$<) $(3) $(SEAL)/dev.variants.jsonl \
+	  $(if $(BF16),--dtype bf16) -o $$(@:.run.jsonl=.npy)
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) search $$(@:.run.jsonl=.npy) -m $(if $(filter minilm,$(2)),minilm,$$<) \
+	  --queries $(SEAL)/dev-queries.jsonl -o $$@
+endef
+BASE := $(SEAL)/raw@%.model
+$(eval $(call seal-model,raw,contrastive,variants,$(SEAL_RAW),minilm))
+$(eval $(call seal-model,matched,contrastive,variants,$(SEAL_RAW) $(MATCHED),$(BASE)))
+$(eval $(call seal-model,mcls,contrastive,variants,$(SEAL_RAW) $(MATCHED) --pooling mcls --mcls-every 64,$(BASE)))
+$(eval $(call seal-model,santa,santa,masked,--normalize $(SEAL_TAGGED),$(BASE)))
+$(foreach order,$(ORDERS),$(eval $(call seal-model,$(order),seal,variants,--stages \
+  $(subst -,$(comma),$(order)) $(SEAL_TAGGED),$(BASE))))
 
-$(SEAL)/chunk@%.jsonl: $(SEAL)/raw@%.model $(SEAL)/dev.jsonl $(SEAL)/dev-queries.jsonl
-	OMP_NUM_THREADS=1 $(STRUCTKIT) encode --as document -m $< --field untagged --chunk $(CHUNK) \
-	  $(SEAL)/dev.jsonl $(if $(BF16),--dtype bf16) -o $(SEAL)/chunk@$*.npy
-	OMP_NUM_THREADS=1 $(STRUCTKIT) search $(SEAL)/chunk@$*.npy -m $< --queries $(SEAL)/dev-queries.jsonl -o $@
+READ_untagged := --field untagged --length $(LENGTH)
+READ_tagged := --field tagged --length $(TAGGED_LENGTH)
+VIEWS := untagged tagged
+$(foreach view,$(VIEWS),$(eval $(call seal-search,start-$(view),minilm,$(READ_$(view)))) \
+  $(foreach system,$(SEAL_SYSTEMS),$(eval $(call \
+    seal-search,$(system)-$(view)@%,$(SEAL)/$(system)@%.model,$(READ_$(view))))))
+$(eval $(call seal-search,chunk@%,$(BASE),--field untagged --chunk $(CHUNK) --length $(TAGGED_LENGTH)))
+$(eval $(call seal-search,chunk-page@%,$(BASE),--field untagged --chunk $(CHUNK)))
 
-$(SEAL)/bm25.jsonl: $(SEAL)/dev.jsonl $(SEAL)/dev-queries.jsonl
-	$(STRUCTKIT) search $< --method bm25 --document-field untagged \
-	  --queries $(SEAL)/dev-queries.jsonl -o $@
+$(SEAL)/bm25.run.jsonl: $(SEAL)/dev.variants.jsonl $(SEAL)/dev-queries.jsonl
+	$(STRUCTKIT) search $< --method bm25 --document-field untagged --queries $(word 2,$^) -o $@
 
-SEAL_RUNS = $(foreach seed,$(SEAL_SEEDS),$(SEAL_SYSTEMS:%=$(SEAL)/%@$(seed).jsonl)) $(SEAL)/bm25.jsonl
-$(SEAL)/table.md: $(SEAL)/dev-qrels.jsonl $(SEAL_RUNS)
-	$(STRUCTKIT) score --qrels $< --measures '$(SEAL_MEASURES)' --markdown $(COMPARE) $(SEAL_RUNS) -o $@
-	$(STRUCTKIT) select $(SEAL)/*.trained.jsonl --fields folder,records,steps -o $(SEAL)/exposure.jsonl
+SEAL_ROWS = chunk chunk-page $(foreach view,$(VIEWS),$(SEAL_SYSTEMS:%=%-$(view)))
+SEAL_RUNS = $(patsubst %,$(SEAL)/%.run.jsonl,bm25 $(VIEWS:%=start-%) \
+  $(foreach seed,$(SEAL_SEEDS),$(SEAL_ROWS:%=%@$(seed))))
+# deictic questions are not in the table
+$(SEAL)/judged.jsonl: $(SEAL)/dev-queries.jsonl
+	$(STRUCTKIT) select $< --where kind!=deictic --fields id,doc_id --rename id=query_id \
+	  --set relevance:=1 -o $@
 
-# Search with a model, take its wrong answers as negatives, and train it further (hard); as a control,
-# also on the same records without negatives (again).
-hard-negatives: $(INSTALLED) ## Train SEAL models further, on documents that they confuse
-	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
-	@$(MAKE) --no-print-directory $(SEAL)/hard-table.md
-	@cat $(SEAL)/hard-table.md
+JUDGED = $(STRUCTKIT) score --qrels $(SEAL)/judged.jsonl --measures '$(SEAL_MEASURES)'
+$(SEAL)/table.md: $(SEAL)/judged.jsonl $(SEAL_RUNS)
+	$(JUDGED) --markdown $(SEAL_RUNS) -o $@
 
-NEGATIVES := 2
-SECOND := hard again
+$(SEAL)/kinds.md: $(SEAL)/dev-qrels.jsonl $(SEAL_RUNS)
+	$(STRUCTKIT) score --qrels $< --measures nDCG@10 --by kind --by-records $(SEAL)/dev-queries.jsonl \
+	  --markdown $(SEAL_RUNS) -o $@
 
-$(SEAL)/train.jsonl: $(SEAL)/docs.jsonl
-	$(STRUCTKIT) html-variants $< --on-error skip -o $@
+$(SEAL)/values.jsonl: $(SEAL)/judged.jsonl $(SEAL_RUNS)
+	$(JUDGED) --per-query $(SEAL_RUNS) -o $@
 
-$(SEAL)/mined@%.jsonl: $(SEAL)/element-structure@%.model $(SEAL)/train.jsonl $(SEAL)/train-queries.jsonl
-	$(STRUCTKIT) encode --as document -m $< $(SEAL)/train.jsonl -o $(SEAL)/mined@$*.npy
-	$(STRUCTKIT) search $(SEAL)/mined@$*.npy -m $< --queries $(SEAL)/train-queries.jsonl -o $@
+SEAL_CONTROLS := $(if $(SEAL_SEEDS),matched-untagged raw-untagged,start-untagged)
+$(SEAL)/report.json: $(SEAL)/values.jsonl
+	$(TELL) gather $< --title 'HTML pages: SEAL and its controls' --against $(SEAL_CONTROLS) \
+	  --command 'make seal DATA=../shared/data/structdoc PAIRS=$(PAIRS) LENGTH=$(LENGTH) SEAL_SEEDS="$(SEAL_SEEDS)"' \
+	  --data $(foreach name,dev_docs dev_queries train_docs-00 train_docs-01 train_queries,$(DATA)/$(name).jsonl.gz) \
+	  --trained $(wildcard $(SEAL)/*.trained.jsonl) -o $@
 
-$(SEAL)/hard-variants@%.jsonl: $(SEAL)/mined@%.jsonl $(SEAL)/train-qrels.jsonl
-	$(STRUCTKIT) pair --qrels $(SEAL)/train-qrels.jsonl --queries $(SEAL)/train-queries.jsonl \
-	  --corpus $(SEAL)/docs.jsonl --negatives-from $< --per-query $(NEGATIVES) --on-error skip \
-	  | $(STRUCTKIT) html-variants --on-error skip -o $@
-
-# a second round starts from the first one with the same seed
-$(foreach one,$(SECOND),$(SEAL)/$(one)@%.model): private SEAL_MODEL = --model $(SEAL)/element-structure@$*.model
-$(eval $(call seal-system,hard,seal,hard-variants@%,$(TAGS),tagged))
-$(eval $(call seal-system,again,seal,hard-variants@%,--negatives-per-query 0 $(TAGS),tagged))
-
-HARD_RUNS = $(foreach seed,$(SEAL_SEEDS),$(SECOND:%=$(SEAL)/%@$(seed).jsonl) $(SEAL)/element-structure@$(seed).jsonl)
-$(SEAL)/hard-table.md: $(SEAL)/dev-qrels.jsonl $(HARD_RUNS)
-	$(STRUCTKIT) score --qrels $< --measures '$(SEAL_MEASURES)' --markdown \
-	  --compare $(SEAL)/element-structure@0.jsonl $(HARD_RUNS) -o $@
+# without a model to train
+report-seal:
+	@$(MAKE) --no-print-directory runs/report/seal/report.json DATA='$(DATA)/structdoc' SEAL=runs/report/seal SEAL_SEEDS=
+	$(TELL) check reports/seal.json runs/report/seal/report.json

@@ -52,6 +52,10 @@ def encode(
     keep: Annotated[
         list[str] | None, typer.Option(help="Field to copy to the output; may be repeated.")
     ] = None,
+    length: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most tokens of a text; default: as many as in training."),
+    ] = None,
     chunk: Annotated[
         int | None,
         typer.Option(
@@ -180,6 +184,7 @@ def encode(
         field=field,
         paths=paths,
         keep=keep or (),
+        length=length,
         chunk=chunk,
         elements=elements,
         nodes=nodes,

@@ -41,6 +41,10 @@ class Model(ABC):
         """A text as inputs of `size` tokens each, for models with the part `chunk`."""
         raise NotImplementedError
 
+    def read_at_most(self, side: str, length: int) -> None:
+        """Read only so many tokens of texts of a side, for models with the part `chunk`."""
+        raise NotImplementedError
+
     def nodes(
         self,
         records: Sequence[Record],

@@ -174,6 +174,8 @@ def test_an_id_with_a_line_break_leaves_no_file(model, tmp_path):
         ({"side": "query", "dtype": "int8"}, "no precision of --dtype 'int8'"),
         ({"side": "query", "batch_tokens": 0}, "--batch-tokens"),
         ({"side": "query", "chunk": 0}, "--chunk must be at least 1"),
+        ({"side": "query", "length": 0}, "--length must be at least 1"),
+        ({"side": "query", "length": 8, "chunk": 9}, "--chunk 9 is more than --length 8"),
         ({"side": "query", "chunk": 9, "field": ["a", "b"]}, "--chunk takes one --field"),
         ({"side": "query", "pooling": "max"}, "--pooling max is not cls or mean or"),
     ],
@@ -244,6 +246,29 @@ def test_chunks(model):
     assert [("d2#0", 0, 0, 1)] == [
         (row["id"], row["start"], row["end"], row["n"]) for row in found if row["doc_id"] == "d2"
     ]
+
+
+def test_length(model):
+    lines = records(["a", "word and more " * 9])
+    whole, cut = (
+        vectors(encode(lines, model=model, side="document", length=length)) for length in (None, 12)
+    )
+    tokens = Encoding(model, "document", length=12).encoder.inputs([lines[1]["text"]], "document")
+    assert [12] == [len(ids) for ids in tokens]
+    np.testing.assert_allclose(whole[0], cut[0], **rounding(TINY))
+    assert abs(whole[1] - cut[1]).max() > 0.01
+    # parts are of so many tokens too, in whole chunks
+    parts = Encoding(model, "document", length=12, chunk=5)
+    rows = list(parts.embeddings(parts.texts(lines)))
+    assert ["d0", "d1", "d1"] == [row["doc_id"] for row in rows]
+    assert {"length": 12, "chunk": 5}.items() <= parts.meta().items()
+    assert "length" not in Encoding(model, "document").meta()
+
+
+def test_a_length_that_the_model_cannot_read():
+    with pytest.raises(UserError, match="--length 513 is more than the 512 tokens") as caught:
+        Encoding("minilm", "document", length=513)
+    assert 2 == caught.value.status
 
 
 def test_a_chunk_that_the_model_cannot_read():

@@ -13,7 +13,13 @@ from structkit.embeddings.npy import HASHES_FORMAT
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.learning.encode.batches import Embedder, check_finite
 from structkit.learning.encode.engines import Wanted
-from structkit.learning.encode.flags import check_able, check_flags, check_together, chosen_paths
+from structkit.learning.encode.flags import (
+    check_able,
+    check_flags,
+    check_length,
+    check_together,
+    chosen_paths,
+)
 from structkit.learning.encode.parts import FIELDS, Elements, chosen_part, lines_of
 from structkit.learning.encode.reading import ReadRecord, TextReader
 from structkit.learning.encode.reuse import Earlier, Embedded
@@ -30,7 +36,8 @@ class Encoding:
     """`encode` with its model loaded: `embeddings(texts(records))`.
 
     `side` chooses the length, the prompt and the default field; `field` is the text's field, or
-    several; `paths` is that of `texts.placed`; `keep` names fields that go along. `chunk` makes an
+    several; `paths` is that of `texts.placed`; `keep` names fields that go along. `length` is the
+    most tokens of a text, the model's own where it is None. `chunk` makes an
     embedding of each so many tokens, `elements` of each element of HTML, `nodes` of a tree's words,
     phrases or all its nodes.
     `batch_tokens` and `precision` are chosen for the device where they are None. `reuse` is a .npy
@@ -47,6 +54,7 @@ class Encoding:
         paths: bool | None = None,
         keep: Sequence[str] = (),
         batch_tokens: int | None = None,
+        length: int | None = None,
         chunk: int | None = None,
         elements: bool = False,
         nodes: str | None = None,
@@ -62,18 +70,22 @@ class Encoding:
         reuse: str | None = None,
     ) -> None:
         check_flags(side, dtype, batch_tokens, chunk)
+        check_length(length, chunk)
         self.fields = [field] if isinstance(field, str) else list(field or ())
         self.parts = {"chunk": chunk, "elements": elements, "nodes": nodes and str(nodes)}
         self.part = chosen_part(self.parts, self.fields, keep)
         check_together(self.part, downward, len(self.fields), reuse)
         self.nodes, self.downward = str(nodes), downward
         side = str(side)  # a flag's is an enum
-        self.model, self.side, self.keep, self.chunk = model, side, tuple(keep), chunk
+        self.model, self.side, self.keep = model, side, tuple(keep)
+        self.length, self.chunk = length, chunk
         changes = {"pooling": pooling, "mcls_every": mcls_every, "normalize": normalize}
         wanted = Wanted(model, str(engine), device, str(dtype), offline, changes)
         self.engine, self.facts = wanted.load()
         self.encoder = encoder = self.engine.model
-        check_able(encoder, self.part)
+        check_able(encoder, self.part, length)
+        if length:
+            encoder.read_at_most(side, length)
         known = self.facts[f"{side}_fields"]
         self.reader = TextReader(
             encoder,
@@ -183,7 +195,10 @@ class Encoding:
         places: list[Record] = []  # of each input
         chunks_of: dict[str, range] = {}  # the inputs of a text: an equal one is encoded once
         for text in dict.fromkeys(record.texts[0] for record in window):
-            chunks, lines = self.encoder.chunks(text, self.side, self.chunk or 0), lines_of(text)
+            size = self.chunk or 0
+            chunks, lines = self.encoder.chunks(text, self.side, size), lines_of(text)
+            if self.length:
+                chunks = chunks[: self.length // size]
             chunks_of[text] = range(len(inputs), len(inputs) + len(chunks))
             inputs += chunks
             for chunk in chunks:
@@ -242,6 +257,7 @@ class Encoding:
             "side": self.side,
             "pooling": self.facts["pooling"],
             "normalize": self.facts["normalize"],
+            **({"length": self.length} if self.length else {}),
             **({"dimensions": self.dimensions} if self.dimensions else {}),
             **({self.part: self.parts[self.part]} if self.part else {}),
         }

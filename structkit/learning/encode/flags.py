@@ -44,8 +44,19 @@ def chosen_paths(paths: bool | None, side: str, part: str, model: Model) -> bool
     return False
 
 
-def check_able(model: Model, part: str) -> None:
-    """Raise for parts of texts of which the model has no embeddings."""
+def check_length(length: int | None, chunk: int | None) -> None:
+    """Raise for a length that holds no token, or no chunk."""
+    if length is not None and length < 1:
+        raise UserError("--length must be at least 1", "name another number", status=2)
+    if length and chunk and chunk > length:
+        problem = f"--chunk {chunk} is more than --length {length}"
+        raise UserError(problem, "use smaller chunks", status=2)
+
+
+def check_able(model: Model, part: str, length: int | None = None) -> None:
+    """Raise for a length, or parts of texts, of which the model has no embeddings."""
+    if length and "chunk" not in model.parts:
+        raise UserError("--length is for models that read tokens", "leave it out", status=2)
     if part in model.parts:
         return
     if part == "chunk":

@@ -98,6 +98,10 @@ class Encoder(TorchModel):
         """Whether texts may have tags is known of the field."""
         self.tokenizing.read_field(name)
 
+    def read_at_most(self, side: str, length: int) -> None:
+        """Cut texts of a side to so many tokens."""
+        self.tokenizing.read_at_most(side, length)
+
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
         """A text as chunks of `size` tokens."""
         return self.tokenizing.chunks(text, side, size)

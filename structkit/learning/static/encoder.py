@@ -48,6 +48,10 @@ class StaticEncoder(Model):
         self.truncation.count(side, len(texts), sum(len(ids) > most for ids in ids_of))
         return [ids[:most] for ids in ids_of]
 
+    def read_at_most(self, side: str, length: int) -> None:
+        """Cut texts of a side to so many tokens."""
+        self.lengths = {**self.lengths, side: length}
+
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
         """A text as chunks of at most `size` tokens; a text without tokens is one chunk."""
         (prompt,) = self._ids([self.prompts.get(side, "")])

@@ -100,6 +100,16 @@ class Tokenizing:
         """Say from which field the next documents are: whether they may have tags."""
         self.untagged = name.rpartition("_")[2] == "untagged"
 
+    def read_at_most(self, kind: str, length: int) -> None:
+        """Cut texts of a kind to so many tokens. Errors: `UserError` if the model reads fewer."""
+        if self.positions and length > self.positions:
+            raise UserError(
+                f"--length {length} is more than the {self.positions} tokens that the model reads",
+                f"use --length {self.positions}, or train the model with --positions {length}",
+                status=2,
+            )
+        self.lengths = {**self.lengths, kind: length}
+
     def ids(self, texts: Sequence[str], kind: str) -> list[list[int]]:
         """Token ids without padding; longer texts are truncated and counted."""
         if prompt := self.prompts.get(kind):

@@ -1,0 +1,10 @@
+# REPORT.md from the tables in reports/, which recipes write to runs/RECIPE/report.json: one that is to
+# be shown is copied to reports/NAME.json, with words about it in reports/NAME.md, and has a target
+# report-NAME that builds a small slice of it again.
+.PHONY: report
+
+TELL := OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.report
+
+report: $(INSTALLED) ## REPORT.md from the tables in reports/; with DATA=../shared/data slices of them are built again
+	@$(if $(DATA),$(MAKE) --no-print-directory $(patsubst reports/%.json,report-%,$(wildcard reports/*.json)))
+	$(TELL) write

@@ -1,0 +1,239 @@
+"""REPORT.md: the tables that recipes made, each from reports/NAME.json and reports/NAME.md.
+
+    python -m tests.benchmarks.report gather VALUES --title … --command … -o reports/NAME.json
+    python -m tests.benchmarks.report write
+    python -m tests.benchmarks.report check reports/NAME.json REBUILT.json
+
+`gather` reads what `structkit score --per-query` wrote: runs whose names differ only after an `@`
+are one system, trained with several seeds. Its p-values are corrected for all comparisons of a
+table (Holm 1979). `write` makes REPORT.md; NAME.md beside the numbers says in words what they mean.
+`check` compares the rows that were built again with the intervals of the committed ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from structkit.commands.score_table import table
+from structkit.scoring.comparison import compare
+from structkit.scoring.measures import Values, interval
+
+Record = dict[str, Any]
+REPORTS, REPORT = Path("reports"), Path("REPORT.md")
+HEAD = """# Report
+
+Every number here was written by a recipe into [reports](reports), and by `make report` from there
+into this file. Intervals are 95 %, over the queries, of means over the seeds; p-values are of
+paired randomization tests, and `p_holm` is corrected for all comparisons of its table. `make report
+DATA=../shared/data` builds a small slice of the tables again, and compares it with these intervals.
+"""
+
+
+def records(path: Path) -> list[Record]:
+    """The records of a JSONL file."""
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+
+class Systems:
+    """The measures of every system on the same queries, by seed."""
+
+    def __init__(self, scored: Sequence[Record]) -> None:
+        self.measures = [name for name in scored[0] if name not in ("run", "query_id")]
+        of_run: dict[str, dict[str, list[float]]] = {}
+        for record in scored:
+            values = [record[name] for name in self.measures]
+            of_run.setdefault(record["run"], {})[record["query_id"]] = values
+        queries = next(iter(of_run.values()))
+        self.queries = len(queries)
+        self.seeds: dict[str, list[str]] = {}
+        self.values: dict[str, Values] = {}  # (seeds, queries, measures) each
+        for run, values in of_run.items():
+            if values.keys() != queries.keys():
+                sys.exit(f"{run} was scored on other queries: score all runs at once")
+            system, _, seed = run.partition("@")
+            self.seeds.setdefault(system, []).append(seed)
+            rows = np.array([[values[query] for query in queries]])
+            known = self.values.get(system, rows[:0])
+            self.values[system] = np.concatenate([known, rows])
+
+    def rows(self) -> list[Record]:
+        """Each system's means, intervals and, of the first measure, deviation over the seeds."""
+        several = max(map(len, self.seeds.values())) > 1
+        return [self._row(system, several=several) for system in self.values]
+
+    def _row(self, system: str, *, several: bool) -> Record:
+        values = self.values[system]
+        low, high = interval(values.mean(axis=0))
+        row: Record = {"system": system, "seeds": len(values), "queries": self.queries}
+        for column, name in enumerate(self.measures):
+            row[name] = float(values[:, :, column].mean())
+            row |= {f"{name}_low": float(low[column]), f"{name}_high": float(high[column])}
+        if several:
+            means = values[:, :, 0].mean(axis=1)  # (seeds,)
+            row["between seeds"] = float(means.std(ddof=1)) if len(means) > 1 else ""
+        return row
+
+    def comparisons(self, against: Sequence[str]) -> list[Record]:
+        """Paired tests of the first measure, of every system with some of them."""
+        found: list[Record] = []
+        for other in against:
+            for system in self.values:
+                if system == other or (system in against and self._before(system, other, against)):
+                    continue
+                theirs, ours = (self.values[name].mean(axis=0)[:, 0] for name in (other, system))
+                result = compare(ours, theirs)
+                found.append(
+                    {
+                        "system": system,
+                        "against": other,
+                        "measure": self.measures[0],
+                        "difference": result.difference,
+                        "difference_low": result.low,
+                        "difference_high": result.high,
+                        "p_randomization": result.p_randomization,
+                    }
+                )
+        for record, corrected in zip(
+            found, holm([each["p_randomization"] for each in found]), strict=True
+        ):
+            record["p_holm"] = corrected
+        return found
+
+    @staticmethod
+    def _before(system: str, other: str, against: Sequence[str]) -> bool:
+        """Whether the pair was compared already, the other way round."""
+        return list(against).index(system) < list(against).index(other)
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """p-values corrected for their number.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    corrected, highest = [0.0] * len(values), 0.0
+    for rank, place in enumerate(sorted(range(len(values)), key=values.__getitem__)):
+        highest = max(highest, min(1.0, (len(values) - rank) * values[place]))
+        corrected[place] = highest
+    return corrected
+
+
+def sha256(path: Path) -> str:
+    """The hash of a file's content; a gzipped one's is that of what it holds."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+def gather(args: argparse.Namespace) -> None:
+    """Write the JSON of a table."""
+    systems = Systems(records(args.values))
+    seeds = {seed for each in systems.seeds.values() for seed in each if seed}
+    content: Record = {
+        "title": args.title,
+        "command": args.command,
+        "seeds": sorted(seeds),
+        "data": {path.name: sha256(path) for path in args.data},
+        "rows": systems.rows(),
+        "comparisons": systems.comparisons(args.against),
+    }
+    if args.trained:
+        summaries = [(path, records(path)[0]) for path in sorted(args.trained)]
+        content["trainings"] = [
+            {
+                "model": path.name.removesuffix(".trained.jsonl"),
+                **{name: summary[name] for name in ("records", "steps", "seconds")},
+            }
+            for path, summary in summaries
+        ]
+    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    args.output.write_bytes(orjson.dumps(content, option=options))
+
+
+def section(name: str, content: Mapping[str, Any], words: str) -> str:
+    """The part of REPORT.md about one table."""
+    data = ", ".join(f"`{file}` {digest[:12]}" for file, digest in content["data"].items())
+    parts = [f"## {content['title']}", words.strip(), f"```sh\n{content['command']}\n```"]
+    if content["seeds"]:
+        parts.append(f"Seeds {', '.join(content['seeds'])}. ")
+    if data:
+        parts.append(
+            f"SHA-256 of the data, unpacked: {data}. All in [{name}.json](reports/{name}.json)."
+        )
+    parts.append(table(content["rows"], markdown=True))
+    for part in ("comparisons", "trainings"):
+        if content.get(part):
+            parts.append(table(content[part], markdown=True))
+    return "\n\n".join(part for part in parts if part)
+
+
+def report(folder: Path = REPORTS) -> str:
+    """REPORT.md as the files of a folder give it."""
+    parts = [HEAD.strip()]
+    for path in sorted(folder.glob("*.json")):
+        words = path.with_suffix(".md")
+        text = words.read_text("utf-8") if words.exists() else ""
+        parts.append(section(path.stem, orjson.loads(path.read_bytes()), text))
+    return "\n\n".join(parts) + "\n"
+
+
+def outside(committed: Record, rebuilt: Record) -> list[str]:
+    """What was built again and is not in the interval of the committed table, or not in it."""
+    known = {row["system"]: row for row in committed["rows"]}
+    wrong = []
+    for row in rebuilt["rows"]:
+        name, before = row["system"], known.get(row["system"])
+        if before is None:
+            wrong.append(f"{name} is not in the table")
+            continue
+        for measure in (each for each in row if f"{each}_low" in row and f"{each}_low" in before):
+            low, high = before[f"{measure}_low"], before[f"{measure}_high"]
+            if not low <= row[measure] <= high:
+                wrong.append(
+                    f"{name}: {measure} {row[measure]:.3f} is not in [{low:.3f}, {high:.3f}]"
+                )
+    return wrong
+
+
+def main() -> None:
+    """Gather, write or check."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parts = parser.add_subparsers(required=True, dest="part")
+    gathering = parts.add_parser("gather")
+    gathering.add_argument("values", type=Path)
+    for name in ("--title", "--command"):
+        gathering.add_argument(name, required=True)
+    gathering.add_argument("--against", nargs="*", default=[])
+    gathering.add_argument("--data", nargs="*", type=Path, default=[])
+    gathering.add_argument("--trained", nargs="*", type=Path, default=[])
+    gathering.add_argument("-o", dest="output", type=Path, required=True)
+    parts.add_parser("write")
+    checking = parts.add_parser("check")
+    checking.add_argument("committed", type=Path)
+    checking.add_argument("rebuilt", type=Path)
+    args = parser.parse_args()
+    if args.part == "gather":
+        return gather(args)
+    if args.part == "write":
+        REPORT.write_text(report(), "utf-8")
+        return None
+    both = [orjson.loads(path.read_bytes()) for path in (args.committed, args.rebuilt)]
+    if wrong := outside(*both):
+        sys.exit("\n".join(wrong))
+    print(
+        f"{args.committed.stem}: {len(both[1]['rows'])} rows built again, all within the intervals"
+    )
+    return None
+
+
+if __name__ == "__main__":
+    main()

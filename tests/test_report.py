@@ -1,0 +1,88 @@
+"""REPORT.md is what the recipes' files give, and the statistics of these files are right."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from structkit.scoring.comparison import compare
+from tests.benchmarks.report import REPORT, Systems, holm, outside, report, section
+
+
+def scored(**runs):
+    """Values of one measure, as `score --per-query` writes them."""
+    return [
+        {"run": run.replace("_", "@"), "query_id": f"q{place}", "nDCG@10": value}
+        for run, values in runs.items()
+        for place, value in enumerate(values)
+    ]
+
+
+def test_the_report_is_what_the_files_give():
+    assert REPORT.read_text("utf-8") == report(), "run make report"
+
+
+def test_seeds_are_averaged_for_each_query_before_anything_else():
+    systems = Systems(scored(bm25=[0.5, 0.0, 0.25], seal_0=[1.0, 0.0, 0.5], seal_1=[0.0, 1.0, 0.5]))
+    bm25, seal = systems.rows()
+    assert (bm25["seeds"], seal["seeds"], seal["queries"]) == (1, 2, 3)
+    # both seeds have the same mean, and so has every query
+    assert (seal["nDCG@10"], seal["between seeds"]) == (0.5, 0.0)
+    assert seal["nDCG@10_low"] == seal["nDCG@10_high"] == 0.5
+    assert (bm25["nDCG@10"], bm25["between seeds"]) == (0.25, "")
+    (found,) = systems.comparisons(["bm25"])
+    result = compare(np.array([0.5, 0.5, 0.5]), np.array([0.5, 0.0, 0.25]))
+    assert (found["system"], found["against"]) == ("seal", "bm25")
+    assert found["p_holm"] == found["p_randomization"] == result.p_randomization
+    assert found["difference"] == result.difference == 0.25
+
+
+def test_two_controls_are_compared_once():
+    systems = Systems(scored(raw=[0.1, 0.2], matched=[0.2, 0.4], seal=[0.3, 0.3]))
+    pairs = [(each["system"], each["against"]) for each in systems.comparisons(["raw", "matched"])]
+    assert pairs == [("matched", "raw"), ("seal", "raw"), ("seal", "matched")]
+
+
+def test_holm():
+    assert holm([0.01, 0.04, 0.03]) == [0.03, 0.06, 0.06]
+    assert holm([0.6, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_runs_of_other_queries_are_refused():
+    with pytest.raises(SystemExit, match="seal@0 was scored on other queries"):
+        Systems(scored(bm25=[0.5, 0.0], seal_0=[1.0]))
+
+
+def test_what_is_built_again_lies_within_the_intervals():
+    row = {"system": "bm25", "RR": 0.5, "RR_low": 0.4, "RR_high": 0.6}
+    committed = {"rows": [row]}
+    assert outside(committed, {"rows": [row | {"RR": 0.41}]}) == []
+    assert outside(committed, {"rows": [row | {"RR": 0.61}, row | {"system": "seal"}]}) == [
+        "bm25: RR 0.610 is not in [0.400, 0.600]",
+        "seal is not in the table",
+    ]
+
+
+def test_gather(tmp_path):
+    values, data, output = (tmp_path / name for name in ("values.jsonl", "data.jsonl", "seal.json"))
+    lines = scored(bm25=[0.5, 0.0, 1.0], seal_0=[1.0, 0.0, 1.0])
+    values.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    data.write_text("")
+    trained = tmp_path / "seal@0.trained.jsonl"
+    trained.write_text('{"folder":"x","records":8,"steps":2,"seconds":1.5,"losses":{}}\n')
+    command = ["gather", str(values), "--title", "Pages", "--command", "make seal"]
+    command += ["--against", "bm25", "--data", str(data), "--trained", str(trained)]
+    run = [sys.executable, "-m", "tests.benchmarks.report", *command, "-o", str(output)]
+    subprocess.run(run, check=True, cwd=Path.cwd())
+    content = orjson.loads(output.read_bytes())
+    assert content["seeds"] == ["0"]
+    assert content["data"]["data.jsonl"].startswith("e3b0c44298fc")  # of no bytes
+    assert content["trainings"] == [{"model": "seal@0", "records": 8, "steps": 2, "seconds": 1.5}]
+    text = section("seal", content, "What it means.\n")
+    assert text.startswith("## Pages\n\nWhat it means.\n\n```sh\nmake seal\n```")
+    assert "| seal   |     1 |       3 | 0.667 [" in text
+    assert "| seal@0 |       8 |     2 | 1.500   |" in text
