@@ -87,15 +87,7 @@ class Encoding:
         if length:
             encoder.read_at_most(side, length)
         known = self.facts[f"{side}_fields"]
-        self.reader = TextReader(
-            encoder,
-            self.fields,
-            known,
-            self.keep,
-            # of an element, the model reads what it was trained on
-            Elements(tagged=known[0] == "tagged") if elements else None,
-            chosen_paths(paths, side, self.part, encoder),
-        )
+        self.reader = self._reader(known, paths)
         self.dtype, self.dimensions = self.engine.dtype, dimensions
         self.batch_tokens = batch_tokens or self.engine.batch_tokens
         self.embedder = Embedder(
@@ -110,6 +102,12 @@ class Encoding:
         self.earlier = Earlier(reuse, self.run(), self.part) if reuse else None
         if self.earlier:
             self.precision = self.earlier.precision or self.precision
+
+    def _reader(self, known: Sequence[str], paths: bool | None) -> TextReader:
+        # of an element, the model reads what it was trained on
+        elements = Elements(tagged=known[0] == "tagged") if self.part == "elements" else None
+        chosen = chosen_paths(paths, self.side, self.part, self.encoder)
+        return TextReader(self.encoder, self.fields, known, self.keep, elements, chosen)
 
     @property
     def precision(self) -> str | None:
