@@ -161,9 +161,9 @@ class WordVectors(TorchModel):
 class Trained(TrainingModule):
     """Word vectors as the library trained them: there are no steps here."""
 
-    def __init__(self, settings: WordSettings, model: WordVectors) -> None:
+    def __init__(self, settings: WordSettings, model: WordVectors, seen: int) -> None:
         super().__init__(settings)
-        self.model = model
+        self.model, self.seen = model, seen
 
     def save(self, folder: Path) -> None:
         self.model.save(folder)

@@ -97,7 +97,8 @@ class Method(WordSettings):
                 text.write((line.lower() if self.lowercase else line) + "\n")
             text.flush()
             rows = learned(self.arguments(text.name), self.ngrams)
-        return Trained(self, WordVectors.of(rows, self.ngrams, lowercase=self.lowercase))
+        model = WordVectors.of(rows, self.ngrams, lowercase=self.lowercase)
+        return Trained(self, model, seen=len(spool) * self.epochs)
 
     @property
     def ngrams(self) -> NGrams:

@@ -17,7 +17,7 @@ from structkit.cli.streams import apart
 RECORDS = {
     "reads": (
         "`query_id`, `doc_id`, `score`; judgements: `query_id`, `doc_id`, `relevance` or "
-        "`label`; with --task: `embedding` of both, `score` or `label`"
+        "`label`; with --task: `embedding` of both, `score` or `label`, or `tree`"
     ),
     "writes": (
         "`run`, `queries`, `missing`, `unjudged`, and of each measure `MEASURE`, "

@@ -135,6 +135,7 @@ def fit(
         "steps": trainer.step,
         "records": len(spool),
         "parameters": sum(weight.numel() for weight in module.parameters()),
+        "seen": module.seen + trainer.records,
         "losses": trainer.losses(),
         **({"held_out": held_out.facts()} if held_out and held_out.losses else {}),
         "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},

@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from structkit.scoring.similarity import cosines, resampled, spearman
 
 TRAIN = "train"
 SCORE = "Score"
+MAJORITY = "majority"
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Scored:
 
     values: Record
     draws: dict[str, Values]  # (resamples,) each; the same pairs for all models
+    majority: Scored | None = None  # of the most frequent label, where a classifier learns
 
     def ends(self, task: str) -> tuple[float, float]:
         """The 95 % interval over the pairs."""
@@ -52,8 +55,10 @@ def suite(
     Names that differ only after an `@`, such as `strae@0` and `strae@1`, are one model, trained
     with several seeds: it gets means, and the deviation over the seeds (n - 1) in `TASK_deviation`.
     `TASK_low` and `TASK_high` are the ends of the 95 % interval over the test pairs, drawn with
-    replacement. With `compare_with`, names of `files`: one record for each other model, each of
-    these and each task, with the difference on the same draws. Source: StrAE, table 3.
+    replacement. Where classifiers learn, a last record, `majority`, has the accuracy of always
+    choosing the most frequent label of the test pairs. With `compare_with`, names of `files`: one
+    record for each other model, each of these and each task, with the difference on the same draws.
+    Source: StrAE, table 3.
     """
     models: dict[str, list[Scored]] = {}
     for (name, path), scored in zip(files.items(), _all(files, seed, seeds, workers), strict=True):
@@ -72,6 +77,8 @@ def suite(
         for other_name in against:
             if other_name != name:
                 yield from _compared(name, seeded, other_name, models[other_name])
+    if scored.majority and not against:
+        yield {**_row(MAJORITY, [scored.majority]), "seeds": 0}
 
 
 def _all(files: Mapping[str, str], seed: int, seeds: int, workers: int) -> Iterator[Scored]:
@@ -147,15 +154,24 @@ def _of_tasks(pairs: EmbeddingPairs, seed: int, seeds: int) -> Scored:
         rows.setdefault(str(record["task"]), []).append(row)
     values: Record = {}
     draws: dict[str, Values] = {}
+    majority = Scored({}, {})
     for task, chosen in rows.items():
-        values[task], draws[task] = _value(task, pairs.taken(chosen), seed, seeds)
+        of_task = pairs.taken(chosen)
+        learning = [record.get("split") == TRAIN for record in of_task.records]
+        values[task], draws[task] = _value(task, of_task, learning, seed, seeds)
+        if any(learning):
+            labels = of_task.taken([at for at, known in enumerate(learning) if not known]).labels()
+            frequent = max(sorted(set(labels)), key=labels.count)
+            right = np.array([label == frequent for label in labels])
+            majority.values[task], majority.draws[task] = _accuracy(right, seed)
     values[SCORE] = float(np.mean(list(values.values())))
     draws[SCORE] = np.mean(list(draws.values()), axis=0)
-    return Scored(values, draws)
+    return Scored(values, draws, majority if majority.values else None)
 
 
-def _value(task: str, pairs: EmbeddingPairs, seed: int, seeds: int) -> tuple[float, Values]:
-    learning = [record.get("split") == TRAIN for record in pairs.records]
+def _value(
+    task: str, pairs: EmbeddingPairs, learning: Sequence[bool], seed: int, seeds: int
+) -> tuple[float, Values]:
     if not any(learning):
         similar, gold = cosines(pairs.left, pairs.right), pairs.scores()
         value = float(spearman(similar, gold))
@@ -171,6 +187,10 @@ def _value(task: str, pairs: EmbeddingPairs, seed: int, seeds: int) -> tuple[flo
     )
     sides = [(each.left, each.right, each.labels()) for each in (known, asked)]
     numbers = [seed + number for number in range(seeds)]
-    right = right_answers(sides[0], sides[1], numbers).mean(0)  # (pairs,)
+    return _accuracy(right_answers(sides[0], sides[1], numbers).mean(0), seed)
+
+
+def _accuracy(right: Any, seed: int) -> tuple[float, Values]:
+    """How often (pairs,) test pairs are answered rightly x 100, and on draws of them."""
     draws = resampled(len(right), lambda drawn: right[drawn].mean(1), seed)
     return 100 * float(right.mean()), 100 * draws

@@ -27,7 +27,7 @@ def suite_of(tmp_path, seed):
 
 def test_a_suite_gives_a_row_for_each_model(tmp_path):
     files = {f"strae@{seed}": str(suite_of(tmp_path, seed)) for seed in (0, 1)}
-    (found,) = suite(files, seeds=2)
+    found, majority = suite(files, seeds=2)
     assert ("strae", 2) == (found["run"], found["seeds"])
     # 100 and 80: sqrt((10² + 10²) / (2 - 1))
     assert (pytest.approx(90), pytest.approx(200**0.5)) == (found["STS"], found["STS_deviation"])
@@ -35,8 +35,14 @@ def test_a_suite_gives_a_row_for_each_model(tmp_path):
     assert pytest.approx((found["STS"] + found["MRPC"]) / 2) == found["Score"]
     assert "90.00 ± 14.14 [" in table([found])
     assert found["MRPC_low"] < found["MRPC"] <= found["MRPC_high"]
-    assert [found] == list(suite(files, seeds=2, workers=2))
-    (alone,) = suite({"strae": files["strae@0"]}, seeds=1)
+    # the classes of the 40 test pairs are equally large
+    assert ("majority", 0, 50) == (majority["run"], majority["seeds"], majority["MRPC"])
+    assert 30 < majority["MRPC_low"] < 50 < majority["MRPC_high"] < 70
+    assert "STS" not in majority and "Score" not in majority
+    drawn = table([found, majority], markdown=True).splitlines()
+    assert ["majority", "0", ""] == [cell.strip() for cell in drawn[-1].split("|")[1:4]]
+    assert [found, majority] == list(suite(files, seeds=2, workers=2))
+    alone, _ = suite({"strae": files["strae@0"]}, seeds=1)
     assert "STS_deviation" not in alone
 
     def problem(content):

@@ -33,6 +33,8 @@ class TrainingModule(nn.Module):
     its share of a batch, and the engine adds them up.
     """
 
+    seen = 0  # records that it learned from before the first step, each as often as it was read
+
     def __init__(self, settings: TrainingSettings) -> None:
         super().__init__()
         self.settings = settings

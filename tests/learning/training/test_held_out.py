@@ -61,6 +61,7 @@ def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys):
     losses = {line["step"]: line["held_out_loss"] for line in lines if "held_out_loss" in line}
     assert [2, 4, 6, 8, 10, 12] == list(losses)
     best = min(losses, key=losses.__getitem__)
+    assert 2 * 24 == summary["seen"]
     found = summary["held_out"]
     assert (losses[2], losses[best], losses[12], best) == tuple(found.values())
     assert best < 12  # at such a rate the last model is not the best one
@@ -96,7 +97,7 @@ def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path, monkeypatch)
         train("banyan", method, [files[0]], RunOptions(**options))
     monkeypatch.setattr(Trainer, "_train", step)
     found = train("banyan", method, [files[0]], RunOptions(**options, resume=True))
-    assert expected["held_out"] == found["held_out"]
+    assert expected["held_out"] == found["held_out"] and expected["seen"] == found["seen"] == 48
     one, other = (
         (tmp_path / each / "model.safetensors").read_bytes() for each in ("whole", "parts")
     )
