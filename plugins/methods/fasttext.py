@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from structkit.errors import UserError
 from structkit.learning.strae.settings import PAPER, WordSettings
-from structkit.learning.training.plan import Plan
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -83,10 +82,6 @@ class Method(WordSettings):
                 "use --longest-ngram 0 to learn words alone",
                 status=2,
             )
-
-    def plan(self, records: int) -> Plan:
-        """No steps: the library has trained the model when it is built."""
-        return Plan(records, records, self.epochs, warmup=0.0, seed=self.seed, max_steps=0)
 
     def build(self, spool: Spool, *, offline: bool = False) -> Trained:
         from ._word_vectors import Trained, WordVectors

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, ClassVar
 from structkit.errors import UserError
 from structkit.learning.encoders.settings import FACTS
 from structkit.learning.folders.facts import check_fields
-from structkit.learning.training.plan import Plan
 from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
@@ -98,10 +97,6 @@ class Method(TrainingSettings):
         else:
             names = [self.field or text_name(record, (*DOCUMENT, *QUERY), "give it with --field")]
         return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
-
-    def plan(self, records: int) -> Plan:
-        """No steps: the table is complete when it is built."""
-        return Plan(1, 1, self.epochs, warmup=0.0, seed=self.seed, max_steps=0)
 
     def build(self, spool: Spool, *, offline: bool = False) -> Distilled:
         from ._distilled import distilled, from_scratch

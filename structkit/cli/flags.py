@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import MISSING, Field, fields
 from enum import StrEnum
 from typing import Annotated, Any, get_type_hints
@@ -19,19 +19,26 @@ SHORT = {"output": "-o", "quiet": "-q"}
 
 
 def command(
-    name: str, summary: str, settings: list[type], call: Callable[..., None], **others: Any
+    name: str,
+    summary: str,
+    settings: list[type],
+    call: Callable[..., None],
+    without: Collection[str] = (),
+    **others: Any,
 ) -> Any:
     """A command with one flag for each field of the dataclasses, and other parameters before them.
+
+    Fields in `without` are no flags and keep their defaults.
 
     `call` gets the other parameters by name, and one instance of each dataclass in order.
     """
     parameters = [_parameter(name, annotation) for name, annotation in others.items()]
-    for heading, field, hint in _grouped(settings):
+    for heading, field, hint in _grouped(settings, without):
         parameters.append(_parameter(field.name, _flag(field, hint, heading), field))
 
     def body(**values: Any) -> None:
         made = [
-            group(**{field.name: _plain(values.pop(field.name)) for field in fields(group)})
+            group(**{each.name: _plain(values.pop(each.name)) for each in flags_of(group, without)})
             for group in settings
         ]
         call(*made, **values)
@@ -41,14 +48,21 @@ def command(
     return checked(name, body, help=summary, max_content_width=100)
 
 
-def _grouped(settings: list[type]) -> Iterator[tuple[str, Field[Any], Any]]:
-    """All fields with the heading and the type of each, group by group."""
+def _grouped(
+    settings: list[type], without: Collection[str]
+) -> Iterator[tuple[str, Field[Any], Any]]:
+    """All flags with the heading and the type of each, group by group."""
     of_group: dict[str, list[tuple[Field[Any], Any]]] = {group: [] for group in GROUPS}
     for kind in settings:
         hints = get_type_hints(kind)
-        for field in fields(kind):
+        for field in flags_of(kind, without):
             of_group[group_of(kind, field.name)].append((field, hints[field.name]))
     return ((GROUPS[group], *each) for group in GROUPS for each in of_group[group])
+
+
+def flags_of(settings: type, without: Collection[str]) -> list[Field[Any]]:
+    """The fields of a dataclass that are flags."""
+    return [field for field in fields(settings) if field.name not in without]
 
 
 def _parameter(name: str, annotation: Any, field: Field[Any] | None = None) -> inspect.Parameter:
@@ -98,7 +112,8 @@ class MethodGroup(PageGroup):
         def train(*made: Any, **values: Any) -> None:
             call(cmd_name, *made, **values)
 
-        made = command(cmd_name, plugin.summary(), settings, train, **type(self).others)
+        idle = method.idle_options()
+        made = command(cmd_name, plugin.summary(), settings, train, idle, **type(self).others)
         made.records = {"reads": method.records} if method.records else {}
         made.epilog = shown(method.example) if method.example else None
         return made

@@ -20,8 +20,9 @@ class Method(ABC):
     """A file of methods/: how records become a model, and how the model is read back.
 
     Its fields, made by `setting`, are the flags of `train METHOD`. What trains by gradient steps
-    extends `GradientSettings` (structkit.learning.training.settings), and a Hugging Face encoder
-    `EncoderSettings` (structkit.learning.encoders.settings), which provide most of the rest.
+    extends `GradientSettings` (structkit.learning.training.settings), what is made without steps
+    `TrainingSettings`, and a Hugging Face encoder `EncoderSettings`
+    (structkit.learning.encoders.settings), which provide most of the rest.
     """
 
     query_fields: ClassVar[tuple[str, ...]]
@@ -39,6 +40,11 @@ class Method(ABC):
 
     example: ClassVar[str] = ""
     """A command that trains it, for the end of its help."""
+
+    @classmethod
+    def idle_options(cls) -> frozenset[str]:
+        """Options of a run that do nothing for it: `train METHOD` has no such flags."""
+        return frozenset()
 
     @property
     def start(self) -> str | None:

@@ -27,6 +27,8 @@ GROUP = 16  # texts that are padded to one length
 class SpanTraining(TrainingModule):
     """Binary cross-entropy over all spans of two words or more but the whole."""
 
+    settings: GradientSettings
+
     def __init__(
         self,
         settings: GradientSettings,

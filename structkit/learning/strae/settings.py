@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from structkit.errors import UserError
 from structkit.learning.strae.sentences import Sentences
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.settings import GradientSettings, TrainingSettings
+from structkit.learning.training.settings import GradientSettings, PassSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
@@ -23,7 +23,7 @@ PAPER = "StrAE, appendix A"
 
 
 @dataclass(frozen=True)
-class WordSettings(TrainingSettings):
+class WordSettings(PassSettings):
     """What all these methods share: records are texts, `text` or the leaves of `tree`."""
 
     records: ClassVar[str] = "`text`, or `tree`, whose leaves are the words"

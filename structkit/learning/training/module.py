@@ -26,11 +26,11 @@ from structkit.seeds import key
 
 
 class TrainingModule(nn.Module):
-    """The base of every method's training: override `batch`, `loss` and `save`.
+    """The base of every method's training: override `batch`, `loss`, `optimizer` and `save`.
 
-    A method that needs its own optimizer, or gradients in pieces, overrides `optimizer` or
-    `backward`; the engine needs no change. With several processes, each computes the gradients of
-    its share of a batch, and the engine adds them up.
+    A method whose model is complete when it is built overrides `save` alone, one that needs
+    gradients in pieces `backward`; the engine needs no change. With several processes, each
+    computes the gradients of its share of a batch, and the engine adds them up.
     """
 
     seen = 0  # records that it learned from before the first step, each as often as it was read
@@ -67,8 +67,8 @@ class TrainingModule(nn.Module):
         return {name: part.item() for name, part in {"loss": loss.detach(), **parts}.items()}
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Adam, in one kernel."""
-        return torch.optim.Adam(self.parameters(), lr=self.settings.learning_rate, fused=True)
+        """What makes steps of gradients."""
+        raise NotImplementedError
 
 
 class TorchModel(nn.Module, Model):

@@ -13,6 +13,8 @@ from structkit.records.jsonl import Record
 from structkit.records.texts import DOCUMENT, QUERY
 
 LENGTH = 1_000_000  # tokens of any text
+# options of a run that are for steps
+OF_STEPS = ("save_every", "keep", "log_every", "log_format", "nproc", "device")
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
 
 
@@ -32,12 +34,8 @@ class TrainingSettings(Method):
     # settings that a model folder must have to be read; others may come and go
     made_of: ClassVar[tuple[str, ...]] = ()
     # what helps where the loss diverges
-    calmer: ClassVar[str] = "lower --learning-rate"
+    calmer: ClassVar[str] = "try other settings"
 
-    epochs: int = setting(1, "passes over the records", low=1, high=1_000_000, group="common")
-    learning_rate: float = setting(
-        5e-5, "highest learning rate of AdamW", low=0.0, high=1.0, group="common"
-    )
     seed: int = setting(
         0,
         "seed of parameters, order, dropout and draws",
@@ -48,6 +46,14 @@ class TrainingSettings(Method):
 
     def __post_init__(self) -> None:
         check(self)
+
+    @classmethod
+    def idle_options(cls) -> frozenset[str]:
+        return frozenset(OF_STEPS)
+
+    def plan(self, records: int) -> Plan:
+        """No steps: the model is complete when it is built."""
+        return Plan(records, 1, 1, warmup=0.0, seed=self.seed, max_steps=0)
 
     def prepare(self, record: Record) -> Record:
         """The fields of a record that are used: those of `needs` and `optional`."""
@@ -75,7 +81,17 @@ class TrainingSettings(Method):
 
 
 @dataclass(frozen=True)
-class GradientSettings(TrainingSettings):
+class PassSettings(TrainingSettings):
+    """The settings of a training that passes over the records."""
+
+    epochs: int = setting(1, "passes over the records", low=1, high=1_000_000, group="common")
+    learning_rate: float = setting(
+        5e-5, "highest learning rate of AdamW", low=0.0, high=1.0, group="common"
+    )
+
+
+@dataclass(frozen=True)
+class GradientSettings(PassSettings):
     """The settings of a training by gradient steps, one for each batch."""
 
     calmer: ClassVar[str] = "lower --learning-rate, or raise --warmup"
@@ -111,6 +127,10 @@ class GradientSettings(TrainingSettings):
     every: int = setting(
         500, "--validate: steps between measurements", low=1, high=10**12, group="schedule"
     )
+
+    @classmethod
+    def idle_options(cls) -> frozenset[str]:
+        return frozenset() if cls.shared else frozenset({"nproc"})
 
     @property
     def held_out(self) -> str | None:

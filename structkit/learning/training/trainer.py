@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -51,9 +52,6 @@ class Trainer:
         self.held_out = held_out
         self.module, self.spool, self.plan = module, spool, plan
         self.options, self.folder = options, folder
-        self.optimizer = module.optimizer()
-        for group in self.optimizer.param_groups:
-            group.setdefault("highest_lr", group["lr"])
         self.step = 0
         self.records = 0
         self.first: dict[str, float] = {}
@@ -63,6 +61,14 @@ class Trainer:
         self.matmul = ""
         self.started = time.monotonic()
         self.log = Log(options, silent=rank() > 0)
+
+    @cached_property
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Made for the first step: a model that needs no steps has none."""
+        optimizer = self.module.optimizer()
+        for group in optimizer.param_groups:
+            group.setdefault("highest_lr", group["lr"])
+        return optimizer
 
     def run(self) -> None:
         """Train to the end. Errors: a loss that is not a number; Ctrl-C leaves a checkpoint."""
@@ -102,7 +108,8 @@ class Trainer:
         if self.step < steps:
             say(f"stopped at step {self.step:,} of {steps:,}; add --resume to continue")
             raise interrupt.ending()
-        self.log.seconds = (time.monotonic() - self.started) / max(1, steps - start)
+        if steps > start:
+            self.log.seconds = (time.monotonic() - self.started) / (steps - start)
 
     def _look(self) -> None:
         """Measure the held-out loss when it is due; a stage ends with its best model."""
