@@ -57,11 +57,35 @@ def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> U
     no language 'pyhton'; did you mean 'python'? there are: go, python
     """
     names = sorted(known)
+    remedy = f"{guess(name, names)}there are: {', '.join(names) or 'none'}"
+    return UserError(f"no {kind} {name!r}", remedy, status=status)
+
+
+def missing(
+    field: str, record: Iterable[str], remedy: str = "", *, what: str = "", named: bool = False
+) -> UserError:
+    """The error for a field that a record lacks: what it has instead, or a better remedy.
+
+    A field that the user `named`, or that has no better remedy, may be a similar one of the record.
+
+    >>> print(missing("cod", {"id": "1", "code": "x"}))
+    field "cod" is missing; did you mean 'code'? the record has: id, code
+    """
+    names = [str(name) for name in record]
+    hint = guess(field, names) if named or not remedy else ""
+    remedy = remedy or f"the record has: {', '.join(names) or 'none'}"
+    return UserError(f'field "{field}"{what} is missing', hint + remedy)
+
+
+def guess(name: str, known: Iterable[str]) -> str:
+    """The beginning of a remedy that asks for the most similar of the known names, or nothing.
+
+    >>> guess("ndgc", ["nDCG", "RR"]), guess("x", ["nDCG", "RR"])
+    ("did you mean 'nDCG'? ", '')
+    """
+    names = {each.casefold(): each for each in known}
     close = difflib.get_close_matches(name.casefold(), names, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return UserError(
-        f"no {kind} {name!r}", f"{hint}there are: {', '.join(names) or 'none'}", status=status
-    )
+    return f"did you mean {names[close[0]]!r}? " if close else ""
 
 
 def spoken(number: float) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from typing import Any, NoReturn
 
 import typer
 
 from structkit.cli.app import app
-from structkit.errors import UserError
+from structkit.errors import UserError, guess
 from structkit.signals import ending, leave
 
 
@@ -33,7 +34,7 @@ def _run() -> int:
             return 2
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "structkit"
-        return _fail(f"{error.format_message().rstrip('.')}; see {path} --help", 2)
+        return _fail(f"{_problem(error)}see {path} --help", 2)
     except typer.Exit as exit:
         return exit.exit_code
     except SystemExit as exit:
@@ -51,6 +52,22 @@ def _run() -> int:
         return _fail(str(cannot_write(error).at("stdout")), 1)
     except MemoryError:
         return _fail("out of memory; try smaller batches or fewer --workers", 1)
+
+
+# what pydantic makes of a value that is none of an enumeration's
+CHOICE = re.compile(r"(?:Value error, )?'(?P<name>[^']*)' is not one of (?P<known>.*)")
+
+
+def _problem(error: Any) -> str:
+    """What is wrong with the flags, and the name that was probably meant."""
+    text = error.format_message().rstrip(".")
+    if similar := getattr(error, "possibilities", None):  # of a flag, the most similar first
+        return f"{error.message.rstrip('.')}; did you mean {similar[0]}? "
+    if choice := CHOICE.search(text):
+        meant = guess(choice["name"], re.findall("'(.*?)'", choice["known"]))
+        text = text.replace("Value error, ", "", 1)
+        return f"{text}; {meant}"
+    return f"{text}; "
 
 
 # typer exports no base class of its usage errors

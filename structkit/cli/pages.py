@@ -7,6 +7,8 @@ from typing import Any
 
 from typer.core import TyperGroup
 
+from structkit.errors import unknown
+
 OPTIONS = "Options"  # the group of flags that name no other
 LONG = 12  # flags of a page that has groups
 
@@ -44,6 +46,13 @@ class Page:
 
 class PageGroup(Page, TyperGroup):
     """A group of commands with such a page."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; an unknown one raises."""
+        command = super().get_command(ctx, cmd_name)
+        if command is None:
+            raise unknown(f"command of {self.name}", cmd_name, self.list_commands(ctx))
+        return command
 
 
 def shown(examples: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Floats
-from structkit.errors import UserError
+from structkit.errors import UserError, missing
 from structkit.extras import require
 from structkit.progress import printable, say
 from structkit.records.jsonl import Record, Records, shown
@@ -174,12 +174,8 @@ def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None,
         if not scored:
             name = name or _measure(record)
             group = next((key for key in list(record)[1:2] if key not in ("queries", "n")), None)
-        if missing := [field for field in ("run", group or "run", name) if field not in record]:
-            raise records.place(
-                UserError(
-                    f'field "{missing[0]}" is missing', f"the record has: {', '.join(record)}"
-                )
-            )
+        if absent := [field for field in ("run", group or "run", name) if field not in record]:
+            raise records.place(missing(absent[0], record))
         for field in (name, f"{name}_low", f"{name}_high"):
             value = record.get(field, 0)
             if type(value) not in (int, float) or not math.isfinite(value):

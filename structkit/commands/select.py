@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from structkit.errors import UserError
+from structkit.errors import UserError, guess
 from structkit.progress import say
 from structkit.records.fields import ABSENT, Changes, Condition, lookup, plain
 from structkit.records.jsonl import Lines, Record, Records
@@ -104,7 +104,8 @@ class Unseen:
         """One line for people for each, if there were records."""
         for name in dict.fromkeys(self.fields) if self.first is not None else ():
             known = ", ".join(self.first or ()) or "none"
-            say(f'no record has the field "{name}"; the first has: {known}')
+            hint = guess(name, self.first or ())
+            say(f'no record has the field "{name}"; {hint}the first has: {known}')
 
 
 @dataclass

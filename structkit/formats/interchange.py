@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from structkit.errors import MEND, UserError, unknown
+from structkit.errors import MEND, UserError, missing, unknown
 from structkit.formats.row_output import (
     ParquetOutput,
     RowOutput,
@@ -132,10 +132,10 @@ def take(record: Record, *names: str, kind: type = str, default: Any = REQUIRED)
             record.pop(each, None)
         if default is not REQUIRED:
             return default
-        missing = f'field "{names[0]}" is missing'
-        if len(names) > 1:
-            missing = f"the fields {', '.join(names)} are all missing"
-        raise UserError(missing, f"the record has: {', '.join(record) or 'none'}")
+        if len(names) == 1:
+            raise missing(names[0], record)
+        problem = f"the fields {', '.join(names)} are all missing"
+        raise UserError(problem, f"the record has: {', '.join(record) or 'none'}")
     value = record.pop(name)
     if kind is float and type(value) is int:
         value = float(value)

@@ -82,7 +82,7 @@ def text(record: Record, field: str, seed: int, flag: str) -> str:
     if isinstance(value, list):
         value = _drawn(value, field, random_for(seed, record["id"], field), flag)
     else:
-        value = text_field(record, field, f"name another with {flag}")
+        value = text_field(record, field, f"name another with {flag}", named=True)
     if not value.strip():
         raise UserError(f'field "{field}" is empty', "leave the record out")
     return str(value)
@@ -139,4 +139,4 @@ def _value(record: Record, name: str) -> str:
         return ""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return " ".join(value)
-    return text_field(record, name, "change --positive-template, which names it")
+    return text_field(record, name, "change --positive-template, which names it", named=True)

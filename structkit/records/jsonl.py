@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from structkit.errors import MEND, UserError
+from structkit.errors import MEND, UserError, missing
 from structkit.records.lines import Block, Lines, cannot_read, open_input, shown
 
 __all__ = ["Block", "Lines", "cannot_read", "open_input", "shown"]
@@ -225,12 +225,14 @@ def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
     )
 
 
-def text_field(record: Record, name: str, remedy: str = "") -> str:
-    """The string in a field, or the error that says what is there instead."""
+def text_field(record: Record, name: str, remedy: str = "", *, named: bool = False) -> str:
+    """The string in a field, or the error that says what is there instead.
+
+    Of a field that the user `named`, a missing one is guessed.
+    """
     value = record.get(name)
     if isinstance(value, str):
         return value
     if name not in record:
-        others = ", ".join(record) or "none"
-        raise UserError(f'field "{name}" is missing', remedy or f"the record has: {others}")
+        raise missing(name, record, remedy, named=named)
     raise UserError(f'field "{name}" is {json_kind(value)}, not a string', remedy or MEND)

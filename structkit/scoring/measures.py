@@ -12,7 +12,7 @@ from ir_measures.measures.base import registry
 from ir_measures.providers import FallbackProvider
 from numpy.typing import NDArray
 
-from structkit.errors import UserError
+from structkit.errors import UserError, guess
 from structkit.scoring.qrels import Qrels
 from structkit.scoring.runs import Run, ranking
 from structkit.seeds import key
@@ -47,9 +47,9 @@ def measure(name: str) -> ir_measures.Measure:
     if not supported:
         without = registry.get(known.get(base.lower(), ""))
         hint = "give a cutoff, as in" if without is not None and "@" not in name else "for example"
-        raise UserError(
-            f"no measure {name!r}", f"{hint} nDCG@10, RR@10, R@100, Success@5, P@1, AP", status=2
-        )
+        guessed = "" if base.lower() in known else guess(base, known.values())
+        remedy = f"{guessed}{hint} nDCG@10, RR@10, R@100, Success@5, P@1, AP"
+        raise UserError(f"no measure {name!r}", remedy, status=2)
     return measure
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from structkit.errors import MEND, UserError
+from structkit.errors import MEND, UserError, missing
 from structkit.records.jsonl import BOM, Lines, Record, json_kind, not_json
 from structkit.records.output import Output, write_records
 
@@ -106,9 +106,8 @@ def json_rows(
 def _incomplete(record: object, value: str) -> UserError:
     if not isinstance(record, dict):
         return UserError("the line is not a JSON object", f"give query_id, doc_id and {value}")
-    missing = next(name for name in ("query_id", "doc_id", value) if name not in record)
-    return UserError(
-        f'field "{missing}" is missing', f"the record has: {', '.join(record) or 'none'}"
+    return missing(
+        next(name for name in ("query_id", "doc_id", value) if name not in record), record
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError, unknown
+from structkit.errors import UserError, guess, unknown
 from structkit.plugin import flag_of
 from structkit.progress import say
 from structkit.records.fields import items
@@ -151,9 +151,10 @@ def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoRe
     """Raise for filters that no row of a corpus passes, whose rows have the fields `known`."""
     for name in options.wanted():
         if name not in known:
+            has = f"it has: {', '.join(sorted(known)) or 'none'}"
             raise UserError(
                 f"no row of the corpus has the field {name} of --filter",
-                f"it has: {', '.join(sorted(known)) or 'none'}; structkit encode --keep adds some",
+                f"{guess(name, known)}{has}; structkit encode --keep adds some",
             ).at(corpus)
     raise UserError(
         f"no row of the corpus passes --filter {' '.join(options.filters)}",

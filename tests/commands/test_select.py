@@ -116,7 +116,10 @@ def test_a_field_that_no_record_has_is_told(run):
     arguments = ["--where", "kidn=lead", "--where", "n=7", "--fields", "tags", "--strip", "z=a"]
     done = run("select", *arguments, input=lines(RECORDS))
     assert (0, b"") == (done.returncode, done.stdout)
-    expected = 'structkit: no record has the field "kidn"; the first has: id, kind, tags, meta\n'
+    expected = (
+        'structkit: no record has the field "kidn"; '
+        "did you mean 'kind'? the first has: id, kind, tags, meta\n"
+    )
     assert expected == done.stderr.decode()
     done = run("select", "--fields", "id,foo", input=b"oops\n" + lines(RECORDS[:1]) * 2 + b"oops\n")
     assert 1 == done.returncode

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from structkit.embeddings.rows import EmbeddingRow
-from structkit.errors import UserError
+from structkit.errors import UserError, missing
 from structkit.learning.encode.parts import Elements
 from structkit.learning.training.spool import MAKERS
 from structkit.plugin import Model
@@ -81,8 +81,7 @@ class TextReader:
     def _kept(self, record: Record) -> Record:
         for name in self.keep:
             if name not in record:
-                others = f"the record has: {', '.join(record)}"
-                raise UserError(f'field "{name}" of --keep is missing', others)
+                raise missing(name, record, what=" of --keep")
         return {name: record[name] for name in self.keep}
 
     def texts(self, record: Record) -> list[str]:
