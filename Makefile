@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install check test test-processors lint soak bench docs clean
+.PHONY: help install check test test-processors lint soak bench docs man clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -63,8 +63,11 @@ bench: $(INSTALLED) ## Speed compared with peers: make bench [DATA=../shared/dat
 docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
+man: $(INSTALLED) ## Manual pages into man/: man -l man/structkit.1
+	$(BIN)/python -m structkit.cli.manual man
+
 clean: ## Remove what recipes and installation wrote
-	rm -rf runs build dist *.egg-info $(VENV)
+	rm -rf runs build dist man *.egg-info $(VENV)
 
 # one file per workflow; structkit commands prepare its data, not tools that cut JSON
 include recipes/*.mk

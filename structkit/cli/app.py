@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.main import get_install_completion_arguments
 
 from structkit.cli.numbers import CONTEXT, checked
-from structkit.cli.pages import shown
-from structkit.errors import unknown
+from structkit.cli.pages import PageGroup, shown
 
 # in the order of a pipeline, as `structkit --help` lists them
 COMMANDS = (
@@ -21,7 +20,7 @@ COMMANDS = (
 )
 
 
-class Commands(TyperGroup):
+class Commands(PageGroup):
     """One file a command: `mask-entities` is the function or group `mask_entities` of its file."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -29,7 +28,7 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
-            raise unknown("command", cmd_name, COMMANDS)
+            return self.missing(ctx, cmd_name, "command")
         stem = cmd_name.replace("-", "_")
         module = import_module(f"structkit.cli.{stem}")
         made = getattr(module, stem)
@@ -42,9 +41,8 @@ class Commands(TyperGroup):
         command.epilog = shown(module.EXAMPLES)
         return command
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary(name)) for name in COMMANDS])
+    def rows(self, ctx: Any) -> list[tuple[str, str]]:
+        return [(name, summary(name)) for name in COMMANDS]
 
 
 def summary(name: str) -> str:
@@ -53,7 +51,7 @@ def summary(name: str) -> str:
         return file.readline().strip().strip('"')
 
 
-app = typer.main.get_group(
+app: Any = typer.main.get_group(
     typer.Typer(
         cls=Commands,
         help="Mask, parse, train, encode and search structured text, from JSONL to JSONL.",
@@ -63,3 +61,4 @@ app = typer.main.get_group(
         context_settings=CONTEXT,
     )
 )
+app.params.extend(get_install_completion_arguments())

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from structkit.cli.completion import plugin_names
 from structkit.cli.options import (
     OnError,
     OnErrorFlag,
@@ -34,11 +35,21 @@ def convert(
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="FORMAT", help="Format of the input; default: our JSONL."),
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            autocompletion=plugin_names("format"),
+            help="Format of the input; default: our JSONL.",
+        ),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT", help="Format of the output; default: our JSONL."),
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            autocompletion=plugin_names("format"),
+            help="Format of the output; default: our JSONL.",
+        ),
     ] = None,
     part: Annotated[
         str | None,

@@ -96,6 +96,7 @@ def _plain(value: Any) -> Any:
 class MethodGroup(PageGroup):
     """The commands `train METHOD`: one for each installed method, imported when it is asked for."""
 
+    heading = "Methods"
     call: Callable[..., None]
     options: Callable[[], type]
     others: dict[str, Any]
@@ -104,6 +105,8 @@ class MethodGroup(PageGroup):
         return registry.names("method")
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if getattr(ctx, "resilient_parsing", False) and cmd_name not in registry.names("method"):
+            return None
         plugin = registry.find("method", cmd_name)
         method = registry.load("method", cmd_name)
         settings = [method, type(self).options()]
@@ -118,11 +121,6 @@ class MethodGroup(PageGroup):
         made.epilog = shown(method.example) if method.example else None
         return made
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        rows = [
-            (plugin.name, plugin.summary())
-            for plugin in registry.plugins()
-            if plugin.kind == "method"
-        ]
-        with formatter.section("Methods"):
-            formatter.write_dl(rows)
+    def rows(self, ctx: Any) -> list[tuple[str, str]]:
+        plugins = (plugin for plugin in registry.plugins() if plugin.kind == "method")
+        return [(plugin.name, plugin.summary()) for plugin in plugins]

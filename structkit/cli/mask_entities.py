@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from structkit.cli.completion import plugin_names
 from structkit.cli.options import (
     Files,
     OnError,
@@ -38,8 +39,9 @@ def mask_entities(
     language: Annotated[
         str | None,
         typer.Option(
+            autocompletion=plugin_names("language"),
             help="Language of all records, or an alias such as js or C++; default: the field "
-            "`language`; records with `html`, or with `title` and `description`, need none."
+            "`language`; records with `html`, or with `title` and `description`, need none.",
         ),
     ] = None,
     field: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from structkit.cli.completion import plugin_names
 from structkit.cli.options import (
     Factor,
     Files,
@@ -35,7 +36,11 @@ structkit parse-trees --parser ast functions.jsonl | head -n 1
 def parse_trees(
     files: Files = None,
     parser: Annotated[
-        str, typer.Option(help="Name of a parser; `structkit plugins` lists them.")
+        str,
+        typer.Option(
+            autocompletion=plugin_names("parser"),
+            help="Name of a parser; `structkit plugins` lists them.",
+        ),
     ] = "builtin",
     field: Annotated[
         list[str] | None,
@@ -72,7 +77,11 @@ def parse_trees(
         str | None, typer.Option("--model", "-m", help="self-strae: the model folder.")
     ] = None,
     language: Annotated[
-        str | None, typer.Option(help="ast: language of all records; default: their `language`.")
+        str | None,
+        typer.Option(
+            autocompletion=plugin_names("language"),
+            help="ast: language of all records; default: their `language`.",
+        ),
     ] = None,
     seed: Seed = 0,
     shard: ShardFlag = None,

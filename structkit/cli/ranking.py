@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from structkit.cli.completion import plugin_names
 from structkit.cli.options import Preset
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ RankerFlag = Annotated[
         "--ranker",
         metavar="NAME[=WEIGHT]",
         rich_help_panel=RANKERS,
+        autocompletion=plugin_names("ranker"),
         help="A ranker to use; `structkit plugins` lists them. None is used unless named.",
     ),
 ]

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from structkit.cli.completion import measures as measure_names
 from structkit.cli.options import (
     OutputFile,
     Quiet,
@@ -84,7 +85,10 @@ def score(
         ),
     ] = None,
     measures: Annotated[
-        str, typer.Option(help="Names as in ir_measures, also MRR and HitRate@k.")
+        str,
+        typer.Option(
+            autocompletion=measure_names, help="Names as in ir_measures, also MRR and HitRate@k."
+        ),
     ] = "nDCG@10 RR@10 R@100 Success@1 Success@5 Judged@10",
     gains: Annotated[
         str | None,

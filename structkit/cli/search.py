@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from structkit.cli.completion import plugin_names
 from structkit.cli.options import (
     EngineFlag,
     EngineName,
@@ -109,6 +110,7 @@ def search(
     backend: Annotated[
         str | None,
         typer.Option(
+            autocompletion=plugin_names("backend"),
             help="What searches: exact, approximate, pgvector; default: by --index.",
             rich_help_panel="Index",
         ),

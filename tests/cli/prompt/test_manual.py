@@ -1,0 +1,60 @@
+"""Manual pages: one for each command, with all that its --help has, which troff reads."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from structkit.cli import manual
+from structkit.cli.app import COMMANDS
+from structkit.registry import names
+
+PAGES = dict(manual.pages())
+
+
+def test_each_command_has_a_page():
+    methods = {f"structkit-train-{name}" for name in names("method")}
+    commands = {f"structkit-{name}" for name in COMMANDS}
+    assert {*PAGES} >= {"structkit", "structkit-plot-runs", *methods, *commands}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_what_the_help_has(name, golden_help):
+    page, told = PAGES[name].replace("\\-", "-").replace("\\&", ""), golden_help(name)
+    for flag in re.findall(r"(?<=[ ,/])--[a-z0-9-]+(?=[ ,])", told.partition("Options:")[2]):
+        assert flag in page
+    for line in told.partition("Examples:\n")[2].splitlines():
+        assert line.strip().replace("\\", "\\e") in page
+
+
+@pytest.fixture
+def golden_help():
+    """The --help of a manual page's command."""
+
+    def golden_help(name):
+        path = f"fixtures/help/{name.removeprefix('structkit-')}.txt"
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+    return golden_help
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_line_begins_with_a_known_macro_or_text(name):
+    macros = re.findall(r"^[.'](\S*)", PAGES[name], re.M)
+    assert {*macros} <= {"TH", "SH", "PP", "TP", "B", "nf", "fi"}
+    assert not re.search(r"(?<!\\)-", PAGES[name].replace('1 "" "', ""))
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+def test_troff_reads_them_without_a_warning(tmp_path):
+    manual.write(tmp_path)
+    paths = sorted(map(str, tmp_path.iterdir()))
+    done = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-K", "utf8", "-ww", "-rLL=200n", *paths],
+        capture_output=True,
+        check=True,
+    )
+    assert "" == done.stderr.decode()
+    assert 2 * len(paths) <= done.stdout.count(b"STRUCTKIT")  # at the head of each page
