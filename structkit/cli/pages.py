@@ -81,10 +81,11 @@ class PageGroup(Page, TyperGroup):
         command = super().get_command(ctx, cmd_name)
         return command or self.missing(ctx, cmd_name)
 
-    def missing(self, ctx: Any, name: str, kind: str = "") -> None:
+    def missing(self, ctx: Any, name: str, kind: str = "") -> Any:
         """Raise for an unknown name; a shell that completes after it gets nothing."""
         if not getattr(ctx, "resilient_parsing", False):
             raise unknown(kind or f"command of {self.name}", name, self.list_commands(ctx))
+        return None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands."""
