@@ -1,0 +1,64 @@
+"""The picture of a terminal in README.md, for light and dark pages: python docs/terminal.py."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
+from rich.text import Text
+
+COMMAND = 'structkit ask fixtures/collect/src "how is the area of a circle computed" -k 3'
+PICTURES = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
+WIDTH = 88
+
+
+def session() -> str:
+    """The command, and what it prints at a terminal, with its colors."""
+    with tempfile.TemporaryDirectory() as places:
+        plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+        own = {"XDG_CACHE_HOME": places, "XDG_DATA_HOME": places, "TERM": "xterm-256color"}
+        reading, writing = pty.openpty()
+        command = [sys.executable, "-m", *shlex.split(COMMAND)]
+        done = subprocess.Popen(
+            command,
+            stdout=writing,
+            stderr=subprocess.DEVNULL,
+            env={**plain, **own, "COLUMNS": str(WIDTH)},
+        )
+        os.close(writing)
+        seen = b""
+        while some := _read(reading):
+            seen += some
+        done.wait()
+    return f"$ {COMMAND}\n" + seen.decode().replace("\r", "")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def picture(text: str, theme: str) -> str:
+    """The SVG of a session."""
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
+    console.print(Text.from_ansi(text.rstrip()))
+    svg = console.export_svg(title="structkit", theme=PICTURES[theme], unique_id="structkit")
+    # a page shows pictures without the fonts of other hosts
+    return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    seen = session()
+    for theme in PICTURES:
+        Path("docs", f"terminal-{theme}.svg").write_text(picture(seen, theme), "utf-8")
