@@ -60,7 +60,7 @@ def run_page(path: Path, folder: Path, **variables: str) -> None:
             file = folder / title[1]
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(body, "utf-8")
-        elif kind == "console":
+        elif kind == "console" and options != "terminal":
             run_session(body, folder, **variables)
         elif kind == "pycon":
             run_python(body, folder, path, known)

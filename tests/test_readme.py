@@ -1,5 +1,6 @@
 """What the README shows is what happens: its sessions are run, `…` stands for anything."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -8,19 +9,21 @@ import sys
 from pathlib import Path
 
 import pytest
-from documents import PROGRAM, commands, run_session
-from terminals import shown
+from documents import PROGRAM, commands, run_page
+from terminals import plain, shown
 
-README = Path("README.md").read_text("utf-8")
-BLOCKS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+from structkit.cli.app import COMMANDS
+
+PAGE = Path("README.md")
+README = PAGE.read_text("utf-8")
 SCORE = re.compile(r"\d+\.\d{3}$", re.MULTILINE)
 AT_TERMINAL = re.findall(r"```console terminal\n(.*?)```", README, re.DOTALL)
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.partition("\n")[0][:40])
-def test_session(block, tmp_path):
+def test_it_can_be_followed(tmp_path):
     shutil.copytree("fixtures", tmp_path / "fixtures")
-    run_session(block, tmp_path)
+    assert README.count("```console\n") >= 2
+    run_page(PAGE, tmp_path)
 
 
 @pytest.mark.parametrize("block", AT_TERMINAL, ids=lambda block: block.partition("\n")[0][:40])
@@ -34,16 +37,41 @@ def test_session_at_a_terminal(block, tmp_path):
         assert SCORE.sub("…", expected) == SCORE.sub("…", seen)
 
 
-def test_there_are_sessions():
-    assert len(BLOCKS) >= 2
-    assert AT_TERMINAL
+def test_its_picture_shows_what_a_terminal_shows():
+    path = Path("docs/terminal.py")
+    spec = importlib.util.spec_from_file_location("terminal", path)
+    terminal = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(terminal)
+    session = SCORE.sub("…", plain(terminal.session()))
+    for theme in terminal.PICTURES:
+        kept = Path(f"docs/terminal-{theme}.svg").read_text("utf-8")
+        assert f"docs/terminal-{theme}.svg" in README
+        assert words_of(terminal.picture(session, theme)) == words_of(kept), f"run python {path}"
+
+
+def words_of(svg):
+    """The words of a picture, without scores."""
+    text = "".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg)).replace("&#160;", " ")
+    return [word for word in text.split() if not re.fullmatch(r"…|\d+\.\d{3}", word)]
+
+
+def test_it_is_short_and_lists_all_commands():
+    assert len(README.splitlines()) <= 150
+    assert set(COMMANDS) == set(re.findall(r"^\| `([a-z-]+)[^`]*` \|", README, re.MULTILINE))
+
+
+def test_numbers_of_its_table_are_those_of_the_results():
+    [table] = re.findall(r"^\| experiment .*?\n\n", README, re.MULTILINE | re.DOTALL)
+    results = Path("docs/results.md").read_text("utf-8") + Path("REPORT.md").read_text("utf-8")
+    numbers = re.findall(r"\b\d+\.\d+\b", table)
+    assert len(numbers) > 10
+    assert [] == [number for number in numbers if not re.search(rf"\b{number}\b", results)]
 
 
 def test_make_targets_of_the_readme_exist():
     files = [Path("Makefile"), *Path("recipes").glob("*.mk")]
     targets = re.findall(r"^([a-z-]+):", "\n".join(map(Path.read_text, files)), re.MULTILINE)
-    text = Path("README.md").read_text("utf-8")
-    mentioned = re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE)
+    mentioned = re.findall(r"(?:^|`)make ([a-z-]+)", README, re.MULTILINE)
     assert {"demo", "test"} <= set(mentioned) <= set(targets)
     listed = subprocess.run(["make", "help"], capture_output=True, text=True, check=True).stdout
     assert set(mentioned) <= {line.split()[0] for line in listed.splitlines()}
