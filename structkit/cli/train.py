@@ -32,7 +32,9 @@ def fit(method: str, settings: Any, options: Any, files: list[str] | None) -> No
     hush(options.quiet)
     with waiting(f"loading {method}"):  # importing torch takes seconds
         from structkit.commands.train import train as command
-    write_records([command(method, settings, files or [], options)])
+    summary = command(method, settings, files or [], options)
+    if not options.node_rank:  # one machine tells for all
+        write_records([summary])
 
 
 def _run_options() -> type:

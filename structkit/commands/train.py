@@ -6,15 +6,17 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import write_facts
 from structkit.learning.folders.card import write_card
 from structkit.learning.folders.hub import model_folder
-from structkit.learning.training.checkpoints import RunFolder
+from structkit.learning.training.checkpoints import RunFolder, differences
 from structkit.learning.training.devices import chosen_device, enough_memory
-from structkit.learning.training.distributed import check_ranks, launch, rank, useful
+from structkit.learning.training.distributed import gathered, rank
+from structkit.learning.training.launching import check_ranks, launch, restarts, useful
 from structkit.learning.training.module import HeldOut
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
@@ -37,12 +39,14 @@ def train(
     """
     options = options or RunOptions()
     with hushed(options.quiet):
+        if options.node_rank:
+            return _follow(name, method, options)
         return _train(name, method, files, options)
 
 
 def _train(name: str, method: Method, files: Sequence[str], options: RunOptions) -> Record:
     started = time.monotonic()
-    output = f"models/{name}" if options.output is None else options.output
+    output = options.output or f"models/{name}"
     writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
     keep_apart(writes, [*(files or ["-"]), *method.reads], folders=["-o"])
     if not files and method.without_records and sys.stdin.isatty():
@@ -52,10 +56,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     )
     check_processes(name, method, options)
     stream = Stream(files, on_error=options.on_error, rejects=options.rejects)
-    if method.start:
-        model_folder(method.start, offline=options.offline)
-    chosen = method
-    method = method.settled(offline=options.offline)
+    chosen, method = method, settled(method, options)
     spool = read(method, stream)
     run = {"method": name, **method.values(), "data": spool.hash}
     data = {"records": len(spool), "sha256": spool.hash}
@@ -68,11 +69,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     arguments = (name, method, (spool, held_out), options, folder, data)
     try:
         folder.open(run)
-        count = useful(options.nproc, min(method.plan(len(spool)).batch_size, max(1, len(spool))))
-        if count == 1:
-            summary = fit(*arguments, device=options.device)
-        else:
-            summary = launch(fit_quietly, count, options.device, *arguments)
+        summary = _fit(*arguments)
         card = {"method": name, **summary, "sha256": spool.hash}
         title = folder.final.name
         write_card(folder.model, chosen, card, title=title, files=files, license=options.license)
@@ -88,13 +85,70 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     }
 
 
+def _follow(name: str, method: Method, options: RunOptions) -> Record:
+    """Train as another machine than the first, which has the records and writes the model."""
+    output = options.output or f"models/{name}"
+    check_processes(name, method, options)
+    method = settled(method, options)
+    settings = {"method": name, **method.values()}
+    if options.resume:
+        folder = RunFolder(output, overwrite=False, resume=True)
+        if folder.complete:
+            return folder.finished(settings)
+    options.nodes.address()  # machine 0 is there when its records are
+    folder = RunFolder(output, overwrite=False, resume=True)
+    records, held_out = folder.shared(settings)
+    spools = read_again(records), read_again(held_out) if held_out else None
+    data = {"records": len(spools[0]), "sha256": spools[0].hash}
+    summary = _fit(name, method, spools, options, folder, data)
+    return {"folder": output, "method": name, **summary}
+
+
+def _fit(
+    name: str,
+    method: Method,
+    spools: tuple[Spool, Spool | None],
+    options: RunOptions,
+    folder: RunFolder,
+    data: Record,
+) -> Record:
+    """Train in this process, or in as many as are wanted."""
+    arguments = (name, method, spools, options, folder, data)
+    count, nodes = options.nproc, options.nodes
+    if nodes.count == 1:
+        records = len(spools[0])
+        count = useful(count, min(method.plan(records).batch_size, max(1, records)))
+        if count == 1 and not options.max_restarts:
+            return fit(*arguments, device=options.device)
+    elif nodes.rank == 0:
+        for spool in filter(None, spools):
+            folder.share(spool)
+    summary: Record = launch(
+        fit_quietly,
+        count,
+        options.device,
+        *arguments,
+        nodes=nodes,
+        max_restarts=options.max_restarts,
+    )
+    return summary
+
+
+def settled(method: Method, options: RunOptions) -> Method:
+    """The settings of a method with those of its start model, which is here then."""
+    if method.start:
+        model_folder(method.start, offline=options.offline)
+    return method.settled(offline=options.offline)
+
+
 def check_processes(name: str, method: Method, options: RunOptions) -> None:
     """Raise where the devices are not there, or the method cannot be shared."""
-    if options.nproc == 1:
+    if options.nproc == options.nnodes == 1:
         chosen_device(options.device)
         return
     if not method.shared:
-        raise UserError(f"{name} is trained by one process", "leave --nproc out", status=2)
+        flag = "--nproc" if options.nproc > 1 else "--nnodes"
+        raise UserError(f"{name} is trained by one process", f"leave {flag} out", status=2)
     check_ranks(options.nproc, options.device)
 
 
@@ -146,12 +200,35 @@ def fit(
 
 def fit_quietly(*arguments: Any, device: str | None) -> Record:
     """The same in a process of its own, which does not know yet whether it may speak."""
+    spools: tuple[Spool, Spool | None] = arguments[2]
     options: RunOptions = arguments[3]
     with hushed(options.quiet):
+        if rank() == 0 and restarts():
+            say(f"a process had ended: restart {restarts()} of {options.max_restarts}")
+        agree(spools, options)
         return fit(*arguments, device=device)
+
+
+def agree(spools: tuple[Spool, Spool | None], options: RunOptions) -> None:
+    """Raise if a process has other records than the first, or would save at other steps."""
+    hashes = [spool and spool.hash for spool in spools]
+    facts = {"data": hashes[0], "held_out": hashes[1], "save_every": options.save_every}
+    of_ranks = gathered(facts)
+    for number, found in enumerate(of_ranks):
+        if other := differences(of_ranks[0], found):
+            raise UserError(
+                f"process {number} differs from the first in {', '.join(other)}",
+                "start the same command on all machines, with one folder -o that they share",
+            )
 
 
 def read(method: Method, stream: Stream) -> Spool:
     """All records of files or stdin, checked, on disk."""
     with stream.reading("read") as (records, reject):
         return Spool(records, method.prepare, reject, empty=method.without_records)
+
+
+def read_again(path: Path) -> Spool:
+    """Records that were read and checked by another machine."""
+    with Stream([str(path)]).reading("read") as (records, _):
+        return Spool(records, dict, empty=True)

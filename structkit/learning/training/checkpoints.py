@@ -15,6 +15,7 @@ import torch
 
 from structkit.errors import UserError
 from structkit.learning.folders.facts import FACTS, read_facts
+from structkit.learning.training.spool import Spool
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import cannot_write
@@ -113,6 +114,33 @@ class RunFolder:
                 f"the stopped run in {self.partial} differs in {', '.join(other)}",
                 "resume with the same settings and data, or start again with --overwrite",
             )
+
+    def share(self, spool: Spool) -> None:
+        """Copy records to where other machines find them."""
+        with durable(self._records(spool.hash)) as file:
+            spool.write(file)
+
+    def shared(self, settings: Record) -> tuple[Path, Path | None]:
+        """The records that machine 0 shares, and the held-out ones.
+
+        Errors: the folder is not shared, or the settings differ.
+        """
+        try:
+            self.run = orjson.loads((self.partial / RUN).read_bytes())
+        except (OSError, ValueError):
+            raise UserError(
+                f"there is no run of machine 0 in {self.partial}",
+                "name a folder with -o that all machines share",
+            ) from None
+        if other := differences(self.run, settings):
+            raise UserError(
+                f"machine 0 differs in {', '.join(other)}", "start the same command on all machines"
+            )
+        held_out = self.run.get("held_out")
+        return self._records(self.run["data"]), self._records(held_out) if held_out else None
+
+    def _records(self, digest: str) -> Path:
+        return self.partial / f"{digest}.jsonl"
 
     def finished(self, run: Record) -> Record:
         """The summary of the finished run. Errors: it was another run."""

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 from structkit.learning.folders.damage import damaged
+from structkit.learning.training.nodes import Nodes
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.spool import checked
 from structkit.plugin import Method, check, setting
@@ -194,6 +195,31 @@ class RunOptions:
         high=1024,
         group="speed",
     )
+    nnodes: int = setting(
+        1,
+        "machines that train together, each with --nproc processes: start the same command on "
+        "all, with one -o that they share",
+        low=1,
+        high=1024,
+        group="speed",
+    )
+    node_rank: int = setting(
+        0,
+        "--nnodes: the number of this machine; 0 reads the records, and writes what is printed",
+        low=0,
+        high=1023,
+        group="speed",
+    )
+    rendezvous: str | None = setting(
+        None, "--nnodes: HOST:PORT, a free port of machine 0", group="speed"
+    )
+    max_restarts: int = setting(
+        0,
+        "how often to go on from the last checkpoint by itself, where a process ends early",
+        low=0,
+        high=1000,
+        group="run",
+    )
     offline: bool = setting(False, "never use the network", group="run")
     device: str | None = setting(
         None, "cpu, cuda, cuda:1 … (default: cuda if available)", group="speed"
@@ -202,3 +228,9 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check(self)
+        Nodes.of(self.nnodes, self.node_rank, self.rendezvous)
+
+    @property
+    def nodes(self) -> Nodes:
+        """The machines that train together."""
+        return Nodes.of(self.nnodes, self.node_rank, self.rendezvous)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from multiprocessing.reduction import DupFd
-from typing import Any
+from typing import IO, Any
 
 import orjson
 
@@ -117,6 +118,11 @@ class Spool:
         line = os.pread(self._file.fileno(), self._offsets[index + 1] - start, start)
         record: Record = orjson.loads(line)
         return record
+
+    def write(self, file: IO[bytes]) -> None:
+        """Copy all lines to another file."""
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, file)
 
     def texts(self, names: Sequence[str], most: int = 100_000) -> Iterator[str]:
         """The texts of some fields, from at most `most` records spread over the whole."""

@@ -5,6 +5,7 @@ import signal
 
 from structkit.errors import UserError
 from structkit.learning.training.distributed import rank, share, total
+from structkit.learning.training.launching import restarts
 
 
 def fails(*, device):
@@ -17,6 +18,12 @@ def dies(*, device):
     if rank():
         os.kill(os.getpid(), signal.SIGKILL)
     return total(1)
+
+
+def dies_once(*, device):
+    if rank() and not restarts():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return restarts(), total(1)
 
 
 def returns(*, device):

@@ -11,35 +11,25 @@ import pytest
 import torch
 from conftest import PROGRAM, as_at_a_prompt, environment
 from safetensors.torch import load_file
-from transformers import BertConfig, BertModel
 
 from structkit.commands.train import train
 from structkit.errors import UserError
-from structkit.learning.encoders.tokenizer import train_tokenizer
-from structkit.learning.training.distributed import launch
+from structkit.learning.training.launching import launch
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
-from tests.learning.training.ranks import dies, fails, returns
+from tests.learning.training.bert import WORDS, small_bert
+from tests.learning.training.ranks import dies, dies_once, fails, returns
 from tests.tolerances import bound
 
 RATE = 1e-5
 ENV = {"OMP_NUM_THREADS": "1"}
-WORDS = "red green blue black white house tree car door shirt".split()
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A small BERT without dropout, and records with a last batch that one process gets alone."""
     folder = tmp_path_factory.mktemp("ranks")
-    torch.manual_seed(0)
-    tokenizer = train_tokenizer(WORDS, 400, split_identifiers=True, cls=True)
-    config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1,
-        num_attention_heads=2, max_position_embeddings=64, hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )  # fmt: skip
-    BertModel(config).save_pretrained(folder / "bert")
-    tokenizer.save_pretrained(folder / "bert")
+    small_bert(folder / "bert")
     with (folder / "train.jsonl").open("w") as file:
         for number in range(11):
             words = [WORDS[number % 10], WORDS[number * 3 % 10], WORDS[number // 2]]
@@ -136,13 +126,18 @@ def test_the_first_process_returns():
     ("call", "message"),
     [
         (fails, "the loss is nan; lower it"),
-        (dies, "process 1 of the training ended with status -9; if it ran out of memory"),
+        (dies, "process 1 of the training ended with status -9; continue from the last checkpoint"),
     ],
 )
 def test_no_process_outlives_the_others(call, message):
     with pytest.raises(UserError, match=re.escape(message)):
         launch(call, 2, "cpu")
     assert [] == multiprocessing.active_children()
+
+
+def test_processes_are_started_again():
+    # the first time one of them dies, the second time both go on
+    assert (1, 2) == launch(dies_once, 2, "cpu", max_restarts=1)
 
 
 def test_what_cannot_be_shared_is_refused(folder, tmp_path):
