@@ -1,7 +1,7 @@
-"""What computes a model: torch, or for encoders ONNX Runtime, which starts faster and runs faster.
+"""What computes a model: torch, or for encoders ONNX Runtime or OpenVINO.
 
-The first time, torch exports the encoder into the user's cache and both compute sample texts; if
-they agree, ONNX Runtime computes that model from then on.
+These start faster and run faster. The first time, torch exports the encoder into the user's cache
+and all compute sample texts; of those that agree, the fastest computes that model from then on.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,17 +17,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import UserError, unknown
+from structkit.learning.engines import openvino
 from structkit.learning.engines.exported import kept
-from structkit.learning.engines.onnx import OnnxEncoder, onnxruntime
+from structkit.learning.engines.exported_encoder import ExportedEncoder
+from structkit.learning.engines.onnx import Onnx
+from structkit.learning.engines.openvino import OpenVino
+from structkit.learning.engines.runtime import Runtime
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.static.encoder import StaticEncoder, opened_table
 from structkit.learning.training.tokens import Truncation
 from structkit.plugin import Model
 from structkit.records.jsonl import Record
 
-ENGINES = ("auto", "torch", "onnx")
+# each in the precisions that it may compute in; what starts sooner is first
+RUNTIMES: dict[str, tuple[Runtime, ...]] = {
+    "onnx": (Onnx(),),
+    "openvino": (OpenVino("fp32"), OpenVino("bf16")),
+    "openvino-int8": (OpenVino("int8"),),
+}
+# what is kept for each, if anything: a folder, and the notes on it
+Exports = dict[Runtime, tuple[Path, Record] | None]
+ENGINES = ("auto", "torch", *RUNTIMES)
 # how many times as long as torch an engine may take that starts at once: torch needs seconds
 SLOWER = 1.25
+# … and how much faster a runtime must be than one that starts sooner, 0.2 s here
+SOONER = 0.8
 # what a GPU looks like without torch
 GPUS = ("nvidia[0-9]*", "kfd")
 
@@ -84,20 +99,41 @@ class Wanted:
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise unknown("engine", self.engine, ENGINES)
-        if self.engine != "onnx":
+        if self.engine not in RUNTIMES:
             return
-        onnxruntime()
-        if self.dtype == "bf16" or self.device not in (None, "cpu"):
-            flag = "--dtype bf16" if self.dtype == "bf16" else f"--device {self.device}"
-            raise UserError(f"--engine onnx takes no {flag}", "use --engine torch", status=2)
+        RUNTIMES[self.engine][0].version()  # or which extra it needs
+        wrong = "" if self.device in (None, "cpu") else f"--device {self.device}"
+        if self.dtype not in ("auto", *(each.dtype for each in RUNTIMES[self.engine])):
+            # "fp32" is the flag's default, and int8 a name of its own
+            wrong = f"--dtype {self.dtype}" if self.dtype != "fp32" else wrong
+        if wrong:
+            raise UserError(
+                f"--engine {self.engine} takes no {wrong}", "use --engine torch", status=2
+            )
 
-    @property
-    def plain(self) -> bool:
-        """Whether ONNX Runtime may compute the model: in float32, where there is no GPU for it."""
-        if self.engine == "auto":
-            usual = self.dtype == "fp32" and (self.device == "cpu" or not self.device and no_gpu())
-            return usual and find_spec("onnxruntime") is not None
-        return self.engine == "onnx"
+    def runtimes(self) -> list[Runtime]:
+        """Those that may compute the model; for `auto` the installed ones, where there is no GPU.
+
+        8-bit integers are only for those who ask for them.
+        """
+        if self.engine == "torch":
+            return []
+        if self.engine in RUNTIMES:
+            able = {each.dtype: each for each in RUNTIMES[self.engine]}
+            dtype = _best_dtype() if self.dtype == "auto" and len(able) > 1 else self.dtype
+            return [able.get(dtype, RUNTIMES[self.engine][0])]
+        if not (self.device == "cpu" or not self.device and no_gpu()):
+            return []
+        installed = [
+            each
+            for name, runtimes in RUNTIMES.items()
+            for each in runtimes
+            if name != "openvino-int8" and find_spec(each.package)
+        ]
+        dtype = self.dtype
+        if dtype == "auto" and any(each.package == "openvino" for each in installed):
+            dtype = _best_dtype()  # otherwise torch knows
+        return [each for each in installed if each.dtype == dtype]
 
     def load(self) -> tuple[Engine, Record]:
         """The engine with its model, and the model's facts."""
@@ -105,37 +141,66 @@ class Wanted:
         given = {name: value for name, value in self.changes.items() if value is not None}
         if table := opened_table(folder, given):
             return TableEngine(table[0]), table[1]
-        exported = kept(folder, self.changes) if self.plain else None
-        if exported and self.takes(exported[1]) and (encoder := _opened(folder, *exported)):
+        runtimes = self.runtimes()
+        exports: Exports = {each: kept(folder, self.changes, each) for each in runtimes}
+        if exports and all(exports.values()) and (encoder := self.opened(folder, exports)):
             return encoder
+        return self.loaded(folder, exports)
+
+    def opened(self, folder: Path, exports: Exports) -> tuple[Engine, Record] | None:
+        """The model in the fastest runtime; None if there is none, or its export is damaged."""
+        fastest = self.fastest(exports)
+        if not fastest:
+            return None
+        encoder = _opened(folder, *fastest)
+        if not encoder:
+            exports[fastest[0]] = None  # it is made again
+        return encoder
+
+    def loaded(self, folder: Path, exports: Exports) -> tuple[Engine, Record]:
+        """The model in torch, which makes the exports that there are not yet, or in a runtime."""
         from structkit.learning.encode.exporting import export
         from structkit.learning.encode.torch_engine import TorchEngine
 
         engine, facts = TorchEngine.open(
             self.model, self.device, self.dtype, offline=self.offline, **self.changes
         )
-        if not self.plain or exported and not self.takes(exported[1]):
-            return engine, facts
-        why = export(engine, folder, self.changes, facts)
-        if not why and (exported := kept(folder, self.changes)) and self.takes(exported[1]):
-            return _opened(folder, *exported) or (engine, facts)
-        if self.engine == "onnx":
-            raise UserError(f"--engine onnx cannot compute this model: {why}", "use --engine torch")
+        why = ""
+        for runtime in [runtime for runtime, made in exports.items() if not made]:
+            why = export(engine, runtime, folder, self.changes, facts)
+            exports[runtime] = None if why else kept(folder, self.changes, runtime)
+        if encoder := self.opened(folder, exports):
+            return encoder
+        if self.engine in RUNTIMES:
+            raise UserError(
+                f"--engine {self.engine} cannot compute this model: {why}", "use --engine torch"
+            )
         return engine, facts
 
-    def takes(self, about: Record) -> bool:
-        """Whether ONNX Runtime is to compute an exported model: if it is not much slower."""
-        by_torch, by_onnx = about["seconds"]
-        agrees: bool = about["agrees"]
-        return agrees and (self.engine == "onnx" or by_onnx < SLOWER * by_torch)
+    def fastest(self, exports: Exports) -> tuple[Runtime, Path, Record] | None:
+        """The fastest export, the first ones preferred; None if torch is much faster."""
+        best, least = None, SLOWER if self.engine == "auto" else inf
+        for runtime, export in exports.items():
+            if export and export[1]["agrees"]:
+                by_torch, by_runtime = export[1]["seconds"]
+                if by_runtime / by_torch < least:
+                    best, least = (runtime, *export), by_runtime / by_torch * SOONER
+        return best
 
 
-def _opened(folder: Path, place: Path, about: Record) -> tuple[Engine, Record] | None:
-    """The model in ONNX Runtime; None if that does not compute here what it should."""
+def _best_dtype() -> str:
+    """The precision that is fastest on this processor."""
+    return "bf16" if openvino.has_bf16() else "fp32"
+
+
+def _opened(
+    folder: Path, runtime: Runtime, place: Path, about: Record
+) -> tuple[Engine, Record] | None:
+    """The model in a runtime; None if that does not compute here what it should."""
     try:
-        encoder = OnnxEncoder(place, about)
+        encoder = ExportedEncoder(runtime, place, about)
         agrees = encoder.agrees()
-    except Exception:  # from ONNX Runtime or tokenizers, which have no class of their own
+    except Exception:  # from runtimes or tokenizers, which have no class of their own
         return None  # a damaged export is made again
     return (encoder, {**about["facts"], "folder": folder}) if agrees else None
 

@@ -1,4 +1,4 @@
-"""The export of an encoder for ONNX Runtime, and the check of its results."""
+"""The export of an encoder for a runtime, and the check of its results."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from structkit.extras import require
 from structkit.learning.encode.torch_engine import TorchEngine
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.export import MODELS, inner_facts, write_graph, write_tokenizers
-from structkit.learning.engines.exported import GRAPH, PLAIN, TOKENIZER, keeping
-from structkit.learning.engines.onnx import (
-    AGREEMENT,
-    LONG,
-    SAMPLE,
-    OnnxEncoder,
-    runtime_version,
-    session,
-)
+from structkit.learning.engines.exported import PLAIN, TOKENIZER, keeping
+from structkit.learning.engines.exported_encoder import LONG, SAMPLE, ExportedEncoder
+from structkit.learning.engines.runtime import Runtime
 from structkit.learning.training.precision import timed
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
 
 
-def export(engine: TorchEngine, folder: Path, changes: Mapping[str, Any], facts: Record) -> str:
-    """Keep the engine's encoder for ONNX Runtime; returns why not, or nothing."""
+def export(
+    engine: TorchEngine, runtime: Runtime, folder: Path, changes: Mapping[str, Any], facts: Record
+) -> str:
+    """Keep the engine's encoder for a runtime; returns why not, or nothing."""
     model = engine.model
     if not isinstance(model, Encoder) or model.model.config.model_type not in MODELS:
         return f"it is not one of {', '.join(MODELS)}"
-    require("onnx", "onnx")
+    require("onnx", runtime.extra)
     try:
-        with waiting("exporting the model, once"), keeping(folder, changes) as (place, about):
+        with (
+            waiting("exporting the model, once"),
+            keeping(folder, changes, runtime) as (place, about),
+        ):
             about |= inner_facts(model)
-            about["runtime"] = runtime_version()
+            about["runtime"] = runtime.version()
             about["facts"] = {name: facts[name] for name in facts if name != "folder"}
             with tempfile.TemporaryDirectory(dir=place.parent) as raw:
-                write_graph(model, Path(raw) / GRAPH)
-                session(Path(raw) / GRAPH, optimized=place / GRAPH)
+                graph = Path(raw) / "raw.onnx"
+                write_graph(model, graph)
+                runtime.write(graph, place, partial(model.inputs, side="document"))
             write_tokenizers(model, place / TOKENIZER, place / PLAIN)
-            expected = [engine.embeddings([ids]) for ids in model.inputs(SAMPLE, "document")]
+            exact = TorchEngine(model, str(model.device), "fp32")
+            expected = [exact.embeddings([ids]) for ids in model.inputs(SAMPLE, "document")]
             about["sample"] = [rows[0].tolist() for rows in expected]
-            encoder = OnnxEncoder(place, about)
+            encoder = ExportedEncoder(runtime, place, about)
             about["agreement"] = encoder.agreement()
-            about["agrees"] = about["agreement"] >= AGREEMENT
+            about["agrees"] = about["agreement"] >= runtime.agreement
             inputs = model.inputs([LONG] * 2, "document")
             about["seconds"] = [
                 timed(partial(each.embeddings, inputs))[0] for each in (engine, encoder)

@@ -1,4 +1,4 @@
-"""Where exported encoders are kept: a folder of the user's cache for each model folder."""
+"""Where exported encoders are kept: folders of the user's cache, by model and runtime."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Any
 import orjson
 
 import structkit
+from structkit.learning.engines.runtime import Runtime
 from structkit.records.jsonl import Record
 from structkit.user import cache_folder
 
-FORMAT = 2  # of the notes on an export
+FORMAT = 3  # of the notes on an export
 ABOUT = "about.json"
-GRAPH = "embeddings.onnx"
 TOKENIZER, PLAIN = "tokenizer.json", "plain-tokenizer.json"
 
 
-def kept(model: Path, changes: Mapping[str, Any]) -> tuple[Path, Record] | None:
-    """The export of a model folder with these changes, and the notes on it.
+def kept(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> tuple[Path, Record] | None:
+    """The export of a model folder with these changes for a runtime, and the notes on it.
 
     None where there is none, or where the model has changed since.
     """
-    place = _place(model, changes)
+    place = _place(model, changes, runtime)
     try:
         about: Record = orjson.loads((place / ABOUT).read_bytes())
         signature = _signature(model)
@@ -37,12 +37,14 @@ def kept(model: Path, changes: Mapping[str, Any]) -> tuple[Path, Record] | None:
 
 
 @contextmanager
-def keeping(model: Path, changes: Mapping[str, Any]) -> Iterator[tuple[Path, Record]]:
+def keeping(
+    model: Path, changes: Mapping[str, Any], runtime: Runtime
+) -> Iterator[tuple[Path, Record]]:
     """A folder for an export, and the notes on it; it takes its place when it is complete.
 
     Exports of models that no longer exist are removed.
     """
-    place = _place(model, changes)
+    place = _place(model, changes, runtime)
     place.parent.mkdir(parents=True, exist_ok=True)
     _sweep(place.parent)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".growing-") as growing:
@@ -56,8 +58,8 @@ def keeping(model: Path, changes: Mapping[str, Any]) -> Iterator[tuple[Path, Rec
         new.rename(place)
 
 
-def _place(model: Path, changes: Mapping[str, Any]) -> Path:
-    named = f"{model.resolve()} {sorted(changes.items())}"
+def _place(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Path:
+    named = f"{model.resolve()} {sorted(changes.items())} {runtime.name} {runtime.dtype}"
     return (
         cache_folder("engines")
         / hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,10 +1,8 @@
-"""Encoders that ONNX Runtime computes, without torch and without a model's code."""
+"""ONNX Runtime."""
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,88 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.extras import require
-from structkit.learning.engines.exported import GRAPH, PLAIN, TOKENIZER
-from structkit.learning.engines.tokenizer import FastTokenizer
-from structkit.learning.training.tokens import Chunk, Tokenizing
-from structkit.plugin import Model
-from structkit.records.jsonl import Record
+from structkit.learning.engines.runtime import Compute, Read, cores
 
-EXTRA = "onnx"
-AGREEMENT = 0.99999  # the least cosine at which an embedding counts as the same as torch's
-SAMPLE = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
-LONG = "Green tea is picked in spring; water of 80 degrees, two minutes. " * 9
-BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cache
+GRAPH = "embeddings.onnx"
 
 
-class OnnxEncoder(Model):
-    """An exported encoder: texts to embeddings, as `Encoder` computes them."""
+class Onnx:
+    """ONNX Runtime, in float32."""
 
-    name = "onnx"
-    parts = ("chunk",)
-    dtype = "fp32"
-    batch_tokens = BATCH_TOKENS
-    precision: str | None = "highest"
+    name, package, extra, dtype, agreement = "onnx", "onnxruntime", "onnx", "fp32", 0.99999
 
-    def __init__(self, folder: Path, about: Record) -> None:
-        self.session = session(folder / GRAPH)
-        self.version = about["runtime"]
-        padding, split = about["padding"], about["split_special_tokens"]
-        plain = folder / PLAIN
-        self.tokenizing = Tokenizing(
-            FastTokenizer(folder / TOKENIZER, padding, split=split),
-            about["lengths"],
-            about["prompts"],
-            about["mcls_every"],
-            plain=FastTokenizer(plain, padding, split=split) if plain.exists() else None,
-            positions=about["positions"],
-        )
-        self.truncation = self.tokenizing.truncation
-        self.sample = np.array(about["sample"], np.float32)
+    def version(self) -> str:
+        return str(onnxruntime().__version__)
 
-    @property
-    def model(self) -> OnnxEncoder:
-        """The encoder itself: it needs no other."""
-        return self
+    def write(self, graph: Path, place: Path, read: Read) -> None:
+        session(graph, optimized=place / GRAPH)
 
-    def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
-        """Texts as token ids."""
-        return self.tokenizing.ids(texts, side)
+    def opened(self, place: Path) -> Compute:
+        run = session(place / GRAPH).run
 
-    def read_field(self, name: str) -> None:
-        """Whether texts may have tags is known of the field."""
-        self.tokenizing.read_field(name)
+        def compute(ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+            embeddings: NDArray[np.float32]
+            (embeddings,) = run(None, {"ids": ids, "mask": mask})
+            return embeddings
 
-    def read_at_most(self, side: str, length: int) -> None:
-        """Cut texts of a side to so many tokens."""
-        self.tokenizing.read_at_most(side, length)
-
-    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
-        """A text as chunks of `size` tokens."""
-        return self.tokenizing.chunks(text, side, size)
-
-    def embeddings(self, inputs: Sequence[list[int] | Chunk]) -> NDArray[np.float32]:
-        """The embeddings of some inputs, computed together, (inputs, dim)."""
-        ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
-        lengths = np.array([len(row) for row in ids])
-        mask = np.arange(lengths.max()) < lengths[:, None]  # (inputs, length)
-        padded = np.full(mask.shape, self.tokenizing.padding, np.int64)
-        padded[mask] = np.concatenate([np.array(row, np.int64) for row in ids])
-        embeddings: NDArray[np.float32]
-        (embeddings,) = self.session.run(None, {"ids": padded, "mask": mask.astype(np.int64)})
-        return embeddings
-
-    def agreement(self) -> float:
-        """The least cosine between its embeddings of sample texts and those of torch."""
-        embeddings = self.embeddings(self.inputs(SAMPLE, "document"))
-        self.truncation.clear()
-        cosines = (embeddings * self.sample).sum(1) / (
-            np.linalg.norm(embeddings, axis=1) * np.linalg.norm(self.sample, axis=1)
-        )
-        return float(np.nan_to_num(cosines).min())
-
-    def agrees(self) -> bool:
-        """Whether it computes here what torch computed when the encoder was exported."""
-        return self.version == runtime_version() and self.agreement() >= AGREEMENT
+        return compute
 
 
 def session(graph: Path, *, optimized: Path | None = None) -> Any:
@@ -116,23 +57,10 @@ def session(graph: Path, *, optimized: Path | None = None) -> Any:
     return runtime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
 
 
-def runtime_version() -> str:
-    """The version of ONNX Runtime: a graph that one has optimized may not suit another."""
-    return str(onnxruntime().__version__)
-
-
 def onnxruntime() -> Any:
     """ONNX Runtime, without telemetry.
 
     Its builds have it on by default: it would write into the cache, and send to its makers.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when it is imported
-    return require("onnxruntime", EXTRA)
-
-
-def cores() -> int:
-    """How many threads compute: OMP_NUM_THREADS, or the processors that this process may use."""
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return require("onnxruntime", Onnx.extra)

@@ -11,9 +11,10 @@ from imported import imported
 from transformers import T5Config, T5Model
 
 from structkit.errors import UserError
+from structkit.learning.encode import engines
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.engines.exported import ABOUT, kept
-from structkit.learning.engines.onnx import AGREEMENT
+from structkit.learning.engines.onnx import Onnx
 from tests.learning.encoders.test_encoders import SHAPE, TEXTS, bert_like, save, word_tokenizer
 from tests.tolerances import rounding
 
@@ -26,6 +27,12 @@ POOLINGS = ["cls", "mean", "mcls", "last-token"]
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "structkit" / "engines"
+
+
+@pytest.fixture(autouse=True)
+def only_onnx(monkeypatch):
+    """`auto` knows no other runtime, whatever is installed."""
+    monkeypatch.setattr(engines, "find_spec", lambda package: package == "onnxruntime" or None)
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +57,15 @@ def encoded(model, engine, side="document", **options):
     return encoding, np.array([each.pop("embedding") for each in found]), found
 
 
-def assert_same(model, **options):
+def assert_same(model, engine="onnx", **options):
     """Both engines give the same rows, and their embeddings agree; texts are counted alike."""
     by_torch, expected, rows = encoded(model, "torch", **options)
-    by_onnx, found, same = encoded(model, "onnx", **options)
-    assert ("torch", "onnx") == (by_torch.engine.name, by_onnx.engine.name)
+    by_other, found, same = encoded(model, engine, **options)
+    assert ("torch", engine) == (by_torch.engine.name, by_other.engine.name)
     assert rows == same
-    assert by_torch.truncation.state() == by_onnx.truncation.state()
+    assert by_torch.truncation.state() == by_other.truncation.state()
     lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
-    assert ((found * expected).sum(1) / lengths).min() > AGREEMENT
+    assert ((found * expected).sum(1) / lengths).min() > Onnx.agreement
     # two layers, or those of a T5's encoder and decoder
     near = rounding(4 * SHAPE["intermediate_size"], abs(expected).max())
     np.testing.assert_allclose(found, expected, **near)
@@ -90,7 +97,7 @@ def test_chunks(t5, bert_like):
 def plain(model):
     """What `encode` prints for one text, and which heavy packages it imported."""
     text = b'{"id": "1", "text": "a b c"}\n'
-    heavy, output = imported("encode", "-q", "-m", model, input=text)
+    heavy, output = imported("encode", "-q", "-m", model, "--engine", "onnx", input=text)
     return json.loads(output)["embedding"], heavy
 
 
@@ -165,9 +172,9 @@ def test_exports_of_models_that_are_gone_go_too(t5, tmp_path, cache):
 def test_notes_of_another_format_are_not_read(t5, monkeypatch):
     encoded(t5, "onnx")
     changes = {"pooling": None, "mcls_every": 7, "normalize": None}
-    assert kept(Path(t5), changes)
+    assert kept(Path(t5), changes, Onnx())
     monkeypatch.setattr("structkit.learning.engines.exported.FORMAT", 0)
-    assert kept(Path(t5), changes) is None
+    assert kept(Path(t5), changes, Onnx()) is None
 
 
 def test_where_torch_is_much_faster_it_computes(t5, cache):
@@ -211,4 +218,4 @@ def test_a_changed_pooling_is_another_export(t5, cache):
     encoded(t5, "auto", pooling="cls")
     encoded(t5, "auto", pooling="mean")
     assert 2 == len(list(cache.iterdir()))
-    assert kept(Path(t5), {"pooling": "last-token"}) is None
+    assert kept(Path(t5), {"pooling": "last-token"}, Onnx()) is None
