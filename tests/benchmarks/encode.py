@@ -33,6 +33,7 @@ from sentence_transformers import SentenceTransformer
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.precision import has_bf16
+from tests.benchmarks.backends import backends
 
 LEAST, MOST = 20, 512  # tokens
 TAG = re.compile(r"<[^>]*>")
@@ -42,8 +43,12 @@ SHARE = 0.5  # of the texts are documents, the others sentences
 WAYS = (
     ("torch, float32", "torch", "fp32", 2.5, 0.99999),
     ("onnx, float32", "onnx", "fp32", 3.5, 0.99999),
+    ("openvino, float32", "openvino", "fp32", 3.5, 0.99999),
+    ("openvino, int8", "openvino-int8", "fp32", 7, 0.99),
     ("torch, bfloat16", "torch", "bf16", 3.5, 0.9999),
+    ("openvino, bfloat16", "openvino", "bf16", 5, 0.9999),
 )
+BF16 = 2  # of them
 
 
 def documents(data: Path | None) -> Iterator[str]:
@@ -119,12 +124,16 @@ def compare(data: Path | None, count: int, rounds: int) -> None:
     chosen_ways = WAYS
     if not has_bf16(torch.device("cpu")):
         print("the processor has no bfloat16 products: what bfloat16 takes would say nothing")
-        chosen_ways = WAYS[:2]
+        chosen_ways = WAYS[:-BF16]
     encodings = {name: ours(dtype, engine) for name, engine, dtype, _, _ in chosen_ways}
     ways: dict[str, Any] = {"theirs": lambda: theirs.encode(chosen, batch_size=32)}
     for name, encoding in encodings.items():
         ways[name] = lambda encoding=encoding: encoding.embed(chosen)
         encoding.embed(chosen[:2])  # what is measured and checked once at the start
+    ways |= {
+        name: lambda encode=encode: encode(chosen)
+        for name, encode in backends(theirs.tokenizer).items()
+    }
     ways["products"] = Products(theirs[0].auto_model, sum(lengths))
     times: dict[str, list[float]] = {name: [] for name in ways}
     found = {}
@@ -140,7 +149,8 @@ def compare(data: Path | None, count: int, rounds: int) -> None:
         f"{seconds}; the products alone would be {statistics.median(most):.2f}x as fast as "
         f"sentence-transformers  ({most[0]:.2f} … {most[-1]:.2f})"
     )
-    for name, _, _, target, least in chosen_ways:
+    peers = [(name, "", "", 0, 0) for name in ways if name.startswith("its ")]
+    for name, _, _, target, least in [*chosen_ways, *peers]:
         ratios = sorted(a / b for a, b in zip(times["theirs"], times[name], strict=True))
         middle = statistics.median(ratios)
         cosine = float(np.einsum("nd,nd->n", found["theirs"], found[name]).min())
