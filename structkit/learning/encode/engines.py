@@ -145,20 +145,6 @@ class Wanted:
         exports: Exports = {each: kept(folder, self.changes, each) for each in runtimes}
         if exports and all(exports.values()) and (encoder := self.opened(folder, exports)):
             return encoder
-        return self.loaded(folder, exports)
-
-    def opened(self, folder: Path, exports: Exports) -> tuple[Engine, Record] | None:
-        """The model in the fastest runtime; None if there is none, or its export is damaged."""
-        fastest = self.fastest(exports)
-        if not fastest:
-            return None
-        encoder = _opened(folder, *fastest)
-        if not encoder:
-            exports[fastest[0]] = None  # it is made again
-        return encoder
-
-    def loaded(self, folder: Path, exports: Exports) -> tuple[Engine, Record]:
-        """The model in torch, which makes the exports that there are not yet, or in a runtime."""
         from structkit.learning.encode.exporting import export
         from structkit.learning.encode.torch_engine import TorchEngine
 
@@ -176,6 +162,16 @@ class Wanted:
                 f"--engine {self.engine} cannot compute this model: {why}", "use --engine torch"
             )
         return engine, facts
+
+    def opened(self, folder: Path, exports: Exports) -> tuple[Engine, Record] | None:
+        """The model in the fastest runtime; None if there is none, or its export is damaged."""
+        fastest = self.fastest(exports)
+        if not fastest:
+            return None
+        encoder = _opened(folder, *fastest)
+        if not encoder:
+            exports[fastest[0]] = None  # it is made again
+        return encoder
 
     def fastest(self, exports: Exports) -> tuple[Runtime, Path, Record] | None:
         """The fastest export, the first ones preferred; None if torch is much faster."""
