@@ -7,6 +7,17 @@ from types import ModuleType
 
 from structkit.errors import UserError
 
+# what each extra is for, besides those of developers
+USES = {
+    "minilm": "a pretrained encoder without a hub: --model minilm",
+    "onnx": "encoders start at once, without torch, and are faster",
+    "parquet": "Parquet files",
+    "pgvector": "search in PostgreSQL",
+    "plot": "pictures",
+    "stanza": "Stanza's parser",
+    "warc": "web archives in collect",
+}
+
 
 def require(package: str, extra: str) -> ModuleType:
     """The package, or the error that names the command which installs it.

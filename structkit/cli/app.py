@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_install_completion_arguments
@@ -16,7 +16,7 @@ from structkit.cli.pages import PageGroup, shown
 COMMANDS = (
     *("ask", "collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
     *("merge-embeddings", "search", "fuse", "rerank", "score", "plot", "convert", "select"),
-    "plugins",
+    *("plugins", "doctor"),
 )
 
 
@@ -51,9 +51,29 @@ def summary(name: str) -> str:
         return file.readline().strip().strip('"')
 
 
+def version(wanted: bool) -> None:
+    """Print the versions of what results depend on, one a line, and end."""
+    if wanted:
+        from structkit.commands.doctor import versions
+
+        told = versions().items()
+        typer.echo("\n".join(f"{name} {found or 'is not installed'}" for name, found in told))
+        raise typer.Exit
+
+
+def _every(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=version, help="Show versions and exit."),
+    ] = False,
+) -> None:
+    """What all commands share."""
+
+
 app: Any = typer.main.get_group(
     typer.Typer(
         cls=Commands,
+        callback=_every,
         help="Mask, parse, train, encode and search structured text, from JSONL to JSONL.",
         no_args_is_help=True,
         add_completion=False,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from structkit.records.jsonl import Record
 from structkit.records.output import Output, write_records
+
+NARROW = 20  # columns that the last cell of a line gets at least
 
 
 class Column(NamedTuple):
@@ -36,20 +39,32 @@ def aligned(columns: Sequence[Column]) -> list[str]:
     return ["  ".join(line).rstrip() for line in padded(columns)]
 
 
-def rows(records: Iterable[Record], names: Sequence[str]) -> list[str]:
-    """The lines of a table of some fields, with a header.
+def rows(records: Iterable[Record], names: Sequence[str], width: int | None = None) -> list[str]:
+    """The lines of a table of some fields, with a header; the last column fits in the width.
 
     >>> for line in rows([{"kind": "language", "name": "go"}], ("kind", "name")): print(line)
     kind      name
     language  go
     """
-    records = list(records)
-    return aligned([Column([name, *(str(each[name]) for each in records)]) for name in names])
+    lines = [[*names], *([str(each[name]) for name in names] for each in records)]
+    if width:
+        taken = sum(max(map(len, cells)) + 2 for cells in list(zip(*lines, strict=True))[:-1])
+        lines = [part for line in lines for part in _folded(line, max(width - taken, NARROW))]
+    return aligned([Column(list(cells)) for cells in zip(*lines, strict=True)])
+
+
+def _folded(line: list[str], room: int) -> list[list[str]]:
+    """A line as several, each with a part of the last cell, no wider than the room."""
+    *others, last = line
+    # words stay whole: they are to be copied
+    parts = textwrap.wrap(last, room, break_long_words=False, break_on_hyphens=False) or [""]
+    cells = [others] + [[""] * len(others)] * (len(parts) - 1)
+    return [[*before, part] for before, part in zip(cells, parts, strict=True)]
 
 
 def write(records: Iterable[Record], path: str = "-", *, columns: Sequence[str]) -> None:
     """Write records as JSONL, or as a table of some columns where stdout is a terminal."""
-    write_drawn(records, path, lambda shown, _: "\n".join(rows(shown, columns)))
+    write_drawn(records, path, lambda shown, width: "\n".join(rows(shown, columns, width)))
 
 
 def write_drawn(

@@ -1,0 +1,165 @@
+"""What is installed and what would make it faster or better; nothing heavy is imported."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+from structkit.extras import USES
+from structkit.records.jsonl import Record
+from structkit.records.table import rows
+from structkit.user import cache_folder, data_folder
+
+# what computes, in the order of a bug report
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "faiss-cpu", "lxml", "nltk", "typer")
+LITTLE = 5 * 2**30  # bytes of a disk that a model and its checkpoints fill
+TAGGER = "averaged_perceptron_tagger_eng"
+
+
+def versions() -> dict[str, str]:
+    """The versions of structkit, Python and the packages that results depend on."""
+    own = {"structkit": version("structkit"), "python": platform.python_version()}
+    return own | {name: version(name) for name in PACKAGES}
+
+
+def version(package: str) -> str:
+    """The version of an installed package, empty if it is not.
+
+    >>> version("no-such-package")
+    ''
+    """
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def doctor() -> Iterator[Record]:
+    """One record for each thing that was looked at: `part`, `state`, `found`, `remedy`.
+
+    `state` is ok, missing (something would work with the remedy), or slow (it would be faster).
+    """
+    for name, found in versions().items():
+        yield _finding(name, found, f"pip install {name}")
+    yield from _extras()
+    yield _finding("NLTK data", _tagger(), f"python -m nltk.downloader {TAGGER}")
+    yield from _folders()
+    yield _processor()
+    yield _gpu()
+    yield from _disks()
+
+
+def report(findings: Iterable[Record], width: int | None) -> str:
+    """The findings as a table: what was found, and the remedy where there is one."""
+    told = (
+        {**each, "found": "; ".join(filter(None, (each["found"], each["remedy"])))}
+        for each in findings
+    )
+    return "\n".join(rows(told, ("state", "part", "found"), width))
+
+
+def _finding(part: str, found: str, remedy: str = "", state: str = "missing") -> Record:
+    """A finding; what was found needs no remedy, unless its state is bad."""
+    if found and state == "missing":
+        return {"part": part, "state": "ok", "found": found, "remedy": ""}
+    return {"part": part, "state": state, "found": found, "remedy": remedy}
+
+
+def _extras() -> Iterator[Record]:
+    """The extras, with the versions of their packages if all are there."""
+    wanted: dict[str, list[str]] = {name: [] for name in USES}
+    for requirement in metadata.requires("structkit") or []:
+        match = re.match(r"([\w.-]+).*extra == ['\"](\w+)['\"]", requirement)
+        if match and match[2] in wanted:
+            wanted[match[2]].append(match[1])
+    for extra, packages in wanted.items():
+        found = {package: version(package) for package in packages}
+        there = ", ".join(f"{name} {each}" for name, each in found.items() if each)
+        remedy = f"pip install 'structkit[{extra}]': {USES[extra]}"
+        yield _finding(f"extra {extra}", there if all(found.values()) else "", remedy)
+
+
+def _tagger() -> str:
+    """The folder of NLTK's tagger, in the places where NLTK looks for it."""
+    named = [path for path in os.environ.get("NLTK_DATA", "").split(os.pathsep) if path]
+    own = [f"{sys.prefix}/{each}" for each in ("nltk_data", "share/nltk_data", "lib/nltk_data")]
+    shared = [f"/usr/{each}/nltk_data" for each in ("share", "local/share", "lib", "local/lib")]
+    places = [*named, str(Path.home() / "nltk_data"), *own, *shared]
+    data = (Path(place, "taggers", TAGGER) for place in places)
+    return str(next((path for path in data if path.exists()), ""))
+
+
+def _folders() -> Iterator[Record]:
+    """What is kept for the user, and how much it is."""
+    hub = os.environ.get("HF_HUB_CACHE") or os.path.join(
+        os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface", "hub"
+    )
+    models = len(list(Path(hub).glob("models--*")))
+    for part, folder in (("cache", cache_folder()), ("data", data_folder())):
+        yield _finding(f"{part} folder", f"{folder}, {_amount(_size(folder))}")
+    yield _finding("hub cache", f"{hub}, {models} models, {_amount(_size(Path(hub)))}")
+
+
+def _size(folder: Path) -> int:
+    """The bytes of all files below a folder; links are not followed."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_size
+            except OSError:  # it has just gone
+                continue
+    return total
+
+
+def _amount(size: float) -> str:
+    """A number of bytes for people.
+
+    >>> _amount(0), _amount(3_500_000)
+    ('0 MB', '4 MB')
+    """
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+def _processor() -> Record:
+    """The processor's cores and the instructions that matter for speed."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    path = Path("/proc/cpuinfo")
+    told = set(re.findall(r"\w+", path.read_text("utf-8"))) if path.exists() else set()
+    flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in told]
+    found = f"{cores} cores, {platform.machine()}, {' '.join(flags) or 'no vector flags known'}"
+    if not told or {"avx512_bf16", "amx_bf16"} & told:
+        return _finding("processor", found)
+    remedy = "it computes bf16 slowly: leave --bf16 and --dtype bf16 out"
+    return _finding("processor", found, remedy, state="slow")
+
+
+def _gpu() -> Record:
+    """The graphics processors, and whether the installed torch can use them."""
+    program = shutil.which("nvidia-smi")
+    found = ""
+    if program:
+        query = [program, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)
+        found = "; ".join(done.stdout.split("\n")).strip("; ") if not done.returncode else ""
+    if found and "+cpu" in version("torch"):
+        remedy = "torch is built without CUDA: install it as pytorch.org/get-started says"
+        return _finding("GPU", found, remedy, state="slow")
+    return _finding("GPU", found or "none: training and encoding run on the processor")
+
+
+def _disks() -> Iterator[Record]:
+    """The free space of the folders that are written to."""
+    for part, folder in (("here", "."), ("temporary files", tempfile.gettempdir())):
+        free = shutil.disk_usage(folder).free
+        found = f"{_amount(free)} free in {os.path.abspath(folder)}"
+        state = "missing" if free >= LITTLE else "low"
+        yield _finding(f"disk: {part}", found, "free some space before you train", state=state)

@@ -1,0 +1,94 @@
+"""doctor and --version: what is installed, and remedies that name what helps."""
+
+import json
+import re
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from imported import imported
+from terminals import seen
+
+from structkit import __version__
+from structkit.commands import doctor
+from structkit.extras import USES
+
+
+@pytest.fixture
+def findings(monkeypatch, tmp_path):
+    """What is found, by part, with a home of its own."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("NLTK_DATA", "HF_HOME", "HF_HUB_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    return lambda: {each["part"]: each for each in doctor.doctor()}
+
+
+def test_each_extra_for_users_has_a_use_and_its_pip_command(findings, monkeypatch):
+    extras = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    assert {*USES} == extras["optional-dependencies"].keys() - {"dev", "bench", "docs"}
+    found = doctor.version
+    monkeypatch.setattr(
+        doctor, "version", lambda name: "" if name in ("onnxruntime", "warcio") else found(name)
+    )
+    missing = {part for part, each in findings().items() if "pip install 'struct" in each["remedy"]}
+    assert missing >= {"extra onnx", "extra warc"} and "extra plot" not in missing
+    assert findings()["extra onnx"]["remedy"].startswith("pip install 'structkit[onnx]': ")
+
+
+def test_data_of_nltk_is_found_where_nltk_looks(findings, monkeypatch, tmp_path):
+    assert "missing" == findings()["NLTK data"]["state"]
+    there = tmp_path / "own" / "taggers" / doctor.TAGGER
+    there.mkdir(parents=True)
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path / "own"))
+    found = {"part": "NLTK data", "state": "ok", "found": str(there), "remedy": ""}
+    assert found == findings()["NLTK data"]
+
+
+def test_caches_are_measured(findings, monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    model = tmp_path / "hf" / "hub" / "models--a--b"
+    model.mkdir(parents=True)
+    (model / "weights").write_bytes(b"x" * 3_000_000)
+    assert f"{tmp_path}/hf/hub, 1 models, 3 MB" == findings()["hub cache"]["found"]
+
+
+def test_a_full_disk_and_an_unused_gpu_are_told(findings, monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "LITTLE", 2**80)
+    monkeypatch.setattr(doctor, "version", lambda name: "2.9.0+cpu")
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'H100, 81559 MiB'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    found = findings()
+    assert "low" == found["disk: here"]["state"]
+    assert ("slow", "H100, 81559 MiB") == (found["GPU"]["state"], found["GPU"]["found"])
+    assert "CUDA" in found["GPU"]["remedy"]
+
+
+def test_a_pipe_gets_records_without_a_heavy_import():
+    heavy, told = imported("doctor")
+    assert set() == heavy
+    records = [json.loads(line) for line in told.splitlines()]
+    assert all({"part", "state", "found", "remedy"} == record.keys() for record in records)
+    assert {"ok", "missing", "slow", "low"} >= {record["state"] for record in records}
+    assert all(record["found"] or record["remedy"] for record in records)
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+def test_a_terminal_gets_a_table_that_fits(columns, tmp_path):
+    lines = seen(tmp_path, "doctor", columns=columns).splitlines()
+    assert ["state", "part", "found"] == lines[0].split()
+    whole = max(map(len, " ".join(lines).split()))  # a path that is to be copied
+    assert all(len(line) <= max(columns, lines[0].index("found") + whole) for line in lines)
+    assert any(line.startswith(" " * lines[0].index("found")) for line in lines) == (columns < 80)
+
+
+def test_the_version_names_what_results_depend_on():
+    started = time.process_time()
+    heavy, told = imported("--version")
+    assert set() == heavy and time.process_time() - started < 1
+    lines = told.decode().splitlines()
+    assert f"structkit {__version__}" == lines[0]
+    assert {"python", "torch", "transformers", "numpy"} <= {line.split()[0] for line in lines}
+    assert all(re.fullmatch(r"\S+ (\d\S*|is not installed)", line) for line in lines)
