@@ -6,7 +6,7 @@
 # One model for each system and seed; each is searched in tagged pages and in untagged ones, and raw also
 # with its pages in chunks. LENGTH is tokens of raw text; tagged text gets 1.3 times as many, to read
 # the same text. report.json has the table with tests, and what each system saw.
-.PHONY: seal report-seal
+.PHONY: seal seal-tables report-seal
 
 SEAL := runs/seal
 SEAL_SEEDS := 0 1 2
@@ -22,13 +22,20 @@ TITLES := keep
 # tags are one token each (TAGS= leaves them in pieces)
 TAGS := --tag-tokens
 SANTA_MASK := --mask-ratio 0.5
-SEAL_FLAGS = --query-length 32 --temperature 0.02 --batch-size 32 --epochs 1 --learning-rate 5e-5 $(BF16)
+SEAL_FLAGS = --query-length 32 --temperature 0.02 --batch-size 32 --epochs 1 --learning-rate 5e-5 $(BF16) $(STRETCHED)
+# MiniLM has 512 positions
+STRETCHED := $(if $(filter 1,$(shell expr $(TAGGED_LENGTH) \> 512)),--positions $(TAGGED_LENGTH) --gradient-checkpointing)
 SEAL_RAW = --document-field untagged --document-length $(LENGTH)
 SEAL_TAGGED = --document-length $(TAGGED_LENGTH) $(TAGS)
 # EAL reads each page once, SAL twice
 MATCHED := --epochs 3
 ORDERS := element structure joint structure-element element-structure
 SEAL_SYSTEMS := raw matched $(ORDERS) santa mcls
+# `make seal-tables`: shares of the elements masked (hundredths), tags, and lengths
+SHARES := 00 05 20 30
+TAG_SETS := headings all
+LENGTHS := 512 1024 2048
+OTHER_SYSTEMS := $(SHARES:%=masked-%) content $(TAG_SETS:%=tags-%)
 SEAL_MEASURES := nDCG@10 RR@10 HitRate@1 HitRate@3 HitRate@5 MRR@5
 
 seal: $(INSTALLED) ## SEAL and its controls on HTML: make seal DATA=../shared/data/structdoc
@@ -93,6 +100,7 @@ $(SEAL)/masked.jsonl: $(SEAL)/variants.jsonl
 	  | $(STRUCTKIT) mask-entities --language html --field positive --keep-plain $(SANTA_MASK) -o $@
 
 comma := ,
+TIMED := $(BIN)/python -m tests.benchmarks.repositories timed
 # a model: its name, method, records, flags, and the model it starts from
 define seal-model
 $(SEAL)/$(1)@%.model: $(SEAL)/$(3).jsonl $(if $(filter minilm,$(5)),,$(5))
@@ -100,11 +108,12 @@ $(SEAL)/$(1)@%.model: $(SEAL)/$(3).jsonl $(if $(filter minilm,$(5)),,$(5))
 	  $$(SEAL_FLAGS) --seed $$* $(4) \
 	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 10 > $$(@:.model=.trained.jsonl)
 endef
-# a row of the table: its name, the model, its folder, and what is read of the pages
+# a row of the table: its name, model, what is read of the pages, and which pages
 define seal-search
-$(SEAL)/$(1).run.jsonl: $(if $(filter minilm,$(2)),,$(2)) $(SEAL)/dev.variants.jsonl $(SEAL)/dev-queries.jsonl
-	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode --as document -m $(if $(filter minilm,$(2)),minilm,$$<) $(3) $(SEAL)/dev.variants.jsonl \
-	  $(if $(BF16),--dtype bf16) -o $$(@:.run.jsonl=.npy)
+$(SEAL)/$(1).run.jsonl: $(if $(filter minilm,$(2)),,$(2)) $(SEAL)/$(4).variants.jsonl $(SEAL)/dev-queries.jsonl
+	OMP_NUM_THREADS=1 $$(TIMED) $$(@:.run.jsonl=.seconds) $$(STRUCTKIT) encode --as document \
+	  -m $(if $(filter minilm,$(2)),minilm,$$<) $(3) $(SEAL)/$(4).variants.jsonl $(if $(BF16),--dtype bf16) \
+	  -o $$(@:.run.jsonl=.npy)
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) search $$(@:.run.jsonl=.npy) -m $(if $(filter minilm,$(2)),minilm,$$<) \
 	  --queries $(SEAL)/dev-queries.jsonl -o $$@
 endef
@@ -119,16 +128,25 @@ $(foreach order,$(ORDERS),$(eval $(call seal-model,$(order),seal,variants,--stag
 READ_untagged := --field untagged --length $(LENGTH)
 READ_tagged := --field tagged --length $(TAGGED_LENGTH)
 VIEWS := untagged tagged
-$(foreach view,$(VIEWS),$(eval $(call seal-search,start-$(view),minilm,$(READ_$(view)))) \
-  $(foreach system,$(SEAL_SYSTEMS),$(eval $(call \
-    seal-search,$(system)-$(view)@%,$(SEAL)/$(system)@%.model,$(READ_$(view))))))
-$(eval $(call seal-search,chunk@%,$(BASE),--field untagged --chunk $(CHUNK) --length $(TAGGED_LENGTH)))
-$(eval $(call seal-search,chunk-page@%,$(BASE),--field untagged --chunk $(CHUNK)))
+# a model searches pages with the tags that it knows
+pages-of = dev$(if $(filter tags-%,$(1)),-$(1))
+$(foreach view,$(VIEWS),$(eval $(call seal-search,start-$(view),minilm,$(READ_$(view)),dev)) \
+  $(foreach system,$(sort $(SEAL_SYSTEMS) $(OTHER_SYSTEMS)),$(eval $(call \
+    seal-search,$(system)-$(view)@%,$(SEAL)/$(system)@%.model,$(READ_$(view)),$(call pages-of,$(system))))))
+$(eval $(call seal-search,chunk@%,$(BASE),--field untagged --chunk $(CHUNK) --length $(TAGGED_LENGTH),dev))
+$(eval $(call seal-search,chunk-page@%,$(BASE),--field untagged --chunk $(CHUNK),dev))
+# a page is found by its best element; of what raw finds, maxsim brings up those with such an element
+$(eval $(call seal-search,elements@%,$(BASE),--elements --field html,dev))
+$(SEAL)/maxsim@%.run.jsonl: $(SEAL)/raw-untagged@%.run.jsonl $(SEAL)/elements@%.run.jsonl $(SEAL)/raw@%.model
+	OMP_NUM_THREADS=1 $(STRUCTKIT) encode --as query -m $(word 3,$^) $(SEAL)/dev-queries.jsonl \
+	  -o $(SEAL)/queries@$*.npy
+	$(STRUCTKIT) rerank $< --corpus $(SEAL)/dev.variants.jsonl --queries $(SEAL)/dev-queries.jsonl \
+	  --ranker maxsim=1 --embeddings $(SEAL)/elements@$*.npy --query-embeddings $(SEAL)/queries@$*.npy -o $@
 
 $(SEAL)/bm25.run.jsonl: $(SEAL)/dev.variants.jsonl $(SEAL)/dev-queries.jsonl
 	$(STRUCTKIT) search $< --method bm25 --document-field untagged --queries $(word 2,$^) -o $@
 
-SEAL_ROWS = chunk chunk-page $(foreach view,$(VIEWS),$(SEAL_SYSTEMS:%=%-$(view)))
+SEAL_ROWS = chunk chunk-page elements maxsim $(foreach view,$(VIEWS),$(SEAL_SYSTEMS:%=%-$(view)))
 SEAL_RUNS = $(patsubst %,$(SEAL)/%.run.jsonl,bm25 $(VIEWS:%=start-%) \
   $(foreach seed,$(SEAL_SEEDS),$(SEAL_ROWS:%=%@$(seed))))
 # deictic questions are not in the table
@@ -152,7 +170,42 @@ $(SEAL)/report.json: $(SEAL)/values.jsonl
 	$(TELL) gather $< --title 'HTML pages: SEAL and its controls' --against $(SEAL_CONTROLS) \
 	  --command 'make seal DATA=../shared/data/structdoc PAIRS=$(PAIRS) LENGTH=$(LENGTH) SEAL_SEEDS="$(SEAL_SEEDS)"' \
 	  --data $(foreach name,dev_docs dev_queries train_docs-00 train_docs-01 train_queries,$(DATA)/$(name).jsonl.gz) \
-	  --trained $(wildcard $(SEAL)/*.trained.jsonl) -o $@
+	  --folder $(SEAL) --corpus $(SEAL)/dev.variants.jsonl -o $@
+
+# Tables 5 to 7 of the paper, and a curve: EAL, then SAL, with other shares of the elements masked (and
+# with their content), with other tags, and all of `make seal` without titles and at other lengths.
+TAGS_headings := h1,h2,h3,h4,h5,h6
+TAGS_all := all
+
+$(SEAL)/masked-%.variants.jsonl: $(SEAL)/pairs.jsonl
+	$(STRUCTKIT) html-variants $< --field positive --mask-ratio 0.$* --on-error skip -o $@
+
+# at least one element is masked; none is: what was tagged is what is masked
+$(SEAL)/masked-00.variants.jsonl: $(SEAL)/variants.jsonl
+	$(STRUCTKIT) select $< --fields id,tagged,negatives_tagged --rename tagged=masked \
+	  --rename negatives_tagged=negatives_masked -o $(SEAL)/unmasked.jsonl
+	$(STRUCTKIT) select $< --fields id,query,tagged,untagged,negatives_tagged,negatives_untagged \
+	  | $(STRUCTKIT) select --join $(SEAL)/unmasked.jsonl -o $@
+
+$(SEAL)/content.variants.jsonl: $(SEAL)/pairs.jsonl
+	$(STRUCTKIT) html-variants $< --field positive --mask content --on-error skip -o $@
+
+$(SEAL)/tags-%.variants.jsonl: $(SEAL)/pairs.jsonl
+	$(STRUCTKIT) html-variants $< --field positive --tags $(TAGS_$*) --on-error skip -o $@
+
+$(SEAL)/dev-tags-%.variants.jsonl: $(SEAL)/dev-pages.jsonl
+	$(STRUCTKIT) html-variants $< --tags $(TAGS_$*) -o $@
+
+$(foreach system,$(OTHER_SYSTEMS),$(eval $(call \
+  seal-model,$(system),seal,$(system).variants,$(SEAL_TAGGED),$(BASE))))
+
+seal-tables: $(INSTALLED) ## SEAL with other masks, tags, titles and lengths: make seal-tables DATA=../shared/data/structdoc
+	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory seal SEAL_SYSTEMS='raw matched element-structure $(OTHER_SYSTEMS)'
+	@$(MAKE) --no-print-directory seal SEAL=$(SEAL)-untitled TITLES= SEAL_SYSTEMS='$(CURVE)'
+	@$(foreach length,$(LENGTHS),$(MAKE) --no-print-directory seal SEAL=$(SEAL)-$(length) LENGTH=$(length) \
+	  SEAL_SYSTEMS='$(CURVE)';)
+CURVE := raw matched element-structure
 
 # without a model to train
 report-seal:

@@ -142,21 +142,32 @@ def gather(args: argparse.Namespace) -> None:
         "title": args.title,
         "command": args.command,
         "seeds": sorted(seeds),
-        "data": {path.name: sha256(path) for path in args.data},
+        "data": {f"{path.parent.name}/{path.name}": sha256(path) for path in args.data},
         "rows": systems.rows(),
         "comparisons": systems.comparisons(args.against),
     }
-    if args.trained:
-        summaries = [(path, records(path)[0]) for path in sorted(args.trained)]
-        content["trainings"] = [
-            {
-                "model": path.name.removesuffix(".trained.jsonl"),
-                **{name: summary[name] for name in ("records", "steps", "seconds")},
-            }
-            for path, summary in summaries
-        ]
+    if args.corpus:
+        add_costs(content["rows"], args.folder, len(records(args.corpus)))
+    content["trainings"] = [
+        {
+            "model": path.name.removesuffix(".trained.jsonl"),
+            **{name: records(path)[0][name] for name in ("records", "steps", "seconds")},
+        }
+        for path in sorted(args.folder.glob("*.trained.jsonl"))
+    ]
     options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     args.output.write_bytes(orjson.dumps(content, option=options))
+
+
+def add_costs(rows: Sequence[Record], folder: Path, pages: int) -> None:
+    """Bytes a page of the vectors that a system searches, and CPU seconds of making them."""
+    vectors = sorted(folder.glob("*.npy"), reverse=True)
+    known = {path.stem.partition("@")[0]: path for path in vectors}
+    for row in rows:
+        path = known.get(row["system"])
+        row["bytes a page"] = round(path.stat().st_size / pages) if path else ""
+        seconds = path.with_suffix(".seconds") if path else None
+        row["CPU seconds"] = records(seconds)[0]["seconds"] if seconds and seconds.exists() else ""
 
 
 def section(name: str, content: Mapping[str, Any], words: str) -> str:
@@ -164,7 +175,7 @@ def section(name: str, content: Mapping[str, Any], words: str) -> str:
     data = ", ".join(f"`{file}` {digest[:12]}" for file, digest in content["data"].items())
     parts = [f"## {content['title']}", words.strip(), f"```sh\n{content['command']}\n```"]
     if content["seeds"]:
-        parts.append(f"Seeds {', '.join(content['seeds'])}. ")
+        parts.append(f"Seeds {', '.join(content['seeds'])}.")
     if data:
         parts.append(
             f"SHA-256 of the data, unpacked: {data}. All in [{name}.json](reports/{name}.json)."
@@ -214,7 +225,8 @@ def main() -> None:
         gathering.add_argument(name, required=True)
     gathering.add_argument("--against", nargs="*", default=[])
     gathering.add_argument("--data", nargs="*", type=Path, default=[])
-    gathering.add_argument("--trained", nargs="*", type=Path, default=[])
+    gathering.add_argument("--folder", type=Path, required=True)
+    gathering.add_argument("--corpus", type=Path)
     gathering.add_argument("-o", dest="output", type=Path, required=True)
     parts.add_parser("write")
     checking = parts.add_parser("check")

@@ -19,13 +19,19 @@ def dry(target, *variables):
 
 
 @pytest.fixture(scope="module")
-def seal(tmp_path_factory):
-    """The commands of `make seal` on data that is all there."""
+def seal_data(tmp_path_factory):
+    """Empty files in the places of the data."""
     data = tmp_path_factory.mktemp("seal")
     for name in ("dev_docs", "dev_queries", "train_docs-00", "train_docs-01", "train_queries"):
         (data / f"{name}.jsonl.gz").touch()
-    folder = str(data / "runs")
-    return dry(f"{folder}/report.json", f"DATA={data}", f"SEAL={folder}", "SEAL_SEEDS=0 1")
+    return data
+
+
+@pytest.fixture(scope="module")
+def seal(seal_data):
+    """The commands of `make seal` on data that is all there."""
+    folder = str(seal_data / "runs")
+    return dry(f"{folder}/report.json", f"DATA={seal_data}", f"SEAL={folder}", "SEAL_SEEDS=0 1")
 
 
 def flag(command, name):
@@ -59,16 +65,83 @@ def test_seal_trains_all_systems_from_the_one_on_raw_text(seal):
 def test_seal_searches_every_system_tagged_and_untagged(seal):
     read = defaultdict(set)
     for command in seal:
-        if " encode " in command and "mined" not in command:
+        if " encode --as document" in command and "mined" not in command:
             name = flag(command, "-o").rpartition("/")[2].removesuffix(".npy")
-            model = flag(command, "-m").rpartition("/")[2].removesuffix(".model")
+            model = (
+                flag(command.partition(" encode ")[2], "-m")
+                .rpartition("/")[2]
+                .removesuffix(".model")
+            )
             assert model == "minilm" or model.rpartition("@")[2] == name.rpartition("@")[2]
-            if "--chunk" not in command:
+            if "--chunk" not in command and "--elements" not in command:
                 length = int(flag(command, "--length"))
                 read[model].add((flag(command, "--field"), length))
     assert set(read) == {"minilm", *trained(seal)}
     # tags take a third more tokens
     assert set(map(frozenset, read.values())) == {frozenset({("untagged", 256), ("tagged", 332)})}
+
+
+def test_other_masks_and_tags_start_from_the_same_model(tmp_path, seal_data):
+    folder = str(tmp_path)
+    systems = "raw masked-00 masked-20 content tags-headings"
+    commands = dry(
+        *(f"{folder}/report.json", f"DATA={seal_data}", f"SEAL={folder}"),
+        *("SEAL_SEEDS=0", f"SEAL_SYSTEMS={systems}"),
+    )
+    starts = {
+        name: flag(command, "--model").rpartition("/")[2]
+        for name, command in trained(commands).items()
+    }
+    assert starts.pop("raw@0") == "minilm"
+    assert set(starts.values()) == {"raw@0.model"}
+    assert {f"{name}@0" for name in systems.split()} == {*starts, "raw@0"}
+    made = [command for command in commands if " html-variants " in command]
+    assert 1 == len([command for command in made if "--mask-ratio 0.20" in command])
+    assert not [command for command in made if "--mask-ratio 0.00" in command]
+    # pages are searched with the tags that the model knows
+    (read,) = (command for command in commands if "tags-headings-tagged@0.npy" in command
+               and " encode " in command)  # fmt: skip
+    assert "dev-tags-headings.variants.jsonl" in read
+    assert [] == [line for line in commands if "%" in line]
+
+
+@pytest.mark.parametrize(("length", "positions"), [(256, None), (1024, "1331")])
+def test_long_pages_stretch_the_positions(tmp_path, seal_data, length, positions):
+    folder = str(tmp_path)
+    commands = dry(
+        *(f"{folder}/report.json", f"DATA={seal_data}", f"SEAL={folder}", f"LENGTH={length}"),
+        *("SEAL_SEEDS=0", "SEAL_SYSTEMS=raw matched element-structure"),
+    )
+    for command in trained(commands).values():
+        assert (" --positions " in command) == bool(positions)
+        assert positions is None or flag(command, "--positions") == positions
+
+
+def test_bullets_are_trained_on_what_is_not_searched_for(tmp_path):
+    for name in ("matching/products", "matching/query_side_products_train", "matching/train_qrels"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.jsonl.gz").touch()
+    (tmp_path / "amazon_gift_cards").mkdir()
+    (tmp_path / "amazon_gift_cards" / "products.jsonl.gz").touch()
+    folder = f"{tmp_path}/runs"
+    commands = dry(
+        *(f"{folder}/report.json", f"DATA={tmp_path}", f"BULLETS={folder}", "BULLET_SEEDS=0 1"),
+        "MODEL=minilm",
+    )
+    assert [] == [line for line in commands if "%" in line]
+    systems = ("untrained", "sda", "hard", "words-sda", "tuned")
+    trainings = trained(commands)
+    assert {*trainings} == {"words"} | {f"{name}@{seed}" for name in systems for seed in "01"}
+    assert all(f" {folder}/train.jsonl " in command for command in trainings.values())
+    assert " --max-steps 0 " in trainings["untrained@0"]
+    assert "--negatives-per-query 0" in trainings["sda@0"]
+    assert "--negatives-per-query" not in trainings["hard@0"]
+    assert flag(trainings["words-sda@1"], "--model").endswith("/words.model")
+    scored = next(
+        command for command in commands if "--per-query" in command and " score " in command
+    )
+    assert flag(scored, "--qrels") == f"{folder}/test-qrels.jsonl"
+    assert f"{folder}/start.run.jsonl" in scored
 
 
 def test_no_pattern_is_left_in_a_command(seal):

@@ -74,14 +74,29 @@ def test_gather(tmp_path):
     data.write_text("")
     trained = tmp_path / "seal@0.trained.jsonl"
     trained.write_text('{"folder":"x","records":8,"steps":2,"seconds":1.5,"losses":{}}\n')
+    (tmp_path / "seal@0.npy").write_bytes(b"0" * 30)
+    (tmp_path / "seal@0.seconds").write_text('{"seconds":0.5}\n')
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"id":"1"}\n{"id":"2"}\n')
     command = ["gather", str(values), "--title", "Pages", "--command", "make seal"]
-    command += ["--against", "bm25", "--data", str(data), "--trained", str(trained)]
+    command += [
+        "--corpus",
+        str(corpus),
+        "--against",
+        "bm25",
+        "--data",
+        str(data),
+        "--folder",
+        str(tmp_path),
+    ]
     run = [sys.executable, "-m", "tests.benchmarks.report", *command, "-o", str(output)]
     subprocess.run(run, check=True, cwd=Path.cwd())
     content = orjson.loads(output.read_bytes())
     assert content["seeds"] == ["0"]
-    assert content["data"]["data.jsonl"].startswith("e3b0c44298fc")  # of no bytes
+    assert content["data"][f"{tmp_path.name}/data.jsonl"].startswith("e3b0c44298fc")  # of no bytes
     assert content["trainings"] == [{"model": "seal@0", "records": 8, "steps": 2, "seconds": 1.5}]
+    costs = [(row["bytes a page"], row["CPU seconds"]) for row in content["rows"]]
+    assert costs == [("", ""), (15, 0.5)]
     text = section("seal", content, "What it means.\n")
     assert text.startswith("## Pages\n\nWhat it means.\n\n```sh\nmake seal\n```")
     assert "| seal   |     1 |       3 | 0.667 [" in text

@@ -1,0 +1,113 @@
+# Products found by what is said of them, not by their names: a bullet point finds its gift card, and what
+# one shop says of a product after its title finds the same product in another shop. All gift cards are of
+# one category, and negatives are what BM25 confuses: products of the same kind.
+#   untrained   T5 from scratch as it starts     sda       aligned        hard    with these negatives
+#   words       mean of word vectors, by IDF     words-sda aligned        MODEL=… start and tuned: that one
+.PHONY: santa-bullets report-products
+
+BULLETS := runs/santa-bullets
+BULLET_SEEDS := 0 1 2
+BULLET_PASSES := 10
+BULLET_FLAGS = --size wide --document-length 96 --query-length 64 --pooling mean --normalize \
+  --temperature 0.05 --symmetric --batch-size 64 --learning-rate 1e-3 $(BF16)
+TUNED_FLAGS := --document-length 96 --query-length 64 --symmetric --batch-size 64 --learning-rate 2e-5 $(BF16)
+BULLET_MEASURES := RR@100 Success@1 R@10
+BULLET_SYSTEMS := untrained sda hard words-sda $(if $(MODEL),tuned)
+
+santa-bullets: $(INSTALLED) ## Products by what is said of them: make santa-bullets DATA=../shared/data/products MODEL=minilm
+	@test -f '$(DATA)/matching/products.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory $(BULLETS)/table.md $(BULLETS)/sources.md $(BULLETS)/report.json
+	@tail -n +1 $(BULLETS)/*.md
+
+# the text of a product; gift cards without their bullet points
+WORDED := $(STRUCTKIT) pair --query title --positive-template 'title : {title} text : {description}'
+$(BULLETS)/products.jsonl: $(DATA)/matching/products.jsonl.gz $(DATA)/amazon_gift_cards/products.jsonl.gz
+	@mkdir -p $(BULLETS)
+	{ $(STRUCTKIT) select $< --where source=abt-buy | $(BARE); $(STRUCTKIT) select $(word 2,$^); } \
+	  | $(WORDED) | $(STRUCTKIT) select --fields id,positive,source --rename positive=text -o $@
+
+$(BULLETS)/cards.jsonl: $(DATA)/amazon_gift_cards/products.jsonl.gz
+	@mkdir -p $(BULLETS)
+	$(STRUCTKIT) pair $< --query bullets --positive description --on-error skip --dedupe -o $@
+
+# the other shop's description starts with the title, of 15 words at most
+$(BULLETS)/queries.jsonl: $(DATA)/matching/query_side_products_train.jsonl.gz $(BULLETS)/cards.jsonl
+	{ $(STRUCTKIT) select $< --where source=abt-buy | $(BARE) \
+	    | $(STRUCTKIT) select --strip 'description=^(\S+\s+){15}' \
+	    | $(STRUCTKIT) select --where 'description~(\S+ ){5}' --fields id,description,source --rename description=query; \
+	  $(STRUCTKIT) select $(word 2,$^) --fields id,query,source; } > $@
+
+$(BULLETS)/qrels.jsonl: $(DATA)/matching/train_qrels.jsonl.gz $(BULLETS)/queries.jsonl $(BULLETS)/cards.jsonl
+	$(STRUCTKIT) select $(word 3,$^) --fields id --rename id=doc_id -o $(BULLETS)/own.jsonl
+	{ $(STRUCTKIT) select $< --where label=E --in $(word 2,$^) --on query_id=id --fields query_id,doc_id; \
+	  $(STRUCTKIT) select $(word 3,$^) --fields id --rename id=query_id \
+	    | $(STRUCTKIT) select --join $(BULLETS)/own.jsonl --on query_id=doc_id; } \
+	  | $(STRUCTKIT) select --set relevance:=1 -o $@
+
+$(BULLETS)/bm25.run.jsonl: $(BULLETS)/products.jsonl $(BULLETS)/queries.jsonl
+	$(STRUCTKIT) search $< --method bm25 --queries $(word 2,$^) -o $@
+
+$(BULLETS)/all-pairs.jsonl: $(BULLETS)/qrels.jsonl $(BULLETS)/bm25.run.jsonl
+	$(STRUCTKIT) pair --qrels $< --queries $(BULLETS)/queries.jsonl --corpus $(BULLETS)/products.jsonl \
+	  --negatives-from $(word 2,$^) --per-query 1 --split train:0.75,test:0.25 --on-error skip -o $@
+
+$(BULLETS)/train.jsonl $(BULLETS)/test.jsonl: $(BULLETS)/%.jsonl: $(BULLETS)/all-pairs.jsonl
+	$(STRUCTKIT) select $< --where split=$* -o $@
+
+$(BULLETS)/test-qrels.jsonl: $(BULLETS)/qrels.jsonl $(BULLETS)/test.jsonl
+	$(STRUCTKIT) select $< --in $(word 2,$^) --on query_id -o $@
+
+# a system: its method and flags, and the model it starts from
+define bullet-system
+$(BULLETS)/$(1)@%.model: $(BULLETS)/train.jsonl $(4)
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ --seed $$* $(3) $(if $(4),--model $(4)) \
+	  $$(if $$(wildcard $$@.partial/step-*),--resume) > $$(@:.model=.trained.jsonl)
+endef
+ONCE := --epochs $(BULLET_PASSES)
+NONE := --negatives-per-query 0
+$(eval $(call bullet-system,untrained,contrastive,$$(BULLET_FLAGS) --max-steps 0))
+$(eval $(call bullet-system,sda,contrastive,$$(BULLET_FLAGS) $(ONCE) $(NONE)))
+$(eval $(call bullet-system,hard,contrastive,$$(BULLET_FLAGS) $(ONCE)))
+$(eval $(call bullet-system,words-sda,contrastive,--batch-size 512 --learning-rate 1e-2 $(ONCE) \
+  $(NONE),$(BULLETS)/words.model))
+$(BULLETS)/tuned@%.model: $(BULLETS)/train.jsonl
+	OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive $< -o $@ --seed $* --model $(MODEL) $(TUNED_FLAGS) --epochs 3 \
+	  $(if $(wildcard $@.partial/step-*),--resume) > $(@:.model=.trained.jsonl)
+
+$(BULLETS)/words.model: $(BULLETS)/train.jsonl
+	OMP_NUM_THREADS=1 $(STRUCTKIT) train static --saturating $< -o $@
+
+define bullet-search
+$(BULLETS)/$(1).run.jsonl: $(if $(2),,$(BULLETS)/$(1).model) $(BULLETS)/products.jsonl $(BULLETS)/queries.jsonl
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode --as document -m $(or $(2),$$<) --field text \
+	  $(BULLETS)/products.jsonl -o $$(@:.run.jsonl=.npy)
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) search $$(@:.run.jsonl=.npy) -m $(or $(2),$$<) \
+	  --queries $(BULLETS)/queries.jsonl -o $$@
+endef
+$(foreach system,words $(BULLET_SYSTEMS:%=%@%),$(eval $(call bullet-search,$(system))))
+$(if $(MODEL),$(eval $(call bullet-search,start,$(MODEL))))
+
+BULLET_RUNS = $(patsubst %,$(BULLETS)/%.run.jsonl,bm25 words $(if $(MODEL),start) \
+  $(foreach seed,$(BULLET_SEEDS),$(BULLET_SYSTEMS:%=%@$(seed))))
+BULLET_SCORE = $(STRUCTKIT) score --qrels $(BULLETS)/test-qrels.jsonl --measures '$(BULLET_MEASURES)'
+$(BULLETS)/table.md: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
+	$(BULLET_SCORE) --markdown $(BULLET_RUNS) -o $@
+
+$(BULLETS)/sources.md: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
+	$(BULLET_SCORE) --markdown --by source --by-records $(BULLETS)/queries.jsonl $(BULLET_RUNS) -o $@
+
+$(BULLETS)/values.jsonl: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
+	$(BULLET_SCORE) --per-query $(BULLET_RUNS) -o $@
+
+$(BULLETS)/report.json: $(BULLETS)/values.jsonl
+	$(TELL) gather $< --title 'Products by what is said of them' --against $(if $(MODEL),start) bm25 words \
+	  --command 'make santa-bullets DATA=../shared/data/products$(if $(MODEL), MODEL=$(MODEL)) BULLET_SYSTEMS="$(BULLET_SYSTEMS)" BULLET_SEEDS="$(BULLET_SEEDS)"' \
+	  --data $(DATA)/matching/products.jsonl.gz $(DATA)/matching/query_side_products_train.jsonl.gz \
+	  $(DATA)/matching/train_qrels.jsonl.gz $(DATA)/amazon_gift_cards/products.jsonl.gz \
+	  --folder $(BULLETS) -o $@
+
+# the rows that take seconds
+report-products:
+	@$(MAKE) --no-print-directory runs/report/bullets/report.json DATA='$(DATA)/products' \
+	  BULLETS=runs/report/bullets BULLET_SEEDS=0 BULLET_SYSTEMS=words-sda MODEL=
+	$(TELL) check reports/products.json runs/report/bullets/report.json
