@@ -6,6 +6,7 @@ pgserver is the PyPI package that carries both, for Python up to 3.12.
 import json
 import logging
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,11 +27,13 @@ K, SIZE = 4, 8
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url() -> Iterator[str]:
     logging.getLogger("pgserver").setLevel(logging.WARNING)
-    server = pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
+    # not in pytest's folder: another run of pytest closes that for PostgreSQL's own user
+    with tempfile.TemporaryDirectory(prefix="structkit-postgres-") as folder:
+        server = pgserver.get_server(folder, cleanup_mode="stop")
+        yield server.get_uri()
+        server.cleanup()
 
 
 @pytest.fixture
