@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install check test test-processors lint soak bench docs man clean
+.PHONY: help install check test test-processors lint soak bench bench-check bench-readme docs man clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -57,8 +57,16 @@ soak: COUNT := 5000
 soak: SEED := 0
 soak: JOBS := 2
 
-bench: $(INSTALLED) ## Speed compared with peers: make bench [DATA=../shared/data] [DGL=FOLDER]
-	$(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') $(if $(DGL),--dgl '$(DGL)')
+BENCH = $(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') \
+  $(if $(DGL),--dgl '$(DGL)') $(if $(ONLY),--only $(ONLY))
+bench: $(INSTALLED) ## Speed beside peers, into benchmarks.json: make bench [ONLY='start …'] [DATA=…] [DGL=FOLDER]
+	$(BENCH)
+
+bench-check: $(INSTALLED) ## Fails where speed fell by more than a third against benchmarks.json
+	$(BENCH) --check
+
+bench-readme: $(INSTALLED) ## benchmarks.json as the table between the marks <!-- bench --> of the documents
+	$(BIN)/python -m tests.benchmarks.table --readme
 
 docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

@@ -10,7 +10,6 @@ node at a time, as one would write it.
 from __future__ import annotations
 
 import argparse
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from torch.nn import functional
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Record
 from structkit.registry import load
+from tests.benchmarks.rows import tell
 from tests.benchmarks.strae import WORDS, corpus, seconds, step_of
 
 BATCH = 512
@@ -143,18 +143,12 @@ def main(arguments: list[str] | None = None) -> None:
         return
     peer = recursion(sentences)
     times = [(seconds(mine), seconds(peer)) for _ in range(args.pairs)]
-    ratios = sorted(theirs / our for our, theirs in times)
-    median = statistics.median(ratios)
-    print(
-        f"{'Banyan, a step at batch 512: recursion / ours':<58} {median:6.2f}x  "
-        f"({ratios[0]:.2f} … {ratios[-1]:.2f})  target 3x  {'ok' if median >= 3 else 'UNDER'}  "
-        f"[{min(our for our, _ in times) * 1000:.0f} ms]",
-        flush=True,
-    )
+    ratios = [theirs / our for our, theirs in times]
+    note = f"[{min(our for our, _ in times) * 1000:.0f} ms]"
+    tell("Banyan, a step at batch 512: recursion / ours", ratios, 3, more=True, note=note)
     command = [sys.executable, "-m", "tests.benchmarks.banyan", "--memory"]
     peak = float(subprocess.run(command, capture_output=True, check=True).stdout)
-    verdict = "ok" if peak <= 1 else "OVER"
-    print(f"{'Banyan, batch 512: peak memory':<58} {peak:6.2f}GB  target 1GB  {verdict}")
+    tell("Banyan, batch 512: peak memory", [peak], 1, unit=" GB")
 
 
 if __name__ == "__main__":

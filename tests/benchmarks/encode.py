@@ -34,6 +34,7 @@ from structkit.learning.encode.encoding import Encoding
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.precision import has_bf16
 from tests.benchmarks.backends import backends
+from tests.benchmarks.rows import tell
 
 LEAST, MOST = 20, 512  # tokens
 TAG = re.compile(r"<[^>]*>")
@@ -149,18 +150,14 @@ def compare(data: Path | None, count: int, rounds: int) -> None:
         f"{seconds}; the products alone would be {statistics.median(most):.2f}x as fast as "
         f"sentence-transformers  ({most[0]:.2f} … {most[-1]:.2f})"
     )
-    peers = [(name, "", "", 0, 0) for name in ways if name.startswith("its ")]
+    peers = [(name, "", "", None, 0) for name in ways if name.startswith("its ")]
     for name, _, _, target, least in [*chosen_ways, *peers]:
-        ratios = sorted(a / b for a, b in zip(times["theirs"], times[name], strict=True))
-        middle = statistics.median(ratios)
+        ratios = [a / b for a, b in zip(times["theirs"], times[name], strict=True)]
         cosine = float(np.einsum("nd,nd->n", found["theirs"], found[name]).min())
-        print(
-            f"encode, {name}, times as fast as sentence-transformers {middle:5.2f}x  "
-            f"({ratios[0]:.2f} … {ratios[-1]:.2f})  target {target}x  "
-            f"{'ok' if middle >= target else 'MISSED'}  cosine {cosine:.7f} "
-            f"{'ok' if cosine >= least else 'MISSED'}",
-            flush=True,
-        )
+        title = f"encode, {name}, times as fast as sentence-transformers"
+        tell(title, ratios, target, more=True, note=f"cosine {cosine:.7f}")
+        if least and cosine < least:
+            print(f"  the cosine is MISSED: {least}")
 
 
 PEAK = "from tests.benchmarks import encode; encode.short_texts({})"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.benchmarks.rows import tell
 
 PYTHON = sys.executable
 
@@ -25,10 +26,9 @@ class Comparison:
     environment: dict[str, str] = field(default_factory=dict)
     by_clock: bool = False
 
-    def ratio(self, pairs: int = 5) -> tuple[float, float, float]:
-        """Time of ours over the peer's: lowest, median and highest of interleaved pairs."""
-        ratios = sorted(self.seconds(self.ours) / self.seconds(self.peer) for _ in range(pairs))
-        return ratios[0], statistics.median(ratios), ratios[-1]
+    def ratios(self, pairs: int = 5) -> list[float]:
+        """Time of ours over the peer's, of interleaved pairs."""
+        return [self.seconds(self.ours) / self.seconds(self.peer) for _ in range(pairs)]
 
     def seconds(self, command: list[str]) -> float:
         """Seconds of one run: of the CPU, its children included, or of the clock."""
@@ -46,10 +46,4 @@ class Comparison:
 def report(comparisons: list[Comparison], pairs: int = 5) -> None:
     """Print one line for each comparison: median ratio, range, target."""
     for comparison in comparisons:
-        low, median, high = comparison.ratio(pairs)
-        verdict = "ok" if median <= comparison.target else "OVER"
-        print(
-            f"{comparison.name:<58} {median:6.2f}x  ({low:.2f} … {high:.2f})"
-            f"  target {comparison.target:g}x  {verdict}",
-            flush=True,
-        )
+        tell(comparison.name, comparison.ratios(pairs), comparison.target)

@@ -19,6 +19,7 @@ from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
+from tests.benchmarks.rows import tell
 
 BATCH, LENGTH = 64, 160
 MOST = 3.0  # GB
@@ -54,11 +55,8 @@ def main() -> None:
         script = f"from tests.benchmarks.santa import step; step({chunk})"
         run = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)
         peak = float(run.stdout.split()[-1])
-        print(
-            f"train santa, encoder-only, {BATCH} x {LENGTH} tokens, --chunk-size {chunk}, peak "
-            f"{peak:.2f} GB  target {MOST} GB  {'ok' if peak <= MOST else 'OVER'}",
-            flush=True,
-        )
+        title = f"train santa, encoder-only, {BATCH} x {LENGTH} tokens, --chunk-size {chunk}: peak"
+        tell(title, [peak], MOST, unit=" GB")
 
 
 if __name__ == "__main__":

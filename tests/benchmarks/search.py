@@ -17,6 +17,7 @@ from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Matrix, largest_norm
 from structkit.searching import index as index_module
 from structkit.searching.index import Index
+from tests.benchmarks.rows import tell
 
 
 def unit_vectors(count: int, dimensions: int, seed: int) -> np.ndarray:
@@ -34,6 +35,13 @@ def naive(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
 def product(corpus: np.ndarray, queries: np.ndarray) -> None:
     for first in range(0, len(corpus), index_module.BLOCK):
         queries @ corpus[first : first + index_module.BLOCK].T
+
+
+PEERS = {
+    "faiss": "faiss's IndexFlatIP",
+    "naive": "a loop over queries in numpy",
+    "bound": "the bare matrix product",
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -73,6 +81,11 @@ def main(arguments: list[str] | None = None) -> None:
             else f"same {np.mean(found == results['structkit'][: len(found)]):.4f}"
         )
         print(f"{name:10} {statistics.median(speeds[name]):8.1f} queries per CPU second  {same}")
+    for name, target in (("faiss", 10), ("naive", 10), ("bound", None)):
+        if name in speeds:
+            title = f"exact search, times as fast as {PEERS[name]}"
+            pairs = zip(speeds["structkit"], speeds[name], strict=True)
+            tell(title, [ours / theirs for ours, theirs in pairs], target, more=True)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from structkit.learning.folders.hub import model_folder
+from tests.benchmarks.rows import tell
 
 ROUNDS = 5
 TEXT = b'{"id": "1", "text": "Green tea, two cups."}\n'
@@ -59,14 +60,10 @@ def main() -> None:
             for name, command in commands.items():
                 taken[name].append(seconds(command))
     peer = statistics.median(taken.pop("peer"))
-    print(f"one text by sentence-transformers {peer:.2f} s")
     for name, found in taken.items():
-        middle, target = statistics.median(found), COMMANDS[name][1]
-        print(
-            f"{name} {middle:5.2f} s  ({min(found):.2f} … {max(found):.2f})  target {target} s  "
-            f"{'ok' if middle <= target else 'MISSED'}  {peer / middle:.1f}x the peer",
-            flush=True,
-        )
+        times = peer / statistics.median(found)
+        note = f"{times:.1f}x as fast as one text by sentence-transformers"
+        tell(f"CPU seconds of a process: {name}", found, COMMANDS[name][1], unit=" s", note=note)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -37,6 +36,7 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.plan import Step
 from structkit.registry import load
+from tests.benchmarks.rows import tell
 from tests.benchmarks.strae_peers import DglStrae, PlainStrae, peer_step
 
 WORDS = 25_000
@@ -116,15 +116,10 @@ def compare(kind: str, sentences: Sentences, dgl: Any, pairs: int) -> None:
     for name, peer in peers(kind, sentences, dgl).items():
         peer()
         times = [(seconds(mine), seconds(peer)) for _ in range(pairs)]
-        ratios = sorted(theirs / our for our, theirs in times)
-        median, target = statistics.median(ratios), TARGETS[kind][name]
-        print(
-            f"{'StrAE ' + kind + ', a step: ' + name + ' / ours':<58} {median:6.2f}x  "
-            f"({ratios[0]:.2f} … {ratios[-1]:.2f})  target {target:g}x  "
-            f"{'ok' if median >= target else 'UNDER'}  "
-            f"[{min(our for our, _ in times) * 1000:.0f} ms]",
-            flush=True,
-        )
+        ratios = [theirs / our for our, theirs in times]
+        note = f"[{min(our for our, _ in times) * 1000:.0f} ms]"
+        title = f"StrAE {kind}, a step: {name} / ours"
+        tell(title, ratios, TARGETS[kind][name], more=True, note=note)
 
 
 def overhead(sentences: Sentences, pairs: int) -> None:
@@ -147,19 +142,15 @@ def overhead(sentences: Sentences, pairs: int) -> None:
         whole = seconds(step)
         shares.append(1 - spent / whole)
     tree_training.contrastive_loss = loss
-    share = statistics.median(shares[1:])
-    verdict = "ok" if share <= 0.12 else "OVER"
-    print(
-        f"{'StrAE contrastive, a step: all but the loss':<58} {share:6.1%}  target 12%  {verdict}"
-    )
+    percent = [100 * share for share in shares[1:]]
+    tell("StrAE contrastive, a step: all but the loss", percent, 12, unit=" %")
 
 
 def memory() -> None:
     """Print the peak memory of a process that makes steps at batch 512."""
     command = [sys.executable, "-m", "tests.benchmarks.strae", "--memory"]
     peak = float(subprocess.run(command, capture_output=True, check=True).stdout)
-    verdict = "ok" if peak <= 1 else "OVER"
-    print(f"{'StrAE contrastive, batch 512: peak memory':<58} {peak:6.2f}GB  target 1GB  {verdict}")
+    tell("StrAE contrastive, batch 512: peak memory", [peak], 1, unit=" GB")
 
 
 def imported(folder: Path | None) -> Any:
