@@ -96,6 +96,7 @@ class TreeMethod(ComposedSettings):
 class NodeMethod(NodeSettings, TreeMethod):
     """A method with StrAE's objectives."""
 
+    shared: ClassVar[bool] = True
     made_of: ClassVar[tuple[str, ...]] = (*TreeMethod.made_of, "objective", "head")
 
     @property

@@ -18,6 +18,9 @@ LENGTH = 1_000_000  # tokens of any text
 OF_STEPS = ("save_every", "keep", "log_every", "log_format", "nproc", "device")
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
 
+# what only a method has whose batches are shared
+SHARING = frozenset({"nproc", "nnodes", "node_rank", "rendezvous"})
+
 
 @dataclass(frozen=True)
 class TrainingSettings(Method):
@@ -131,7 +134,7 @@ class GradientSettings(PassSettings):
 
     @classmethod
     def idle_options(cls) -> frozenset[str]:
-        return frozenset() if cls.shared else frozenset({"nproc"})
+        return frozenset() if cls.shared else SHARING
 
     @property
     def held_out(self) -> str | None:

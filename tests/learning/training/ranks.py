@@ -3,9 +3,12 @@
 import os
 import signal
 
+import torch
+
 from structkit.errors import UserError
-from structkit.learning.training.distributed import rank, share, total
+from structkit.learning.training.distributed import add_gradients, rank, share, total
 from structkit.learning.training.launching import restarts
+from structkit.registry import load
 
 
 def fails(*, device):
@@ -24,6 +27,25 @@ def dies_once(*, device):
     if rank() and not restarts():
         os.kill(os.getpid(), signal.SIGKILL)
     return restarts(), total(1)
+
+
+def gradients(cases, *, device):
+    """For every method, and every step: the loss and all gradients, added up."""
+    found = []
+    for name, values, spool in cases:
+        method = load("method", name)(**values).settled()
+        module = method.build(spool).eval()  # without dropout, which differs between processes
+        plan, steps = method.plan(len(spool)), []
+        for number in range(plan.steps):
+            step = plan.step(number)
+            module.zero_grad(set_to_none=True)
+            records = [spool[index] for index in step.indices]
+            parts = module.backward(module.batch(records, step))
+            add_gradients(module)
+            grads = [each.grad for each in module.parameters() if each.grad is not None]
+            steps.append((parts, torch.cat([grad.flatten() for grad in grads]).numpy()))
+        found.append(steps)
+    return found
 
 
 def returns(*, device):

@@ -143,10 +143,10 @@ def test_processes_are_started_again():
 def test_what_cannot_be_shared_is_refused(folder, tmp_path):
     file = tmp_path / "trees.jsonl"
     file.write_text('{"id": "1", "tree": "(X (X a) (X b))"}\n' * 2)
-    strae = load("method", "strae")(minimum_count=1)
+    banyan = load("method", "banyan")(minimum_count=1)
     run = RunOptions(output=str(tmp_path / "model"), nproc=2)
-    with pytest.raises(UserError, match="strae is trained by one process; leave --nproc out"):
-        train("strae", strae, [str(file)], run)
+    with pytest.raises(UserError, match="banyan is trained by one process; leave --nproc out"):
+        train("banyan", banyan, [str(file)], run)
     with pytest.raises(UserError, match="--nproc 0 is not in 1 … 1,024"):
         RunOptions(nproc=0)
 
