@@ -1,6 +1,6 @@
 # Questions about source repositories, answered by chunks of files: nDCG@10 next to published systems.
-# MODEL is an encoder's folder or name; without it a table of token vectors is distilled from MiniLM
-# (SLOW= leaves out MiniLM itself). PEERS= leaves out ripgrep and semble: install ripgrep with the
+# MODEL is an encoder's folder or name, by default the one of `make santa-model`, if it is there. A
+# table of token vectors is distilled from MiniLM (SLOW= leaves out MiniLM itself). PEERS= leaves out ripgrep and semble: install ripgrep with the
 # system's packages, semble with `pip install 'structkit[bench]'`.
 .PHONY: repositories FORCE
 
@@ -18,7 +18,7 @@ REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.repositories
 
 repositories: $(INSTALLED) ## Search in source code next to published systems: make repositories DATA=../shared/data/repositories MODEL=…
 	@test -f '$(DATA)/files.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
-	@$(MAKE) --no-print-directory $(REPOSITORIES)/table.md
+	@$(MAKE) --no-print-directory $(REPOSITORIES)/table.md MODEL='$(or $(MODEL),$(wildcard $(ASK_MODEL)))'
 	@cat $(REPOSITORIES)/table.md
 
 $(REPOSITORIES)/%/files.jsonl: $(DATA)/files.jsonl.gz

@@ -4,14 +4,23 @@
 #   start   the model as it is            sda    alignment alone (of original code)
 #   mep     entity prediction alone       santa  both      spans  both, with spans for entities
 #   hard    sda again, with functions that it confuses     again  the same without these
-.PHONY: santa-pretrained
+#   unlabelled      santa of the functions of installed packages, unlabelled-sda  sda from there
+# `make santa-model` installs the model of the system BEST, for `ask` and `make repositories`.
+.PHONY: santa-pretrained santa-model
 
 CODE = runs/santa-code-$(notdir $(MODEL))
 COSQA = $(DATA)/../cosqa
 CODE_PAIRS := 21500
 CODE_SEEDS := 0 1 2
 SETS := python java go php javascript ruby adv cosqa
-CODE_SYSTEMS := mep sda santa spans hard again
+CODE_SYSTEMS := mep sda santa spans hard again unlabelled unlabelled-sda
+# whose functions are pretrained on, and how many of them
+PACKAGES = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+INSTALLED_PAIRS := 50000
+BEST := sda
+# LICENSE=mit … is stated in the model's card
+LICENSE :=
+ASK_MODEL = $(shell $(BIN)/python -c 'from structkit.asking.place import default_model; print(default_model())')
 PRETRAINED_FLAGS := --document-length 160 --query-length 64 --batch-size 64 --learning-rate 2e-5 \
   --temperature 0.05 --symmetric --epochs 1 $(BF16)
 # entity prediction starts at ten times the loss of the alignment
@@ -19,8 +28,8 @@ ENTITY_WEIGHT := 0.1
 CODE_MASK := --mask-ratio 0.3
 CODE_MARGIN := 0.05
 
-santa-pretrained: $(SETS:%=$(CODE)/%.md) $(CODE)/exposure.jsonl
-	@tail -n +1 $^
+santa-pretrained: $(SETS:%=$(CODE)/%.md) $(CODE)/exposure.jsonl $(SETS:%=$(CODE)/report-%.json)
+	@tail -n +1 $(filter-out %.json,$^)
 
 $(CODE)/pairs.jsonl: $(DATA)/train.jsonl.gz
 	@mkdir -p $(CODE)
@@ -31,6 +40,25 @@ $(CODE)/masked.jsonl: $(CODE)/pairs.jsonl
 
 $(CODE)/spans.jsonl: $(CODE)/pairs.jsonl
 	$(STRUCTKIT) mask-entities $< --strategy span --keep-plain -o $@
+
+# functions with their documentation and the license of their package, but none that is searched
+$(CODE)/licenses.jsonl:
+	@mkdir -p $(CODE)
+	$(BIN)/python -m tests.benchmarks.installed $(PACKAGES) -o $@
+
+$(CODE)/tests.jsonl: $(SETS:%=$(CODE)/%.jsonl) $(CODE)/cosqa-queries.jsonl
+	cat $^ > $@
+
+$(CODE)/installed.jsonl: $(CODE)/licenses.jsonl $(CODE)/tests.jsonl
+	$(STRUCTKIT) collect $(PACKAGES) --unit function --no-ignore \
+	  | $(STRUCTKIT) select --where language=python --where 'docstring~\S' --join $< --on path \
+	  | $(STRUCTKIT) select --where 'license~\S' | $(STRUCTKIT) pair --dedupe --on-error skip \
+	  | $(STRUCTKIT) select --not-in $(word 2,$^) --on query \
+	  | $(STRUCTKIT) select --not-in $(word 2,$^) --on positive -o $@
+
+$(CODE)/unlabelled.jsonl: $(CODE)/installed.jsonl
+	$(STRUCTKIT) select $< --sample $(INSTALLED_PAIRS) \
+	  | $(STRUCTKIT) mask-entities $(CODE_MASK) --keep-plain -o $@
 
 # what is searched
 $(CODE)/adv.jsonl: $(DATA)/dev_adv_python.jsonl.gz
@@ -57,10 +85,11 @@ $(patsubst %,$(CODE)/%.jsonl,$(filter-out adv cosqa,$(SETS))): $(CODE)/%.jsonl: 
 queries-of = $(CODE)/$(1)$(if $(filter cosqa,$(1)),-queries).jsonl
 qrels-of = $(if $(filter cosqa,$(1)),$(CODE)/cosqa-qrels.jsonl,self --queries $(CODE)/$(1).jsonl)
 
+# a system: its name, records, start, flags, and the model that it waits for
 define code-system
-$(CODE)/$(1)@%.model: $(CODE)/$(2).jsonl
+$(CODE)/$(1)@%.model: $(CODE)/$(2).jsonl $(5)
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train santa $$< -o $$@ --model $(3) $$(PRETRAINED_FLAGS) \
-	  --seed $$* $(4) $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 50 \
+	  --seed $$* $(4) $(if $(LICENSE),--license $(LICENSE)) $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 50 \
 	  > $$(@:.model=.trained.jsonl)
 endef
 ALIGN := --entity-weight 0 --align-on original
@@ -70,6 +99,8 @@ $(eval $(call code-system,santa,masked,$$(MODEL),--entity-weight $(ENTITY_WEIGHT
 $(eval $(call code-system,spans,spans,$$(MODEL),--entity-weight $(ENTITY_WEIGHT)))
 $(eval $(call code-system,hard,confused@%,$$(CODE)/sda@$$*.model,$(ALIGN)))
 $(eval $(call code-system,again,confused@%,$$(CODE)/sda@$$*.model,$(ALIGN) --negatives-per-query 0))
+$(eval $(call code-system,unlabelled,unlabelled,$$(MODEL),--entity-weight $(ENTITY_WEIGHT)))
+$(eval $(call code-system,unlabelled-sda,masked,$$(CODE)/unlabelled@$$*.model,$(ALIGN),$$(CODE)/unlabelled@%.model))
 
 # functions that score close to the right one, but not above it: those may be right themselves
 $(CODE)/confused@%.jsonl: $(CODE)/masked.jsonl $(CODE)/sda@%.model
@@ -103,3 +134,23 @@ $(foreach set,$(SETS),$(eval $(call code-set,$(set))))
 
 $(CODE)/exposure.jsonl: $(SETS:%=$(CODE)/%.md)
 	$(STRUCTKIT) select $(CODE)/*.trained.jsonl --fields folder,records,steps,seconds -o $@
+
+# for the report, a file for each set
+$(CODE)/values-%.jsonl: $(CODE)/%.md
+	$(STRUCTKIT) score --qrels $(call qrels-of,$*) --measures 'RR@100 Success@1 R@10' --per-query \
+	  $(foreach run,$(CODE_RUNS),$(CODE)/$(run)/$*.jsonl) -o $@
+
+$(CODE)/report-%.json: $(CODE)/values-%.jsonl
+	$(TELL) gather $< --title 'SANTA for code, from $(notdir $(MODEL)): $*' --against start bm25 sda \
+	  --command 'make santa-code DATA=../shared/data/codesearch MODEL=$(MODEL) CODE_PAIRS=$(CODE_PAIRS)' \
+	  --data $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz --folder $(CODE) -o $@
+
+santa-model: $(INSTALLED) ## The model that ask and repositories use: make santa-model DATA=../shared/data/codesearch MODEL=minilm
+	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@test -n '$(MODEL)' || { echo 'name the start: make $@ MODEL=minilm'; exit 2; }
+	@test ! -e '$(ASK_MODEL)' || { echo '$(ASK_MODEL) is there already: remove it first'; exit 1; }
+	@$(MAKE) --no-print-directory $(CODE)/$(BEST)@0.model
+	@mkdir -p '$(dir $(ASK_MODEL))'
+	cp -r $(CODE)/$(BEST)@0.model '$(ASK_MODEL).partial'
+	sed -i 's/$(BEST)@0.model/$(notdir $(ASK_MODEL))/g' '$(ASK_MODEL).partial/README.md'
+	mv '$(ASK_MODEL).partial' '$(ASK_MODEL)'

@@ -59,7 +59,9 @@ class Systems:
         for run, values in of_run.items():
             if values.keys() != queries.keys():
                 sys.exit(f"{run} was scored on other queries: score all runs at once")
-            system, _, seed = run.partition("@")
+            # runs of the same name are told apart by their folders
+            name = Path(run).parent.name if "/" in run else run
+            system, _, seed = name.partition("@")
             self.seeds.setdefault(system, []).append(seed)
             rows = np.array([[values[query] for query in queries]])
             known = self.values.get(system, rows[:0])

@@ -144,5 +144,44 @@ def test_bullets_are_trained_on_what_is_not_searched_for(tmp_path):
     assert f"{folder}/start.run.jsonl" in scored
 
 
+@pytest.fixture(scope="module")
+def code(tmp_path_factory):
+    """The commands of `make santa-code MODEL=minilm`, and of `make santa-model`."""
+    data = tmp_path_factory.mktemp("codesearch")
+    (data.parent / "cosqa").mkdir(exist_ok=True)
+    names = ("train", "dev", "dev_adv_python", "../cosqa/corpus", "../cosqa/retrieval_dev")
+    for name in names:
+        (data / f"{name}.jsonl.gz").touch()
+    given = (f"DATA={data}", "MODEL=minilm", f"CODE={data}/runs", "PACKAGES=/packages")
+    model = (f"ASK_MODEL={data}/share/ask-model", "BEST=santa")
+    return dry("santa-pretrained", *given, "CODE_SEEDS=0 1"), dry("santa-model", *given, *model)
+
+
+def test_code_is_pretrained_on_installed_packages_without_what_is_searched(code):
+    commands, _ = code
+    assert [] == [line for line in commands if "%" in line]
+    (made,) = (line for line in commands if " collect /packages " in line)
+    assert "--join" in made and "license" in made
+    assert made.count("--not-in") == 2 == made.count("/tests.jsonl")
+    (read,) = (line for line in commands if line.startswith("cat ") and "/tests.jsonl" in line)
+    sets = ("python", "java", "go", "php", "javascript", "ruby", "adv", "cosqa", "cosqa-queries")
+    assert all(f"/{name}.jsonl " in read for name in sets)
+    trainings = trained(commands)
+    assert flag(trainings["unlabelled@1"], "--model") == "minilm"
+    assert flag(trainings["unlabelled-sda@1"], "--model").endswith("/unlabelled@1.model")
+    both = [trainings[f"{name}@0"].replace(f"{name}@0", "") for name in ("unlabelled-sda", "sda")]
+    settings = [re.sub(r" --model \S+", "", each) for each in both]
+    assert settings[0] == settings[1]
+
+
+def test_the_model_of_ask_is_trained_and_put_in_its_place(code):
+    _, commands = code
+    assert {*trained(commands)} == {"santa@0"}
+    *_, copied, card, moved = commands
+    assert copied.split()[0] == "cp" and "santa@0.model" in copied
+    assert card.startswith("sed ") and "ask-model" in card and "README.md" in card
+    assert moved.split()[2].strip("'").endswith("/share/ask-model")
+
+
 def test_no_pattern_is_left_in_a_command(seal):
     assert [] == [line for line in seal if "%" in line]

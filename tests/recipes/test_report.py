@@ -40,6 +40,14 @@ def test_seeds_are_averaged_for_each_query_before_anything_else():
     assert found["difference"] == result.difference == 0.25
 
 
+def test_runs_of_one_set_are_named_by_their_folders():
+    lines = [
+        {"run": f"runs/{name}/go.jsonl", "query_id": "q", "RR": 0.5} for name in ("bm25", "sda@1")
+    ]
+    systems = Systems(lines)
+    assert systems.seeds == {"bm25": [""], "sda": ["1"]}
+
+
 def test_two_controls_are_compared_once():
     systems = Systems(scored(raw=[0.1, 0.2], matched=[0.2, 0.4], seal=[0.3, 0.3]))
     pairs = [(each["system"], each["against"]) for each in systems.comparisons(["raw", "matched"])]

@@ -1,0 +1,63 @@
+"""The package and license of each Python file that is installed in a folder.
+
+    python -m tests.benchmarks.installed FOLDER -o FILE
+
+A record for each file: `path` as `structkit collect FOLDER` has it, `package`, `version` and
+`license`.
+Files of packages that state no license are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+import orjson
+
+CLASSIFIER = "License :: "
+LONGEST = 80  # of a license's name; longer, it is the license's text
+
+
+def license_of(package: Distribution) -> str:
+    """The license that a package states, in the newest of the three ways."""
+    metadata = package.metadata
+    stated = metadata.get("License-Expression") or metadata.get("License") or ""
+    classified = [
+        each.rpartition(" :: ")[2]
+        for each in metadata.get_all("Classifier") or []
+        if each.startswith(CLASSIFIER)
+    ]
+    if stated.strip() and len(stated) <= LONGEST and stated.upper() != "UNKNOWN":
+        return " ".join(stated.split())
+    return ", ".join(classified)
+
+
+def licensed(folder: str) -> Iterator[dict[str, str]]:
+    """The records of all Python files of the packages in a folder."""
+    seen: set[str] = set()
+    for package in sorted(distributions(path=[folder]), key=lambda each: each.metadata["Name"]):
+        name = license_of(package)
+        for file in package.files or () if name else ():
+            path = str(Path(folder, file))
+            if path.endswith(".py") and path not in seen:
+                seen.add(path)
+                facts = {"package": package.metadata["Name"], "version": package.version}
+                yield {"path": path, **facts, "license": name}
+
+
+def main() -> None:
+    """Write the records."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder")
+    parser.add_argument("-o", dest="output", type=Path, required=True)
+    args = parser.parse_args()
+    lines = [
+        orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE) for record in licensed(args.folder)
+    ]
+    args.output.write_bytes(b"".join(lines))
+
+
+if __name__ == "__main__":
+    main()
