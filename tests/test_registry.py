@@ -195,6 +195,8 @@ def test_a_wheel_holds_everything(tmp_path):
         package = "structkit_plugins" if path.parts[0] == "plugins" else "structkit"
         expected = Path(package, *path.parts[1:])
         assert str(expected) in installed
+    tops = {path.parts[0] for path in map(Path, installed)} - {"bin"}
+    assert {"structkit", "structkit_plugins"} == tops  # no tests, no programs of docs/
     done = structkit(tmp_path / "environment", "plugins")
     assert b'"pack":"structkit_plugins"' in done.stdout
 
