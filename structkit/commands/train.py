@@ -174,19 +174,20 @@ def fit(
             module = method.build(spool, offline=True).to(chosen)  # the hub's is here by now
         held_out = None
         if records:
-            held_out = HeldOut(module, records, plan.look_every, plan.batch_size)
+            looks = plan.look_every, plan.batch_size, plan.patience
+            held_out = HeldOut(module, records, *looks)
         trainer = Trainer(module, spool, plan, options, folder, held_out)
         trainer.run()
     truncation = trainer.truncation()
     if rank() == 0:
         target = folder.new_model()
         module.eval().save(target)
-        facts = module.facts() | {"steps": trainer.step, "losses": trainer.losses()}
+        facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
         write_facts(target, name, method, data, facts)
         for message in truncation.messages():
             say(message)
     return {
-        "steps": trainer.step,
+        "steps": trainer.taken,
         "records": len(spool),
         "parameters": sum(weight.numel() for weight in module.parameters()),
         "seen": module.seen + trainer.records,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
@@ -98,6 +99,31 @@ def opened_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] 
             status=2,
         )
     return StaticEncoder(Table.read(place), facts), facts | {"folder": folder}
+
+
+def static_word_vectors(folder: Path, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
+    """The vectors of words in a table's folder (words, dim), and which of them it has, (words,).
+
+    A word's vector is the mean of its tokens'; a word without a known token has none. Errors: a
+    folder without a table, or without any of the words.
+    """
+    opened = opened_table(folder, {})
+    if opened is None:
+        raise UserError(
+            "holds no table of token vectors",
+            "name a folder that structkit train static wrote, or a file of word vectors",
+        ).at(str(folder))
+    table = opened[0].table
+    encoded = table.tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
+    unknown = getattr(table.tokenizer.model, "unk_token", None)
+    strange = None if unknown is None else table.tokenizer.token_to_id(unknown)
+    ids_of = [[number for number in each.ids if number != strange] for each in encoded]
+    known = np.array([bool(ids) for ids in ids_of])
+    if not known.any():
+        raise UserError("has none of the words of the records", "train a table on them").at(
+            str(folder)
+        )
+    return table.means(ids_of), known
 
 
 def normalized(embeddings: Vectors) -> Vectors:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod, sqrt
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from torch.nn import functional
 
 from structkit.embeddings.word_vectors import word_vectors
 from structkit.errors import UserError
+from structkit.learning.static.encoder import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.greedy_merge import induced
 from structkit.learning.strae.sentences import Sentence
@@ -58,7 +60,12 @@ class NodeModel(nn.Module):
         """
         self.embedding.requires_grad_(not settings.freeze_embeddings)
         if path := settings.init_embeddings:
-            vectors, known = word_vectors(path, words)
+            folder = Path(path)
+            if folder.is_dir():
+                vectors, known = static_word_vectors(folder, words)
+                known[0] = False  # the name of the unknown word is no word
+            else:
+                vectors, known = word_vectors(path, words)
             size = self.embedding.shape[1]
             if vectors.shape[1] != size:
                 raise UserError(

@@ -193,7 +193,8 @@ class ComposedSettings(VocabularySettings):
     )
     init_embeddings: str | None = setting(
         None,
-        "word vectors to start from: NAME.npy with NAME.ids.txt, or text as of GloVe",
+        "word vectors to start from: NAME.npy with NAME.ids.txt, text as of GloVe, or the folder "
+        "of a static model",
         group="model",
     )
     freeze_embeddings: bool = setting(

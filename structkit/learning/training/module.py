@@ -128,8 +128,16 @@ class HeldOut:
     order. Each stage of a training, whose losses differ, ends with its best model.
     """
 
-    def __init__(self, module: TrainingModule, records: Spool, every: int, batch_size: int) -> None:
+    def __init__(
+        self,
+        module: TrainingModule,
+        records: Spool,
+        every: int,
+        batch_size: int,
+        patience: int = 0,
+    ) -> None:
         self.module, self.records, self.every = module, records, every
+        self.patience, self.waited = patience, 0
         rows = range(len(records))
         self.batches = [rows[start : start + batch_size] for start in rows[::batch_size]]
         self.losses: list[float] = []
@@ -150,8 +158,9 @@ class HeldOut:
         sizes = list(map(len, self.batches))
         loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)
         self.losses.append(loss)
+        self.waited += 1
         if loss < self.best:
-            self.best, self.best_step = loss, steps
+            self.best, self.best_step, self.waited = loss, steps, 0
             weights = module.state_dict()
             self.weights = {name: each.detach().cpu().clone() for name, each in weights.items()}
         return loss
@@ -164,15 +173,20 @@ class HeldOut:
         self.module.zero_grad(set_to_none=True)
         return self.module.backward(self.module.held_out(records, step))["loss"]
 
+    @property
+    def lost_patience(self) -> bool:
+        """Whether the loss has not been lower for too long."""
+        return 0 < self.patience <= self.waited
+
     def keep_best(self) -> None:
         """Give the module the best weights, and start over: at the end of each stage."""
         if self.weights:
             self.module.load_state_dict(self.weights)
-        self.best, self.weights = math.inf, {}
+        self.best, self.weights, self.waited = math.inf, {}, 0
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs."""
-        names = ("losses", "best_step", "best", "weights")
+        names = ("losses", "best_step", "best", "weights", "waited")
         return {name: getattr(self, name) for name in names}
 
     def load(self, state: dict[str, Any]) -> None:

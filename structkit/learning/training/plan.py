@@ -40,6 +40,8 @@ class Plan:
     constant: bool = False
     max_grad_norm: float = 0.0  # 0: no clipping
     look_every: int = 500  # steps between two measurements of the held-out loss
+    patience: int = 0  # measurements without a lower one that end a stage; 0: never
+    average: float = 0.0  # decay of the weights' average; 0: none
 
     @property
     def epoch_steps(self) -> int:
@@ -53,6 +55,15 @@ class Plan:
     def steps(self) -> int:
         whole = self.stage_steps * len(self.stages)
         return whole if self.max_steps is None else min(whole, self.max_steps)
+
+    def end(self, number: int) -> int:
+        """The number of steps when the stage is over whose steps before `number` are done.
+
+        >>> plan = Plan(4, batch_size=1, epochs=1, warmup=0.0, seed=0, stages=("a", "b"))
+        >>> [plan.end(number) for number in (1, 4, 5)]
+        [4, 4, 8]
+        """
+        return min(self.steps, -(-number // self.stage_steps) * self.stage_steps)
 
     def step(self, number: int) -> Step:
         epoch, place = divmod(number, self.epoch_steps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
+from structkit.errors import UserError
 from structkit.learning.folders.damage import damaged
 from structkit.learning.training.nodes import Nodes
 from structkit.learning.training.plan import Plan
@@ -131,6 +132,30 @@ class GradientSettings(PassSettings):
     every: int = setting(
         500, "--validate: steps between measurements", low=1, high=10**12, group="schedule"
     )
+    patience: int = setting(
+        0,
+        "--validate: stop after so many measurements without a lower loss; 0: never",
+        low=0,
+        high=10**9,
+        group="schedule",
+    )
+    average: float = setting(
+        0.0,
+        "decay of a moving average of the weights, which becomes the model; 0: none",
+        "Polyak and Juditsky 1992",
+        low=0.0,
+        high=0.999999,
+        group="schedule",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.patience and not self.held_out:
+            raise UserError(
+                "--patience waits for a lower loss of held-out records, which are missing",
+                "add --validate FILE, or leave it out",
+                status=2,
+            )
 
     @classmethod
     def idle_options(cls) -> frozenset[str]:
@@ -158,6 +183,8 @@ class GradientSettings(PassSettings):
             constant=self.schedule == "constant",
             max_grad_norm=self.max_grad_norm,
             look_every=self.every,
+            patience=self.patience,
+            average=self.average,
         )
 
 

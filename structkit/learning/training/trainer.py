@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from collections import Counter
+from contextlib import nullcontext
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ import orjson
 import torch
 
 from structkit.errors import UserError
+from structkit.learning.training.averaging import WeightAverage
 from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.distributed import (
     add_gradients,
@@ -52,7 +54,9 @@ class Trainer:
         self.held_out = held_out
         self.module, self.spool, self.plan = module, spool, plan
         self.options, self.folder = options, folder
+        self.average = WeightAverage(module, plan.average) if plan.average else None
         self.step = 0
+        self.taken = 0  # steps, without those that patience has left out
         self.records = 0
         self.first: dict[str, float] = {}
         self.last: dict[str, float] = {}
@@ -92,7 +96,7 @@ class Trainer:
         return self.matmul
 
     def _steps(self) -> None:
-        start, steps, every = self.step, self.plan.steps, self.options.save_every
+        start, steps, every = self.taken, self.plan.steps, self.options.save_every
         look = self._position
         with Interrupt() as interrupt, progress("train", look):
             while self.step < steps:
@@ -108,20 +112,24 @@ class Trainer:
         if self.step < steps:
             say(f"stopped at step {self.step:,} of {steps:,}; add --resume to continue")
             raise interrupt.ending()
-        if steps > start:
-            self.log.seconds = (time.monotonic() - self.started) / (steps - start)
+        if self.taken > start:
+            self.log.seconds = (time.monotonic() - self.started) / (self.taken - start)
 
     def _look(self) -> None:
         """Measure the held-out loss when it is due; a stage ends with its best model."""
-        if self.held_out is None:
-            return
-        step, plan = self.step, self.plan
-        ends = step % plan.stage_steps == 0 or step == plan.steps
-        if ends or step % self.held_out.every == 0:
-            loss = self.held_out.look(step, plan.step(step - 1).stage)
+        step, held_out, average = self.step, self.held_out, self.average
+        end = self.plan.end(step)
+        if held_out and (step == end or step % held_out.every == 0):
+            with average.inside() if average else nullcontext():
+                loss = held_out.look(step, self.plan.step(step - 1).stage)
             self.log.line({"step": step, "held_out_loss": loss})
-        if ends:
-            self.held_out.keep_best()
+            if total(held_out.lost_patience) > 0:
+                self.step = end
+        if self.step == end:
+            if average:
+                average.finish()
+            if held_out:
+                held_out.keep_best()
 
     def _train(self, step: Step) -> None:
         settings = self.module.settings
@@ -149,6 +157,9 @@ class Trainer:
         if longest := self.plan.max_grad_norm:
             torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
         self.optimizer.step()
+        if self.average:
+            self.average.add()
+        self.taken += 1
         self.records += len(records)
         # stages may have different parts
         self.last = self.last | parts
@@ -178,12 +189,14 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
             "matmul": self.matmul,
             "step": self.step,
+            "taken": self.taken,
             "records": self.records,
             "first": self.first,
             "last": self.last,
             "sums": dict(self.sums),
             "counts": dict(self.counts),
             **({} if self.held_out is None else {"held_out": self.held_out.state()}),
+            **({} if self.average is None else {"average": self.average.state()}),
         }
 
     def _restore(self) -> None:
@@ -193,11 +206,14 @@ class Trainer:
         self.module.load_state_dict(state["module"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.records = state["step"], state["records"]
+        self.taken = state["taken"]
         self.matmul = state.get("matmul", "")
         self.first, self.last = state["first"], state["last"]
         self.sums, self.counts = Counter(state["sums"]), Counter(state["counts"])
         if self.held_out:
             self.held_out.load(state["held_out"])
+        if self.average:
+            self.average.load(state["average"])
         if rank() == 0:  # the counts of all processes
             self.module.truncation.load(state["truncation"])
 

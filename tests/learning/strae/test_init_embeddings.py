@@ -4,11 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from structkit.commands.train import train
 from structkit.embeddings.word_vectors import word_vectors
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.static.encoder import static_word_vectors
+from structkit.learning.static.table import Table
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 
@@ -76,6 +79,39 @@ def test_words_have_the_vectors_of_the_file_and_frozen_ones_keep_them(
     missing = len(words) - 3
     said = f"{missing} of {len(words)} words are not in {matrix} and start at random"
     assert said in capsys.readouterr().err
+
+
+@pytest.fixture
+def static(tmp_path):
+    """A table of token vectors, as `train static` writes it."""
+    tokens = {"[UNK]": 0, **{word: 1 + row for row, word in enumerate(VECTORS)}}
+    tokenizer = Tokenizer(models.WordLevel(tokens, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    folder = tmp_path / "static"
+    folder.mkdir()
+    rows = np.array([[9.0, 9.0], *VECTORS.values()], np.float32)
+    Table(rows, tokenizer).write(folder, normalize=True)
+    return folder
+
+
+def test_a_static_model_gives_the_means_of_its_tokens(static, tmp_path):
+    vectors, known = static_word_vectors(static, ["dog", "zebra", "cat-dog", "the"])
+    assert [True, False, True, True] == known.tolist()  # "-" is no token: the mean of two
+    expected = np.array([[0.25, 3.0], [0.375, 0.5], [1.0, 0.0]])
+    np.testing.assert_array_equal(vectors[known], expected)
+    model = trained("banyan", tmp_path, init_embeddings=str(static), freeze_embeddings=True)
+    words, table = model.vocabulary.words, model.model.embedding.detach().numpy()
+    assert VECTORS["cat"] == table[words.index("cat")].tolist()
+    assert np.abs(table[0]).max() <= 0.1  # the unknown word starts at random
+    with pytest.raises(UserError, match="static: has none of the words of the records"):
+        static_word_vectors(static, ["zebra"])
+
+
+def test_a_folder_without_a_table_is_told(tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    with pytest.raises(UserError, match="other: holds no table of token vectors; name a folder"):
+        static_word_vectors(other, ["cat"])
 
 
 def test_words_that_are_not_frozen_learn(matrix, tmp_path):

@@ -76,6 +76,37 @@ def test_words_and_phrases():
     assert "downward" not in words[0][0]
 
 
+def composed(model, left, right):
+    """The parent of two embeddings, from the parameters alone."""
+    if hasattr(model, "entangled"):
+        of_left, of_right, bias = model.composition()
+        return left * of_left + right * of_right + bias
+    rows = torch.cat([left.view(2, 2), right.view(2, 2)], 1)
+    return model.compose(rows).reshape(-1)
+
+
+@pytest.mark.parametrize("name", ["self-strae", "self-strae-plus", "banyan"])
+def test_nodes_of_trees_that_the_model_makes(name):
+    texts = ["The black cat sleeps", "cat"]
+    model = encoder(name, Vocabulary(["<unk>", *WORDS], lowercase=True))
+    nodes, single = model.nodes(prepared(model, texts), "all", 3, downward=True)
+    up = {tuple(node["span"]): torch.tensor(node["embedding"]) for node in nodes}
+    assert 7 == len(nodes) and {(0, 4), (0, 1), (1, 2), (2, 3), (3, 4)} <= set(up)
+    table = model.model.embedding.detach()
+    for word in range(4):
+        assert torch.equal(table[word + 1], up[word, word + 1])
+    for start, end in up:
+        if end - start > 1:
+            cut = next(at for at in range(start + 1, end) if {(start, at), (at, end)} <= set(up))
+            parent = composed(model.model, up[start, cut], up[cut, end]).detach()
+            near = rounding(8, float(parent.abs().max()))
+            np.testing.assert_allclose(up[start, end], parent, **near)
+    root = next(node for node in nodes if node["span"] == [0, 4])
+    np.testing.assert_allclose(root["downward"], root["embedding"], **near)
+    for vector, of_text in zip(model.embed(model.inputs(texts)), (root, single[0]), strict=True):
+        np.testing.assert_allclose(vector.tolist(), of_text["embedding"], **near)
+
+
 @pytest.mark.parametrize("name", ["strae", "self-strae"])
 def test_pieces_of_words_are_neither_words_nor_phrases(name):
     vocabulary = Vocabulary.of([WORDS * 20, ["sleepy"]], subwords=True, size=24, lowercase=True)
