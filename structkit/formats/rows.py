@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -12,11 +13,12 @@ import orjson
 
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.records.jsonl import BOM, Record, Records
+from structkit.records import limits
+from structkit.records.jsonl import BEGINNING, BOM, Record, Records
 from structkit.records.lines import Lines, cannot_read
 
 Row: TypeAlias = "dict[str, Any]"
-csv.field_size_limit(1 << 30)  # the description of a product may be long
+csv.field_size_limit(sys.maxsize)  # the limit is that of a row
 
 
 class Rows(Protocol):
@@ -55,7 +57,7 @@ class _LineRows:
 
     def __init__(self, files: Sequence[str] = ()) -> None:
         self.files = list(files) or ["-"]
-        self.lines = Lines(self.files)  # a wrong name is reported before any work
+        self.lines = Lines(self.files, cut=True)  # a wrong name is reported before any work
         self.raw = b""
         self.count = 0
         self._line = 0
@@ -64,12 +66,15 @@ class _LineRows:
     def __iter__(self) -> Iterator[Row]:
         for self._line, self.raw in self._rest:  # noqa: B020 the place stays known
             self.count += 1
+            if len(self.raw) > limits.most_bytes():
+                self.raw = self.raw[:BEGINNING]
+                raise limits.too_long()
             raw = self.raw.removeprefix(BOM) if self._line == 1 else self.raw
             yield self.parse(_text(raw))
 
     def _every(self) -> Iterator[tuple[int, bytes]]:
         for name in self.files:
-            self.lines = Lines([name])
+            self.lines = Lines([name], cut=True)
             yield from self.units(self.lines)
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
@@ -94,6 +99,29 @@ def _text(raw: bytes) -> str:
         ) from None
 
 
+class _Parts:
+    """The pieces of a row, as far as they show that it is too long."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.pieces: list[bytes] = []
+        self.size = 0
+
+    def add(self, piece: bytes) -> None:
+        if not self.long:
+            self.pieces.append(piece)
+            self.size += len(piece)
+
+    @property
+    def long(self) -> bool:
+        return self.size > limits.most_bytes()
+
+    def joined(self) -> bytes:
+        return b"".join(self.pieces)
+
+
 class ColumnRows(_LineRows):
     """Columns separated by spaces, as in TREC."""
 
@@ -111,6 +139,23 @@ class ColumnRows(_LineRows):
         return dict(zip(self.names, cells, strict=True))
 
 
+class _Feed:
+    """Lines for a reader of rows; a row that is too long, as with an open quote, raises."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.lines, self._rest, self.taken = lines, iter(lines), _Parts()
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._rest)
+        self.taken.add(line)
+        if self.taken.long:
+            raise csv.Error("too long")
+        return (line.removeprefix(BOM) if self.lines.line == 1 else line).decode("utf-8", "replace")
+
+
 class DelimitedRows(_LineRows):
     """Cells separated by a delimiter under a header; empty cells are left out.
 
@@ -124,22 +169,17 @@ class DelimitedRows(_LineRows):
         super().__init__(files)
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
-        taken: list[bytes] = []
-
-        def feed() -> Iterator[str]:
-            for line in lines:
-                taken.append(line)
-                line = line.removeprefix(BOM) if lines.line == 1 else line
-                yield line.decode("utf-8", "replace")
-
-        reader = csv.reader(feed(), delimiter=self.delimiter, strict=True)
+        feed = _Feed(lines)
+        reader = csv.reader(feed, delimiter=self.delimiter, strict=True)
         try:
             self.header = next(reader, [])
         except csv.Error as error:
+            if feed.taken.long:
+                raise limits.too_long().at(lines.file) from None
             problem = UserError(f"the header's quotes do not match ({error})", "fix the quotes")
             raise problem.at(lines.file) from None
         while True:
-            taken.clear()
+            feed.taken.clear()
             first = lines.line + 1
             try:
                 cells = next(reader, None)
@@ -150,7 +190,7 @@ class DelimitedRows(_LineRows):
                     return
                 self.cells = cells
             if self.cells:
-                yield first, b"".join(taken)
+                yield first, feed.taken.joined()
 
     def parse(self, text: str) -> Row:
         if isinstance(self.cells, csv.Error):
@@ -168,19 +208,22 @@ class BracketRows(_LineRows):
     """Trees in brackets, over as many lines as they take."""
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
-        first, depth, parts = 0, 0, [b""]
+        first, depth, parts = 0, 0, _Parts()
         for line in lines:
+            if len(line) > limits.most_bytes():  # its brackets are not all known, so no tree is
+                raise limits.too_long().at(lines.file)
             start = 0
             for sign in re.finditer(rb"[()]", line):
                 depth += 1 if sign[0] == b"(" else -1
                 if depth <= 0:  # below 0 there is a bracket too many, which parsing reports
-                    yield first or lines.line, b"".join((*parts, line[start : sign.end()]))
-                    first, depth, parts, start = 0, 0, [b""], sign.end()
+                    parts.add(line[start : sign.end()])
+                    yield first or lines.line, parts.joined()
+                    first, depth, parts, start = 0, 0, _Parts(), sign.end()
             if not line[start:].isspace() and start < len(line):
                 first = first or lines.line
-                parts.append(line[start:])
+                parts.add(line[start:])
         if first:
-            yield first, b"".join(parts)
+            yield first, parts.joined()
 
     def parse(self, text: str) -> Row:
         return {"tree": " ".join(text.split())}
@@ -190,16 +233,16 @@ class ParagraphRows(_LineRows):
     """Groups of lines, separated by blank lines."""
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
-        first, parts = 0, [b""]
+        first, parts = 0, _Parts()
         for line in lines:
             if not line.isspace():
                 first = first or lines.line
-                parts.append(line)
+                parts.add(line)
             elif first:
-                yield first, b"".join(parts)
-                first, parts = 0, [b""]
+                yield first, parts.joined()
+                first, parts = 0, _Parts()
         if first:
-            yield first, b"".join(parts)
+            yield first, parts.joined()
 
     def parse(self, text: str) -> Row:
         return {"lines": text.rstrip("\r\n").split("\n")}

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from structkit.errors import MEND, UserError, missing
+from structkit.records import limits
 from structkit.records.lines import Block, Lines, cannot_read, open_input, shown
 
 __all__ = ["Block", "Lines", "cannot_read", "open_input", "shown"]
@@ -22,6 +23,7 @@ Several: TypeAlias = "Callable[[list[Record]], Iterable[Record | UserError]]"
 
 BOM = b"\xef\xbb\xbf"
 SEVERAL = 32
+BEGINNING = 1_000  # bytes of a record that is too long which its reject shows
 
 
 @dataclass(frozen=True)
@@ -114,11 +116,15 @@ class Records:
     def _here(self) -> Iterator[Record]:
         """The records that are left in the block."""
         block, shard, loads, flat = self._block, self.shard, orjson.loads, _ROUNDED.isdisjoint
-        numbered = self.numbered
+        numbered, most = self.numbered, limits.most_bytes()
         for self._at, line in self._rest:  # noqa: B020 the place stays known
             if shard and (block.number + self._at) % shard.count != shard.index:
                 continue
             self.raw = line
+            if len(line) > most:
+                self.count += 1
+                self.raw = line[:BEGINNING]
+                raise self.place(limits.too_long())
             try:
                 record = loads(line)
             except orjson.JSONDecodeError:
@@ -136,8 +142,11 @@ class Records:
                     )
                 )
             # the usual record has texts only
-            if not flat(map(type, record.values())) and may_be_rounded(line):
-                record = json.loads(line)
+            if not flat(map(type, record.values())):
+                if limits.may_be_deep(line) and limits.is_deep(record):
+                    raise self.place(limits.too_deep())
+                if may_be_rounded(line):
+                    record = json.loads(line)
             if numbered and type(record.get("id")) is not str:
                 record = self._with_id(record)
             yield record

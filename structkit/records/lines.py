@@ -8,16 +8,17 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, cast
 
 from structkit.errors import UserError
 from structkit.progress import say
+from structkit.records import limits
 from structkit.records.parquet_lines import ParquetLines
 
 BUFFER = 1 << 20  # stdio's default buffers cost 1.8x
 PIECE = 1 << 16
-
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
 # the first bytes of files that must be unpacked first, and what unpacks them
@@ -90,11 +91,13 @@ def shown(name: str) -> str:
 class Lines:
     """The lines of some files in order, with file, line and number of the last one given.
 
-    `number` counts lines over all files from 1; it is the id of a record without one.
+    `number` counts lines over all files from 1; it is the id of a record without one. A line that
+    is too long raises; with `cut` it comes with its first bytes, one more than a line may have.
     """
 
-    def __init__(self, files: Sequence[str] = ()) -> None:
+    def __init__(self, files: Sequence[str] = (), *, cut: bool = False) -> None:
         self.files = list(files) or ["-"]
+        self.cut = cut
         self.file = shown(self.files[0])
         self.line = 0
         self.number = 0
@@ -107,52 +110,81 @@ class Lines:
         self.total = total_bytes(self.files)
 
     def __iter__(self) -> Iterator[bytes]:
+        most = limits.most_bytes()
         for name in self.files:
             self.file, self.line = shown(name), 0
             with open_input(name) as handle:
+                some = partial(handle.readline, most + 1)
                 try:
-                    for self.line, line in enumerate(handle, 1):  # noqa: B020 the place stays known
+                    for self.line, line in enumerate(iter(some, b""), 1):  # noqa: B020 the place stays known
                         self.number += 1
                         self.bytes += len(line)
+                        if len(line) > most:
+                            if not self.cut:
+                                raise limits.too_long().at(self.file, self.line)
+                            self._pass_over(line, some)
                         yield line
                 except (OSError, EOFError, zlib.error) as error:
                     raise cannot_read(error).at(self.file) from None
 
+    def _pass_over(self, line: bytes, some: Callable[[], bytes]) -> None:
+        """Read on to the end of a line that is too long, of which some is read."""
+        while line and not line.endswith(b"\n"):
+            line = some()
+            self.bytes += len(line)
+
     def blocks(self, least: int = 1) -> Iterator[Block]:
-        """The same lines in blocks: what is available, but at least `least` bytes of a file."""
+        """The same lines in blocks: what is available, but at least `least` bytes of a file.
+
+        A line that is too long is there with its first bytes, one more than a line may have.
+        """
         for name in self.files:
             self.file, self.line = shown(name), 0
-            parts: list[bytes] = []
-            size = 0
-            fault: UserError | None = None
             with open_input(name) as handle:
-                while True:
-                    try:
-                        data = handle.read1(PIECE)
-                    except (OSError, EOFError, zlib.error) as error:
-                        fault, data = cannot_read(error).at(self.file), b""
-                    size += len(data)
-                    if data and (size < least or b"\n" not in data):
-                        parts.append(data)
-                        continue
-                    head, line_end, tail = data.rpartition(b"\n")
-                    whole = b"".join((*parts, head, line_end))
-                    if fault:  # the lines before it are not lost
-                        whole = whole[: whole.rfind(b"\n") + 1]
-                    parts, size = [tail], len(tail)
-                    if whole:
-                        yield self._block(whole)
-                    if not data:
-                        break
-            if fault:
-                raise fault
+                yield from self._blocks_of(handle, least)
+
+    def _blocks_of(self, handle: io.BufferedReader, least: int) -> Iterator[Block]:
+        most = limits.most_bytes()
+        parts: list[bytes] = []
+        size = unfinished = 0  # bytes of the parts, and of the line at their end
+        passing = False  # over the rest of a line that is too long
+        fault: UserError | None = None
+        while True:
+            try:
+                data = handle.read1(PIECE)
+            except (OSError, EOFError, zlib.error) as error:
+                fault, data = cannot_read(error).at(self.file), b""
+            self.bytes += len(data)
+            if passing and data:
+                _, line_end, data = data.partition(b"\n")
+                passing = not line_end
+                if not data:
+                    continue
+            head, line_end, tail = data.rpartition(b"\n")
+            size += len(data)
+            unfinished = len(tail) + (0 if line_end else unfinished)
+            if unfinished > most and not line_end:
+                yield self._block(_cut(b"".join((*parts, data)), most))
+                parts, size, unfinished, passing = [], 0, 0, True
+            elif data and (size < least or not line_end):
+                parts.append(data)
+            else:
+                whole = b"".join((*parts, head, line_end))
+                if fault:  # the lines before it are not lost
+                    whole = whole[: whole.rfind(b"\n") + 1]
+                parts, size = [tail], len(tail)
+                if whole:
+                    yield self._block(whole)
+                if not data:
+                    break
+        if fault:
+            raise fault
 
     def _block(self, data: bytes) -> Block:
         block = Block(self.file, self.line, self.number, data)
         count = data.count(b"\n") + (not data.endswith(b"\n"))
         self.line += count
         self.number += count
-        self.bytes += len(data)
         return block
 
 
@@ -169,6 +201,11 @@ class Block(Lines):
 
     def blocks(self, least: int = 1) -> Iterator[Block]:
         yield self
+
+
+def _cut(data: bytes, most: int) -> bytes:
+    """Whole lines, and of the unfinished one after them as much as shows that it is too long."""
+    return data[: data.rfind(b"\n") + 1 + most + 1] + b"\n"
 
 
 def total_bytes(files: Iterable[str]) -> int | None:

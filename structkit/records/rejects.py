@@ -13,6 +13,7 @@ import orjson
 from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record
+from structkit.records.limits import is_deep
 from structkit.records.output import Output
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Rejected:
         error = self.error
         try:
             content = orjson.loads(self.raw)
+            if is_deep(content):
+                content = self.raw.decode().rstrip("\n")
         except orjson.JSONDecodeError:
             content = self.raw.decode("utf-8", "replace").rstrip("\n")
         return {
