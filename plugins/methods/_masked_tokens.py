@@ -16,7 +16,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM
 
 from structkit.errors import UserError
 from structkit.learning.encoders.padded import Tokens, padded
-from structkit.learning.encoders.pretrained import DAMAGE
+from structkit.learning.encoders.pretrained import DAMAGE, PLAIN, SAFE
 from structkit.learning.folders.facts import own_facts
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.strae.losses import vocabulary_loss
@@ -116,7 +116,7 @@ class MaskedTokens:
 def has_decoder(name: str, *, offline: bool = False) -> bool:
     """Whether a model has a decoder; one that cannot be loaded counts as having one."""
     try:
-        config = AutoConfig.from_pretrained(_transformer(name, offline), local_files_only=True)
+        config = AutoConfig.from_pretrained(_transformer(name, offline), **PLAIN)
     except DAMAGE:
         return True  # loading it says what is wrong
     return bool(config.is_encoder_decoder)
@@ -186,8 +186,6 @@ def token_head(model: Any, name: str | None, *, offline: bool) -> TokenHead:
 
 def _pretrained_head(folder: Path) -> Any:
     """A BERT's own head for masked tokens, if its folder has the weights."""
-    full, loading = AutoModelForMaskedLM.from_pretrained(
-        folder, local_files_only=True, output_loading_info=True
-    )
+    full, loading = AutoModelForMaskedLM.from_pretrained(folder, **SAFE, output_loading_info=True)
     missing = any("predictions.transform" in key for key in loading["missing_keys"])
     return None if missing else full.cls.predictions

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, field, replace
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,11 @@ from structkit.records.jsonl import Record, cannot_read, json_kind
 
 MAKER = "write it with structkit encode -o"
 ARCHIVE = "give the array in it alone: numpy.save('NAME.npy', archive['KEY'])"
+# what NumPy raises for headers that are damaged or lie, nested deeply, of numbers too large
+DAMAGE = (
+    *(ValueError, TypeError, LookupError, SyntaxError, EOFError, OverflowError, MemoryError),
+    *(RecursionError, TokenError),
+)
 VECTORS = ("embedding", "vector")  # the column in Parquet; older files have the second
 
 
@@ -63,13 +70,12 @@ def add_new(identifier: str, seen: set[str]) -> None:
 def read_matrix(path: str, *, fields: bool = False) -> Embeddings:
     """The embeddings of `NAME.npy`, memory-mapped, with the ids in `NAME.ids.txt`."""
     try:
-        vectors: Floats = np.load(path, mmap_mode="r", allow_pickle=False)
+        vectors: Floats = mapped(path)
     except OSError as error:
         raise cannot_read(error).at(path) from None
-    except (ValueError, EOFError) as error:
+    except ValueError as error:
         raise UserError(
-            f"is damaged, or not a .npy file of numbers (NumPy: {str(error).partition('.')[0]})",
-            f"{MAKER} NAME.npy",
+            f"is damaged, or not a .npy file of numbers (NumPy: {error})", f"{MAKER} NAME.npy"
         ).at(path) from None
     if not isinstance(vectors, np.ndarray):
         raise UserError("is an archive of arrays", ARCHIVE).at(path)
@@ -85,6 +91,18 @@ def read_matrix(path: str, *, fields: bool = False) -> Embeddings:
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
     records = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
     return _of_rows(path, doc_ids, vectors, ids, records, meta.get("model_sha256"))
+
+
+def mapped(path: str) -> Any:
+    """The array in a .npy file, not read before it is used; never a pickle.
+
+    Errors: `ValueError` with what NumPy says of a header that is damaged, or says what is not so.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of sizes beyond all numbers
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+    except DAMAGE as error:
+        raise ValueError(str(error).partition(".")[0][:200] or type(error).__name__) from None
 
 
 def _of_rows(path: str, doc_ids: list[str], vectors: Floats, *rest: Any) -> Embeddings:

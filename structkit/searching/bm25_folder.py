@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import orjson
 
-from structkit.embeddings.matrices import unique
+from structkit.embeddings.matrices import mapped, unique
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, cannot_read
 
@@ -140,12 +140,11 @@ def _scores(folder: str, documents: int, words: int) -> dict[str, Any]:
 
 def _array(path: str, kind: str) -> Any:
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = mapped(path)
     except OSError as error:
         raise _unreadable(error).at(path) from None
-    except (ValueError, EOFError) as error:
-        reason = str(error).partition(".")[0]
-        raise UserError(f"is damaged, or not a .npy file (NumPy: {reason})", AGAIN).at(
+    except ValueError as error:
+        raise UserError(f"is damaged, or not a .npy file (NumPy: {error})", AGAIN).at(
             path
         ) from None
     if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != kind:

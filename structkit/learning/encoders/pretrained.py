@@ -24,6 +24,7 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
 from structkit.errors import UserError
+from structkit.learning.folders.hub import PICKLES, pickled
 from structkit.learning.static.bag import load_bag
 from structkit.learning.static.table import is_table
 
@@ -34,6 +35,9 @@ DAMAGE = (
 )
 
 AGAIN = "copy the folder again"
+# what is loaded of a folder: numbers and settings, no code of its own
+PLAIN = {"local_files_only": True, "trust_remote_code": False}
+SAFE = {**PLAIN, "use_safetensors": True}
 
 transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -67,13 +71,13 @@ def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) 
 
 
 def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
-    config = AutoConfig.from_pretrained(name, local_files_only=True)
+    config = AutoConfig.from_pretrained(name, **PLAIN)
     if (decoder or head) and not config.is_encoder_decoder:
         raise UserError(f"the model {name} has no decoder", "use a T5 model, or another pooling")
     kind: Any = AutoModelForSeq2SeqLM if head else AutoModel
     if not decoder and not head and config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
         kind = AutoModelForTextEncoding  # of a T5, only the encoder
-    model, loading = kind.from_pretrained(name, local_files_only=True, output_loading_info=True)
+    model, loading = kind.from_pretrained(name, **SAFE, output_loading_info=True)
     # an untrained weight in a trained model is an error; the pooler is never used
     missing = sorted(key for key in loading["missing_keys"] if not key.startswith("pooler."))
     if missing:
@@ -81,7 +85,7 @@ def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
             f"the model {name} lacks {len(missing)} weights ({missing[0]}, …)",
             AGAIN,
         )
-    tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(name, **PLAIN)
     if not isinstance(tokenizer.model_max_length, int | float):
         raise UserError(
             f"model_max_length is not a number: {tokenizer.model_max_length!r:.80}",
@@ -156,8 +160,10 @@ def positions(config: Any) -> int | None:
 
 def explained(folder: Path, error: Exception) -> UserError:
     """What an error of transformers on this folder means."""
-    weights = [file.name for file in folder.glob("*") if file.suffix in (".safetensors", ".bin")]
+    weights = sorted(file.name for file in folder.glob("*.safetensors"))
     if not weights:
+        if pickles := sorted(file.name for file in folder.glob("*") if file.suffix in PICKLES):
+            return pickled(str(folder), pickles[0])
         return UserError(f"the folder {folder} holds no model.safetensors", AGAIN)
     if "tokenizer" in str(error) and not (folder / "tokenizer.json").is_file():
         return UserError(f"the folder {folder} holds no tokenizer.json", AGAIN)

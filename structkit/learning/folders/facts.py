@@ -70,10 +70,10 @@ def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
             f"the model {folder} has a module {unknown[0]}, which structkit cannot compute",
             f"use a model of Transformer, Pooling and Normalize, or of {TABLE} and Normalize",
         )
-    place = folder / paths["Transformer"]
+    place = _inside(folder, paths["Transformer"])
     facts: Record = {"normalize": "Normalize" in paths, "transformer": place}
     if "Pooling" in paths and not pooling:
-        said = json_of(folder / paths["Pooling"] / "config.json")
+        said = json_of(_inside(folder, paths["Pooling"]) / "config.json")
         facts["pooling"] = _pooling(folder, said or {})
     about = json_of(folder / "config_sentence_transformers.json") or {}
     said = about.get("prompts") or {}
@@ -92,6 +92,14 @@ def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
         if name in facts and not fits(facts[name]):
             raise TypeError(f"{name} {facts[name]}")
     return facts
+
+
+def _inside(folder: Path, path: str) -> Path:
+    """A folder that a file of a model names; one that is not in the model's own folder raises."""
+    place = folder / path
+    if not place.resolve().is_relative_to(folder.resolve()):
+        raise damaged(f"names a folder outside the model's: {path!r:.80}", folder / "modules.json")
+    return place
 
 
 def _pooling(folder: Path, said: Record) -> str:

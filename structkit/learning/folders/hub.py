@@ -20,6 +20,7 @@ NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 PATIENCE = 5.0  # seconds to wait for the hub's answer
 FILES = ("*.json", "*.txt", "*.model")  # besides the weights
 OTHERWISE = "name a local model folder, or check the name and the network"
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 
 
 @cache
@@ -98,14 +99,23 @@ def ask(name: str) -> list[str] | Exception:
 
 def _download(name: str, files: list[str]) -> Path:
     """Download a model's files, except those of other libraries."""
-    safe = any(file.endswith(".safetensors") for file in files)
-    wanted = [*FILES, "*.safetensors" if safe else "*.bin"]
+    pickles = sorted(file for file in files if file.endswith(PICKLES))
+    if pickles and not any(file.endswith(".safetensors") for file in files):
+        raise pickled(name, pickles[0])
     try:
-        return Path(hub.snapshot_download(name, allow_patterns=wanted))
+        return Path(hub.snapshot_download(name, allow_patterns=[*FILES, "*.safetensors"]))
     except Exception as error:  # from several network libraries
         raise UserError(
             f"the model hub does not give {name}: {_reason(error)}", OTHERWISE
         ) from None
+
+
+def pickled(model: str, file: str) -> UserError:
+    """The error for a model whose weights are in a file that could run any code when opened."""
+    return UserError(
+        f"the model {model} holds its weights as a pickle ({file}), which may run code",
+        "write them as model.safetensors (save_pretrained of transformers does)",
+    )
 
 
 def _reason(error: Exception) -> str:

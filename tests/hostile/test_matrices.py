@@ -1,0 +1,115 @@
+"""Embeddings in .npy and .parquet, and saved indexes of words, spoiled."""
+
+import io
+import struct
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hostile.spoiling import examples, spoiled
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.lib import format as npy
+
+from structkit.embeddings.reading import read_embeddings
+from structkit.errors import UserError
+from structkit.search.bm25 import BM25
+
+ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
+IDS = "a\nb\nc\n"
+
+
+def saved():
+    with io.BytesIO() as file:
+        np.save(file, ROWS)
+        return file.getvalue()
+
+
+def parquet():
+    columns = {"id": IDS.split(), "embedding": ROWS.tolist()}
+    with io.BytesIO() as file:
+        pyarrow.parquet.write_table(pyarrow.table(columns), file)
+        return file.getvalue()
+
+
+def read(path):
+    """The rows of a file; None where it is refused."""
+    try:
+        found = read_embeddings([str(path)])
+    except UserError as error:
+        assert error.file and error.remedy
+        return None
+    assert len(found.ids) == found.vectors.shape[0]
+    return found.vectors[:]
+
+
+@examples(100)
+@given(spoiled(saved()))
+def test_spoiled_npy(tmp_path, data):
+    (tmp_path / "a.npy").write_bytes(data)
+    (tmp_path / "a.ids.txt").write_text(IDS)
+    read(tmp_path / "a.npy")
+
+
+@examples(60)
+@given(spoiled(parquet()))
+def test_spoiled_parquet(tmp_path, data):
+    (tmp_path / "a.parquet").write_bytes(data)
+    read(tmp_path / "a.parquet")
+
+
+NUMBERS = st.sampled_from(
+    [-1, 0, 1, 3, 4, 12, 2**31, 2**40, 2**62, 2**63, 2**64, 10**30, True, "x"]
+)
+SHAPES = st.lists(NUMBERS, max_size=4).map(tuple) | NUMBERS
+KINDS = st.sampled_from(["<f4", ">f4", "<f8", "|O", "V0", "V9", "f4,f4", "<U9", "<M8", "", "nope"])
+
+
+@examples(100)
+@given(SHAPES, KINDS, st.booleans(), st.sampled_from([1, 2, 3]), st.integers(0, 60))
+def test_headers_that_lie(tmp_path, shape, kind, by_columns, version, length):
+    header = f"{{'descr': {kind!r}, 'fortran_order': {by_columns}, 'shape': {shape}, }}".encode()
+    size = struct.pack("<H" if version == 1 else "<I", len(header))
+    (tmp_path / "a.npy").write_bytes(npy.magic(version, 0) + size + header + bytes(length))
+    (tmp_path / "a.ids.txt").write_text(IDS)
+    found = read(tmp_path / "a.npy")
+    assert found is None or found.nbytes <= 4 * length
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"(" * 5_000,
+        b"[" * 50_000 + b"]" * 50_000,
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"(" * 900 + b")" * 900 + b")}",
+        b"-" * 9_000 + b"1",
+        b"{'descr': __import__('os').system('touch run'), 'fortran_order': False, 'shape': (1, 1)}",
+        b"9" * 9_000,
+    ],
+)
+def test_headers_that_are_hostile(tmp_path, monkeypatch, header):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.npy").write_bytes(npy.magic(2, 0) + struct.pack("<I", len(header)) + header)
+    assert read(tmp_path / "a.npy") is None
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("index") / "index"
+    BM25(["1", "2"], ["a b c", "b c d e"]).save(str(folder))
+    return {each.name: each.read_bytes() for each in folder.iterdir()}
+
+
+@examples(40)
+@given(st.data())
+def test_a_spoiled_index_of_words(tmp_path, words, data):
+    spoilt = data.draw(st.sampled_from(sorted(words)))
+    for name, content in words.items():
+        change = name == spoilt
+        (tmp_path / name).write_bytes(data.draw(spoiled(content)) if change else content)
+    try:
+        BM25.open(str(tmp_path)).search("b d", 2)
+    except UserError as error:
+        assert error.file and error.remedy

@@ -1,0 +1,119 @@
+"""Model folders from strangers: no pickle is opened, no code of theirs runs, no path leads out."""
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from hostile.spoiling import examples, spoiled
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.errors import UserError
+from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.pretrained import load_pretrained
+from structkit.learning.folders.facts import own_facts
+
+CODE = "from pathlib import Path\nPath('run').touch()\n"
+CONFIG = {
+    "model_type": "bert",
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 1,
+    "intermediate_size": 8,
+    "vocab_size": 9,
+}
+
+
+class Touch:
+    """An object whose pickle writes a file when it is opened."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("run"),)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    yield Path("model")
+    assert not Path("run").exists()
+
+
+def written(folder, **files):
+    folder.mkdir(exist_ok=True)
+    for name, content in {"config.json": CONFIG, **files}.items():
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        (folder / name).write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "model.ckpt", "weights.pkl"])
+def test_a_pickle_is_refused(folder, name):
+    written(folder, **{name: pickle.dumps(Touch())})
+    with pytest.raises(
+        UserError, match=f"pickle .{name}., which may run code; write them as model"
+    ):
+        load_pretrained(folder)
+
+
+@pytest.mark.parametrize("kind", ["bert", "stranger"])
+def test_code_of_a_model_does_not_run(folder, kind):
+    mapped = {name: f"code.{name}" for name in ("AutoConfig", "AutoModel", "AutoTokenizer")}
+    config = {**CONFIG, "model_type": kind, "auto_map": mapped}
+    written(folder, **{"config.json": config, "code.py": CODE.encode()})
+    written(folder, **{"config.json": config, "tokenizer_config.json": {"auto_map": mapped}})
+    with pytest.raises(UserError):
+        load_pretrained(folder)
+
+
+@pytest.mark.parametrize("path", ["..", "../other", "/", "a/../../other"])
+def test_a_module_outside_the_folder_is_refused(folder, path):
+    kinds = [{"type": "sentence_transformers.models.Transformer", "path": path}]
+    with pytest.raises(UserError, match="names a folder outside the model's"):
+        own_facts(written(folder, **{"modules.json": kinds}))
+
+
+def test_nested_settings_are_refused(folder):
+    for deep in (900, 5_000, 100_000):
+        config = json.dumps(CONFIG).encode()[:-1] + b', "a": ' + b"[" * deep + b"]" * deep + b"}"
+        with pytest.raises(UserError):
+            load_pretrained(written(folder, **{"config.json": config}))
+
+
+FACTS = {
+    "format": 1,
+    "method": "contrastive",
+    "pooling": "mean",
+    "normalize": True,
+    "settings": {},
+    "query_fields": ["query"],
+    "document_fields": ["text"],
+    "data": {"records": 1, "sha256": "0"},
+    "steps": 1,
+    "losses": {},
+    "prompts": {},
+    "lengths": {"query": 8, "document": 8},
+}
+
+
+@examples(60)
+@given(st.data())
+def test_spoiled_folders(folder, data):
+    files = {
+        "structkit.json": FACTS,
+        "modules.json": [{"type": "a.Transformer", "path": ""}, {"type": "a.Pooling", "path": "p"}],
+        "tokenizer.json": {"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}},
+        "model.safetensors": b"\x08\0\0\0\0\0\0\0{}      ",
+        "config.json": CONFIG,
+    }
+    spoilt = data.draw(st.sampled_from(sorted(files)))
+    good = files[spoilt]
+    good = good if isinstance(good, bytes) else json.dumps(good).encode()
+    files[spoilt] = data.draw(spoiled(good))
+    if data.draw(st.booleans()):
+        del files["modules.json" if spoilt == "structkit.json" else "structkit.json"]
+    for left in folder.glob("*") if folder.exists() else ():
+        left.unlink()
+    with pytest.raises(UserError) as told:  # its weights are none
+        open_model(str(written(folder, **files)), offline=True)
+    assert told.value.remedy
