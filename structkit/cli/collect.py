@@ -80,6 +80,15 @@ def collect(
         typer.Option("--shard", metavar="I/N", help="Keep part I of N of the files, I from 0."),
     ] = None,
     workers: Workers = 1,
+    record_timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.01,
+            max=1e6,
+            metavar="SECONDS",
+            help="Leave out a file whose parsing takes more CPU time, ends or fills its process.",
+        ),
+    ] = 5.0,
     on_error: OnErrorFlag = OnError.skip,
     rejects: RejectsFile = None,
     output: OutputFile = "-",
@@ -104,6 +113,7 @@ def collect(
         archives=archives,
         generated=generated,
         shard=shard,
+        record_timeout=record_timeout,
         workers=workers,
         outputs=[path for path in (output, rejects) if path and path != "-"],
     )

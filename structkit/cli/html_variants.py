@@ -14,6 +14,7 @@ from structkit.cli.options import (
     OnErrorFlag,
     OutputFile,
     Quiet,
+    RecordTimeout,
     RejectsFile,
     Seed,
     ShardFlag,
@@ -68,6 +69,7 @@ def html_variants(
     seed: Seed = 0,
     shard: ShardFlag = None,
     workers: Workers = 1,
+    record_timeout: RecordTimeout = None,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
     output: OutputFile = "-",
@@ -82,7 +84,13 @@ def html_variants(
     from structkit.commands.html_variants import html_variants as command
 
     through = stream(
-        files, output, on_error=on_error, rejects=rejects, shard=shard, workers=workers
+        files,
+        output,
+        on_error=on_error,
+        rejects=rejects,
+        shard=shard,
+        workers=workers,
+        record_timeout=record_timeout,
     )
     variation = Variation(
         mask_ratio=mask_ratio,

@@ -15,6 +15,7 @@ from structkit.cli.options import (
     OutputFile,
     Profile,
     Quiet,
+    RecordTimeout,
     RejectsFile,
     Seed,
     ShardFlag,
@@ -94,6 +95,7 @@ def mask_entities(
     seed: Seed = 0,
     shard: ShardFlag = None,
     workers: Workers = 1,
+    record_timeout: RecordTimeout = None,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
     output: OutputFile = "-",
@@ -108,7 +110,13 @@ def mask_entities(
     from structkit.commands.mask_entities import mask_entities as command
 
     through = stream(
-        files, output, on_error=on_error, rejects=rejects, shard=shard, workers=workers
+        files,
+        output,
+        on_error=on_error,
+        rejects=rejects,
+        shard=shard,
+        workers=workers,
+        record_timeout=record_timeout,
     )
     masking = Masking(
         language=language,

@@ -193,6 +193,17 @@ Workers = Annotated[
     typer.Option(min=1, max=256, rich_help_panel=RUN, help="Processes; the output is the same."),
 ]
 
+RecordTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--record-timeout",
+        min=0.01,
+        max=1e6,
+        metavar="SECONDS",
+        help="Reject a record that takes longer, ends its process or fills its memory.",
+    ),
+]
+
 
 def _hushed(quiet: bool) -> bool:
     hush(quiet)

@@ -12,6 +12,7 @@ from structkit.cli.options import (
     OnErrorFlag,
     OutputFile,
     Quiet,
+    RecordTimeout,
     RejectsFile,
     Seed,
     ShardFlag,
@@ -111,6 +112,7 @@ def pair(
     seed: Seed = 0,
     shard: ShardFlag = None,
     workers: Workers = 1,
+    record_timeout: RecordTimeout = None,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
     output: OutputFile = "-",
@@ -125,8 +127,10 @@ def pair(
 
     if queries is not None and files:
         raise typer.BadParameter(f"--queries is the input: leave out {files[0]!r}")
-    if queries is not None and workers > 1:
-        raise typer.BadParameter("--queries is read by one process: leave out --workers")
+    if queries is not None and (workers > 1 or record_timeout):
+        raise typer.BadParameter(
+            "--queries is read by one process: leave out --workers and --record-timeout"
+        )
     through = stream(
         files if queries is None else [queries],
         output,
@@ -134,6 +138,7 @@ def pair(
         rejects=rejects,
         shard=shard,
         workers=workers,
+        record_timeout=record_timeout,
         beside=[qrels, corpus, negatives_from],
     )
     pairing = Pairing(

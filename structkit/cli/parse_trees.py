@@ -16,6 +16,7 @@ from structkit.cli.options import (
     OnErrorFlag,
     OutputFile,
     Quiet,
+    RecordTimeout,
     RejectsFile,
     Seed,
     ShardFlag,
@@ -86,6 +87,7 @@ def parse_trees(
     seed: Seed = 0,
     shard: ShardFlag = None,
     workers: Workers = 1,
+    record_timeout: RecordTimeout = None,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
     output: OutputFile = "-",
@@ -102,6 +104,7 @@ def parse_trees(
         rejects=rejects,
         shard=shard,
         workers=workers,
+        record_timeout=record_timeout,
         beside=[model],
     )
     parsing = Parsing(

@@ -32,7 +32,7 @@ from structkit.records.lines import cannot_read
 from structkit.records.output import dump
 
 BATCH_FILES, BATCH_BYTES = 256, 1 << 20
-LIMIT = 5  # seconds of CPU time for a file; a megabyte takes 0.5
+SECONDS = 5.0  # of CPU time for a file; a megabyte takes 0.5
 HEAD = 8_192  # bytes by which a binary file is recognized
 
 
@@ -43,6 +43,7 @@ class Reading:
     units: Units
     max_file_bytes: int = 2_000_000
     generated: bool = False
+    seconds: float = SECONDS  # of CPU time for a file
 
 
 @dataclass
@@ -73,9 +74,11 @@ def collected(batch: list[Found], reading: Reading) -> Collected:
     """The result of a batch, whatever its files do to the process that reads them."""
     for each in batch:
         load_language(each.path)  # once, and not in each child
-    done = in_child(partial(_collected, batch, reading), LIMIT)
+    done = in_child(partial(_collected, batch, reading), reading.seconds)
     if done is None and len(batch) == 1:
-        error = UserError(f"parsing takes longer than {LIMIT} s", "collect it with --unit file")
+        error = UserError(
+            f"parsing takes longer than {reading.seconds:g} s", "collect it with --unit file"
+        )
         return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
     if done is None:
         return _together(collected([each], reading) for each in batch)

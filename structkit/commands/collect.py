@@ -11,7 +11,7 @@ from typing import Protocol
 
 import orjson
 
-from structkit.collecting.batches import Collected, Reading, batches, collected
+from structkit.collecting.batches import SECONDS, Collected, Reading, batches, collected
 from structkit.collecting.record_sources import FileRecords
 from structkit.collecting.sources import LeftOut, Source
 from structkit.collecting.units import Units
@@ -57,6 +57,7 @@ class Collection:
         generated: bool = False,
         shard: str | None = None,
         workers: int = 1,
+        record_timeout: float = SECONDS,
         outputs: Sequence[str] = (),
     ) -> Collection:
         """What the flags of the command mean; `outputs` are files that it writes."""
@@ -77,6 +78,7 @@ class Collection:
             units=Units(unit=unit, chunk_chars=chunk_chars),
             max_file_bytes=max_file_bytes,
             generated=generated,
+            seconds=record_timeout,
         )
         return cls(
             paths=paths,

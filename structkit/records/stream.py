@@ -14,6 +14,7 @@ from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Block, Lines, Record, Records, Shard, shown
 from structkit.records.output import Output
 from structkit.records.rejects import Rejected, Rejects, accepted
+from structkit.records.timed import TimedWorkers
 from structkit.records.workers import Tally, Workers, counting
 
 
@@ -27,6 +28,7 @@ class Stream:
     rejects: str | None = None
     shard: Shard | None = None
     workers: int = 1
+    record_timeout: float | None = None  # seconds; worker processes are then replaced
     beside: Sequence[str | None] = ()  # other inputs
     replaced: Sequence[str | None] = ()  # others that the output may replace
     others: tuple[str, ...] = ()  # endings of files that are not JSON lines
@@ -69,19 +71,30 @@ class Stream:
         `then` may remember records: it runs in this process, the command in workers. A `tally` is
         given to the command to count in; what several workers counted is merged into it.
         """
-        assert self.numbered or self.workers == 1
+        assert self.numbered or self._here
         with self.reading(label) as (records, reject), Output(self.output) as output:
-            if self.workers == 1:
+            if self._here:
                 made = accepted(counting(command, tally), records, reject)
                 output.write_records(then(made) if then else made)
             else:
-                workers = Workers(self.workers, command, self.shard, self.on_error == "skip", tally)
-                with workers.lines(records, reject) as lines:
+                with self._workers(command, tally).lines(records, reject) as lines:
                     output.write_records(then(parsed(lines)) if then else lines)
         if not records.count and not self.shard:
             files = self.files or ["-"]
             names = ", ".join(map(shown, files[:3])) + ", …" * (len(files) > 3)
             say(f"no records in {names}; the output is empty")
+
+    @property
+    def _here(self) -> bool:
+        """Whether the command runs in this process."""
+        return self.workers == 1 and self.record_timeout is None
+
+    def _workers(self, command: Callable[..., Iterator[Any]], tally: Tally | None) -> Workers:
+        skip = self.on_error == "skip"
+        if self.record_timeout is None:
+            return Workers(self.workers, command, self.shard, skip, tally)
+        seconds = self.record_timeout
+        return TimedWorkers(self.workers, command, self.shard, skip, tally, seconds=seconds)
 
 
 def _position(lines: Lines, count: int) -> Position:

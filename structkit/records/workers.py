@@ -64,7 +64,7 @@ class Pool(Generic[T, R]):
         pool = ProcessPoolExecutor(
             self.workers,
             get_context("fork"),
-            initializer=_start_worker,
+            initializer=start_worker,
             initargs=(self.work, reader, self.writer),
         )
         try:
@@ -96,7 +96,7 @@ class Pool(Generic[T, R]):
     def _futures(self, pool: ProcessPoolExecutor, tasks: Iterator[T]) -> Iterator[Future[R]]:
         try:
             for task in tasks:
-                yield pool.submit(_do, task)
+                yield pool.submit(do, task)
         except UserError as error:  # comes out in its turn, after what was read before it
             failed: Future[R] = Future()
             failed.set_exception(error)
@@ -113,9 +113,13 @@ class Workers(Pool[Block, Done]):
         shard: Shard | None,
         skip: bool,
         tally: Tally | None = None,
+        *,
+        seconds: float = 0,
     ) -> None:
         counts = None if tally is None else type(tally)
-        work = partial(_work, command=command, shard=shard, skip=skip, counts=counts)
+        work = partial(
+            _work, command=command, shard=shard, skip=skip, counts=counts, seconds=seconds
+        )
         super().__init__(workers, work)
         self.tally = tally
 
@@ -146,7 +150,8 @@ class Workers(Pool[Block, Done]):
 _assigned: Callable[[Any], Any]  # to this worker: inherited, not sent with each task
 
 
-def _start_worker(work: Callable[[Any], Any], reader: int, writer: int) -> None:
+def start_worker(work: Callable[[Any], Any], reader: int, writer: int) -> None:
+    """Begin a worker's life: its work is known, and it ends with its parent."""
     global _assigned  # noqa: PLW0603 a process has one
     _assigned = work
     for number in ENDINGS:  # the parent handles them
@@ -161,7 +166,8 @@ def _start_worker(work: Callable[[Any], Any], reader: int, writer: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _do(task: Any) -> Any:
+def do(task: Any) -> Any:
+    """The result of the worker's work on a task."""
     return _assigned(task)
 
 
@@ -171,7 +177,9 @@ def _work(
     shard: Shard | None,
     skip: bool,
     counts: type[Any] | None,
+    seconds: float,
 ) -> Done:
+    """What the command makes of a block; between two records go by `seconds` at most, if any."""
     done = Done(tally=counts() if counts else None)
     records = Records(block, shard)
 
@@ -179,13 +187,19 @@ def _work(
         done.rejected.append(rejected)
         if not skip:
             raise _Stop
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
     parts: list[bytes] = []
+    signal.setitimer(signal.ITIMER_REAL, seconds)  # at its end the process ends
     try:
         for record in accepted(counting(command, done.tally), records, reject):
             parts.append(dump(record))
+            if seconds:
+                signal.setitimer(signal.ITIMER_REAL, seconds)
     except _Stop:
         pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
     done.output, done.count = b"".join(parts), records.count
     return done
 

@@ -8,10 +8,10 @@ import pytest
 from hostile.spoiling import examples, spoiled
 from hypothesis import given
 
-from structkit.collect.batches import Reading, collected
-from structkit.collect.sources import LeftOut
-from structkit.collect.units import Units
-from structkit.collect.walking import Walk
+from structkit.collecting.batches import Reading, collected
+from structkit.collecting.sources import LeftOut
+from structkit.collecting.units import Units
+from structkit.collecting.walking import Walk
 
 FILES = {"a.py": b"def f(a):\n    return a\n", "b/c.md": b"# Tea\n\nGreen.\n", "d.html": b"<p>One."}
 

