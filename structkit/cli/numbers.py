@@ -50,7 +50,7 @@ def _limit(most: int) -> int:
 MaxRecordBytes = Annotated[
     int, typer.Option(min=1, callback=_limit, help="Refuse records with more bytes.")
 ]
-READ_NO_RECORDS = ("ask", "merge-embeddings", "plugins")
+READ_NO_RECORDS = ("ask", "doctor", "merge-embeddings", "plugins")
 
 
 def limited(function: Callable[..., None]) -> Callable[..., None]:
