@@ -14,7 +14,7 @@ from mkdocs.structure.files import File, Files
 
 import structkit
 from structkit.cli.app import COMMANDS, summary
-from structkit.registry import KINDS, Plugin, load, names, plugins
+from structkit.registry import KINDS, Plugin, names, plugins
 
 HELP = Path("fixtures/help")  # what --help says; a test holds both together
 
@@ -71,27 +71,36 @@ def _signature(made: Any) -> str:
     """The parameters of a function, one on each line."""
     if isinstance(made, type):
         return "(Exception)"
-    lines = [f"    {parameter},".replace("'", "") for parameter in _parameters(made)]
-    return "(\n" + "\n".join(lines) + "\n)"
-
-
-def _parameters(made: Any) -> list[str]:
+    lines: list[str] = []
     listed = list(inspect.signature(made).parameters.values())
-    positional = [str(each) for each in listed if each.kind is each.POSITIONAL_ONLY]
-    others = [each for each in listed if each.kind is not each.POSITIONAL_ONLY]
-    keyword = [each for each in others if each.kind is each.KEYWORD_ONLY]
-    usual = [str(each) for each in others if each.kind is not each.KEYWORD_ONLY]
-    return [*positional, *["/"] * bool(positional), *usual, *["*"] * bool(keyword)] + [
-        str(each) for each in keyword
-    ]
+    for before, each in zip([None, *listed], [*listed, None], strict=True):
+        if before and before.kind is before.POSITIONAL_ONLY and before.kind is not _kind(each):
+            lines.append("/")
+        if each and each.kind is each.KEYWORD_ONLY is not _kind(before):
+            lines.append("*")
+        if each:
+            lines.append(_parameter(each))
+    return "(\n" + "".join(f"    {line},\n" for line in lines) + ")"
+
+
+def _kind(parameter: inspect.Parameter | None) -> Any:
+    return parameter and parameter.kind
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    """A parameter with its type and default, as it is written."""
+    stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+    known = parameter.annotation is not parameter.empty
+    typed = f": {parameter.annotation}" if known else ""
+    default = parameter.default
+    return f"{stars}{parameter.name}{typed}" + (
+        "" if default is parameter.empty else f" = {default!r}"
+    )
 
 
 def _row(plugin: Plugin) -> str:
-    made = load(plugin.kind, plugin.name)  # type: ignore[call-overload]
     also = f" (also {', '.join(plugin.aliases)})" if plugin.aliases else ""
-    told = inspect.getdoc(made) or plugin.summary()
-    first = told.partition("\n\n")[0].replace("\n", " ")
-    return f"- `{plugin.name}`{also}: {plugin.summary()} {first if first != told else ''}".strip()
+    return f"- `{plugin.name}`{also}: {plugin.summary()}"
 
 
 def _shown(name: str) -> str:

@@ -35,8 +35,13 @@ def stage(
         return _run(Given(records), command, made, then(made))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = command.__doc__
-    records = inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY)
+    program = f"structkit {name.replace('_', '-')}"
+    # its example gives settings as the command does
+    told = inspect.cleandoc(command.__doc__ or "").partition("\n\n>>>")[0]
+    function.__doc__ = f"{told}\n\nThe keywords are the flags of `{program} --help`."
+    records = inspect.Parameter(
+        "records", inspect.Parameter.POSITIONAL_ONLY, annotation="Iterable[Mapping[str, Any]]"
+    )
     function.__signature__ = inspect.Signature([records, *parameters.values()])  # type: ignore[attr-defined]
     return function
 
