@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 from typing import ClassVar
 
@@ -28,9 +28,14 @@ class PutDown(plugin.Ranker):
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """-1 for each demoted hit, 0 for others."""
-        if (self.folders | self.words).intersection(parts(query.text)):
-            return np.zeros(len(hits))
-        return np.array([-float(self.holds(hit.path)) for hit in hits])
+        down = self.put_down({hit.path for hit in hits}, parts(query.text))
+        return np.array([-float(hit.path in down) for hit in hits])
+
+    def put_down(self, paths: Collection[str], asked: Collection[str]) -> set[str]:
+        """Those of the hits' paths that are demoted for a query with these words."""
+        if not (self.folders | self.words).isdisjoint(asked):
+            return set()
+        return {path for path in paths if self.holds(path)}
 
     def holds(self, path: str) -> bool:
         """Whether a path is that of such a file."""

@@ -50,6 +50,25 @@ def test_files_are_put_down(name: str, query: str, path: str, expected: int) -> 
     assert [expected] == said(name, query, {"path": path})
 
 
+@pytest.mark.parametrize(
+    ("name", "query", "demoted", "others"),
+    [
+        ("older-versions", "parse", ["api/v1/parse.ts"], ["api/v2/a.ts", "api/v2/b.ts", "c.ts"]),
+        ("older-versions", "parse in V1", [], ["api/v1/parse.ts", "api/v2/a.ts"]),
+        ("older-versions", "parse in v3", ["v2/a.ts"], ["v3/a.ts", "v4/a.ts"]),
+        ("older-versions", "parse", ["v9/a.ts"], ["v10/a.ts"]),
+        ("older-versions", "parse", [], ["one/v1/a.ts", "two/v2/a.ts", "vat/a.ts"]),
+        ("headers", "pool", ["include/pool.h"], ["src/pool.cc", "src/queue.h"]),
+        ("headers", "which header has the pool", [], ["pool.h", "pool.c"]),
+    ],
+)
+def test_files_are_put_down_for_others_among_the_hits(
+    name: str, query: str, demoted: list[str], others: list[str]
+) -> None:
+    expected = [-1.0] * len(demoted) + [0.0] * len(others)
+    assert expected == said(name, query, *paths(*demoted, *others))
+
+
 def test_words_of_paths_count_by_rarity() -> None:
     found = said("path-words", "json reader", *paths("json.py", "reader.py", "json/x.py", "y.py"))
     assert found[1] > found[0] > found[2] > found[3] == 0
