@@ -35,7 +35,19 @@ def test_links_of_a_page_lead_somewhere(page):
 
 def test_each_recipe_is_told():
     told = re.findall(r"^## (.+)$", Path("docs/recipes.md").read_text("utf-8"), re.MULTILINE)
-    assert {path.stem for path in Path("recipes").glob("*.mk")} == set(told)
+    assert sorted(path.stem for path in Path("recipes").glob("*.mk")) == sorted(told)
+
+
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
+OTHERS = {"--editable", "--dry-run"}  # of pip and make
+
+
+@pytest.mark.parametrize("page", ["README.md", *map(str, sorted(Path("docs").rglob("*.md")))])
+def test_flags_that_a_page_names_exist(page):
+    pages = [path.read_text("utf-8") for path in Path("fixtures/help").glob("*.txt")]
+    known = set(FLAG.findall("\n".join(pages)))
+    text = re.sub("`python -m [^`]*`", "", Path(page).read_text("utf-8"))  # benchmarks
+    assert set() == set(FLAG.findall(text)) - known - OTHERS
 
 
 @pytest.mark.parametrize("page", sorted(Path("docs/explanation").glob("*.md")), ids=str)

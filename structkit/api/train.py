@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from typing import Any, get_type_hints
 
@@ -24,6 +25,8 @@ def train(method: str, records: Names | Rows = (), /, **settings: Any) -> Record
         kind = load("method", method)
         known = {each.name: group for group in (kind, RunOptions) for each in fields(group)}
         for name, value in settings.items():
+            if isinstance(value, os.PathLike):
+                settings[name] = value = os.fspath(value)
             if name not in known:
                 raise unknown(f"setting of {method}", name, known)
             if value is not None:

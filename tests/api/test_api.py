@@ -121,6 +121,10 @@ def test_a_wrong_argument_is_told_at_the_call(call, expected):
         ),
         (lambda: structkit.score([{"doc_id": 1}], "self"), 'run:1: field "query_id" is missing;'),
         (lambda: structkit.collect("nowhere"), "nowhere: does not exist;"),
+        (
+            lambda: structkit.train("santa", [{"query": "x"}], output=Path("models/santa")),
+            'records:1: field "positive" is missing; make it with structkit.pair',
+        ),
     ],
 )
 def test_a_wrong_record_is_told_with_its_place(call, expected):
