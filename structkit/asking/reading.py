@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from structkit.collecting.sources import LeftOut, Source, too_large
 from structkit.collecting.units import Units
 from structkit.errors import UserError
 from structkit.records.lines import cannot_read
-from structkit.records.workers import Pool
+from structkit.records.workers import Pool, cores
 
 # units short enough to be an answer, by kind of file
 PASSAGES = {CODE: "chunk", HTML: "section", MARKDOWN: "section", TEXT: "chunk"}
@@ -48,7 +47,7 @@ class PassageReader:
         noted: dict[str, File] = {}
         tasks = batches(self._changed(changes, known, noted))
         size = sum(source.size for source, _ in changes.pending)
-        workers = min(MOST, len(os.sched_getaffinity(0))) if size > LARGE else 1
+        workers = min(MOST, cores()) if size > LARGE else 1
         results = map(work, tasks) if workers == 1 else Pool(workers, work).results(tasks)
         for done in results:
             yield from self._files(done, noted)

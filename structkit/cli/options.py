@@ -33,6 +33,9 @@ class Dtype(StrEnum):
     auto = "auto"
 
 
+MOST_WORKERS = 256
+
+
 class EngineName(StrEnum):
     """What computes a model."""
 
@@ -188,9 +191,30 @@ ShardFlag = Annotated[
         help="Keep every N-th line, from line I, counted from 0.",
     ),
 ]
+
+
+def _workers(given: str | int) -> int:
+    """A number of processes, or that of the processors; the default comes as it is."""
+    text = str(given)
+    if text == "auto":
+        from structkit.records.workers import cores
+
+        return min(cores(), MOST_WORKERS)
+    if not (text.isdecimal() and len(text) < 5 and 1 <= int(text) <= MOST_WORKERS):
+        raise typer.BadParameter(f"give auto, or a number from 1 to {MOST_WORKERS}")
+    return int(text)
+
+
 Workers = Annotated[
     int,
-    typer.Option(min=1, max=256, rich_help_panel=RUN, help="Processes; the output is the same."),
+    typer.Option(
+        min=1,
+        max=MOST_WORKERS,
+        parser=_workers,
+        metavar="<int range|auto>",
+        rich_help_panel=RUN,
+        help="Processes; the output is the same. auto: one for each processor.",
+    ),
 ]
 
 RecordTimeout = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -24,6 +25,11 @@ from structkit.signals import ENDINGS
 T = TypeVar("T")
 R = TypeVar("R")
 BLOCK = 1 << 18  # bytes that a worker gets at a time
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 class Tally(Protocol):

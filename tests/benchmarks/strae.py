@@ -35,6 +35,7 @@ from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.plan import Step
+from structkit.learning.training.precision import fastest_matmul
 from structkit.registry import load
 from tests.benchmarks.rows import tell
 from tests.benchmarks.strae_peers import DglStrae, PlainStrae, peer_step
@@ -183,6 +184,7 @@ def main(arguments: list[str] | None = None) -> None:
         lines = Path("/proc/self/status").read_text().splitlines()
         print(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e6)
         return
+    torch.set_float32_matmul_precision(fastest_matmul())  # as training does
     dgl = imported(args.dgl)
     sentences = corpus(128)
     for kind in TARGETS:

@@ -87,7 +87,7 @@ def test_the_first_error_is_the_same_with_workers(run: Run, tmp_path: Path) -> N
     assert 1 == one.returncode
     assert one.stderr.startswith(b"structkit: b.jsonl:2501: the line is not JSON (")
     assert [*range(4_000), *range(2_500)] == numbers(one.stdout)
-    assert parts(one) == parts(run("mask-entities", "--workers", "2", *files))
+    assert parts(one) == parts(run("mask-entities", "--workers", "auto", *files))
 
 
 def test_what_stands_before_a_broken_file_is_the_same_with_workers(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.extras import require
-from structkit.learning.engines.runtime import Compute, Read, cores
+from structkit.learning.engines.runtime import Compute, Read, threads
 
 GRAPH = "embeddings.onnx"
 
@@ -42,7 +42,7 @@ def session(graph: Path, *, optimized: Path | None = None) -> Any:
     runtime = onnxruntime()
     runtime.set_default_logger_severity(4)  # it also raises what it logs
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = cores()
+    options.intra_op_num_threads = threads()
     # threads that wait by spinning take a processor from other work
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     levels = runtime.GraphOptimizationLevel

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import structkit
 from structkit.extras import require
-from structkit.learning.engines.runtime import Compute, Read, cores
+from structkit.learning.engines.runtime import Compute, Read, threads
 
 GRAPH = "embeddings.xml"
 PRECISIONS = {"fp32": "f32", "bf16": "bf16", "int8": "f32"}
@@ -54,7 +54,7 @@ class OpenVino:
 
     def opened(self, place: Path) -> Compute:
         settings = {
-            "INFERENCE_NUM_THREADS": cores(),
+            "INFERENCE_NUM_THREADS": threads(),
             "NUM_STREAMS": "1",
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": PRECISIONS[self.dtype],

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from structkit.records.workers import cores
 
 # token ids and their mask, (batch, length) each, to embeddings, (batch, dim)
 Compute = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
@@ -51,9 +52,7 @@ class Runtime(Protocol):
         ...
 
 
-def cores() -> int:
-    """How many threads compute: OMP_NUM_THREADS, or the processors that this process may use."""
+def threads() -> int:
+    """How many threads compute: OMP_NUM_THREADS, or as many as there are processors."""
     said = os.environ.get("OMP_NUM_THREADS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return int(said) if said.isdecimal() and int(said) else cores()
