@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+import shutil
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+NUMBERS = 66  # columns of a line of progress besides its bar
 
 _hushed = False
 
@@ -34,6 +38,25 @@ def hushed(quiet: bool) -> Iterator[None]:
         hush(before)
 
 
+def colored(stream: int = 1) -> bool:
+    """Whether a file descriptor gets colors: a terminal does.
+
+    Otherwise said by NO_COLOR, CLICOLOR_FORCE and CLICOLOR, in this order
+    (https://bixense.com/clicolors).
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
+    plain = os.environ.get("CLICOLOR") == "0" or os.environ.get("TERM") == "dumb"
+    return not plain and os.isatty(stream)
+
+
+def columns() -> int | None:
+    """The width of the terminal on stdout; None where it is none."""
+    return shutil.get_terminal_size().columns if os.isatty(1) else None
+
+
 @dataclass(frozen=True)
 class Position:
     """How far a command is: records done, and the share of the input, where its size is known."""
@@ -56,16 +79,18 @@ def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
     from rich import progress as rich  # 50 ms that only a terminal pays
     from rich.console import Console
 
-    columns = (
+    console = Console(stderr=True, no_color=not colored(2))
+    bar = min(40, console.width - NUMBERS)  # a narrow terminal has no room for it
+    shown = (
         rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
+        *([rich.BarColumn(bar)] if bar > 0 else []),
         rich.TextColumn("{task.fields[records]:,} records, {task.fields[rate]:,.0f}/s"),
         rich.TextColumn("{task.fields[note]}"),
         rich.TimeElapsedColumn(),
         rich.TimeRemainingColumn(),
     )
     stop = threading.Event()
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with rich.Progress(*shown, console=console, transient=True) as bars:
         task = bars.add_task(label, total=None, records=0, rate=0.0, note="")
 
         def show() -> None:

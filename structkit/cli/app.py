@@ -15,7 +15,7 @@ from structkit.cli.pages import PageGroup, shown
 # in the order of a pipeline, as `structkit --help` lists them
 COMMANDS = (
     *("ask", "collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
-    *("merge-embeddings", "search", "fuse", "rerank", "score", "plot", "convert", "select"),
+    *("merge-embeddings", "search", "fuse", "rerank", "score", "show", "plot", "convert", "select"),
     *("plugins", "doctor"),
 )
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from structkit.progress import printable
+from structkit.progress import colored, printable
 from structkit.records.jsonl import Record
 from structkit.searching.passages import Line, best_rows, occurrences
 from structkit.searching.words import words
@@ -35,7 +35,9 @@ def listing(
     """
     width = max(width or 80, NARROWEST)
     shown = io.StringIO()
-    console = Console(file=shown, force_terminal=True, width=width, highlight=False)
+    console = Console(
+        file=shown, force_terminal=True, width=width, highlight=False, no_color=not colored()
+    )
     hits_of: dict[str, list[Record]] = {query_id: [] for query_id in questions}
     for hit in run:
         hits_of[hit["query_id"]].append(hit)

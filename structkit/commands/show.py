@@ -1,0 +1,141 @@
+"""Show records to a person: masked code, the elements of HTML, trees, hits, or their fields."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from structkit.errors import UserError
+from structkit.progress import printable
+from structkit.records.jsonl import Record
+from structkit.searching.listing import listing
+from structkit.structure.code.sentinels import SENTINEL
+from structkit.structure.html.outline import outline
+from structkit.structure.trees.brackets import read as read_tree
+from structkit.structure.trees.drawing import branches, lines
+
+COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
+LONGEST = 300  # characters of a field that is not drawn
+
+Part = tuple[set[str], Text]  # the fields that it shows
+
+
+def show(records: Iterable[Record], *, width: int | None = None, colors: bool = False) -> str:
+    """What each record holds, as text: drawn where its fields have a structure, otherwise named.
+
+    Lines are not cut or folded without a `width`. Errors: `UserError` where there is no record.
+    """
+    shown = io.StringIO()
+    console = Console(
+        file=shown,
+        width=width or 10_000,
+        force_terminal=colors,
+        color_system="standard" if colors else None,
+        highlight=False,
+    )
+    empty = True
+    for record in records:
+        empty = False
+        for line in _record(record, width or 80):
+            console.print(line, no_wrap=True, overflow="ellipsis" if width else "ignore")
+    if empty:
+        raise UserError("there is no such record", "name another --id, or a file that has some")
+    return shown.getvalue().rstrip("\n") + "\n"
+
+
+def _record(record: Record, width: int) -> Iterator[Text]:
+    yield Text(printable(str(record.get("id") or record.get("query_id") or "")), "bold")
+    told = {"id"}
+    for shows in SHOWS:
+        for fields, text in shows(record, width):
+            told |= fields
+            yield Text()
+            yield from text.split("\n")
+    left = {name: value for name, value in record.items() if name not in told}
+    if left:
+        yield Text()
+    for name, value in left.items():
+        yield Text.assemble((f"{name}: ", "dim"), _plain(value))
+    yield Text()
+
+
+def _plain(value: object) -> str:
+    """A value on one line; of a list of numbers, how many there are."""
+    if isinstance(value, list) and value and all(type(each) in (int, float) for each in value):
+        if len(value) > 8:
+            length = math.sqrt(sum(each * each for each in value))
+            return f"{len(value)} numbers, length {length:.3f}"
+    text = printable(" ".join(value.split()) if isinstance(value, str) else str(value))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+
+
+def _masked(record: Record, width: int) -> Iterator[Part]:
+    """Text with sentinels: the entities in their places, each entity in one color."""
+    masked, entities = record.get("masked"), record.get("entities")
+    if not isinstance(masked, str) or not isinstance(entities, list):
+        return
+    text, last = Text(), 0
+    for match in SENTINEL.finditer(masked):
+        number = int(match[1])
+        if number >= len(entities):
+            raise UserError(
+                f'"masked" has {match[0]}, but there is no such entity', "mask it again"
+            )
+        text.append(_visible(masked[last : match.start()]))
+        text.append(f"⟦{_visible(str(entities[number]))}⟧", f"bold {COLORS[number % len(COLORS)]}")
+        last = match.end()
+    text.append(_visible(masked[last:]))
+    same = {name for name, value in record.items() if value == _unmasked(masked, entities)}
+    yield {"masked", "entities", "target", *same}, text
+
+
+def _unmasked(masked: str, entities: list[object]) -> str:
+    return SENTINEL.sub(lambda match: str(entities[int(match[1])]), masked)
+
+
+def _visible(text: str) -> str:
+    """A text with its lines, its other control characters escaped."""
+    return "\n".join(map(printable, text.expandtabs(4).split("\n")))
+
+
+def _html(record: Record, width: int) -> Iterator[Part]:
+    """The elements of an HTML document; those that were masked are marked."""
+    tagged, masked = record.get("tagged"), record.get("masked")
+    if not isinstance(tagged, str):
+        return
+    entries = outline(tagged, masked if isinstance(masked, str) else "")
+    drawn = branches([each.depth + 1 for each in entries])
+    text = Text()
+    for branch, entry in zip(drawn, entries, strict=True):
+        text.append(branch, "dim")
+        style = "bold red" if entry.masked else "cyan" if entry.is_tag else ""
+        text.append(printable(entry.text), style)
+        text.append("  ⟦masked⟧\n" if entry.masked else "\n", style)
+    text.rstrip()
+    yield {"tagged", "masked", "untagged", "html"}, text
+
+
+def _trees(record: Record, width: int) -> Iterator[Part]:
+    """Each tree in brackets."""
+    for name, value in record.items():
+        if isinstance(value, str) and (name == "tree" or name.endswith("_tree")):
+            drawn = map(printable, lines(read_tree(value)))
+            yield {name}, Text.assemble((f"{name}\n", "dim"), "\n".join(drawn))
+
+
+def _hit(record: Record, width: int) -> Iterator[Part]:
+    """A hit: its rank, place, score, and the lines that answer."""
+    if not {"query_id", "doc_id", "score", "rank"} <= record.keys():
+        return
+    question = record.get("query")
+    asked = question if isinstance(question, str) else ""
+    drawn = listing([record], {record["query_id"]: asked}, {record["doc_id"]: record}, width)
+    fields = {"query_id", "doc_id", "score", "rank", "best", "path", "lines", "code", "text"}
+    yield fields, Text.from_ansi(drawn)
+
+
+SHOWS: tuple[Callable[[Record, int], Iterator[Part]], ...] = (_hit, _masked, _html, _trees)

@@ -1,0 +1,126 @@
+"""show: masked texts, elements of HTML, trees and hits, as a person sees them."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from terminals import plain, seen
+
+from structkit.cli.app import app
+from structkit.commands.html_variants import html_variants
+from structkit.commands.mask_entities import mask_entities
+from structkit.commands.show import show
+from structkit.errors import UserError
+from structkit.structure.html.elements import tokens_of
+from structkit.structure.html.outline import outline
+from structkit.structure.trees.brackets import read
+from structkit.structure.trees.drawing import branches, lines, preorder
+
+
+def records(path):
+    return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
+
+
+def test_a_masked_text_is_the_text_with_its_entities_marked():
+    for record in mask_entities(records("fixtures/code/test.jsonl")):
+        shown = show([record])
+        assert record["code"].expandtabs(4) in shown.replace("⟦", "").replace("⟧", "") + "\n"
+        assert all(f"⟦{entity}⟧" in shown for entity in record["entities"])
+        assert "<extra_id" not in shown and "\x1b" not in shown
+
+
+def test_a_sentinel_without_its_entity_is_told():
+    with pytest.raises(UserError, match="masked.*<extra_id_3>"):
+        show([{"id": "1", "masked": "a <extra_id_3>", "entities": ["b"]}])
+
+
+def test_the_masked_elements_of_a_page_are_marked():
+    for record in html_variants(records("fixtures/pages/test.jsonl")):
+        tags = [each for each in tokens_of(record["tagged"]) if each.startswith("<")]
+        left = [each for each in tokens_of(record["masked"]) if each.startswith("<")]
+        entries = outline(record["tagged"], record["masked"])
+        assert (len(tags) - len(left)) / 2 == sum(each.masked for each in entries) > 0
+        assert show([record]).count("⟦masked⟧") == sum(each.masked for each in entries)
+        assert [each.text for each in entries if each.is_tag] == [
+            tag for tag in tags if not tag.startswith("</")
+        ]
+
+
+def test_of_equal_elements_the_masked_one_is_marked():
+    tagged = "<ul><li>a</li><li>a</li><li>b</li></ul>"
+    marked = [each.masked for each in outline(tagged, "<ul><li>a</li>a<li>b</li></ul>")]
+    assert [False, False, False, True, False, False, False] == marked
+
+
+@given(st.lists(st.integers(1, 6), max_size=40).map(lambda cuts: [0, *cuts]))
+def test_branches_lead_from_each_node_to_its_parent(cuts):
+    depths = [0]
+    for cut in cuts[1:]:
+        depths.append(min(cut, depths[-1] + 1))
+    drawn = branches(depths)
+    assert [len(branch) for branch in drawn] == [3 * depth for depth in depths]
+    for place, branch in enumerate(drawn[1:], 1):
+        follows = next((each for each in depths[place + 1 :] if each <= depths[place]), 0)
+        assert branch.endswith("├─ " if follows == depths[place] else "└─ ")
+        assert {*branch[:-3]} <= {" ", "│"}
+
+
+def test_a_tree_has_a_line_for_each_node_and_words_in_order():
+    record = {"id": "1", "tree": "(S (NP (DT the) (NN cat)) (VP (VBD sat)))"}
+    tree = read(record["tree"])
+    drawn = lines(tree)
+    assert "\n".join(drawn) in show([record])
+    nodes = zip(drawn, preorder(tree), strict=True)
+    leaves = [line.split()[-1] for line, (node, _) in nodes if tree.word[node] >= 0]
+    assert [*tree.words] == leaves
+
+
+def test_a_deep_tree_is_drawn():
+    deep = "(X a)"
+    for _ in range(2000):
+        deep = f"(X (X b) {deep})"
+    assert 4001 == len(lines(read(deep)))
+
+
+HIT = {"query_id": "1", "doc_id": "a.py#f", "score": 1.5, "rank": 1, "query": "add numbers"}
+HIT |= {"path": "a.py", "lines": [7, 8], "code": "def add(a, b):\n    return a + b"}
+
+
+def test_a_hit_has_its_place_and_its_lines():
+    shown = show([HIT])
+    assert " 1  a.py:7" in shown and "1.500" in shown
+    assert "7  def add(a, b):" in shown and "\x1b" not in shown
+
+
+def test_other_fields_are_named():
+    record = {"id": "e", "embedding": [0.6, 0.8] + [0.0] * 10, "note": "x\x1b[31m", "n": 3}
+    assert "e\n\nembedding: 12 numbers, length 1.000\nnote: x\\x1b[31m\nn: 3\n" == show([record])
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_lines_fit_the_terminal(width):
+    pages = list(html_variants(records("fixtures/pages/test.jsonl")[:3]))
+    shown = plain(show([*pages, HIT], width=width, colors=True))
+    assert max(map(len, shown.splitlines())) <= width
+
+
+def test_a_terminal_gets_colors_unless_they_are_not_wanted(tmp_path):
+    record = {"id": "1", "masked": "a <extra_id_0>", "entities": ["b"]}
+    (tmp_path / "in.jsonl").write_text(json.dumps(record))
+    assert "\x1b[1;36m⟦b⟧" in seen(tmp_path, "show", "in.jsonl")
+    assert "\x1b[" not in seen(tmp_path, "show", "in.jsonl", NO_COLOR="1")
+
+
+def test_records_are_chosen_by_id_or_number(tmp_path, monkeypatch, capfdbinary):
+    monkeypatch.chdir(tmp_path)
+    drawn = random.Random(0).sample(range(100), 5)
+    Path("in.jsonl").write_text("".join(f'{{"id":"r{each}","n":{each}}}\n' for each in drawn))
+    app(["show", "in.jsonl", "--id", f"r{drawn[3]}"], standalone_mode=False)
+    assert f"r{drawn[3]}\n\nn: {drawn[3]}\n".encode() == capfdbinary.readouterr().out
+    app(["show", "in.jsonl", "-n", "2", "-o", "out.txt"], standalone_mode=False)
+    assert 2 == Path("out.txt").read_text("utf-8").count("n: ")
+    with pytest.raises(UserError, match="no such record"):
+        app(["show", "in.jsonl", "--id", "x"], standalone_mode=False)
