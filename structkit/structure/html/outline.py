@@ -28,7 +28,8 @@ def outline(tagged: str, masked: str = "") -> list[Entry]:
     """
     tokens = tokens_of(tagged)
     missing = _missing(tokens, tokens_of(masked)) if masked else set()
-    entries, depth = [], 0
+    entries: list[Entry] = []
+    depth = 0
     for number, token in enumerate(tokens):
         if token.startswith("</"):
             depth -= 1
@@ -47,7 +48,8 @@ def _missing(tokens: Sequence[str], masked: Sequence[str]) -> set[int]:
         return set()
     lacking = Counter(zip(tokens, places, strict=False))
     lacking -= Counter(zip(masked, others, strict=False))
-    found, opened = set(), []
+    found: set[int] = set()
+    opened: list[int] = []
     for number, token in enumerate(tokens):
         if token.startswith("</") and opened:  # inner elements first: they hold the text
             first = opened.pop()
