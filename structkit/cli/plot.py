@@ -1,4 +1,4 @@
-"""Draw embeddings, ranking probabilities, measures, losses."""
+"""Draw embeddings, ranking probabilities, measures, losses, trees."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from structkit.cli.numbers import CheckedTyper
 from structkit.cli.options import (
+    Files,
     Picture,
     Quiet,
     Seed,
@@ -17,11 +18,13 @@ from structkit.cli.streams import apart
 RECORDS = {
     "reads": (
         "embeddings: `id`, `embedding`; ranks: `query_id`, `doc_id`, `score`; runs: `run`, "
-        "`MEASURE`, `MEASURE_low`, `MEASURE_high`; losses: `step`, `loss`"
+        "`MEASURE`, `MEASURE_low`, `MEASURE_high`; losses: `step`, `loss`; "
+        "trees: `tree`, `FIELD_tree`"
     ),
 }
 EXAMPLES = """
 structkit plot embeddings pages.npy queries.jsonl -o embeddings.svg
+structkit parse-trees sentences.jsonl --field text_a | structkit plot trees -o trees.svg
 """
 
 
@@ -91,3 +94,29 @@ def plot_losses(
     from structkit.commands.plot import losses
 
     losses(files, output)
+
+
+@plot.command("trees", short_help="Trees: to a picture, or as text.")
+def plot_trees(
+    files: Files = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", help="Picture to write: .svg, .png or .pdf; .txt or - is text."
+        ),
+    ] = "-",
+    field: Annotated[
+        list[str] | None,
+        typer.Option(help="Field with a tree; several are side by side; default: all trees."),
+    ] = None,
+    number: Annotated[
+        int, typer.Option("--number", "-n", min=1, max=20, help="Draw this many records.")
+    ] = 1,
+    quiet: Quiet = False,
+) -> None:
+    """Draw the trees of records, for example a parser's beside those that a model makes."""
+    apart(output, *(files or ["-"]))
+    from structkit.commands.plot_trees import trees
+    from structkit.records.jsonl import Records
+
+    trees(Records.read(files or []), output, fields=field or (), number=number)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import math
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -16,14 +14,13 @@ from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, missing
 from structkit.extras import require
-from structkit.progress import printable, say
+from structkit.progress import printable
 from structkit.records.jsonl import Record, Records, shown
-from structkit.records.output import Output
+from structkit.records.pictures import save
 from structkit.scoring.qrels import Qrels, read_qrels
 from structkit.scoring.runs import Run, read_run
 from structkit.seeds import key
 
-FORMATS = (".svg", ".png", ".pdf")
 # distinguishable without color too
 MARKERS, LINES, HATCHES = "o^sDvP*X", ("-", "--", ":", "-."), ("", "//", "..", "xx", "--")
 # of different lightness; those of bars are light, so that the hatches show
@@ -59,7 +56,7 @@ def embeddings(files: Sequence[str], path: str, *, sample: int = 500, seed: int 
         axes.set(xticks=[], yticks=[])
         axes.legend()
 
-    _save(draw, path, (5, 5))
+    save(lambda figure: draw(figure.subplots()), path, (5, 5))
 
 
 def _sampled(embeddings: Embeddings, sample: int, seed: int) -> Floats:
@@ -98,7 +95,7 @@ def ranks(
         )
         axes.legend()
 
-    _save(draw, path, (6, 4))
+    save(lambda figure: draw(figure.subplots()), path, (6, 4))
 
 
 def _own(run: Run) -> Qrels:
@@ -162,7 +159,11 @@ def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None
         axes.set_xticks(range(len(labels)), labels)
         axes.legend(ncols=min(3, len(series)), fontsize="small")
 
-    _save(draw, path, (max(5.0, 1.2 * len(labels) * max(1, len(series) / 3)), 4))
+    save(
+        lambda figure: draw(figure.subplots()),
+        path,
+        (max(5.0, 1.2 * len(labels) * max(1, len(series) / 3)), 4),
+    )
 
 
 def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None, list[Record]]:
@@ -209,7 +210,7 @@ def losses(files: Sequence[str], path: str) -> None:
         axes.set(xlabel="step", ylabel="loss")
         axes.legend()
 
-    _save(draw, path, (6, 4))
+    save(lambda figure: draw(figure.subplots()), path, (6, 4))
 
 
 def _records(files: Sequence[str]) -> list[Record]:
@@ -244,27 +245,3 @@ def _label(value: object) -> str:
     """A name as it is drawn: without control characters; a legend leaves out one that starts _."""
     name = printable(str(value))
     return f" {name}" if name.startswith("_") else name
-
-
-def _save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
-    """Draw on new axes and write the whole picture; the same data give the same bytes."""
-    ending = Path(path).suffix
-    if ending not in FORMATS:
-        raise UserError(
-            f"-o {path} names no picture format",
-            f"use one of the endings {', '.join(FORMATS)}",
-            status=2,
-        )
-    matplotlib = require("matplotlib", "plot")
-    figure_class = require("matplotlib.figure", "plot").Figure
-    plain = {"svg.hashsalt": "structkit", "font.size": 10, "text.parse_math": False}
-    with matplotlib.rc_context(plain), warnings.catch_warnings(record=True) as warned:
-        figure = figure_class(figsize=size, layout="constrained")
-        draw(figure.subplots())
-        picture = io.BytesIO()
-        metadata = {"Date": None} if ending == ".svg" else None
-        figure.savefig(picture, format=ending[1:], dpi=150, metadata=metadata)
-    with Output(path) as output:
-        output.write(picture.getvalue())
-    if any("missing from font" in str(each.message) for each in warned):
-        say(f"{path}: the font lacks some letters of the names; they are drawn as boxes")

@@ -8,7 +8,7 @@ import pytest
 from structkit.cli.app import COMMANDS, app
 from structkit.registry import names
 
-PLOTS = ["embeddings", "ranks", "runs", "losses"]
+PLOTS = ["embeddings", "ranks", "runs", "losses", "trees"]
 PAGES = [
     *([name] for name in COMMANDS),
     ["structkit"],

@@ -1,0 +1,40 @@
+"""Pictures: drawn whole, and the same bytes from the same data."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from structkit.errors import UserError
+from structkit.extras import require
+from structkit.progress import say
+from structkit.records.output import Output
+
+FORMATS = (".svg", ".png", ".pdf")
+
+
+def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
+    """Draw on a new figure of a size in inches, and write the whole picture."""
+    ending = Path(path).suffix
+    if ending not in FORMATS:
+        raise UserError(
+            f"-o {path} names no picture format",
+            f"use one of the endings {', '.join(FORMATS)}",
+            status=2,
+        )
+    matplotlib = require("matplotlib", "plot")
+    figure_class = require("matplotlib.figure", "plot").Figure
+    plain = {"svg.hashsalt": "structkit", "font.size": 10, "text.parse_math": False}
+    with matplotlib.rc_context(plain), warnings.catch_warnings(record=True) as warned:
+        figure = figure_class(figsize=size, layout="constrained")
+        draw(figure)
+        picture = io.BytesIO()
+        metadata = {"Date": None} if ending == ".svg" else None
+        figure.savefig(picture, format=ending[1:], dpi=150, metadata=metadata)
+    with Output(path) as output:
+        output.write(picture.getvalue())
+    if any("missing from font" in str(each.message) for each in warned):
+        say(f"{path}: the font lacks some letters of the names; they are drawn as boxes")
