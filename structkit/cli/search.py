@@ -33,7 +33,8 @@ structkit search pages.npy -m models/seal --method hybrid --texts pages.jsonl --
 
 def search(
     corpus: Annotated[
-        list[str], typer.Argument(help="Embeddings (JSONL, .npy), texts (bm25), or a saved index.")
+        list[str],
+        typer.Argument(help="Embeddings (JSONL, .npy, .parquet), texts (bm25), or a saved index."),
     ],
     queries: Annotated[
         list[str] | None, typer.Option(help="File with the queries; default: stdin.")

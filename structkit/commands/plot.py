@@ -14,9 +14,10 @@ from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, missing
 from structkit.extras import require
+from structkit.pictures import drawn
 from structkit.progress import printable
 from structkit.records.jsonl import Record, Records, shown
-from structkit.records.pictures import save
+from structkit.records.output import Output
 from structkit.scoring.qrels import Qrels, read_qrels
 from structkit.scoring.runs import Run, read_run
 from structkit.seeds import key
@@ -56,7 +57,7 @@ def embeddings(files: Sequence[str], path: str, *, sample: int = 500, seed: int 
         axes.set(xticks=[], yticks=[])
         axes.legend()
 
-    save(lambda figure: draw(figure.subplots()), path, (5, 5))
+    _save(draw, path, (5, 5))
 
 
 def _sampled(embeddings: Embeddings, sample: int, seed: int) -> Floats:
@@ -95,7 +96,7 @@ def ranks(
         )
         axes.legend()
 
-    save(lambda figure: draw(figure.subplots()), path, (6, 4))
+    _save(draw, path, (6, 4))
 
 
 def _own(run: Run) -> Qrels:
@@ -210,7 +211,7 @@ def losses(files: Sequence[str], path: str) -> None:
         axes.set(xlabel="step", ylabel="loss")
         axes.legend()
 
-    save(lambda figure: draw(figure.subplots()), path, (6, 4))
+    _save(draw, path, (6, 4))
 
 
 def _records(files: Sequence[str]) -> list[Record]:
@@ -245,3 +246,10 @@ def _label(value: object) -> str:
     """A name as it is drawn: without control characters; a legend leaves out one that starts _."""
     name = printable(str(value))
     return f" {name}" if name.startswith("_") else name
+
+
+def _save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
+    """Draw on new axes and write the whole picture."""
+    picture = drawn(lambda figure: draw(figure.subplots()), path, size)
+    with Output(path) as output:
+        output.write(picture)

@@ -10,9 +10,9 @@ import numpy as np
 
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
+from structkit.pictures import drawn
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.output import Output
-from structkit.records.pictures import save
 from structkit.structure.trees.brackets import read
 from structkit.structure.trees.drawing import lines, name
 from structkit.structure.trees.tree import Tree
@@ -48,7 +48,9 @@ def trees(records: Records, path: str, *, fields: Sequence[str] = (), number: in
 
     heights = [max(max(_heights(tree)) for tree in found.values()) for _, found in rows]
     width = max(sum(map(_width, found.values())) for _, found in rows)
-    save(draw, path, (max(4.0, width), LEVEL * (sum(heights) + 3 * len(rows))))
+    picture = drawn(draw, path, (max(4.0, width), LEVEL * (sum(heights) + 3 * len(rows))))
+    with Output(path) as output:
+        output.write(picture)
 
 
 def _width(tree: Tree) -> float:

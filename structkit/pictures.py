@@ -1,4 +1,4 @@
-"""Pictures: drawn whole, and the same bytes from the same data."""
+"""Pictures: the same bytes from the same data."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.progress import say
-from structkit.records.output import Output
 
 FORMATS = (".svg", ".png", ".pdf")
 
 
-def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
-    """Draw on a new figure of a size in inches, and write the whole picture."""
+def drawn(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> bytes:
+    """What a path is to hold: what is drawn on a new figure of a size in inches."""
     ending = Path(path).suffix
     if ending not in FORMATS:
         raise UserError(
@@ -34,7 +33,6 @@ def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> N
         picture = io.BytesIO()
         metadata = {"Date": None} if ending == ".svg" else None
         figure.savefig(picture, format=ending[1:], dpi=150, metadata=metadata)
-    with Output(path) as output:
-        output.write(picture.getvalue())
     if any("missing from font" in str(each.message) for each in warned):
         say(f"{path}: the font lacks some letters of the names; they are drawn as boxes")
+    return picture.getvalue()
