@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -160,11 +160,7 @@ def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None
         axes.set_xticks(range(len(labels)), labels)
         axes.legend(ncols=min(3, len(series)), fontsize="small")
 
-    save(
-        lambda figure: draw(figure.subplots()),
-        path,
-        (max(5.0, 1.2 * len(labels) * max(1, len(series) / 3)), 4),
-    )
+    _save(draw, path, (max(5.0, 1.2 * len(labels) * max(1, len(series) / 3)), 4))
 
 
 def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None, list[Record]]:
