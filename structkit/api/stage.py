@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from structkit.api.arguments import check, in_python
 from structkit.api.given import Given, Rows
 from structkit.records.jsonl import Record, Records
-from structkit.records.rejects import Rejected, accepted
+from structkit.records.rejects import Command, Rejected, accepted
 
 P = ParamSpec("P")
 Settings = TypeVar("Settings")
@@ -19,12 +19,10 @@ def stage(
     name: str,
     settings: Callable[P, Settings],
     command: Callable[[Any, Settings], Iterator[Record]],
-    then: Callable[[Settings], Callable[[Any], Iterator[Record]] | None] = lambda settings: None,
 ) -> Callable[Concatenate[Rows, P], Iterator[Record]]:
     """The function `name` over dicts: it makes settings of its keywords, and runs the command.
 
-    Settings are checked when it is called, records when they are asked for. `then` gives what
-    remembers records and comes after the command.
+    Settings are checked when it is called, records when they are asked for.
     """
     parameters = inspect.signature(settings).parameters
 
@@ -32,7 +30,7 @@ def stage(
         with in_python():
             check(name, {**dict(zip(parameters, args, strict=False)), **keywords}, parameters)
             made = settings(*args, **keywords)
-        return _run(Given(records), command, made, then(made))
+        return _run(records, lambda some: command(some, made))
 
     function.__name__ = function.__qualname__ = name
     program = f"structkit {name.replace('_', '-')}"
@@ -46,15 +44,14 @@ def stage(
     return function
 
 
-def _run(
-    lines: Given,
-    command: Callable[[Any, Any], Iterator[Record]],
-    settings: object,
-    then: Callable[[Any], Iterator[Record]] | None,
-) -> Iterator[Record]:
+def _run(records: Rows, command: Command) -> Iterator[Record]:
     with in_python():
-        made = accepted(lambda records: command(records, settings), Records(lines), _fail)
-        yield from then(made) if then else made
+        yield from made_of(records, command)
+
+
+def made_of(records: Rows, command: Command) -> Iterator[Record]:
+    """What a command makes of dicts; an error has the number of the dict."""
+    return accepted(command, Records(Given(records)), _fail)
 
 
 def _fail(rejected: Rejected) -> None:

@@ -163,6 +163,19 @@ def test_search_and_score_over_dicts_and_files(tmp_path):
     )
 
 
+def test_examples_of_judgements_and_hard_negatives():
+    corpus = [{"id": "a", "text": "hot tea"}, {"id": "b", "text": "cold tea"}]
+    queries = [{"id": "q", "query": "tea"}]
+    qrels = [{"query_id": "q", "doc_id": "a", "relevance": 1}]
+    [example] = structkit.pair(queries, qrels=qrels, corpus=corpus, per_query=0, positive="text")
+    assert ("tea", "hot tea") == (example["query"], example["positive"])
+    run = structkit.search(corpus, queries, method="bm25")
+    aligned = [{"id": "a", "query": "tea", "text": "hot tea"}]
+    run = [{**hit, "query_id": "a"} for hit in run]
+    [example] = structkit.pair(aligned, negatives_from=run, corpus=corpus, positive="text")
+    assert ["cold tea"] == example["negatives"]
+
+
 def test_pairs_of_embeddings_are_scored():
     pairs = [
         {
