@@ -176,6 +176,11 @@ def _process(
 ) -> Any:
     """Run one process from start to end."""
     os.setsid()  # Ctrl-C reaches only the launcher, which passes it on
+    for number in heard():  # until there are steps to finish, nothing is to be saved
+        signal.signal(number, signal.SIG_DFL)
+    launcher = multiprocessing.parent_process()
+    if launcher is None or not launcher.is_alive():  # torch asks for a signal from here on only
+        sys.exit(1)
     try:
         return _joined(call, count, nodes, device, arguments)
     except KeyboardInterrupt:  # torch would take it for success
