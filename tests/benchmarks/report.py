@@ -156,6 +156,7 @@ def gather(args: argparse.Namespace) -> None:
             **{name: records(path)[0][name] for name in ("records", "steps", "seconds")},
         }
         for path in sorted(args.folder.glob("*.trained.jsonl"))
+        if path.stat().st_size  # a training that is not finished has written nothing
     ]
     options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     args.output.write_bytes(orjson.dumps(content, option=options))
