@@ -35,7 +35,7 @@ class Given(Lines):
         records = iter(self.records)
         while some := list(islice(records, SEVERAL)):
             first = self.line + 1
-            yield self._block(
+            yield from self._counted(
                 b"".join(self._dumped(record, line) for line, record in enumerate(some, first))
             )
 

@@ -164,7 +164,7 @@ class Lines:
             size += len(data)
             unfinished = len(tail) + (0 if line_end else unfinished)
             if unfinished > most and not line_end:
-                yield self._block(_cut(b"".join((*parts, data)), most))
+                yield from self._counted(_cut(b"".join((*parts, data)), most))
                 parts, size, unfinished, passing = [], 0, 0, True
             elif data and (size < least or not line_end):
                 parts.append(data)
@@ -174,18 +174,20 @@ class Lines:
                     whole = whole[: whole.rfind(b"\n") + 1]
                 parts, size = [tail], len(tail)
                 if whole:
-                    yield self._block(whole)
+                    yield from self._counted(whole)
                 if not data:
                     break
         if fault:
             raise fault
 
-    def _block(self, data: bytes) -> Block:
+    def _counted(self, data: bytes) -> Iterator[Block]:
+        """A block, whose lines are counted after it was read, if its reader has not done so."""
         block = Block(self.file, self.line, self.number, data)
-        count = data.count(b"\n") + (not data.endswith(b"\n"))
-        self.line += count
-        self.number += count
-        return block
+        yield block
+        if block.count is None:
+            block.count = data.count(b"\n") + (not data.endswith(b"\n"))
+        self.line += block.count
+        self.number += block.count
 
 
 class Block(Lines):
@@ -193,6 +195,7 @@ class Block(Lines):
 
     def __init__(self, file: str, line: int, number: int, data: bytes) -> None:
         self.file, self.line, self.number, self.data = file, line, number, data
+        self.count: int | None = None  # of its lines, where its reader knows it
         self.files = [file]
 
     def lines(self) -> Iterator[bytes]:
