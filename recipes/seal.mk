@@ -26,6 +26,8 @@ SEAL_FLAGS = --query-length 32 --temperature 0.02 --batch-size 32 --epochs 1 --l
 # MiniLM has 512 positions
 STRETCHED := $(if $(filter 1,$(shell expr $(TAGGED_LENGTH) \> 512)),--positions $(TAGGED_LENGTH) --gradient-checkpointing)
 SEAL_RAW = --document-field untagged --document-length $(LENGTH)
+# CLS tokens take room from text: as many tokens as SEAL
+SEAL_MCLS = --document-field untagged --document-length $(TAGGED_LENGTH) --pooling mcls --mcls-every 64
 SEAL_TAGGED = --document-length $(TAGGED_LENGTH) $(TAGS)
 # EAL reads each page once, SAL twice
 MATCHED := --epochs 3
@@ -120,19 +122,19 @@ endef
 BASE := $(SEAL)/raw@%.model
 $(eval $(call seal-model,raw,contrastive,variants,$(SEAL_RAW),minilm))
 $(eval $(call seal-model,matched,contrastive,variants,$(SEAL_RAW) $(MATCHED),$(BASE)))
-$(eval $(call seal-model,mcls,contrastive,variants,$(SEAL_RAW) $(MATCHED) --pooling mcls --mcls-every 64,$(BASE)))
+$(eval $(call seal-model,mcls,contrastive,variants,$(SEAL_MCLS) $(MATCHED),$(BASE)))
 $(eval $(call seal-model,santa,santa,masked,--normalize $(SEAL_TAGGED),$(BASE)))
 $(foreach order,$(ORDERS),$(eval $(call seal-model,$(order),seal,variants,--stages \
   $(subst -,$(comma),$(order)) $(SEAL_TAGGED),$(BASE))))
 
-READ_untagged := --field untagged --length $(LENGTH)
-READ_tagged := --field tagged --length $(TAGGED_LENGTH)
 VIEWS := untagged tagged
+length-of = $(if $(filter mcls tagged,$(1)),$(TAGGED_LENGTH),$(LENGTH))
 # a model searches pages with the tags that it knows
 pages-of = dev$(if $(filter tags-%,$(1)),-$(1))
-$(foreach view,$(VIEWS),$(eval $(call seal-search,start-$(view),minilm,$(READ_$(view)),dev)) \
+$(foreach view,$(VIEWS),$(eval $(call seal-search,start-$(view),minilm,--field $(view) --length $(call length-of,$(view)),dev)) \
   $(foreach system,$(sort $(SEAL_SYSTEMS) $(OTHER_SYSTEMS)),$(eval $(call \
-    seal-search,$(system)-$(view)@%,$(SEAL)/$(system)@%.model,$(READ_$(view)),$(call pages-of,$(system))))))
+    seal-search,$(system)-$(view)@%,$(SEAL)/$(system)@%.model,--field $(view) --length $(call \
+    length-of,$(view) $(system)),$(call pages-of,$(system))))))
 $(eval $(call seal-search,chunk@%,$(BASE),--field untagged --chunk $(CHUNK) --length $(TAGGED_LENGTH),dev))
 $(eval $(call seal-search,chunk-page@%,$(BASE),--field untagged --chunk $(CHUNK),dev))
 # a page is found by its best element; of what raw finds, maxsim brings up those with such an element

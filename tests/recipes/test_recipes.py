@@ -77,6 +77,9 @@ def test_seal_searches_every_system_tagged_and_untagged(seal):
                 length = int(flag(command, "--length"))
                 read[model].add((flag(command, "--field"), length))
     assert set(read) == {"minilm", *trained(seal)}
+    # CLS tokens are as much a part of what is read as tags are
+    assert read.pop("mcls@0") == read.pop("mcls@1") == {("untagged", 332), ("tagged", 332)}
+    assert flag(trained(seal)["mcls@0"], "--document-length") == "332"
     # tags take a third more tokens
     assert set(map(frozenset, read.values())) == {frozenset({("untagged", 256), ("tagged", 332)})}
 
