@@ -42,7 +42,8 @@ def _index(folder: Path) -> Any:
         ).at(str(folder))
     try:
         path.open("rb").close()
-        index: Any = faiss.read_index(str(path))
+        # mapped: an index may be larger than memory, and only what a search touches is read
+        index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
     except OSError as error:
         raise cannot_read(error).at(str(path)) from None
     except (RuntimeError, MemoryError) as error:  # for a damaged size faiss asks for all memory

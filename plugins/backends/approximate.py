@@ -37,6 +37,8 @@ STEP = 1024  # rows added between updates of the progress
 BATCH = 256
 SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
 SAVE = "--save-index"
+CODES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
+RESCORED = {"ivf": 10, "int8": 4, "binary": 20}  # so many times k rows, by their vectors
 MANY = 10_000  # rows from which codes are worth training
 
 
@@ -126,12 +128,14 @@ def built(vectors: Matrix, name: str) -> Any:
     `hnsw` is HNSW32. `ivf` has about 2 √n clusters; with many rows it first compares 4-bit codes of
     pairs of numbers, many at a time (Andre et al. 2017, "Accelerated Nearest Neighbor Search with
     Quick ADC"), then the vectors of the best ten times k rows. Both search enough for a high
-    recall (efSearch 128; a 12th of the clusters); `--parameters` changes that.
+    recall (efSearch 128; a 12th of the clusters); `--parameters` changes that. `int8` and `binary`
+    compare codes of 8 bits, or of 1 bit, a number (RaBitQ, Gao and Long 2024, arXiv 2405.12497),
+    and then the vectors of the best rows.
     """
     rows, dimensions = vectors.shape
     clusters = max(1, min(int(2 * math.sqrt(rows)), rows // SAMPLE or 1))
     codes = f"PQ{dimensions // 2}x4fsr,RFlat" if rows >= MANY and dimensions % 2 == 0 else "Flat"
-    presets = {"hnsw": "HNSW32", "ivf": f"IVF{clusters},{codes}", "flat": "Flat"}
+    presets = {"hnsw": "HNSW32", "ivf": f"IVF{clusters},{codes}", "flat": "Flat", **CODES}
     factory = presets.get(name, name)
     try:
         index: Any = faiss.index_factory(dimensions, factory, faiss.METRIC_INNER_PRODUCT)
@@ -139,7 +143,7 @@ def built(vectors: Matrix, name: str) -> Any:
         reason = said(error).partition("\n")[0]
         raise UserError(
             f"--index {name} is not an index that faiss knows ({reason})",
-            "use flat, hnsw, ivf, or a factory string such as IVF1024,PQ32",
+            "use flat, hnsw, ivf, int8, binary, or a factory string such as IVF1024,PQ32",
             status=2,
         ) from None
     done = 0
@@ -160,8 +164,8 @@ def built(vectors: Matrix, name: str) -> Any:
         ) from None
     if name == "ivf":
         set_parameters(index, f"nprobe={max(8, clusters // 12)}")
-        if codes != "Flat":
-            set_parameters(index, "k_factor_rf=10")
+    if name in RESCORED and "RFlat" in factory:
+        set_parameters(index, f"k_factor_rf={RESCORED[name]}")
     return index
 
 

@@ -61,7 +61,9 @@ def search(
     index: Annotated[
         str,
         typer.Option(
-            help="flat (exact), hnsw, ivf, or a factory string of faiss.", rich_help_panel="Index"
+            help="flat (exact), hnsw, ivf, int8 or binary (codes first, then vectors), or a "
+            "factory string of faiss.",
+            rich_help_panel="Index",
         ),
     ] = "flat",
     parameters: Annotated[

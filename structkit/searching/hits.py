@@ -57,8 +57,9 @@ class Searcher(Protocol):
 class SearchOptions:
     """How a corpus of embeddings is searched; a backend refuses options that it lacks.
 
-    `index`: flat, hnsw, ivf, or a factory string of faiss; `parameters`: as faiss writes them,
-    `nprobe=16`; `filters`: `FIELD=VALUE`, all must hold; `explain`: hits carry their best row.
+    `index`: flat, hnsw, ivf, int8, binary, or a factory string of faiss; `parameters`: as faiss
+    writes them, `nprobe=16`; `filters`: `FIELD=VALUE`, all must hold; `explain`: hits carry
+    their best row.
     """
 
     index: str = "flat"

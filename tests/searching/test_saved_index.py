@@ -4,9 +4,11 @@ import json
 import os
 import pty
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
+from structkit_plugins.backends._saved_index import read_index
 
 from structkit.commands.search import search
 from structkit.errors import UserError
@@ -157,3 +159,13 @@ def test_building_shows_its_progress_on_a_terminal(files, tmp_path):
         os.close(leader)
         assert 0 == process.wait(60)
         assert bool(quiet) != (b"build hnsw" in told)
+
+
+def test_a_saved_index_is_mapped(files, tmp_path):
+    folder = tmp_path / "index"
+    expected = found(files, index="int8", save_index=str(folder))
+    index, _ = read_index(folder, "dot")
+    assert f"{folder}/index" in Path("/proc/self/maps").read_text()  # not copied into memory
+    assert index.ntotal == 200
+    queries = Records.read([str(files / "q.jsonl")])
+    assert expected == list(search([str(folder)], queries, k=5))

@@ -47,6 +47,8 @@ def queries(tmp_path: Path, vectors: np.ndarray) -> str:
     [
         {"index": "hnsw"},
         {"index": "ivf", "parameters": "nprobe=64"},
+        {"index": "int8"},
+        {"index": "binary"},
         {"index": "L2norm,Flat", "similarity": "cosine"},
     ],
     ids=str,
