@@ -1,0 +1,113 @@
+"""What the recipes of StrAE's family train, on what, and how often each sentence is seen."""
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from structkit.learning.training.settings import RunOptions
+from structkit.plugin import flag_of
+from structkit.registry import load
+from tests.recipes.test_recipes import dry, flag
+
+TREES = ("", "-right-branching", "-balanced")
+COMPARED = (
+    *(f"strae-{objective}{tree}" for objective in ("c", "ce") for tree in TREES),
+    *("strae-untrained", "self-strae-untrained", "self-strae", "self-strae-plus"),
+    *("banyan", "banyan-longer", "fasttext", "fasttext-longer"),
+)
+ONCE = (
+    *("strae-both", "self-strae-bpe", "tree-lstm-c", "tree-lstm-ce", "iornn-c", "iornn-ce"),
+    *("bi-lstm", "roberta", "fasttext-paper"),
+)
+COMPOSITIONS = ("strae", "self-strae", "banyan")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Empty files in the places of the data that rules depend on."""
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "wikitext").mkdir()
+    for name in ("wiki", "extra"):
+        (folder / f"wikitext/{name}_sentences_train.jsonl.gz").touch()
+    return folder
+
+
+def trained(commands):
+    """The trainings by their model's name, without the folder; their settings are checked."""
+    found = {}
+    for command in commands:
+        if (match := re.search(r" train ([a-z-]+) ", command)) is None:
+            continue
+        known = (*fields(load("method", match[1])), *fields(RunOptions))
+        flags = re.findall(r" (--[a-z-]+)", command)
+        assert {*flags} <= {flag_of(field.name) for field in known}, command
+        found[re.search(r"([^/]*?)(\.model)?$", flag(command, "-o"))[1]] = command
+    return found
+
+
+def last(command, name):
+    """The value of a flag; of several, the last one counts."""
+    return re.findall(rf" {name} (\S+)", command)[-1]
+
+
+def test_the_models_of_the_table_see_each_sentence_equally_often(data, tmp_path):
+    variables = f"DATA={data}", f"STRAE={tmp_path}", "SEEDS=0 1 2", "PASSES=2", "LONGER=7"
+    commands = dry(f"{tmp_path}/table.md", *variables)
+    trainings = trained(commands)
+    expected = {f"{name}@{seed}" for name in COMPARED for seed in range(3)}
+    assert expected | {f"{name}@0" for name in ONCE} == set(trainings)
+    passes = {name.partition("@")[0]: last(each, "--epochs") for name, each in trainings.items()}
+    others = {"banyan-longer": "7", "fasttext-longer": "7", "fasttext-paper": "15"}
+    assert {name: others.get(name, "2") for name in (*COMPARED, *ONCE)} == passes
+    for name, command in trainings.items():
+        assert last(command, "--seed") == name.partition("@")[2]
+        assert " train fasttext " in command or last(command, "--schedule") == "linear"
+    scored = next(command for command in commands if " score --task suite " in command)
+    for name in ("minilm", "self-strae-untrained-words@2", "strae-c-words@1", "banyan@0"):
+        assert f"/{name}.jsonl " in scored
+
+
+@pytest.mark.parametrize("glove", [(), ("GLOVE=glove.npy",)])
+def test_every_start_has_every_composition(data, tmp_path, glove):
+    folder = tmp_path / "starts"
+    variables = f"DATA={data}", f"STRAE={tmp_path}", "SEEDS=3", *glove
+    commands = dry(f"{folder}/table.md", *variables)
+    trainings = trained(commands)
+    assert " --model minilm" in trainings.pop("minilm")
+    names = ["random", "minilm", *(["glove"] if glove else [])]
+    starts = {f"{name}{frozen}" for name in names for frozen in ("", "-frozen")}
+    assert {f"{start}-{each}@3" for start in starts for each in COMPOSITIONS} == set(trainings)
+    for name, command in trainings.items():
+        assert ("-frozen-" in name) == (" --freeze-embeddings" in command)
+        start = re.search(r" --init-embeddings (\S+)", command)
+        source = {"random": None, "minilm": f"{folder}/minilm", "glove": "glove.npy"}
+        assert source[name.partition("-")[0]] == (start and start[1])
+    scored = next(command for command in commands if " score --task suite " in command)
+    for name in trainings:
+        assert f"/{name}.jsonl " in f"{scored} "
+        assert f"/{name.replace('@', '-words@')}.jsonl " in f"{scored} "
+
+
+@pytest.mark.parametrize(("kind", "parser"), [("code", "ast"), ("html", "dom")])
+def test_the_own_structure_stands_beside_others_over_the_same_words(kind, parser, tmp_path):
+    variables = f"STRUCTURE={tmp_path}", "STRUCTURE_SEEDS=0 1", "DATA=data"
+    commands = dry(f"{tmp_path}/{kind}/table.md", *variables)
+    trainings = trained(commands)
+    shapes = ("own", "right-branching", "balanced")
+    models = (*(f"strae-{shape}" for shape in shapes), "strae-untrained", "self-strae", "banyan")
+    assert {f"{name}@{seed}" for name in models for seed in (0, 1)} == set(trainings)
+    for shape in shapes:
+        assert f"/learn-{shape}.jsonl " in trainings[f"strae-{shape}@0"]
+    parses = [command for command in commands if " parse-trees " in command]
+    own = [command for command in parses if f" --parser {parser} " in command]
+    assert ["train", "test"] == sorted(
+        (re.search(r"/(\w+)-own\.jsonl", command)[1] for command in own), reverse=True
+    )
+    for command in parses:
+        if "-branching.jsonl" in command or "-balanced.jsonl" in command:
+            assert " --field tree --tokenized " in command and "-own.jsonl -o" in command
+    scored = next(command for command in commands if " score " in command)
+    assert (" --qrels self " in scored) == (kind == "code")
+    for name in ("bm25", "strae-own@1", "strae-own-words@0", "banyan@1"):
+        assert f"/{kind}/{name} " in scored
