@@ -6,7 +6,7 @@
 # One model for each system and seed; each is searched in tagged pages and in untagged ones, and raw also
 # with its pages in chunks. LENGTH is tokens of raw text; tagged text gets 1.3 times as many, to read
 # the same text. report.json has the table with tests, and what each system saw.
-.PHONY: seal seal-tables report-seal
+.PHONY: seal seal-tables report-seal report-seal-untitled
 
 SEAL := runs/seal
 SEAL_SEEDS := 0 1 2
@@ -169,8 +169,8 @@ $(SEAL)/values.jsonl: $(SEAL)/judged.jsonl $(SEAL_RUNS)
 
 SEAL_CONTROLS := $(if $(SEAL_SEEDS),matched-untagged raw-untagged,start-untagged)
 $(SEAL)/report.json: $(SEAL)/values.jsonl
-	$(TELL) gather $< --title 'HTML pages: SEAL and its controls' --against $(SEAL_CONTROLS) \
-	  --command 'make seal DATA=../shared/data/structdoc PAIRS=$(PAIRS) LENGTH=$(LENGTH) SEAL_SEEDS="$(SEAL_SEEDS)"' \
+	$(TELL) gather $< --title 'HTML pages: SEAL and its controls$(if $(TITLES),,; pages without titles)' --against $(SEAL_CONTROLS) \
+	  --command 'make seal DATA=../shared/data/structdoc PAIRS=$(PAIRS) LENGTH=$(LENGTH)$(if $(TITLES),, TITLES=) SEAL_SEEDS="$(SEAL_SEEDS)"' \
 	  --data $(foreach name,dev_docs dev_queries train_docs-00 train_docs-01 train_queries,$(DATA)/$(name).jsonl.gz) \
 	  --folder $(SEAL) --corpus $(SEAL)/dev.variants.jsonl -o $@
 
@@ -210,6 +210,8 @@ seal-tables: $(INSTALLED) ## SEAL with other masks, tags, titles and lengths: ma
 CURVE := raw matched element-structure
 
 # without a model to train
-report-seal:
-	@$(MAKE) --no-print-directory runs/report/seal/report.json DATA='$(DATA)/structdoc' SEAL=runs/report/seal SEAL_SEEDS=
-	$(TELL) check reports/seal.json runs/report/seal/report.json
+report-seal: TITLED := keep
+report-seal report-seal-untitled: report-%:
+	@$(MAKE) --no-print-directory runs/report/$*/report.json DATA='$(DATA)/structdoc' SEAL=runs/report/$* \
+	  SEAL_SEEDS= TITLES=$(TITLED)
+	$(TELL) check reports/$*.json runs/report/$*/report.json
