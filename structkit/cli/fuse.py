@@ -22,13 +22,18 @@ RECORDS = {
 }
 EXAMPLES = """
 structkit fuse dense.jsonl bm25.jsonl -o fused.jsonl
+structkit fuse part-0.jsonl part-1.jsonl --method merge -o merged.jsonl
 """
 
 
 def fuse(
     runs: Annotated[list[str], typer.Argument(help="Run files, JSONL or TREC.")],
     method: Annotated[
-        FuseMethod, typer.Option(help="Reciprocal ranks, or a weighted sum of scaled scores.")
+        FuseMethod,
+        typer.Option(
+            help="Reciprocal ranks, or a weighted sum of scaled scores; merge: runs of parts of a "
+            "corpus, whose scores stay."
+        ),
     ] = FuseMethod.rrf,
     weight: Annotated[
         list[float] | None, typer.Option(help="Weight of a run; give one for each.")

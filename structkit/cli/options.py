@@ -77,6 +77,7 @@ class FuseMethod(StrEnum):
 
     rrf = "rrf"
     weighted = "weighted"
+    merge = "merge"
 
 
 class Preset(StrEnum):

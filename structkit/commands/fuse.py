@@ -11,7 +11,15 @@ from structkit.ranking.reading import Candidates, reordered
 from structkit.ranking.weights import Weights
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Run, read_run, run_records
-from structkit.searching.fusion import METHODS, Scores, fused, ranked, reciprocal_ranks, stretched
+from structkit.searching.fusion import (
+    METHODS,
+    Scores,
+    fused,
+    merged,
+    ranked,
+    reciprocal_ranks,
+    stretched,
+)
 
 
 def fuse(
@@ -30,9 +38,11 @@ def fuse(
 
     `rrf` adds weight / (rrf_k + rank) over the runs that found the document (Cormack, Clarke and
     Büttcher, SIGIR 2009). `weighted` adds weight * score, with each query's scores scaled to
-    0 … 1 (all equal: 1). The weights are 1 unless given, one for each run. Queries come in the
-    order of their first appearance; equal scores are ordered by descending document id. With
-    rankers in `order`, the fused run is reranked as by `rerank`.
+    0 … 1 (all equal: 1). `merge` keeps the scores: runs of the same queries on parts of a corpus
+    become that on the whole; of a document in several, the best score counts. The weights are 1
+    unless given, one for each run. Queries come in the order of their first appearance; equal
+    scores are ordered by descending document id. With rankers in `order`, the fused run is
+    reranked as by `rerank`.
     """
     if method not in METHODS:
         raise unknown("fusion method", method, METHODS)
@@ -46,10 +56,14 @@ def fuse(
             status=2,
         )
 
+    if method == "merge" and weights is not None:
+        raise UserError("--method merge takes no --weight", "leave it out", status=2)
+
     def points(documents: Scores) -> Scores:
         return reciprocal_ranks(documents, rrf_k) if method == "rrf" else stretched(documents)
 
     read = [read_run(path) for path in runs]
+    together = _merged(read) if method == "merge" else _fused(read, shares, points)
     order = order or Weights()
     if order != Weights():
         if not corpus or not queries:
@@ -59,15 +73,20 @@ def fuse(
                 "name the records that were searched, and the queries that were asked",
                 status=2,
             )
-        candidates = Candidates.read(dict(_fused(read, shares, points)), corpus, queries)
+        candidates = Candidates.read(dict(together), corpus, queries)
         yield from reordered(candidates, order.ranking(flags), k)
         return
-    for query_id, scores in _fused(read, shares, points):
+    for query_id, scores in together:
         try:
             hits = ranked(scores, k)
         except UserError as error:
             raise error.at(f'query "{query_id}"') from None
         yield from run_records(query_id, hits)
+
+
+def _merged(runs: Sequence[Run]) -> Iterator[tuple[str, Scores]]:
+    for query_id in dict.fromkeys(query_id for run in runs for query_id in run):
+        yield query_id, merged(run[query_id] for run in runs if query_id in run)
 
 
 def _fused(

@@ -11,7 +11,7 @@ from structkit.errors import UserError
 from structkit.scoring.runs import Hit, ranking
 
 Scores = dict[str, float]  # doc_id -> score
-METHODS = ("rrf", "weighted")
+METHODS = ("rrf", "weighted", "merge")
 SHARE = 0.35  # of embeddings in a hybrid: the best of 0.25, 0.35, 0.45 and 0.5 on 13 repositories
 
 
@@ -24,6 +24,19 @@ def fused(
         for doc_id, value in points(documents).items():
             total[doc_id] = total.get(doc_id, 0.0) + weight * value
     return total
+
+
+def merged(rankings: Iterable[Scores]) -> Scores:
+    """The score of each document itself, the best where several rankings have it.
+
+    >>> merged([{"a": 1.0, "b": 0.5}, {"b": 2.0}])
+    {'a': 1.0, 'b': 2.0}
+    """
+    best: Scores = {}
+    for documents in rankings:
+        for doc_id, score in documents.items():
+            best[doc_id] = max(score, best.get(doc_id, score))
+    return best
 
 
 def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float = SHARE) -> list[Hit]:

@@ -59,6 +59,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--queries pages.jsonl -o bm25.jsonl"
     )
     shell(bm25, folder)
+    for part in range(2):  # as if each came from a part of the pages
+        shutil.copy(folder / "bm25.jsonl", folder / f"part-{part}.jsonl")
     found = "structkit search functions.jsonl --method bm25 --queries functions.jsonl -o run.jsonl"
     shell(found, folder)
     return folder

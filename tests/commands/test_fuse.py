@@ -3,13 +3,17 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from structkit.commands.fuse import fuse
+from structkit.commands.search import search
 from structkit.errors import UserError
+from structkit.records.jsonl import Records
+from structkit.records.output import write_records
 from structkit.scoring.runs import Run, ranking
 from tests.tolerances import bound
 
@@ -56,6 +60,28 @@ def test_weighted_scores_worked_by_hand(tmp_path: Path) -> None:
     ]
 
 
+def test_parts_of_a_corpus_merge_to_the_whole(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).integers(-2, 3, size=(40, 3)).astype("f4")  # many ties
+    for name, part in {"whole": slice(0, 40), "0": slice(0, 23), "1": slice(23, 40)}.items():
+        np.save(tmp_path / f"{name}.npy", rows[part])
+        ids = "".join(f"d{number % 30}\n" for number in range(40)[part])  # some in both parts
+        (tmp_path / f"{name}.ids.txt").write_text(
+            "".join(f"r{number}\n" for number in range(40)[part])
+        )
+        (tmp_path / f"{name}.doc_ids.txt").write_text(ids)
+    queries = tmp_path / "queries.jsonl"
+    asked = ({"id": f"q{n}", "embedding": rows[n].tolist()} for n in range(9))
+    queries.write_bytes(b"".join(orjson.dumps(query) + b"\n" for query in asked))
+    for name in ("whole", "0", "1"):
+        found = search([str(tmp_path / f"{name}.npy")], Records.read([str(queries)]), k=7)
+        write_records(found, str(tmp_path / f"{name}.jsonl"))
+    parts = [str(tmp_path / f"{number}.jsonl") for number in range(2)]
+    expected = [orjson.loads(line) for line in (tmp_path / "whole.jsonl").open()]
+    assert expected == list(fuse(parts, method="merge", k=7))
+    with pytest.raises(UserError, match="--method merge takes no --weight; leave it out"):
+        list(fuse(parts, method="merge", weights=[1, 1]))
+
+
 DOCUMENTS = st.dictionaries(
     st.sampled_from("abcdefgh"), st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=1
 )
@@ -74,7 +100,7 @@ def test_a_run_fused_with_itself_keeps_its_documents_and_order(
 def test_wrong_usage_is_refused(tmp_path: Path) -> None:
     paths = files(tmp_path, ONE, TWO)
     for options, problem in (
-        ({"method": "max"}, "no fusion method 'max'; there are: rrf, weighted"),
+        ({"method": "max"}, "no fusion method 'max'; there are: merge, rrf, weighted"),
         ({"weights": [1.0]}, "--weight gives 1 weights for 2 runs"),
         (
             {"weights": [1.0, math.nan]},
