@@ -1,18 +1,23 @@
-"""Pictures: the same bytes from the same data."""
+"""Pictures: the same bytes from the same data, and looks that need no color to be told apart."""
 
 from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.progress import say
+from structkit.progress import printable, say
 
 FORMATS = (".svg", ".png", ".pdf")
+# distinguishable without color too
+MARKERS, LINES, HATCHES = "o^sDvP*X", ("-", "--", ":", "-."), ("", "//", "..", "xx", "--")
+# of different lightness; those of bars are light, so that the hatches show
+COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
+FILLS = ("#5f7fb0", "#f9d5a7", "#a9d3a5", "#eadff2")
 
 
 def drawn(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> bytes:
@@ -36,3 +41,15 @@ def drawn(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> 
     if any("missing from font" in str(each.message) for each in warned):
         say(f"{path}: the font lacks some letters of the names; they are drawn as boxes")
     return picture.getvalue()
+
+
+def names(files: Sequence[str]) -> list[str]:
+    """The names to show for files: without folders and endings, if they stay distinct."""
+    short = [Path(file).name.partition(".")[0] for file in files]
+    return [label(name) for name in (short if len(set(short)) == len(short) else files)]
+
+
+def label(value: object) -> str:
+    """A name as it is drawn: without control characters; a legend leaves out one that starts _."""
+    name = printable(str(value))
+    return f" {name}" if name.startswith("_") else name

@@ -40,15 +40,19 @@ def plot_embeddings(
         list[str], typer.Argument(help="Embeddings: JSONL or .npy, one color per file.")
     ],
     output: Picture,
+    after: Annotated[
+        list[str] | None,
+        typer.Option(help="Embeddings after a training: drawn beside the files, which are before."),
+    ] = None,
     sample: Annotated[int, typer.Option(min=1, help="Rows to draw of each file.")] = 500,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE."""
-    apart(output, *files)
-    from structkit.commands.plot import embeddings
+    apart(output, *files, *(after or ()))
+    from structkit.commands.plot_embeddings import embeddings
 
-    embeddings(files, output, sample=sample, seed=seed)
+    embeddings(files, output, after=after or (), sample=sample, seed=seed)
 
 
 @plot.command("ranks", short_help="How probable the relevant documents are.")

@@ -1,70 +1,24 @@
-"""Draw what the papers draw: embeddings, ranking probabilities, measures by group, losses."""
+"""Draw what the papers draw: ranking probabilities, measures by group, losses."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, missing
-from structkit.extras import require
-from structkit.pictures import drawn
-from structkit.progress import printable
+from structkit.pictures import COLORS, FILLS, HATCHES, LINES, MARKERS, drawn, label, names
 from structkit.records.jsonl import Record, Records, shown
 from structkit.records.output import Output
 from structkit.scoring.qrels import Qrels, read_qrels
 from structkit.scoring.runs import Run, read_run
-from structkit.seeds import key
 
-# distinguishable without color too
-MARKERS, LINES, HATCHES = "o^sDvP*X", ("-", "--", ":", "-."), ("", "//", "..", "xx", "--")
-# of different lightness; those of bars are light, so that the hatches show
-COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
-FILLS = ("#5f7fb0", "#f9d5a7", "#a9d3a5", "#eadff2")
-
-
-def embeddings(files: Sequence[str], path: str, *, sample: int = 500, seed: int = 0) -> None:
-    """Draw the embeddings of files (queries, documents, …) in two dimensions, by t-SNE.
-
-    At most `sample` rows of each file are drawn, by seed. Source: van der Maaten, Hinton, 2008;
-    SANTA, fig. 4; SEAL, fig. 3.
-    """
-    parts = [_sampled(read_embeddings([file]), sample, key(seed, file)) for file in files]
-    if len({part.shape[1] for part in parts}) > 1:
-        raise UserError(
-            "the files have embeddings of different dimensions", "encode with one model"
-        )
-    rows = np.concatenate(parts)  # (rows, dimensions)
-    if len(rows) < 4:
-        raise UserError(f"{len(rows)} embeddings are too few to draw", "give at least 4")
-    reduced = require("sklearn.manifold", "plot").TSNE(
-        init="pca", perplexity=min(30, (len(rows) - 1) / 3), random_state=key(seed, "tsne") % 2**32
-    )
-    places = np.split(reduced.fit_transform(rows), np.cumsum([len(part) for part in parts])[:-1])
-
-    def draw(axes: Any) -> None:
-        looks = zip(cycle(MARKERS), cycle(COLORS), strict=False)
-        for name, points, (marker, color) in zip(_names(files), places, looks, strict=False):
-            axes.scatter(
-                points[:, 0], points[:, 1], s=14, marker=marker, color=color, alpha=0.7, label=name
-            )
-        axes.set(xticks=[], yticks=[])
-        axes.legend()
-
-    _save(draw, path, (5, 5))
-
-
-def _sampled(embeddings: Embeddings, sample: int, seed: int) -> Floats:
-    rows = np.arange(len(embeddings.ids))
-    if len(rows) > sample:
-        rows = np.sort(np.random.default_rng(seed).choice(rows, sample, replace=False))
-    return np.asarray(embeddings.vectors[rows], np.float64)
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 def ranks(
@@ -79,7 +33,7 @@ def ranks(
         raise UserError("--temperature or --bins is not above 0", "the defaults work", status=2)
     of_runs = {
         name: probabilities(run, _own(run) if qrels == "self" else read_qrels(qrels), temperature)
-        for name, run in zip(_names(runs), map(read_run, runs), strict=True)
+        for name, run in zip(names(runs), map(read_run, runs), strict=True)
     }
 
     def draw(axes: Any) -> None:
@@ -128,28 +82,30 @@ def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
 
 
 def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None:
-    """Draw a measure as bars with intervals, from what `structkit score` wrote (with --by: groups).
+    """Draw a measure with intervals, from what `structkit score` wrote (with --by: groups).
 
-    `measure` is by default the first that the records have.
+    Groups that are numbers, such as lengths, are along an axis; others have bars. `measure` is by
+    default the first that the records have.
     """
     name, group, records = _scores(files, measure)
-    labels = list(dict.fromkeys(_label(record[group]) if group else "" for record in records))
-    series = list(dict.fromkeys(_label(record["run"]) for record in records))
+    if group and _are_numbers({record[group] for record in records}):
+        _save(lambda axes: _lines(axes, records, name, group), path, (6, 4))
+        return
+    labels = list(dict.fromkeys(label(record[group]) if group else "" for record in records))
+    series = _runs(records)
     width = 0.8 / len(series)
 
     def draw(axes: Any) -> None:
         looks = zip(cycle(HATCHES), cycle(FILLS), strict=False)
         for number, (run, (hatch, fill)) in enumerate(zip(series, looks, strict=False)):
-            of_run = [record for record in records if _label(record["run"]) == run]
-            at = [labels.index(_label(record[group]) if group else "") for record in of_run]
-            values = np.array([record[name] for record in of_run], np.float64)
-            low = np.array([record.get(f"{name}_low", record[name]) for record in of_run])
-            high = np.array([record.get(f"{name}_high", record[name]) for record in of_run])
+            of_run = [record for record in records if label(record["run"]) == run]
+            at = [labels.index(label(record[group]) if group else "") for record in of_run]
+            values, errors = _with_errors(of_run, name)
             axes.bar(
                 np.array(at) + (number - (len(series) - 1) / 2) * width,
                 values,
                 width,
-                yerr=np.abs([values - low, high - values]),
+                yerr=errors,
                 capsize=3,
                 color=fill,
                 hatch=hatch,
@@ -161,6 +117,36 @@ def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None
         axes.legend(ncols=min(3, len(series)), fontsize="small")
 
     _save(draw, path, (max(5.0, 1.2 * len(labels) * max(1, len(series) / 3)), 4))
+
+
+def _with_errors(records: Sequence[Record], name: str) -> tuple[Floats, Floats]:
+    """The values of a measure, (records,), and how far its interval reaches below and above."""
+    values = np.array([record[name] for record in records], np.float64)
+    low = np.array([record.get(f"{name}_low", record[name]) for record in records])
+    high = np.array([record.get(f"{name}_high", record[name]) for record in records])
+    return values, np.abs([values - low, high - values])
+
+
+def _lines(axes: Any, records: Sequence[Record], name: str, group: str) -> None:
+    """Draw a measure of each run against the numbers that its groups are."""
+    looks = zip(cycle(LINES), cycle(MARKERS), cycle(COLORS), strict=False)
+    for run, (line, marker, color) in zip(_runs(records), looks, strict=False):
+        of_run = [record for record in records if label(record["run"]) == run]
+        of_run.sort(key=lambda record: float(record[group]))
+        values, errors = _with_errors(of_run, name)
+        look = {"linestyle": line, "marker": marker, "color": color, "capsize": 3, "label": run}
+        axes.errorbar([float(record[group]) for record in of_run], values, errors, **look)
+    axes.set(xlabel=label(group), ylabel=name, ylim=(0, None))
+    axes.legend()
+
+
+def _are_numbers(values: set[Any]) -> bool:
+    """Whether the values of a field can be along an axis; `score --by` writes them as text."""
+    return len(values) > 1 and all(NUMBER.fullmatch(str(value)) for value in values)
+
+
+def _runs(records: Sequence[Record]) -> list[str]:
+    return list(dict.fromkeys(label(record["run"]) for record in records))
 
 
 def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None, list[Record]]:
@@ -189,7 +175,7 @@ def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None,
 def losses(files: Sequence[str], path: str) -> None:
     """Draw the loss over the steps, from what `train --log-format json` wrote on stderr."""
     curves: dict[str, tuple[list[float], list[float]]] = {}
-    for name, file in zip(_names(files), files, strict=True):
+    for name, file in zip(names(files), files, strict=True):
         for record in _records([file]):
             if all(isinstance(record.get(each), int | float) for each in ("step", "loss")):
                 steps, values = curves.setdefault(name, ([], []))
@@ -230,18 +216,6 @@ def _measure(record: Record) -> str:
             "the records are not scores of runs", "give what `structkit score` writes as JSONL"
         )
     return measure
-
-
-def _names(files: Sequence[str]) -> list[str]:
-    """The names to show for files: without folders and endings, if they stay distinct."""
-    short = [Path(file).name.partition(".")[0] for file in files]
-    return [_label(name) for name in (short if len(set(short)) == len(short) else files)]
-
-
-def _label(value: object) -> str:
-    """A name as it is drawn: without control characters; a legend leaves out one that starts _."""
-    name = printable(str(value))
-    return f" {name}" if name.startswith("_") else name
 
 
 def _save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from structkit.commands import plot
+from structkit.commands.plot_embeddings import embeddings
 from structkit.errors import UserError
 
 Write = Callable[..., str]
@@ -45,13 +46,13 @@ def texts(path: Path) -> str:
 
 def test_embeddings_are_drawn_one_mark_each(files: list[str], tmp_path: Path) -> None:
     target = tmp_path / "tsne.svg"
-    plot.embeddings(files, str(target), sample=8)
+    embeddings(files, str(target), sample=8)
     assert "queries" in texts(target)
     assert "documents" in texts(target)
     # a mark for each of the 8 drawn rows of 2 files, and one of each in the legend
     assert 2 * 8 + 2 == len(re.findall(r'<use xlink:href="#(?!DejaVu)', target.read_text()))
     again = tmp_path / "again.svg"
-    plot.embeddings(files, str(again), sample=8)
+    embeddings(files, str(again), sample=8)
     assert target.read_bytes() == again.read_bytes()
 
 
@@ -92,6 +93,33 @@ def test_runs_show_groups_and_names(write: Write, tmp_path: Path) -> None:
     assert {"x", "MAP"} <= set(texts(target).split())
 
 
+@pytest.mark.parametrize("lengths", [(64, 512, 128), ("64", "512", "128")])
+def test_numbers_are_along_an_axis_in_their_order(lengths, write: Write, tmp_path: Path) -> None:
+    rows = [
+        {"run": run, "length": length, "queries": 9, "RR": 0.5, "RR_low": 0.4, "RR_high": 0.7}
+        for run in ("bm25", "santa")
+        for length in lengths
+    ]
+    target = tmp_path / "runs.svg"
+    plot.runs([write("scores.jsonl", *rows)], str(target))
+    told = texts(target).split()
+    assert {"bm25", "santa", "length", "RR", "200", "400"} <= {*told}  # marks between the groups
+    assert {"64", "512"}.isdisjoint(told)
+    one = [row for row in rows if row["length"] == lengths[0]]
+    plot.runs([write("one.jsonl", *one)], str(target))  # one group is no axis
+    assert "64" in texts(target).split()
+
+
+def test_embeddings_after_a_training_are_beside_those_before(
+    files: list[str], tmp_path: Path
+) -> None:
+    target = tmp_path / "tsne.svg"
+    embeddings(files, str(target), after=files[::-1], sample=6)
+    told = texts(target).split()
+    assert {"before", "after"} <= {*told} and 2 == told.count("queries")
+    assert 4 * 6 + 4 == len(re.findall(r'<use xlink:href="#(?!DejaVu)', target.read_text()))
+
+
 def test_any_name_is_drawn_as_it_is(
     write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,9 +149,9 @@ def test_what_cannot_be_drawn_is_one_clear_line(
     words = write("words.jsonl", row, {**row, "RR_low": "x"})
     target = tmp_path / "x.svg"
     for call, problem in (
-        (lambda: plot.embeddings([few], str(target)), "1 embeddings are too few"),
+        (lambda: embeddings([few], str(target)), "1 embeddings are too few"),
         (
-            lambda: plot.embeddings([files[0], narrow], str(target)),
+            lambda: embeddings([files[0], narrow], str(target)),
             "of different dimensions",
         ),
         (lambda: plot.runs([few], str(target)), "the records are not scores of runs"),
@@ -137,7 +165,7 @@ def test_what_cannot_be_drawn_is_one_clear_line(
             'words.jsonl:2: field "RR_low" is not a finite number',
         ),
         (lambda: plot.losses([few], str(target)), "no line holds a step and a loss"),
-        (lambda: plot.embeddings(files, str(tmp_path / "x.gif")), "use one of the endings .svg"),
+        (lambda: embeddings(files, str(tmp_path / "x.gif")), "use one of the endings .svg"),
     ):
         with pytest.raises(UserError, match=problem):
             call()
