@@ -6,11 +6,13 @@ Word Vectors with Subword Information" (https://aclanthology.org/Q17-1010).
 
 from __future__ import annotations
 
+import ctypes
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from floret.floret import floret as library
 from numpy.typing import NDArray
 
 from structkit.errors import UserError
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,13 @@ def learned(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
     with tempfile.TemporaryDirectory(prefix="structkit-") as folder:
         target = Path(folder) / "rows"
         process = get_context("spawn").Process(target=_learn, args=(arguments, ngrams, target))
-        process.start()
         try:
+            process.start()
             process.join()
         finally:
-            process.kill()
-            process.join()
+            if process.pid:
+                process.kill()
+                process.join()
         if not target.with_suffix(".json").exists():
             raise UserError(
                 "the fastText process died",
@@ -99,6 +104,7 @@ def learned(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
 
 def _learn(arguments: dict[str, Any], ngrams: NGrams, target: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _end_with_parent()
     answer: dict[str, Any]
     try:
         rows = reached(trained(arguments), ngrams)
@@ -107,6 +113,18 @@ def _learn(arguments: dict[str, Any], ngrams: NGrams, target: Path) -> None:
     except (ValueError, RuntimeError) as error:
         answer = {"error": str(error).strip().partition("\n")[0]}
     target.with_suffix(".json").write_bytes(orjson.dumps(answer))
+
+
+def _end_with_parent() -> None:
+    """Let Linux end this process when the one that started it is killed; others have no such call.
+
+    The library gives no other thread a turn until it has finished.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        parent = parent_process()
+        if parent is None or not parent.is_alive():  # it was killed before
+            sys.exit(1)
 
 
 def trained(arguments: dict[str, Any]) -> Any:

@@ -2,10 +2,16 @@
 
 import multiprocessing
 import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from conftest import PROGRAM, environment
 from floret.floret import floret as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -130,6 +136,33 @@ def test_ctrl_c_ends_the_librarys_training(tmp_path):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert [] == multiprocessing.active_children()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_the_librarys_training_ends_when_its_parent_is_killed(tmp_path):
+    (tmp_path / "texts.jsonl").write_text('{"text": "a cat and a cat and a dog"}\n' * 5_000)
+    train = "train fasttext texts.jsonl --epochs 1000000 --buckets 1000 -o model".split()
+    program = subprocess.Popen([*PROGRAM, *train], cwd=tmp_path, env=environment())
+    children = Path(f"/proc/{program.pid}/task/{program.pid}/children")
+    while not (started := learning(children.read_text().split())):
+        assert program.poll() is None
+        time.sleep(0.05)
+    program.kill()
+    program.wait()
+    deadline = time.monotonic() + 20
+    while learning(started) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [] == learning(started)
+
+
+def learning(numbers):
+    """Those of some processes that run, and learn by now: they take processor time."""
+    taken = {}
+    for number in numbers:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            state, *times = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+            taken[number] = 0 if state == "Z" else int(times[10])
+    return [number for number, ticks in taken.items() if ticks > 100]
 
 
 def test_what_the_library_refuses_is_one_clear_line(tmp_path):

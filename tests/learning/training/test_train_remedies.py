@@ -168,13 +168,6 @@ REMEDIES = [
         f"self-strae {SMALL} --rejects rejects.jsonl --on-error skip texts.jsonl",
     ),
     (
-        [],
-        f"self-strae {SMALL} --nproc 2 texts.jsonl",
-        "leave --nproc out",
-        [],
-        f"self-strae {SMALL} texts.jsonl",
-    ),
-    (
         [f"train self-strae {SMALL} -o models/self-strae texts.jsonl"],
         f"self-strae {SMALL} texts.jsonl",
         "models/self-strae exists; replace it with --overwrite",
