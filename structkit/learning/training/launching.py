@@ -13,6 +13,7 @@ import pickle
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -118,7 +119,7 @@ def _config(count: int, nodes: Nodes, max_restarts: int, folder: str) -> LaunchC
         run_id="structkit",
         rdzv_backend="c10d",
         rdzv_endpoint=f"{nodes.host}:{nodes.port}",
-        rdzv_configs={"is_host": nodes.rank == 0, "timeout": PATIENCE},
+        rdzv_configs={"is_host": nodes.rank == 0, "join_timeout": PATIENCE},
         max_restarts=max_restarts,
         local_addr=nodes.address(),
         logs_specs=DefaultLogsSpecs(log_dir=folder, redirects=silent),  # the first speaks for all
@@ -132,8 +133,9 @@ def _config(count: int, nodes: Nodes, max_restarts: int, folder: str) -> LaunchC
 @contextmanager
 def _watched() -> Iterator[None]:
     """Put back the handlers of signals, and leave no process behind."""
-    handlers = {number: signal.getsignal(number) for number in heard()}
-    others = multiprocessing.active_children()
+    main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in heard() if main}
+    others, silenced = multiprocessing.active_children(), logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # torch logs what is raised
     os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # else a restart finds old addresses
     try:
@@ -143,7 +145,7 @@ def _watched() -> Iterator[None]:
             if child not in others:
                 child.kill()
                 child.join()
-        logging.disable(logging.NOTSET)
+        logging.disable(silenced)
         for number, handler in handlers.items():
             signal.signal(number, handler)
 

@@ -1,6 +1,7 @@
 """Two processes train as one, and end as one."""
 
 import json
+import logging
 import multiprocessing
 import os
 import re
@@ -16,6 +17,7 @@ from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.training.launching import launch
 from structkit.learning.training.settings import RunOptions
+from structkit.progress import hushed
 from structkit.registry import load
 from tests.learning.training.bert import WORDS, small_bert
 from tests.learning.training.ranks import dies, dies_once, fails, returns
@@ -119,7 +121,9 @@ def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path, sent, e
 
 
 def test_the_first_process_returns():
-    assert ("cpu", 0, 3.0, slice(0, 2)) == launch(returns, 2, "cpu")
+    with hushed(True):
+        assert ("cpu", 0, 3.0, slice(0, 2)) == launch(returns, 2, "cpu")
+        assert logging.WARNING == logging.root.manager.disable  # quiet as before
 
 
 @pytest.mark.parametrize(
