@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from structkit.errors import UserError
 from structkit.extras import require
 from structkit.learning.encode.torch_engine import TorchEngine
 from structkit.learning.encoders.encoder import Encoder
@@ -44,15 +45,29 @@ def export(
             exact = TorchEngine(model, str(model.device), "fp32")
             expected = [exact.embeddings([ids]) for ids in model.inputs(SAMPLE, "document")]
             about["sample"] = [rows[0].tolist() for rows in expected]
-            encoder = ExportedEncoder(runtime, place, about)
-            about["agreement"] = encoder.agreement()
+            encoder, about["agreement"] = tried(runtime, place, about)
             about["agrees"] = about["agreement"] >= runtime.agreement
             inputs = model.inputs([LONG] * 2, "document")
             about["seconds"] = [
                 timed(partial(each.embeddings, inputs))[0] for each in (engine, encoder)
             ]
             model.tokenizing.truncation.clear()
+    except UserError as error:
+        return error.problem
     except OSError as error:
         say(f"the export of the model cannot be kept: {error.strerror}")
         return f"its export cannot be kept: {error.strerror}"
     return "" if about["agrees"] else f"its embeddings differ (cosine {about['agreement']:.6f})"
+
+
+def tried(runtime: Runtime, place: Path, about: Record) -> tuple[ExportedEncoder, float]:
+    """The exported encoder, and the least cosine of its embeddings to those of torch.
+
+    Errors: `UserError` where the runtime fails on this machine.
+    """
+    try:
+        encoder = ExportedEncoder(runtime, place, about)
+        return encoder, encoder.agreement()
+    except Exception as error:  # runtimes have no class of their own for what a processor lacks
+        said = " ".join(str(error).split())[-200:]
+        raise UserError(f"it does not run here ({said})", "use --engine torch") from None

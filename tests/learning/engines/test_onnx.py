@@ -195,6 +195,20 @@ def test_without_a_place_for_the_export_torch_computes(t5, tmp_path, monkeypatch
         encoded(t5, "onnx")
 
 
+def test_where_a_runtime_fails_torch_computes(t5, cache, monkeypatch):
+    def fails(runtime, place):
+        raise RuntimeError("no such instruction")
+
+    monkeypatch.setattr(Onnx, "opened", fails)
+    told = r"--engine onnx cannot compute this model: it does not run here \(no such instruction\)"
+    for _ in range(2):
+        assert "torch" == encoded(t5, "auto")[0].engine.name
+        with pytest.raises(UserError, match=told):
+            encoded(t5, "onnx")
+    monkeypatch.undo()
+    assert [] == list(cache.iterdir())  # it may run tomorrow
+
+
 @pytest.mark.parametrize("given", [{"dtype": "bf16"}, {"device": "cuda"}])
 def test_what_onnx_does_not_take_is_refused(t5, given):
     with pytest.raises(UserError, match="--engine onnx takes no --d") as raised:
