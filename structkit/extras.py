@@ -11,6 +11,7 @@ from structkit.errors import UserError
 USES = {
     "minilm": "a pretrained encoder without a hub: --model minilm",
     "onnx": "encoders start at once, without torch, and are faster",
+    "openvino": "encoders in bfloat16, faster where the processor multiplies it",
     "parquet": "Parquet files",
     "pgvector": "search in PostgreSQL",
     "plot": "pictures",

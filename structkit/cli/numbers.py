@@ -48,7 +48,7 @@ def _limit(most: int) -> int:
 
 
 MaxRecordBytes = Annotated[
-    int, typer.Option(min=1, callback=_limit, help="Refuse records with more bytes.")
+    int, typer.Option(min=1, max=2**40, callback=_limit, help="Refuse records with more bytes.")
 ]
 READ_NO_RECORDS = ("ask", "doctor", "merge-embeddings", "plugins")
 

@@ -24,7 +24,7 @@ RECORDS = {
 }
 EXAMPLES = """
 structkit plot embeddings pages.npy queries.jsonl -o embeddings.svg
-structkit parse-trees sentences.jsonl --field text_a | structkit plot trees -o trees.svg
+structkit parse-trees sentences.jsonl --field text | structkit plot trees -o trees.svg
 """
 
 

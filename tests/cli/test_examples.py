@@ -13,6 +13,7 @@ import pytest
 from conftest import environment
 
 from structkit.cli.app import COMMANDS, app
+from structkit.plugin import flag_of
 from structkit.registry import load, names
 
 EXAMPLES = {
@@ -79,8 +80,9 @@ def test_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if before:
             shell(f"{before.strip(' |')} > records.jsonl", folder)
             training += " records.jsonl"
-        steps = "max_steps" in load("method", name).__dataclass_fields__
-        size = " --max-steps 1" if steps else " --epochs 1"
+        settings = load("method", name).__dataclass_fields__
+        short = next((each for each in ("max_steps", "epochs") if each in settings), None)
+        size = f" {flag_of(short)} 1" if short else ""
         again = " --overwrite" if Path("models", name).exists() else ""
         app(shlex.split(training + size + again)[1:] + ["-q"], standalone_mode=False)
         assert Path("models", name, "structkit.json").exists()

@@ -57,7 +57,7 @@ def test_a_wrong_value_is_wrong_usage_before_any_work(words, option, monkeypatch
     needed = {"encode": ["-m", "m"], "plot": ["-o", "p.svg"], "merge-embeddings": ["-o", "m.npy"]}
     needed["rerank"] = ["--corpus", "c", "--queries", "q"]
     others = [*needed.get(words[0], []), *(["--qrels", "self"] if words[-1] == "ranks" else [])]
-    files = [] if words[0] == "plugins" else ["no.jsonl"]
+    files = [] if words[0] in ("doctor", "plugins") else ["no.jsonl"]
     for value in wrong_values(option):
         arguments = [*words, *others, f"{option.opts[0]}={value}", *files]
         monkeypatch.setattr(sys, "argv", ["structkit", *arguments])

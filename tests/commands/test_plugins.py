@@ -1,11 +1,8 @@
 """plugins: kind, name and one line each, as JSONL in a pipe and as a table on a terminal."""
 
 import json
-import os
-import pty
-import subprocess
 
-from conftest import PROGRAM, environment
+from terminals import seen
 
 from structkit.registry import plugins
 
@@ -19,11 +16,7 @@ def test_one_record_each(run):
     assert ("method", "santa") in {(record["kind"], record["name"]) for record in records}
 
 
-def test_a_table_on_a_terminal():
-    parent, child = pty.openpty()
-    subprocess.run([*PROGRAM, "plugins"], stdout=child, env=environment(), check=True)
-    os.close(child)
-    shown = os.read(parent, 1 << 16).decode().splitlines()
-    os.close(parent)
+def test_a_table_on_a_terminal(tmp_path):
+    shown = seen(tmp_path, "plugins").splitlines()
     assert ["kind", "name", "summary"] == shown[0].split()
     assert any(line.startswith("language  python ") for line in shown)

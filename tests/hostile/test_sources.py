@@ -17,8 +17,13 @@ ATTRIBUTES = {
     "extract",
     "unpack_archive",
 }
+PROGRAMS = {Path("structkit/commands/doctor.py"): {"subprocess"}}  # asks NVIDIA's for the cards
 # one process of ours reads what its child wrote; the other names only what an unpickler raises
-PICKLES = {Path("structkit/children.py"), Path("structkit/learning/training/checkpoints.py")}
+PICKLES = {
+    Path("structkit/children.py"),
+    Path("structkit/learning/training/checkpoints.py"),
+    Path("structkit/learning/training/launching.py"),
+}
 
 
 @cache
@@ -50,7 +55,7 @@ def imported(path):
 
 def test_no_source_runs_a_shell_or_code_from_data():
     for path in SOURCES:
-        assert not MODULES & set(imported(path)), path
+        assert not MODULES & set(imported(path)) - PROGRAMS.get(path, set()), path
         assert "pickle" not in imported(path) or path in PICKLES, path
         for function, keywords in calls(path):
             name = function.rpartition(".")[2]

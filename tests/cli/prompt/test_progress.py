@@ -50,7 +50,7 @@ def test_progress_is_one_line_with_rate_and_time_left(columns, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     done = count(10)
-    with progress("encode", lambda: Position(123_456, next(done), 10_000, "loss 0.12")):
+    with progress("encode", lambda: Position(123_456, next(done), 20, "loss 0.12")):
         time.sleep(1.2)
     drawn = re.split(r"[\r\n]|\x1b\[(?:1A|2K)", terminal.getvalue())
     lines = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line).rstrip() for line in drawn]

@@ -17,8 +17,9 @@ Array = np.ndarray[Any, Any]
 
 
 def with_value(vectors: Array, value: float) -> Array:
-    changed = vectors.copy()
-    changed[-1, 0] = value
+    floats = np.issubdtype(vectors.dtype, np.floating)
+    changed = vectors.copy() if floats else vectors.astype(np.float32)
+    changed[-1, ...].flat[0] = value
     return changed
 
 
@@ -26,8 +27,8 @@ ARRAYS: dict[str, Callable[[Array], Array]] = {
     "a row less": lambda vectors: vectors[:-1],
     "a row more": lambda vectors: np.concatenate([vectors, vectors[:1]]),
     "no row": lambda vectors: vectors[:0],
-    "no column": lambda vectors: vectors[:, :0],
-    "a column less": lambda vectors: vectors[:, :-1],
+    "no column": lambda vectors: vectors[..., :0],
+    "a column less": lambda vectors: vectors[..., :-1],
     "flat": lambda vectors: vectors.ravel(),
     "a number": lambda vectors: vectors.ravel()[0],
     "three axes": lambda vectors: vectors[None],
