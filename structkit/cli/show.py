@@ -48,12 +48,13 @@ def show(
     from structkit.records.jsonl import Records
     from structkit.records.output import Output
 
-    records = (each for each in Records.read(files or []) if id is None or each["id"] == id)
+    records = Records.read(files or [])
     there = output == "-"
     text = command(
-        islice(records, number),
+        islice((each for each in records if id is None or each["id"] == id), number),
         width=columns() if there else None,
         colors=there and colored(),
+        place=records.place,
     )
     with Output(output) as written:
         written.write(text.encode())

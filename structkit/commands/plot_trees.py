@@ -26,9 +26,12 @@ def trees(records: Records, path: str, *, fields: Sequence[str] = (), number: in
 
     Without `fields`, those named `tree` or `FIELD_tree`. A path that is no picture's gets text.
     """
-    rows = [(str(each["id"]), _trees(each, fields)) for each in islice(records, number)]
+    try:
+        rows = [(str(each["id"]), _trees(each, fields)) for each in islice(records, number)]
+    except UserError as error:
+        raise records.place(error) from None
     if not rows:
-        raise UserError("there are no records", "name a file that has some")
+        raise UserError("there are no records", "name a file that has some").at(records.lines.file)
     if path == "-" or path.endswith(".txt"):
         _write(rows, path)
         return

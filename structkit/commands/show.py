@@ -24,10 +24,17 @@ LONGEST = 300  # characters of a field that is not drawn
 Part = tuple[set[str], Text]  # the fields that it shows
 
 
-def show(records: Iterable[Record], *, width: int | None = None, colors: bool = False) -> str:
+def show(
+    records: Iterable[Record],
+    *,
+    width: int | None = None,
+    colors: bool = False,
+    place: Callable[[UserError], UserError] = lambda error: error,
+) -> str:
     """What each record holds, as text: drawn where its fields have a structure, otherwise named.
 
-    Lines are not cut or folded without a `width`. Errors: `UserError` where there is no record.
+    Lines are not cut or folded without a `width`. Errors: `UserError` where there is no record, and
+    for what cannot be drawn, with what `place` adds to it.
     """
     shown = io.StringIO()
     console = Console(
@@ -40,7 +47,11 @@ def show(records: Iterable[Record], *, width: int | None = None, colors: bool = 
     empty = True
     for record in records:
         empty = False
-        for line in _record(record, width or 80):
+        try:
+            parts = list(_record(record, width or 80))
+        except UserError as error:
+            raise place(error) from None
+        for line in parts:
             console.print(line, no_wrap=True, overflow="ellipsis" if width else "ignore")
     if empty:
         raise UserError("there is no such record", "name another --id, or a file that has some")

@@ -124,3 +124,11 @@ def test_records_are_chosen_by_id_or_number(tmp_path, monkeypatch, capfdbinary):
     assert 2 == Path("out.txt").read_text("utf-8").count("n: ")
     with pytest.raises(UserError, match="no such record"):
         app(["show", "in.jsonl", "--id", "x"], standalone_mode=False)
+
+
+def test_what_cannot_be_drawn_has_its_place(run, tmp_path):
+    (tmp_path / "trees.jsonl").write_text(
+        '{"id": "1", "tree": "(A a)"}\n{"id": "2", "tree": "(A"}\n'
+    )
+    done = run("show", "trees.jsonl", "-n", "2")
+    assert b"structkit: trees.jsonl:2: 1 bracket is not closed; fix the brackets\n" == done.stderr
