@@ -9,6 +9,7 @@ CODEBASES := flask click express gin chi gson guzzle rack axum zod libuv nlohman
 MODEL :=
 SLOW := minilm
 PEERS := ripgrep semble
+CHOICES := codebases model systems
 ENCODERS := static $(SLOW) $(if $(MODEL),model)
 SEARCHES := bm25 $(ENCODERS:%=hybrid-%)
 # +rankers: the weights of `--for code`; +held-out: weights fitted to the other repositories
@@ -53,14 +54,17 @@ $(REPOSITORIES)/%/hybrid-$(1).run.jsonl: $(REPOSITORIES)/%/$(1).npy $(REPOSITORI
 endef
 $(eval $(call repositories-encoder,static,$(REPOSITORIES)/static.model,$(REPOSITORIES)/static.model))
 $(eval $(call repositories-encoder,minilm,minilm,))
-$(eval $(call repositories-encoder,model,$(MODEL),))
+$(eval $(call repositories-encoder,model,$(MODEL),$(REPOSITORIES)/model))
 
 $(REPOSITORIES)/%+rankers.run.jsonl: $(REPOSITORIES)/%.run.jsonl
 	$(STRUCTKIT) rerank $< --corpus $(@D)/chunks.jsonl --queries $(@D)/queries.jsonl --for code -o $@
 
-# files about all repositories are made again if CODEBASES changes
-$(REPOSITORIES)/codebases: FORCE
-	@mkdir -p $(@D); echo '$(CODEBASES)' | cmp -s - $@ || echo '$(CODEBASES)' > $@
+# what depends on a choice is made again if it changes
+CHOICE_codebases = $(CODEBASES)
+CHOICE_model = $(MODEL)
+CHOICE_systems = $(SYSTEMS)
+$(CHOICES:%=$(REPOSITORIES)/%): $(REPOSITORIES)/%: FORCE
+	@mkdir -p $(@D); echo '$(CHOICE_$*)' | cmp -s - $@ || echo '$(CHOICE_$*)' > $@
 
 # the queries and judgements of the repositories that are asked
 $(REPOSITORIES)/queries.jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/queries.jsonl) $(REPOSITORIES)/codebases
@@ -86,9 +90,9 @@ $(REPOSITORIES)/chunks.jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/chunks.jsonl) $(RE
 
 JUDGE = $(STRUCTKIT) score --qrels $(REPOSITORIES)/qrels.jsonl --gains binary --measures nDCG@10 \
   --by repository --by-records $(REPOSITORIES)/queries.jsonl
-$(REPOSITORIES)/scores.jsonl: $(REPOSITORIES)/chunks.jsonl $(REPOSITORIES)/qrels.jsonl $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl)
-	{ $(JUDGE) --passages $< $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl); \
-	  $(JUDGE) --passages $< --mean $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl); } > $@
+$(REPOSITORIES)/scores.jsonl: $(REPOSITORIES)/systems $(REPOSITORIES)/model $(REPOSITORIES)/chunks.jsonl $(REPOSITORIES)/qrels.jsonl $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl)
+	{ $(JUDGE) --passages $(@D)/chunks.jsonl $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl); \
+	  $(JUDGE) --passages $(@D)/chunks.jsonl --mean $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl); } > $@
 
 # a peer answers with its own chunks
 $(PEERS:%=$(REPOSITORIES)/%.jsonl): $(REPOSITORIES)/%.jsonl: $(DATA)/files.jsonl.gz $(REPOSITORIES)/queries.jsonl $(REPOSITORIES)/static.model

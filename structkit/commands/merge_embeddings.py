@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
     for name in (*files, output):
         if not name.endswith(".npy"):
             raise UserError(f"{name} is not a .npy file", "encode with -o NAME.npy", status=2)
-    if Path(output).resolve() in (Path(name).resolve() for name in files):
+    if os.path.realpath(output) in map(os.path.realpath, files):
         raise UserError(f"{output} would be overwritten", "name another file with -o", status=2)
     facts = {name: _facts(name) for name in files}
     first = _meta(facts[files[0]])

@@ -63,3 +63,6 @@ def test_wrong_files(tmp_path):
     assert 2 == caught.value.status
     with pytest.raises(UserError, match="x.jsonl is not a .npy file"):
         merge_embeddings(["x.jsonl"], path)
+    (tmp_path / "loop.npy").symlink_to("loop.npy")
+    with pytest.raises(UserError, match=r"loop.*: cannot be read"):
+        merge_embeddings([str(tmp_path / "loop.npy")], str(tmp_path / "all.npy"))

@@ -97,7 +97,7 @@ def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
 def _inside(folder: Path, path: str) -> Path:
     """A folder that a file of a model names; one that is not in the model's own folder raises."""
     place = folder / path
-    if not place.resolve().is_relative_to(folder.resolve()):
+    if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder)):
         raise damaged(f"names a folder outside the model's: {path!r:.80}", folder / "modules.json")
     return place
 
