@@ -30,7 +30,7 @@ from structkit.learning.folders.facts import own_facts
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.module import TorchModel, seed_parameters
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.tokens import Chunk, Tokenizing
+from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.structure.html.tags import TAG_TOKENS
@@ -45,15 +45,13 @@ def token_states(model: Any, tokens: Tokens) -> Tensor:
     return states
 
 
-class Encoder(TorchModel):
+class Encoder(TokenModel, TorchModel):
     """A model from texts to embeddings.
 
     `lengths` holds the most tokens of each kind of text: query, document, and what a method adds;
     `prompts` what goes before a query or a document. Errors: `UserError` where the tokenizer lacks
     the token that the pooling needs.
     """
-
-    parts = ("chunk",)
 
     def __init__(
         self,
@@ -89,22 +87,6 @@ class Encoder(TorchModel):
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
         """Texts as one padded batch, on the model's device."""
         return self.padded(self.tokenizing.ids(texts, kind))
-
-    def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
-        """Texts as token ids."""
-        return self.tokenizing.ids(texts, side)
-
-    def read_field(self, name: str) -> None:
-        """Whether texts may have tags is known of the field."""
-        self.tokenizing.read_field(name)
-
-    def read_at_most(self, side: str, length: int) -> None:
-        """Cut texts of a side to so many tokens."""
-        self.tokenizing.read_at_most(side, length)
-
-    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
-        """A text as chunks of `size` tokens."""
-        return self.tokenizing.chunks(text, side, size)
 
     def batch(self, inputs: Sequence[list[int] | Chunk]) -> Tokens:
         """Some inputs, padded, on the model's device."""

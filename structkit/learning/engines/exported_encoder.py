@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from structkit.learning.engines.exported import PLAIN, TOKENIZER
 from structkit.learning.engines.runtime import Runtime
 from structkit.learning.engines.tokenizer import FastTokenizer
-from structkit.learning.training.tokens import Chunk, Tokenizing
-from structkit.plugin import Model
+from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.records.jsonl import Record
 
 SAMPLE = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
@@ -20,10 +19,9 @@ LONG = "Green tea is picked in spring; water of 80 degrees, two minutes. " * 9
 BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cache
 
 
-class ExportedEncoder(Model):
+class ExportedEncoder(TokenModel):
     """An exported encoder: texts to embeddings, as `Encoder` computes them."""
 
-    parts = ("chunk",)
     batch_tokens = BATCH_TOKENS
     precision: str | None = "highest"
 
@@ -48,22 +46,6 @@ class ExportedEncoder(Model):
     def model(self) -> ExportedEncoder:
         """The encoder itself: it needs no other."""
         return self
-
-    def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
-        """Texts as token ids."""
-        return self.tokenizing.ids(texts, side)
-
-    def read_field(self, name: str) -> None:
-        """Whether texts may have tags is known of the field."""
-        self.tokenizing.read_field(name)
-
-    def read_at_most(self, side: str, length: int) -> None:
-        """Cut texts of a side to so many tokens."""
-        self.tokenizing.read_at_most(side, length)
-
-    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
-        """A text as chunks of `size` tokens."""
-        return self.tokenizing.chunks(text, side, size)
 
     def embeddings(self, inputs: Sequence[list[int] | Chunk]) -> NDArray[np.float32]:
         """The embeddings of some inputs, computed together, (inputs, dim)."""

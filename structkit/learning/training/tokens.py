@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structkit.errors import UserError
+from structkit.plugin import Model
 
 
 @dataclass(frozen=True)
@@ -237,3 +238,26 @@ def specials(tokenizer: Any) -> tuple[list[int], list[int]]:
     first = special.index(0) if 0 in special else len(ids)
     last = len(ids) - special[::-1].index(0) if 0 in special else len(ids)
     return ids[:first], ids[last:]
+
+
+class TokenModel(Model):
+    """A model that reads texts as `tokenizing` does."""
+
+    parts = ("chunk",)
+    tokenizing: Tokenizing
+
+    def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
+        """Texts as token ids."""
+        return self.tokenizing.ids(texts, side)
+
+    def read_field(self, name: str) -> None:
+        """Whether texts may have tags is known of the field."""
+        self.tokenizing.read_field(name)
+
+    def read_at_most(self, side: str, length: int) -> None:
+        """Cut texts of a side to so many tokens."""
+        self.tokenizing.read_at_most(side, length)
+
+    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
+        """A text as chunks of `size` tokens."""
+        return self.tokenizing.chunks(text, side, size)
