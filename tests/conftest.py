@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from structkit.progress import hushed
+
 # the same examples at every run, on every machine; `make soak` draws new ones
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None, print_blob=True)
@@ -36,6 +38,13 @@ def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name)))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """A test that runs a command with -q within this process silences no test after it."""
+    with hushed(False):
         yield
 
 
