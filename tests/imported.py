@@ -7,7 +7,7 @@ import sys
 
 from conftest import environment
 
-HEAVY = {"torch", "transformers", "faiss", "nltk", "lxml", "numpy", "bm25s", "scipy"}
+HEAVY = {"torch", "transformers", "faiss", "nltk", "lxml", "numpy", "bm25s", "scipy", "pydantic"}
 SCRIPT = """
 import sys
 sys.argv[0] = 'structkit'

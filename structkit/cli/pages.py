@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from typer.core import TyperGroup
 
 from structkit.cli.completion import brief
+from structkit.cli.values import Values
 from structkit.errors import unknown
 
 OPTIONS = "Options"  # the group of flags that name no other
@@ -23,6 +25,14 @@ class Page:
 
     records: Mapping[str, str] = {}
     """The fields of records: what is done with them, and their names."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The arguments and flags, which convert only the values that need it."""
+        inherited: Any = super()
+        parameters: list[Any] = inherited.get_params(ctx)
+        for each in parameters:
+            each.get_runtime_param = partial(Values, each)
+        return parameters
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """The flags that complete what was typed."""
