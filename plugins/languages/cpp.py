@@ -27,6 +27,13 @@ KEYWORDS = (
     "sizeof static static_assert static_cast struct switch template this thread_local throw true "
     "try typedef typeid typename union unsigned using virtual void volatile while xor xor_eq"
 ).split()
+# `class EXPORT Name {`, `class api(1) Name final {`, and a macro on the line before a namespace
+MACROS = re.compile(
+    rb"(?:(?<=\bclass )|(?<=\bstruct ))(?:[A-Z][A-Z0-9_]+(?=\s+(?!final\b)\w+\s*[:{])"
+    rb"|\w+(?:\([^()]*\))?(?=\s+[\w:]+(?:<[^<>{};]*>)?\s+final\s*[:{]))"
+    rb"|^[A-Z][A-Z0-9_]+[ \t]*$(?=\s*(?:inline\s+)?namespace\b)",
+    re.M,
+)
 GRAMMAR = Grammar.load(
     tree_sitter_cpp.language(),
     take=("identifier", "field_identifier", "namespace_identifier", "statement_identifier"),
@@ -39,6 +46,7 @@ GRAMMAR = Grammar.load(
     types=("destructor_name",),
     never=KEYWORDS,  # static_cast and its like are functions in this grammar
     lexical=c_lexical(Form(r'(?<!\w)(?:u8|[uUL])?R"([^()\\\s]*)\(', r'\){0}"', escape=NEVER)),
+    blank=MACROS,
 )
 OUTLINE = Outline(
     GRAMMAR.parser,
@@ -50,12 +58,7 @@ OUTLINE = Outline(
     comments=DocComments(r"//|/\*"),
     names={"function_definition": "declarator", "type_definition": "declarator"},
     around=frozenset(("template_declaration",)),
-    # `class EXPORT Name {`, and a macro on the line before a namespace
-    blank=re.compile(
-        rb"(?:(?<=\bclass )|(?<=\bstruct ))[A-Z][A-Z0-9_]+(?=\s+(?!final\b)\w+\s*(?:final\s*)?[:{])"
-        rb"|^[A-Z][A-Z0-9_]+[ \t]*$(?=\s*(?:inline\s+)?namespace\b)",
-        re.M,
-    ),
+    blank=MACROS,
 )
 
 

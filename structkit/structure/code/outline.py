@@ -11,6 +11,7 @@ from itertools import islice
 import tree_sitter
 
 from structkit.structure.code.doc_comments import DocComments
+from structkit.structure.code.parsing import blanked
 
 # what a scope is called: the first word of its kind that is one of these
 WORDS = {
@@ -95,8 +96,8 @@ class Outline:
         """The program in a text, whose bytes are `data`."""
         second = self.other is not None and re.search(self.other[0], text) is not None
         parser = self.other[1] if self.other and second else self.parser
-        seen = self.blank.sub(_spaces, data) if self.blank else data
-        return Program(self, data, parser.parse(seen), self._queries[second])
+        tree = parser.parse(blanked(self.blank, data))
+        return Program(self, data, tree, self._queries[second])
 
     @cached_property
     def _queries(self) -> list[tree_sitter.Query]:
@@ -183,11 +184,6 @@ class Program:
             owner=owner,
             parent=parent,
         )
-
-
-def _spaces(match: re.Match[bytes]) -> bytes:
-    """As many spaces, so that each place stays; lines end where they did."""
-    return re.sub(rb"[^\n]", b" ", match[0])
 
 
 def _ends(node: tree_sitter.Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from time import thread_time
 
 import tree_sitter
@@ -37,6 +38,17 @@ def parse(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree:
         if isinstance(error, ValueError):
             raise _too_slow() from None
         raise
+
+
+def blanked(pattern: re.Pattern[bytes] | None, data: bytes) -> bytes:
+    """Text with spaces for what a pattern finds: each place stays, lines end where they did.
+
+    >>> blanked(re.compile(rb"(?<=class )API"), b"class API A {")
+    b'class     A {'
+    """
+    if pattern is None:
+        return data
+    return pattern.sub(lambda match: re.sub(rb"[^\n]", b" ", match[0]), data)
 
 
 def _too_slow() -> UserError:

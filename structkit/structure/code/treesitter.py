@@ -10,7 +10,7 @@ from functools import cached_property
 import tree_sitter
 
 from structkit.structure.code.lexical import Lexical
-from structkit.structure.code.parsing import parse
+from structkit.structure.code.parsing import blanked, parse
 from structkit.structure.code.spans import Span, from_bytes
 
 SKIP, TAKE, ENTER, HIDE = range(4)
@@ -34,6 +34,7 @@ class Grammar:
     reserved: frozenset[str] = NO_WORDS
     member: re.Pattern[str] | None = None
     lexical: Lexical | None = None
+    blank: re.Pattern[bytes] | None = None
     with_types: Grammar | None = None
 
     @classmethod
@@ -49,6 +50,7 @@ class Grammar:
         reserved: Collection[str] = (),
         member: str | None = None,
         lexical: Lexical | None = None,
+        blank: re.Pattern[bytes] | None = None,
     ) -> Grammar:
         """The grammar that the `language()` of a grammar package gives.
 
@@ -58,7 +60,9 @@ class Grammar:
         `never` are words that the grammar takes for names; `reserved` words are left out where
         code does not parse. `member` is a pattern for the start of a class member: with one, code
         that does not parse is read inside a class too. `lexical` tells where strings and comments
-        are in code that does not parse: nothing is taken there, whatever the tree says.
+        are in code that does not parse: nothing is taken there, whatever the tree says. `blank` is
+        what the grammar does not understand, such as macros: code that does not parse is read
+        without it.
         """
         language = tree_sitter.Language(pointer)
         kinds = kinds_by_name(language)
@@ -79,6 +83,7 @@ class Grammar:
             reserved=frozenset((*never, *reserved)),
             member=re.compile(member) if member else None,
             lexical=lexical,
+            blank=blank,
         )
         return replace(
             typed,
@@ -123,7 +128,10 @@ class Grammar:
         have errors, the one tried first counts.
         """
         if self.member is None:
-            return parse(self.parser, data), 0
+            tree = parse(self.parser, data)
+            if tree.root_node.has_error and (seen := blanked(self.blank, data)) != data:
+                tree = parse(self.parser, seen)
+            return tree, 0
         ways = (CLASS, (b"", b"")) if self.member.match(text) else ((b"", b""), CLASS)
         trees: list[tuple[tree_sitter.Tree, int]] = []
         for head, tail in ways:
