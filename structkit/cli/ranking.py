@@ -53,7 +53,8 @@ RepeatsFlag = Annotated[
         min=0,
         max=1,
         rich_help_panel=RANKERS,
-        help="What a hit counts for each better one of its group; 0 keeps one.  [default: 0]",
+        help="What a hit counts for each better one of its group; 0 keeps one.  "
+        "[default: 0, or that of the weights]",
     ),
 ]
 EmbeddingsFlag = Annotated[

@@ -83,11 +83,10 @@ def chosen(
     if preset is not None and preset not in PRESETS:
         raise unknown("preset", preset, PRESETS)
     base = PRESETS[preset] if preset is not None else read(file) if file is not None else Weights()
-    if group is None:
-        group, own = base.group, base.repeats
-    else:
-        own = 0.0
-    repeats = own if repeats is None else repeats
+    group = base.group if group is None else group
+    if repeats is not None and group is None:
+        raise UserError("--repeats needs --group", "name the field of a group", status=2)
+    repeats = base.repeats if repeats is None else repeats
     return Weights({**base.rankers, **(rankers or {})}, group, repeats)
 
 

@@ -65,6 +65,13 @@ def test_later_hits_of_a_group_count_less(files: dict[str, Any]) -> None:
     assert {"a": 1.0, "b": 0.375, "c": 0.0} == scores(files, group="path", repeats=0.5)
 
 
+def test_another_group_leaves_what_repeats_count() -> None:
+    assert 0.5 == chosen("code").repeats == chosen("code", group="scope").repeats
+    assert 0.2 == chosen("code", group="scope", repeats=0.2).repeats
+    with pytest.raises(UserError, match="--repeats needs --group; name the field"):
+        chosen(repeats=0.5)
+
+
 def test_several_runs_count_together(files: dict[str, Any], tmp_path: Path) -> None:
     other = [
         {"query_id": "q", "doc_id": "c", "score": 5},
