@@ -36,7 +36,7 @@ def check(function: str, values: Mapping[str, Any], known: Iterable[str]) -> Non
     for name, value in values.items():
         if name not in known:
             raise unknown(f"parameter of {function}", name, known)
-        flag = {"template": "positive_template", "filters": "filter"}.get(name, name)
+        flag = name if name in hints else FLAGS.get(name, name).replace("-", "_")
         if value is not None and flag in hints and (function, name) != ("encode", "batch_tokens"):
             fits(name, value, hints[flag])
 

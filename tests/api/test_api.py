@@ -88,6 +88,8 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.search([], [], similarity="l2"), "no similarity 'l2'"),
         (lambda: structkit.score([]), "score needs one of qrels and task; give one"),
         (lambda: structkit.score([], task="x"), "no task 'x'; there are:"),
+        (lambda: structkit.score([], "self", by_mean="x"), "by_mean is 'x', not bool;"),
+        (lambda: structkit.pair([], template=3), "template is 3, not str;"),
         (lambda: structkit.score([], "self", compare_with=["x"]), "no run 'x'; there are: run"),
         (lambda: structkit.encode([], "nowhere-to-be-found", dtype="fp8"), "no dtype 'fp8'"),
     ],
