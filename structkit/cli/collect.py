@@ -40,8 +40,9 @@ def collect(
         list[str],
         typer.Argument(
             metavar="PATH",
-            help="Folders, files, patterns, archives (.zip .whl .jar .tar.gz .warc …); - reads "
-            "paths from stdin, separated by newlines or NUL.",
+            help="Folders, files, patterns, archives (.zip .whl .jar .tar.gz .warc …), "
+            "compressed files (.gz .bz2 .xz); - reads paths from stdin, separated by newlines or "
+            "NUL.",
         ),
     ],
     records: Annotated[
@@ -67,7 +68,11 @@ def collect(
     no_ignore: NoIgnore = False,
     archives: Annotated[
         bool,
-        typer.Option("--archives", help="Include archives in folders.", rich_help_panel="Files"),
+        typer.Option(
+            "--archives",
+            help="Include archives and compressed files in folders.",
+            rich_help_panel="Files",
+        ),
     ] = False,
     generated: Annotated[
         bool,
@@ -97,8 +102,8 @@ def collect(
     """Turn files into records: functions, chunks, pages, sections, sentences or whole files.
 
     Each has an `id` (path#unit), `path`, `language`, `lines` and the `hash` of its text. They are
-    sorted by path. Binary files, links and archives in folders are left out, and counted at the
-    end.
+    sorted by path. Binary files, links, archives and compressed files in folders are left out,
+    and counted at the end.
     """
     from structkit.commands.collect import Collection, write
 

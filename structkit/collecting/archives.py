@@ -1,7 +1,8 @@
-"""The content of an archive, read without unpacking it: zip, tar, and the web's WARC."""
+"""The content of what is packed, read without unpacking it: zip, tar, WARC, one file."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 import posixpath
@@ -17,6 +18,7 @@ from typing import IO, Any
 from structkit.collecting.ignoring import FILES, VERSIONS, Ignoring
 from structkit.collecting.sources import (
     ARCHIVE_INSIDE,
+    COMPRESSED_INSIDE,
     HIDDEN,
     IGNORED,
     LINK_INSIDE,
@@ -34,6 +36,12 @@ from structkit.records.lines import cannot_read
 ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 WARC = (".warc", ".warc.gz")
+# one file, compressed; its name is what is left without the ending
+SINGLE: dict[str, Callable[[str], IO[bytes]]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
 # what the libraries raise for an archive that is cut, damaged, or locked
 DAMAGE = (
     *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError),
@@ -57,12 +65,17 @@ class Member:
 
 
 def is_archive(path: str) -> bool:
-    """Whether a name is that of an archive.
-
-    >>> is_archive("a.tar.gz"), is_archive("a.gz")
-    (True, False)
-    """
+    """Whether a name is that of an archive."""
     return path.lower().endswith((*ZIP, *TAR, *WARC))
+
+
+def is_packed(path: str) -> bool:
+    """Whether a name is that of an archive, or of one compressed file.
+
+    >>> is_archive("a.tar.gz"), is_archive("a.gz"), is_packed("a.gz")
+    (True, False, True)
+    """
+    return is_archive(path) or path.lower().endswith(tuple(SINGLE))
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,8 @@ class Archives:
             elif name.endswith(ZIP):
                 with zipfile.ZipFile(path) as packed:
                     yield from self._members(shown, list(_zip_members(packed)))
+            elif not name.endswith(TAR):
+                yield self._single(shown, path)
             else:
                 with tarfile.open(path) as unpacked:
                     yield from self._members(shown, _tar_members(unpacked, name))
@@ -109,14 +124,25 @@ class Archives:
             return LeftOut(path, *HIDDEN)
         if rules and rules.hides(parts):
             return LeftOut(path, *IGNORED)
-        if member.reason or is_archive(name):
-            return LeftOut(path, *(member.reason or ARCHIVE_INSIDE))
+        if member.reason or is_packed(name):
+            inside = ARCHIVE_INSIDE if is_archive(name) else COMPRESSED_INSIDE
+            return LeftOut(path, *(member.reason or inside))
         if member.size > self.max_file_bytes:
             return LeftOut.because(path, too_large(self.max_file_bytes))
         try:
             return Source(path, data=member.read(), size=member.size)
         except DAMAGE as error:
             return LeftOut.because(path, _damaged(error))
+
+    def _single(self, shown: str, path: str) -> Found:
+        """The content of a compressed file, under its name without the ending."""
+        ending = next(each for each in SINGLE if path.lower().endswith(each))
+        with SINGLE[ending](path) as handle:
+            data = handle.read(self.max_file_bytes + 1)
+        if len(data) > self.max_file_bytes:
+            return LeftOut.because(shown, too_large(self.max_file_bytes))
+        inner = posixpath.basename(shown)[: -len(ending)]
+        return Source(f"{shown}/{inner}", data=data, size=len(data))
 
     def _pages(self, path: str) -> Iterator[Found]:
         """The responses of servers, each under its address."""
@@ -222,7 +248,7 @@ def _content(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: in
 def _damaged(error: Exception) -> UserError:
     if isinstance(error, RuntimeError) and "password" in str(error):
         return UserError("is locked with a password", "unpack it, and collect the folder")
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, gzip.BadGzipFile) or (isinstance(error, OSError) and error.strerror):
         return cannot_read(error)
     said = str(error) or type(error).__name__
     return UserError(f"cannot be read: {said}", "it is cut or damaged: copy it again")

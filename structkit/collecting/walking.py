@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from structkit.collecting.archives import Archives, is_archive
+from structkit.collecting.archives import Archives, is_archive, is_packed
 from structkit.collecting.ignoring import VERSIONS, Ignoring, above, read_in
 from structkit.collecting.sources import (
     ARCHIVE,
+    COMPRESSED,
     HIDDEN,
     IGNORED,
     LINK,
@@ -55,7 +56,7 @@ class Walk:
             return
         if os.path.isdir(path):
             yield from self._folder(shown, path)
-        elif is_archive(path):
+        elif is_packed(path):
             yield from self._archive(shown, path)
         else:
             yield Source(shown, path, size=status.st_size)
@@ -80,7 +81,7 @@ class Walk:
             found = self._entry(entry, here)
             if isinstance(found, _Folder):
                 stack.append(found)
-            elif self.archives and isinstance(found, Source) and is_archive(found.file):
+            elif self.archives and isinstance(found, Source) and is_packed(found.file):
                 yield from self._archive(found.path, found.file)
             else:
                 yield found
@@ -113,8 +114,8 @@ class Walk:
             return LeftOut(path, *SPECIAL)
         if self._is_output(real):
             return LeftOut(path, *OUTPUT)
-        if is_archive(path) and not self.archives:
-            return LeftOut(path, *ARCHIVE)
+        if is_packed(path) and not self.archives:
+            return LeftOut(path, *(ARCHIVE if is_archive(path) else COMPRESSED))
         try:
             return Source(path, real, size=entry.stat().st_size)
         except OSError as error:

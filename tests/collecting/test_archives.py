@@ -1,7 +1,10 @@
 """Archives in folders, and what stands in archives beside files."""
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import tarfile
 import zipfile
 from pathlib import Path
@@ -64,6 +67,39 @@ def test_a_damaged_archive_in_a_folder_is_one_reject(project, run):
     done = run("collect", "project", "--archives")
     assert len(ARCHIVES) == len(paths(done))
     assert b"1 x cannot be read: File is not a zip file" in done.stderr
+
+
+COMPRESSED = {"a.md.gz": gzip, "a.py.bz2": bz2, "a.txt.xz": lzma}
+
+
+def test_compressed_files_are_read_if_named_or_asked_for(tmp_path, run):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, module in COMPRESSED.items():
+        (folder / name).write_bytes(module.compress(b"tea = 'hot'\n"))
+    done = run("collect", "folder")
+    assert [] == paths(done)
+    assert done.stderr.startswith(b"structkit: 3 paths left out (3 x compressed)\n")
+    done = run("collect", "folder", "--archives")
+    inside = [f"folder/{name}/{name.rpartition('.')[0]}" for name in COMPRESSED]
+    assert inside == paths(done)
+    languages = [json.loads(line)["language"] for line in done.stdout.splitlines()]
+    assert ["markdown", "python", "text"] == languages
+    assert done.stdout == run("collect", *(f"folder/{name}" for name in COMPRESSED)).stdout
+    done = run("collect", "folder", "--archives", "--max-file-bytes", "11")
+    assert b"3 x has more than 11 bytes" in done.stderr
+    pack(tmp_path / "p.zip", {"a.md.gz": b"x"})
+    assert b"1 x compressed in an archive" in run("collect", "p.zip").stderr
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_a_compressed_file_that_is_damaged_is_told(tmp_path, run, name):
+    whole = COMPRESSED[name].compress(b"tea = 'hot'\n" * 99)
+    for content in (whole[:-9], b"tea = 'hot'\n"):
+        (tmp_path / name).write_bytes(content)
+        done = run("collect", name)
+        assert [] == paths(done)
+        assert b"structkit: 1 path left out (1 x cannot be read: " in done.stderr
 
 
 def test_records_hold_no_archives(run):
