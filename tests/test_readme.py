@@ -57,6 +57,8 @@ def words_of(svg):
 
 def test_it_is_short_and_lists_all_commands():
     assert len(README.splitlines()) <= 150
+    sessions = re.findall(r"```console.*?\n(.*?)```", README, re.DOTALL)
+    assert 3 == len(sessions) and max(len(each.splitlines()) for each in sessions) <= 5
     assert set(COMMANDS) == set(re.findall(r"^\| `([a-z-]+)[^`]*` \|", README, re.MULTILINE))
 
 

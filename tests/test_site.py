@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,13 @@ def test_it_can_be_built_without_a_broken_link(tmp_path):
 def test_links_of_a_page_lead_somewhere(page):
     links = [link for link in LINK.findall(Path(page).read_text("utf-8")) if "://" not in link]
     assert [] == [link for link in links if not Path(link).exists()]
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_a_page_asks_for_the_python_of_the_package(page):
+    wanted = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["requires-python"]
+    told = re.findall(r"Python (.*?) is all you need", Path(page).read_text("utf-8"))
+    assert [wanted.removeprefix(">=") + " or newer"] == told
 
 
 def test_each_recipe_is_told():
