@@ -37,11 +37,7 @@ ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 WARC = (".warc", ".warc.gz")
 # one file, compressed; its name is what is left without the ending
-SINGLE: dict[str, Callable[[str], IO[bytes]]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-}
+SINGLE = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
 # what the libraries raise for an archive that is cut, damaged, or locked
 DAMAGE = (
     *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError),
