@@ -73,11 +73,11 @@ bench-readme: $(INSTALLED) ## benchmarks.json as the table between the marks <!-
 docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-man: $(INSTALLED) ## Manual pages into man/: man -l man/structkit.1
+man: $(INSTALLED) ## The manual pages in man/ again, which are installed with the package
 	$(BIN)/python -m structkit.cli.manual man
 
 clean: ## Remove what recipes and installation wrote
-	rm -rf runs build dist man *.egg-info $(VENV)
+	rm -rf runs build dist *.egg-info $(VENV)
 
 # one file per workflow; structkit commands prepare its data, not tools that cut JSON
 include recipes/*.mk

@@ -6,11 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from structkit import registry
+from structkit import __version__, registry
 from structkit.errors import UserError
 
 PYPROJECT = """
@@ -180,7 +181,7 @@ def test_a_miss_lists_what_exists(pack):
 def test_a_wheel_holds_everything(tmp_path):
     source = tmp_path / "source"
     source.mkdir()
-    for name in ("structkit", "plugins"):
+    for name in ("structkit", "plugins", "man"):
         shutil.copytree(name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(name, source)
@@ -195,8 +196,12 @@ def test_a_wheel_holds_everything(tmp_path):
         package = "structkit_plugins" if path.parts[0] == "plugins" else "structkit"
         expected = Path(package, *path.parts[1:])
         assert str(expected) in installed
-    tops = {path.parts[0] for path in map(Path, installed)} - {"bin"}
-    assert {"structkit", "structkit_plugins"} == tops  # no tests, no programs of docs/
+    with zipfile.ZipFile(wheel) as packed:  # no tests, no programs of docs/
+        tops = {name.partition("/")[0] for name in packed.namelist()}
+    about = {f"structkit-{__version__}.{kind}" for kind in ("data", "dist-info")}
+    assert {"structkit", "structkit_plugins", *about} == tops
+    pages = (tmp_path / "environment/share/man/man1").iterdir()
+    assert {path.name for path in Path("man").iterdir()} == {path.name for path in pages}
     done = structkit(tmp_path / "environment", "plugins")
     assert b'"pack":"structkit_plugins"' in done.stdout
 

@@ -1,4 +1,4 @@
-"""Every --help, as a golden: fixtures/help/COMMAND.txt."""
+"""Every --help, as a golden: fixtures/help/COMMAND.txt; the manual pages too, in man/."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from structkit.cli.app import COMMANDS, app
+from structkit.cli.manual import pages
 from structkit.registry import names
 
 PLOTS = ["embeddings", "ranks", "runs", "losses", "trees"]
@@ -22,6 +23,18 @@ def test_help(page, run, golden):
     done = run(*([] if page == ["structkit"] else page), "--help")
     assert (0, b"") == (done.returncode, done.stderr)
     golden(Path(f"fixtures/help/{'-'.join(page)}.txt"), done.stdout.decode())
+
+
+MANUAL = dict(pages())
+
+
+@pytest.mark.parametrize("name", MANUAL)
+def test_manual_page(name, golden):
+    golden(Path(f"man/{name}.1"), MANUAL[name])
+
+
+def test_no_manual_page_is_left_of_what_is_gone():
+    assert {f"{name}.1" for name in MANUAL} == {path.name for path in Path("man").iterdir()}
 
 
 def leaves(group, before=""):
