@@ -11,7 +11,9 @@ from itertools import combinations, product
 from structkit.errors import UserError
 
 # the files beside NAME.npy
-BESIDE = (".ids.txt", ".doc_ids.txt", ".fields.jsonl", ".hashes.txt", ".meta.json")
+BESIDE = (
+    *(".ids.txt", ".doc_ids.txt", ".fields.jsonl", ".hashes.txt", ".scales.f32", ".meta.json"),
+)
 # other tools expect something other than JSON lines in files of these names
 TAKEN = (".npy", ".npz", ".parquet")
 REMEDY = "choose another path"

@@ -15,95 +15,33 @@ import orjson
 from structkit import plugin
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.rows import id_line
-from structkit.embeddings.vectors import Matrix, Numbers, Vectors, blocks, unit
+from structkit.embeddings.vectors import Matrix, Vectors, blocks
 from structkit.errors import UserError
 from structkit.progress import Position, progress
 from structkit.records.folder import refuse_existing, whole_folder
 from structkit.scoring.runs import Hit
-from structkit.searching.exact import Exact
-from structkit.searching.hits import (
-    Recall,
-    SearchOptions,
-    read_corpus,
-    row_record,
-)
+from structkit.searching.approximate import RESCORED, Approximate
+from structkit.searching.hits import SearchOptions, read_corpus
 from structkit.searching.index_parameters import parse_parameters
 
 from ._faiss_warnings import warnings_told
-from ._saved_index import AGAIN, has_index, read_index, said
+from ._saved_index import has_index, read_index, said
 
 BOUNDED = ("nprobe", "efSearch", "k_factor_rf")
 STEP = 1024  # rows added between updates of the progress
-BATCH = 256
 SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
 SAVE = "--save-index"
 CODES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
-RESCORED = {"ivf": 10, "int8": 4, "binary": 20}  # so many times k rows, by their vectors
 MANY = 10_000  # rows from which codes are worth training
 
 
-class Approximate:
-    """A faiss index; a document of several rows has the score of the best one found."""
-
-    def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
-        self.index, self.corpus, self.options = index, corpus, options
-        self.dimensions, self.model = corpus.dimensions, corpus.model
-        self.documents = len(set(corpus.doc_ids))
-        if options.parameters:
-            set_parameters(index, options.parameters)
-        self.exact = Exact(corpus, options) if options.recall_sample else None
-        self.recall = Recall(options.recall_sample)
-
-    def batch(self, k: int) -> int:
-        return BATCH
-
-    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        if self.options.cosine:
-            queries = unit(queries)
-        documents, every = self.documents, len(self.corpus.doc_ids)
-        k = min(k, documents)
-        # as many rows as k documents have on average, and more while that is too few
-        rows = k * math.ceil(every / documents)
-        while True:
-            rows = min(rows, every)
-            hits = self._hits(queries, rows, k)
-            if rows == every or all(len(ranked) == k for ranked in hits):
-                break
-            if rows == k and documents == every:
-                break  # one row per document: the index itself finds no more
-            rows *= 2
-        if self.exact and self.recall.left > 0:
-            self.recall.add(hits, self.exact.search(queries[: self.recall.left], k))
-        return hits
+class OfFaiss(Approximate):
+    """An index of faiss."""
 
     def _hits(self, queries: Vectors, rows: int, k: int) -> list[list[Hit]]:
-        """The k best documents among the rows that the index finds for each query."""
         if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
             self.index.hnsw.efSearch = max(self.index.hnsw.efSearch, rows)
-        scores, numbers = self.index.search(np.ascontiguousarray(queries), rows)  # best first
-        if not np.isfinite(scores[numbers >= 0]).all():
-            raise UserError("the index or a query holds NaN or infinity", AGAIN)
-        counts = (numbers >= 0).sum(1).tolist()
-        return [
-            self._ranked(score[:count], row[:count], k)
-            for score, row, count in zip(scores, numbers, counts, strict=True)
-        ]
-
-    def _ranked(self, scores: Vectors, rows: Numbers, k: int) -> list[Hit]:
-        """The k best documents of some rows, best first; equal scores by descending id."""
-        doc_ids = self.corpus.doc_ids
-        best: dict[str, tuple[float, int]] = {}  # score and row of each document
-        for score, row in zip(scores.tolist(), rows.tolist(), strict=True):
-            best.setdefault(doc_ids[row], (score, row))
-        ranked = sorted(best, key=lambda doc_id: (best[doc_id][0], doc_id), reverse=True)
-        return [self._hit(*best[doc_id]) for doc_id in ranked[:k]]
-
-    def _hit(self, score: float, row: int) -> Hit:
-        shown = row_record(self.corpus, row) if self.options.explain else None
-        return Hit(self.corpus.doc_ids[row], score, shown)
-
-    def close(self) -> None:
-        self.recall.report()
+        return super()._hits(queries, rows, k)
 
 
 class Backend(plugin.Backend):
@@ -119,7 +57,14 @@ class Backend(plugin.Backend):
         index = built(embeddings.vectors, options.index)
         if options.save_index:
             save(index, embeddings, options, options.save_index)
-        return Approximate(index, embeddings, options)
+        return searcher(index, embeddings, options)
+
+
+def searcher(index: Any, corpus: Embeddings, options: SearchOptions) -> Approximate:
+    """The index, with its parameters."""
+    if options.parameters:
+        set_parameters(index, options.parameters)
+    return OfFaiss(index, corpus, options)
 
 
 def built(vectors: Matrix, name: str) -> Any:
@@ -227,4 +172,4 @@ def opened(folder: Path, options: SearchOptions) -> Approximate:
             status=2,
         )
     index, corpus = read_index(folder, options.similarity)
-    return Approximate(index, corpus, options)
+    return searcher(index, corpus, options)

@@ -42,6 +42,7 @@ def search(
     parameters: str | None = None,
     save_index: str | None = None,
     recall_sample: int = 0,
+    rescore: Sequence[str] = (),
     backend: str | None = None,
     database_url: str | None = None,
     table: str | None = None,
@@ -57,7 +58,9 @@ def search(
     with in_python():
         check("search", given, given)
         options = SearchOptions(
-            **{each: given.pop(each) for each in OPTIONS}, filters=tuple(given.pop("filters"))
+            **{each: given.pop(each) for each in OPTIONS},
+            filters=tuple(given.pop("filters")),
+            rescore=tuple(given.pop("rescore")),
         )
     return _run(corpus, queries, options, **given)
 

@@ -15,6 +15,7 @@ from structkit.cli.options import (
     OnError,
     OnErrorFlag,
     PathsFlag,
+    Quantize,
     Quiet,
     RejectsFile,
     ShardFlag,
@@ -32,6 +33,7 @@ RECORDS = {
 EXAMPLES = """
 structkit encode -m models/seal --as document variants.jsonl -o pages.npy
 structkit encode -m models/seal --as document variants.jsonl --reuse pages.npy -o pages.npy
+structkit encode -m models/seal --as document variants.jsonl --quantize int8 -o codes.npy
 structkit encode -m models/seal --as query pages.jsonl -o queries.jsonl
 """
 
@@ -121,6 +123,13 @@ def encode(
             help="Precision; auto: bf16 where the hardware has it.", rich_help_panel="Embeddings"
         ),
     ] = Dtype.fp32,
+    quantize: Annotated[
+        Quantize | None,
+        typer.Option(
+            help="NAME.npy: numbers of 8 bits and a scale for each row, or signs of 1 bit.",
+            rich_help_panel="Embeddings",
+        ),
+    ] = None,
     batch_tokens: Annotated[
         str,
         typer.Option(
@@ -199,5 +208,6 @@ def encode(
         engine=engine,
         offline=offline,
         reuse=reuse,
+        quantize=quantize,
     )
     write(encoding, through, resume=resume)

@@ -33,6 +33,13 @@ class Dtype(StrEnum):
     auto = "auto"
 
 
+class Quantize(StrEnum):
+    """Numbers of embeddings that are smaller than floats."""
+
+    int8 = "int8"
+    binary = "binary"
+
+
 MOST_WORKERS = 256
 
 

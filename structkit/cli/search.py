@@ -25,6 +25,7 @@ RECORDS = {
 }
 EXAMPLES = """
 structkit search pages.npy -m models/seal --queries pages.jsonl -o dense.jsonl
+structkit search codes.npy --rescore pages.npy -m models/seal --queries pages.jsonl -o run.jsonl
 structkit search functions.jsonl --method bm25 --queries functions.jsonl -o run.jsonl
 structkit search functions.jsonl --method bm25 --save-index words --query "read a file" -k 3
 structkit search pages.npy -m models/seal --method hybrid --texts pages.jsonl --queries pages.jsonl
@@ -88,6 +89,14 @@ def search(
             rich_help_panel="Index",
         ),
     ] = 0,
+    rescore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FLOATS.npy",
+            help="CORPUS holds codes of encode --quantize: order its best by these vectors.",
+            rich_help_panel="Index",
+        ),
+    ] = None,
     similarity: Annotated[
         Similarity,
         typer.Option(
@@ -114,7 +123,7 @@ def search(
         str | None,
         typer.Option(
             autocompletion=plugin_names("backend"),
-            help="What searches: exact, approximate, pgvector; default: by --index.",
+            help="What searches: exact, approximate, codes, pgvector; default: by --index.",
             rich_help_panel="Index",
         ),
     ] = None,
@@ -209,7 +218,7 @@ def search(
     quiet: Quiet = False,
 ) -> None:
     """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
-    reads = (*corpus, *(texts or ()), *(queries or ["-"] * (not query)), model)
+    reads = (*corpus, *(texts or ()), *(rescore or ()), *(queries or ["-"] * (not query)), model)
     apart(output, *reads, save_index=save_index)
     from structkit.commands.search import search as command
     from structkit.scoring.runs import write_run
@@ -229,6 +238,7 @@ def search(
         explain=explain,
         save_index=save_index,
         recall_sample=recall_sample,
+        rescore=tuple(rescore or ()),
         database_url=database_url,
         table=table,
         reload=reload,

@@ -27,6 +27,7 @@ def encoded(records: Iterable[Record], encoding: Encoding) -> Iterator[Record]:
 
     An embedding is a list.
     """
+    check_output(encoding, "")
     for record in encoding.embeddings(encoding.texts(records)):
         yield {
             name: value.tolist() if isinstance(value, np.ndarray) else value
@@ -45,6 +46,7 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
 
     `resume` goes on where a killed run of the same command stopped (`NAME.npy` only).
     """
+    check_output(encoding, stream.output)
     if resume and not stream.output.endswith(".npy"):
         raise UserError("--resume is for -o NAME.npy", "name such a file", status=2)
     if resume and encoding.earlier and os.path.realpath(stream.output) == encoding.earlier.place:
@@ -60,6 +62,12 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
             source = shown([*stream.files, "-"][0])
             encode_to_file(texts, stream.output, encoding, resume=resume, source=source)
     encoding.report()
+
+
+def check_output(encoding: Encoding, path: str) -> None:
+    """Raise for codes in a file that has no place for them."""
+    if encoding.quantize and not path.endswith(".npy"):
+        raise UserError("--quantize is for -o NAME.npy", "name such a file", status=2)
 
 
 def encode_to_file(
@@ -117,7 +125,15 @@ def opened(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parq
         return ParquetFile(path)
     parts, fields = bool(encoding.part), bool(encoding.part or encoding.keep)
     run = encoding.run()
-    return VectorFiles(path, chunks=parts, fields=fields, hashes=True, run=run, resume=resume)
+    return VectorFiles(
+        path,
+        chunks=parts,
+        fields=fields,
+        hashes=True,
+        quantize=encoding.quantize,
+        run=run,
+        resume=resume,
+    )
 
 
 def already_whole(files: VectorFiles, texts: Iterable[ReadRecord], source: str) -> Record:

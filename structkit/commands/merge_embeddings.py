@@ -51,7 +51,10 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
     hashes = (
         [each for name in files for each in hashes_of(name, facts[name]["count"])] if run else []
     )
-    with VectorFiles(output, chunks=chunks, fields=fields, hashes=bool(run)) as target:
+    quantize = first.get("quantize")
+    with VectorFiles(
+        output, chunks=chunks, fields=fields, hashes=bool(run), quantize=quantize
+    ) as target:
         for start, block in blocks(corpus.vectors):
             numbers = range(start, start + len(block))
             rows = [

@@ -131,6 +131,12 @@ Ranked = tuple[str, list[Hit]]
 
 def opened(corpus: Sequence[str], backend: str | None, options: SearchOptions) -> Searcher:
     """The corpus, opened by its backend."""
+    if options.rescore:
+        backend = backend or "codes"
+        if backend != "codes":
+            raise UserError(
+                f"--rescore goes with --backend codes, not {backend}", "leave one out", status=2
+            )
     if backend is None:
         indexed = options.index != "flat" or (len(corpus) == 1 and os.path.isdir(corpus[0]))
         backend = "approximate" if indexed else "exact"

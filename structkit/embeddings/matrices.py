@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from structkit.embeddings.vectors import Floats, Matrix, Numbers, largest_norm
+from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, BinaryRows, Int8Rows, columns
+from structkit.embeddings.vectors import Floats, Matrix, Numbers, Rows, largest_norm
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record, cannot_read, json_kind
@@ -23,6 +24,7 @@ DAMAGE = (
     *(ValueError, TypeError, LookupError, SyntaxError, EOFError, OverflowError, MemoryError),
     *(RecursionError, TokenError),
 )
+MOST = 2.0**57  # of a scale: the square of 127 times as much is a float32
 VECTORS = ("embedding", "vector")  # the column in Parquet; older files have the second
 
 
@@ -68,9 +70,12 @@ def add_new(identifier: str, seen: set[str]) -> None:
 
 
 def read_matrix(path: str, *, fields: bool = False) -> Embeddings:
-    """The embeddings of `NAME.npy`, memory-mapped, with the ids in `NAME.ids.txt`."""
+    """The embeddings of `NAME.npy`, memory-mapped, with the ids in `NAME.ids.txt`.
+
+    Integers are rows that `encode --quantize` wrote: `NAME.meta.json` says which.
+    """
     try:
-        vectors: Floats = mapped(path)
+        vectors: Any = mapped(path)
     except OSError as error:
         raise cannot_read(error).at(path) from None
     except ValueError as error:
@@ -79,18 +84,43 @@ def read_matrix(path: str, *, fields: bool = False) -> Embeddings:
         ).at(path) from None
     if not isinstance(vectors, np.ndarray):
         raise UserError("is an archive of arrays", ARCHIVE).at(path)
-    if vectors.ndim != 2 or vectors.dtype.kind != "f" or 0 in vectors.shape:
-        raise UserError(
-            f"holds {vectors.dtype} {vectors.shape}, not floats (documents, dimensions)",
-            f"{MAKER} NAME.npy",
-        ).at(path)
     stem = path.removesuffix(".npy")
+    kind = next((each for each, code in KINDS.items() if vectors.dtype == code), None)
+    if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or kind) or 0 in vectors.shape:
+        raise _no_floats(path, vectors, "")
     ids = unique(read_ids(f"{stem}.ids.txt", len(vectors)), f"{stem}.ids.txt")
-    meta = _meta(f"{stem}.meta.json", vectors)
+    beside = f"{stem}.meta.json"
+    meta = read_meta(beside, *vectors.shape, kind=kind) if os.path.exists(beside) else {}
+    if meta.get("quantize") != kind:
+        raise _no_floats(path, vectors, f", and {beside} says nothing of --quantize {kind}")
+    rows = _quantized(stem, vectors, kind, meta) if kind else vectors
     chunks, kept = f"{stem}.doc_ids.txt", f"{stem}.fields.jsonl"
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
     records = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
-    return _of_rows(path, doc_ids, vectors, ids, records, meta.get("model_sha256"))
+    return _of_rows(path, doc_ids, rows, ids, records, meta.get("model_sha256"))
+
+
+def _no_floats(path: str, vectors: Any, more: str) -> UserError:
+    problem = f"holds {vectors.dtype} {vectors.shape}, not floats (documents, dimensions){more}"
+    return UserError(problem, f"{MAKER} NAME.npy").at(path)
+
+
+def _quantized(stem: str, codes: Any, kind: str, meta: Record) -> Rows:
+    if kind == "binary":
+        return BinaryRows(codes, meta["dim"])
+    path = stem + SCALES
+    try:
+        size = os.path.getsize(path)
+        if size != 4 * len(codes):
+            problem = f"holds {size:,} bytes for {len(codes):,} scales of 4 bytes"
+            raise UserError(problem, "encode the corpus again").at(path)
+        scales: Any = np.memmap(path, FLOATS, mode="r")
+    except OSError as error:
+        raise cannot_read(error).at(path) from None
+    if not ((scales >= 0) & (scales < MOST)).all():
+        problem = "is damaged: a scale is negative, or not finite, or too large for float32"
+        raise UserError(problem, "encode the corpus again").at(path)
+    return Int8Rows(codes, scales)
 
 
 def mapped(path: str) -> Any:
@@ -105,10 +135,11 @@ def mapped(path: str) -> Any:
         raise ValueError(str(error).partition(".")[0][:200] or type(error).__name__) from None
 
 
-def _of_rows(path: str, doc_ids: list[str], vectors: Floats, *rest: Any) -> Embeddings:
+def _of_rows(path: str, doc_ids: list[str], vectors: Floats | Rows, *rest: Any) -> Embeddings:
     rows = Matrix([vectors])
     try:
-        return Embeddings(doc_ids, rows, largest_norm(rows), *rest)
+        norm = 1.0 if isinstance(vectors, BinaryRows) else largest_norm(rows)
+        return Embeddings(doc_ids, rows, norm, *rest)
     except UserError as error:
         raise error.at(path) from None
 
@@ -208,12 +239,11 @@ def read_fields(path: str, rows: int) -> list[Record]:
     return records
 
 
-def _meta(path: str, vectors: Floats) -> Record:
-    return read_meta(path, *vectors.shape) if os.path.exists(path) else {}
+def read_meta(path: str, rows: int, width: int, *, kind: str | None = None) -> Record:
+    """What `meta.json` says of embeddings in an array of that shape: their number, model, and more.
 
-
-def read_meta(path: str, rows: int, dimensions: int) -> Record:
-    """What `meta.json` says of embeddings: their number, their model, and more."""
+    `kind` is that of codes: bits take fewer columns than they are dimensions.
+    """
     again = "encode the corpus again"
     try:
         with open(path, "rb") as handle:
@@ -224,9 +254,9 @@ def read_meta(path: str, rows: int, dimensions: int) -> Record:
         raise UserError(f"is damaged: it is not JSON ({error})", again).at(path) from None
     if not isinstance(meta, dict) or not {"count", "dim"} <= meta.keys():
         raise UserError("is not a JSON object with count and dim", again).at(path)
-    shape = (meta["count"], meta["dim"])
-    if shape != (rows, dimensions):
-        raise UserError(f"says {shape}, but the matrix is {(rows, dimensions)}", again).at(path)
+    shape = count, dim = meta["count"], meta["dim"]
+    if count != rows or type(dim) is not int or columns(dim, kind) != width:
+        raise UserError(f"says {shape}, but the matrix is {(rows, width)}", again).at(path)
     model = meta.get("model_sha256")
     if model is not None and not isinstance(model, str):
         raise UserError(f"model_sha256 is {json_kind(model)}, not a string", again).at(path)

@@ -1,14 +1,15 @@
 """Embeddings on disk: NAME.npy with ids and metadata beside it, written as they come.
 
 Beside NAME.npy are NAME.ids.txt, NAME.meta.json, for chunks NAME.doc_ids.txt, for kept fields
-NAME.fields.jsonl, and NAME.hashes.txt with the hash of what was read of each row's record.
+NAME.fields.jsonl, NAME.hashes.txt with the hash of what was read of each row's record, and for
+8-bit rows NAME.scales.f32.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -18,6 +19,7 @@ import orjson
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, columns, quantized
 from structkit.embeddings.rows import EmbeddingRow, id_line
 from structkit.errors import UserError
 from structkit.paths import BESIDE
@@ -36,10 +38,10 @@ class VectorFiles:
     """Files that appear together when all vectors are there; memory does not grow.
 
     With `chunks` the ids of documents are written too, with `fields` the fields of rows, with
-    `hashes` the hashes of what was read. `run` identifies the run: with `resume`, the files of an
-    unfinished run with the same `run` are continued, and `state` is what its last `checkpoint` was
-    given. Errors: `UserError` where a file cannot be written, an id holds a line break, or the
-    unfinished files are another run's.
+    `hashes` the hashes of what was read; `quantize` is `int8` or `binary`. `run` identifies the
+    run: with `resume`, the files of an unfinished run with the same `run` are continued, and
+    `state` is what its last `checkpoint` was given. Errors: `UserError` where a file cannot be
+    written, an id holds a line break, or the unfinished files are another run's.
     """
 
     def __init__(
@@ -49,17 +51,19 @@ class VectorFiles:
         chunks: bool = False,
         fields: bool = False,
         hashes: bool = False,
+        quantize: str | None = None,
         run: Record | None = None,
         resume: bool = False,
     ) -> None:
         self.path, self.run, self.resume = path, run or {}, resume
         name = path.removesuffix(".npy")
         endings = [".npy", ".ids.txt"]
+        endings += [SCALES] * (quantize == "int8")
         endings += [".doc_ids.txt"] * chunks + [HASHES] * hashes + [".fields.jsonl"] * fields
         self.targets = [Path(name + ending) for ending in (*endings, ".meta.json")]
         self._partial = [target.with_name(f".{target.name}.partial") for target in self.targets]
         self._journal_path = journal_of(path)
-        self.chunks, self.hashes, self.fields = chunks, hashes, fields
+        self.chunks, self.hashes, self.fields, self.quantize = chunks, hashes, fields, quantize
         self.count = self.dim = 0
         self.state: Record | None = None
         self.complete = False
@@ -150,19 +154,25 @@ class VectorFiles:
 
     def add(self, rows: Sequence[EmbeddingRow], embeddings: NDArray[np.float32]) -> None:
         """Append rows and their embeddings (rows, dim)."""
-        columns = ["".join([id_line(row.id, JSONL) for row in rows])]
-        doc_ids = "".join([id_line(row.document, JSONL) for row in rows])
+        numbers, scales = (
+            quantized(embeddings, self.quantize)
+            if self.quantize
+            else (np.ascontiguousarray(embeddings, FLOATS), None)
+        )
+        contents = [numbers.tobytes(), _lines(id_line(row.id, JSONL) for row in rows)]
+        if scales is not None:
+            contents.append(scales.astype(FLOATS).tobytes())
+        doc_ids = _lines(id_line(row.document, JSONL) for row in rows)
         if self.chunks:
-            columns.append(doc_ids)
+            contents.append(doc_ids)
         if self.hashes:
-            columns.append("".join([f"{row.hash}\n" for row in rows]))
+            contents.append(_lines(f"{row.hash}\n" for row in rows))
         if self.fields:
-            columns.append("".join([f"{orjson.dumps(row.fields).decode()}\n" for row in rows]))
+            contents.append(b"".join([orjson.dumps(row.fields) + b"\n" for row in rows]))
         self.dim = embeddings.shape[1]
         self.count += len(rows)
-        self._handles[0].write(np.ascontiguousarray(embeddings, "<f4").tobytes())
-        for handle, column in zip(self._handles[1:], columns, strict=True):
-            handle.write(column.encode())
+        for handle, content in zip(self._handles, contents, strict=True):
+            handle.write(content)
 
     def checkpoint(self, state: Record) -> None:
         """Remember how far the files are, and `state`: a killed run can continue from here."""
@@ -175,9 +185,11 @@ class VectorFiles:
     def finish(self, meta: Record) -> Record:
         """Complete the files and give them their names; returns the metadata as written."""
         if not self.complete:
-            meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
+            kind = KINDS.get(self.quantize or "", FLOATS)
+            dtype = str(np.dtype(kind))
+            meta = {**meta, "count": self.count, "dim": self.dim, "dtype": dtype}
             self._handles[0].seek(0)
-            self._handles[0].write(header(self.count, self.dim))
+            self._handles[0].write(header(self.count, columns(self.dim, self.quantize), kind))
             for handle in self._handles:
                 handle.close()
             write_json(self._partial[-1], meta)
@@ -217,12 +229,16 @@ def journal_of(path: str) -> Path:
     return Path(path).with_name(f".{Path(path).name}.resume")
 
 
-def header(count: int, dim: int) -> bytes:
-    """The header of a .npy file of float32 (count, dim), padded to `HEADER` bytes.
+def _lines(lines: Iterable[str]) -> bytes:
+    return "".join(lines).encode()
+
+
+def header(count: int, dim: int, kind: str = FLOATS) -> bytes:
+    """The header of a .npy file of numbers (count, dim), padded to `HEADER` bytes.
 
     >>> len(header(10**12, 4096))
     128
     """
-    fields = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({count}, {dim}), }}"
+    fields = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({count}, {dim}), }}"
     body = fields.ljust(HEADER - 11) + "\n"
     return npy.magic(1, 0) + len(body).to_bytes(2, "little") + body.encode("ascii")

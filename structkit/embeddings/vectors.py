@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,23 @@ TOO_LARGE = "normalize the embeddings"
 NOT_FINITE = "encode it again, with a model whose weights are finite"
 
 
+class Rows(Protocol):
+    """Rows in another form than floats, of quantized.py: floats (n, dimensions) when asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows, dimensions."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> Vectors: ...
+
+    def taken(self, rows: Numbers) -> Rows:
+        """Some of the rows, in the same form."""
+        ...
+
+
 class Matrix:
     """The rows of several matrices one after the other, read as float32 when asked for.
 
@@ -26,7 +43,7 @@ class Matrix:
     (a row of zeros stays). Matrices may be memory-mapped: only what is asked for is read.
     """
 
-    def __init__(self, parts: Sequence[Floats], *, normalize: bool = False) -> None:
+    def __init__(self, parts: Sequence[Floats | Rows], *, normalize: bool = False) -> None:
         self.parts = list(parts)
         self.normalize = normalize
         self.starts = np.cumsum([0, *map(len, self.parts)])  # (parts + 1,)
@@ -64,9 +81,19 @@ class Matrix:
 
     def taken(self, rows: Numbers) -> Matrix:
         """Some rows as a matrix in memory; nothing is copied if all are taken."""
-        if len(rows) == len(self) and (np.diff(rows) == 1).all():
+        steps = np.diff(rows)
+        if len(rows) == len(self) and (steps == 1).all():
             return self
+        if (steps > 0).all():  # each part in its own form, which may be smaller than floats
+            cuts = np.searchsorted(rows, self.starts).tolist()
+            ranges = zip(self.parts, self.starts, cuts, cuts[1:], strict=False)
+            kept = [_taken(part, rows[low:high] - start) for part, start, low, high in ranges]
+            return Matrix(kept, normalize=self.normalize)
         return Matrix([self._numbers(rows)], normalize=self.normalize)
+
+
+def _taken(part: Floats | Rows, rows: Numbers) -> Floats | Rows:
+    return part[rows] if isinstance(part, np.ndarray) else part.taken(rows)
 
 
 def unit(vectors: Any) -> Vectors:

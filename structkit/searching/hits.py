@@ -59,7 +59,7 @@ class SearchOptions:
 
     `index`: flat, hnsw, ivf, int8, binary, or a factory string of faiss; `parameters`: as faiss
     writes them, `nprobe=16`; `filters`: `FIELD=VALUE`, all must hold; `explain`: hits carry
-    their best row.
+    their best row; `rescore`: files with the vectors of rows that are codes.
     """
 
     index: str = "flat"
@@ -69,6 +69,7 @@ class SearchOptions:
     explain: bool = False
     save_index: str | None = None
     recall_sample: int = 0
+    rescore: tuple[str, ...] = ()
     database_url: str | None = None
     table: str | None = None
     reload: bool = False

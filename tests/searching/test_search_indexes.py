@@ -260,7 +260,10 @@ def test_fields_stand_beside_a_matrix(vectors: np.ndarray, queries: str, tmp_pat
         ),
         (["--recall-sample", "3"], "go with an approximate index"),
         (["--filter", "language"], "--filter language names no value; write it as FIELD=VALUE"),
-        (["--backend", "oracle"], "no backend 'oracle'; there are: approximate, exact, pgvector"),
+        (
+            ["--backend", "oracle"],
+            "no backend 'oracle'; there are: approximate, codes, exact, pgvector",
+        ),
         (["--method", "bm25", "--index", "hnsw"], "--method bm25 searches no embeddings"),
     ],
 )

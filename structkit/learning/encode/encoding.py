@@ -41,7 +41,8 @@ class Encoding:
     embedding of each so many tokens, `elements` of each element of HTML, `nodes` of a tree's words,
     phrases or all its nodes.
     `batch_tokens` and `precision` are chosen for the device where they are None. `reuse` is a .npy
-    file whose rows are copied where text, model and settings are unchanged. Errors: an unknown
+    file whose rows are copied where text, model and settings are unchanged. `quantize` is how they
+    are stored in .npy files: `int8`, `binary`, or None for floats. Errors: an unknown
     side or a damaged model is a `UserError`, and so is a record without its field.
     """
 
@@ -68,8 +69,9 @@ class Encoding:
         engine: str = "auto",
         offline: bool = False,
         reuse: str | None = None,
+        quantize: str | None = None,
     ) -> None:
-        check_flags(side, dtype, batch_tokens, chunk)
+        check_flags(side, dtype, batch_tokens, chunk, quantize)
         check_length(length, chunk)
         self.fields = [field] if isinstance(field, str) else list(field or ())
         self.parts = {"chunk": chunk, "elements": elements, "nodes": nodes and str(nodes)}
@@ -79,6 +81,7 @@ class Encoding:
         side = str(side)  # a flag's is an enum
         self.model, self.side, self.keep = model, side, tuple(keep)
         self.length, self.chunk = length, chunk
+        self.quantize = str(quantize) if quantize else None
         changes = {"pooling": pooling, "mcls_every": mcls_every, "normalize": normalize}
         wanted = Wanted(model, str(engine), device, str(dtype), offline, changes)
         self.engine, self.facts = wanted.load()
@@ -258,6 +261,7 @@ class Encoding:
             **({"length": self.length} if self.length else {}),
             **({"dimensions": self.dimensions} if self.dimensions else {}),
             **({self.part: self.parts[self.part]} if self.part else {}),
+            **({"quantize": self.quantize} if self.quantize else {}),
         }
 
     def run(self) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structkit.embeddings.quantized import KINDS
 from structkit.errors import UserError, unknown
 from structkit.plugin import Model
 
@@ -9,12 +10,16 @@ SIDES = ("query", "document")
 DTYPES = ("fp32", "bf16", "auto")
 
 
-def check_flags(side: str, dtype: str, batch_tokens: int | None, chunk: int | None) -> None:
+def check_flags(
+    side: str, dtype: str, batch_tokens: int | None, chunk: int | None, quantize: str | None
+) -> None:
     """Raise for values that no model takes."""
     if side not in SIDES:
         raise UserError(f"--as {side} is not query or document", "choose one of them", status=2)
     if dtype not in DTYPES:
         raise unknown("precision of --dtype", dtype, DTYPES)
+    if quantize is not None and quantize not in KINDS:
+        raise unknown("form of --quantize", quantize, tuple(KINDS))
     for flag, number in (("batch-tokens", batch_tokens), ("chunk", chunk)):
         if number is not None and number < 1:
             raise UserError(f"--{flag} must be at least 1", "name another number", status=2)

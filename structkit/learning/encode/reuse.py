@@ -40,7 +40,8 @@ class Earlier:
             remedy = "complete it: run its command again with --resume"
             raise UserError("is half replaced by a run that was killed", remedy).at(path)
         self.old = read_matrix(path, fields=bool(part))
-        known = settings_of(path, self.old)
+        # floats become what this run writes; codes are only what they are
+        known = {"quantize": run.get("quantize"), **settings_of(path, self.old)}
         self.differing = differing(run, known)
         self.precision: str | None = None if self.differing else known.get("precision")
         self.rows: dict[str, range] = {} if self.differing else self._rows()

@@ -1,0 +1,139 @@
+"""Rows of `encode --quantize`: their codes find candidates, then vectors decide.
+
+Of binary rows, candidates are those at the smallest Hamming distance from the query's signs; of
+8-bit rows, those with the largest inner product. The vectors are the rows of `--rescore`, or the
+codes' own. Source: Yamada et al. 2021, arXiv 2106.00882: candidates by Hamming distance, reranked
+by inner product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import faiss
+import numpy as np
+
+from structkit import plugin
+from structkit.embeddings.quantized import BinaryRows, Int8Rows, packed
+from structkit.embeddings.reading import Embeddings, same_model
+from structkit.embeddings.vectors import Numbers, Vectors
+from structkit.errors import UserError
+from structkit.searching.approximate import BATCH, RESCORED, Approximate
+from structkit.searching.hits import SearchOptions, read_corpus
+from structkit.searching.index import RESULTS, Index, places
+from structkit.searching.index_parameters import FACTORS, parse_parameters
+
+
+class Candidates:
+    """What an index of faiss does, over mapped rows: `factor` times as many candidates as rows.
+
+    Equal scores are ordered by descending document id.
+    """
+
+    def __init__(self, codes: Embeddings, vectors: Embeddings, factor: float | None) -> None:
+        self.codes, self.vectors = codes, vectors.vectors
+        parts = codes.vectors.parts
+        self.bits = [part.bits for part in parts if isinstance(part, BinaryRows)]
+        self.binary = len(self.bits) == len(parts)
+        self.factor = factor or RESCORED["binary" if self.binary else "int8"]
+        self.index = None if self.binary else Index(replace(codes, doc_ids=codes.ids))
+        self.place = places(vectors.doc_ids)
+
+    def count(self, rows: int) -> int:
+        """How many candidates there are for so many rows."""
+        return min(len(self.codes.ids), math.ceil(rows * self.factor))
+
+    def search(self, queries: Vectors, rows: int) -> tuple[Vectors, Numbers]:
+        """Scores and numbers of the best rows for each query, (queries, rows), best first."""
+        most = self.count(rows)
+        found = self.index.search(queries, most)[1] if self.index else self._nearest(queries, most)
+        scores = np.empty((len(queries), rows), np.float32)
+        numbers = np.empty((len(queries), rows), np.int64)
+        for place, (query, candidates) in enumerate(zip(queries, found, strict=True)):
+            candidates = np.sort(candidates)  # rows of a file are read in their order
+            vectors = self.vectors[candidates].astype(np.float64)
+            wanted = np.repeat(query.astype(np.float64)[None], most, axis=0)
+            products = np.einsum("rd,rd->r", wanted, vectors).astype(np.float32)
+            best = np.lexsort((self.place[candidates], -products))[:rows]
+            scores[place], numbers[place] = products[best], candidates[best]
+        return scores, numbers
+
+    def _nearest(self, queries: Vectors, most: int) -> Numbers:
+        """The rows at the smallest Hamming distances, (queries, most)."""
+        signs = packed(queries)
+        distances, numbers, start = [], [], 0
+        for bits in self.bits:
+            distance, number = faiss.knn_hamming(
+                signs, np.ascontiguousarray(bits), min(most, len(bits))
+            )
+            distances.append(distance)
+            numbers.append(number + start)
+            start += len(bits)
+        every = np.concatenate(numbers, axis=1)
+        if len(self.bits) == 1:
+            return every
+        order = np.argsort(np.concatenate(distances, axis=1), axis=1, kind="stable")
+        nearest: Numbers = np.take_along_axis(every, order[:, :most], axis=1)
+        return nearest
+
+
+class Codes(Approximate):
+    """Candidates by codes; recall is measured against exact search of the vectors."""
+
+    index: Candidates
+
+    def batch(self, k: int) -> int:
+        rows = k * math.ceil(len(self.corpus.doc_ids) / self.documents)
+        return max(1, min(BATCH, RESULTS // self.index.count(rows)))
+
+
+class Backend(plugin.Backend):
+    """Rows of encode --quantize: codes first, then the vectors of --rescore, or their own."""
+
+    def opened(self, corpus: Sequence[str], options: SearchOptions) -> Codes:
+        """The corpus in .npy files of codes. Errors: `UserError` with file and line."""
+        if options.index != "flat" or options.save_index:
+            raise UserError(
+                "--rescore and --backend codes take no --index or --save-index",
+                "leave it out: the codes of encode --quantize are the index",
+                status=2,
+            )
+        values = parse_parameters(options.parameters) if options.parameters else {}
+        if strangers := set(values) - set(FACTORS):
+            raise UserError(
+                f"--parameters {min(strangers)}: codes have no such parameter",
+                "k_factor_rf=20 rescores 20 times as many rows as are wanted",
+                status=2,
+            )
+        codes = read_corpus(corpus, options)
+        if not all(isinstance(part, Int8Rows | BinaryRows) for part in codes.vectors.parts):
+            raise UserError(
+                "holds floats, not codes",
+                "encode with --quantize int8 or binary, or search without --rescore",
+                status=2,
+            ).at(corpus[0])
+        vectors = read_corpus(options.rescore, options) if options.rescore else codes
+        agree(codes, vectors, corpus[0], [*options.rescore, ""][0])
+        return Codes(Candidates(codes, vectors, values.get(FACTORS[0])), vectors, options)
+
+
+def agree(codes: Embeddings, vectors: Embeddings, corpus: str, rescore: str) -> None:
+    """Raise if two files do not hold the same rows of one model."""
+    same_model(vectors.model, codes.model, rescore, corpus)
+    if codes.vectors.shape != vectors.vectors.shape:
+        (rows, dimensions), (others, theirs) = vectors.vectors.shape, codes.vectors.shape
+        problem = (
+            f"holds {rows:,} rows of {dimensions} numbers, and {corpus} {others:,} of {theirs}"
+        )
+    elif codes.ids != vectors.ids or codes.doc_ids != vectors.doc_ids:
+        pairs = zip(vectors.ids, codes.ids, vectors.doc_ids, codes.doc_ids, strict=True)
+        row = next(row for row, (a, b, c, d) in enumerate(pairs, 1) if (a, c) != (b, d))
+        names = f'"{vectors.ids[row - 1]}", and in {corpus} "{codes.ids[row - 1]}"'
+        problem = f"row {row:,} is {names}"
+    else:
+        return
+    raise UserError(problem, "name what was encoded from the same records, in the same order").at(
+        rescore
+    )

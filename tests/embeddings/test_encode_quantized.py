@@ -1,0 +1,110 @@
+"""encode --quantize with its other flags: the same codes, or a refusal."""
+
+import json
+
+import numpy as np
+import pytest
+
+from structkit.commands.encode import encode, encode_to_file
+from structkit.commands.encode import write as command_line
+from structkit.commands.merge_embeddings import merge_embeddings
+from structkit.embeddings.quantized import quantized
+from structkit.embeddings.reading import read_embeddings
+from structkit.errors import UserError
+from structkit.learning.encode import encoding as windowed
+from structkit.learning.encode.encoding import Encoding
+from structkit.records.stream import Stream
+from tests.embeddings.test_encode_to_file import files, stopped_after
+from tests.learning.test_static import made
+
+KINDS = ("int8", "binary")
+LINES = [{"id": f"d{n}", "text": f"word {'and more ' * (n % 7)}{n}"} for n in range(60)]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A table of token vectors, whose rows are the same in any batch."""
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "texts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    return str(made(folder / "model", folder / "texts.jsonl", dimensions=12, vocabulary_size=400))
+
+
+def write(model, path, lines=LINES, *, resume=False, **options):
+    path.parent.mkdir(exist_ok=True)
+    encoding = Encoding(model, "document", **options)
+    return encode_to_file(encoding.texts(lines), str(path), encoding, resume=resume)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_codes_are_those_of_the_floats(model, tmp_path, kind):
+    write(model, tmp_path / "floats" / "v.npy")
+    meta = write(model, tmp_path / "codes" / "v.npy", quantize=kind)
+    floats = read_embeddings([str(tmp_path / "floats/v.npy")])
+    codes, scales = quantized(floats.vectors[:], kind)
+    assert np.load(tmp_path / "codes/v.npy").tobytes() == codes.tobytes()
+    assert (60, 12, kind) == (meta["count"], meta["dim"], meta["quantize"])
+    if scales is not None:
+        assert (tmp_path / "codes/v.scales.f32").read_bytes() == scales.tobytes()
+    write(model, tmp_path / "reused" / "v.npy", quantize=kind, reuse=str(tmp_path / "floats/v.npy"))
+    assert files(tmp_path / "codes") == files(tmp_path / "reused")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_unchanged_codes_are_copied_bit_by_bit(model, tmp_path, capsys, kind):
+    write(model, tmp_path / "old" / "v.npy", quantize=kind)
+    lines = [{"id": "new", "text": "word"}, *LINES[1:]]
+    write(model, tmp_path / "fresh" / "v.npy", lines, quantize=kind)
+    encoding = Encoding(model, "document", quantize=kind, reuse=str(tmp_path / "old/v.npy"))
+    encode_to_file(encoding.texts(lines), str(tmp_path / "old/v.npy"), encoding)
+    encoding.report()
+    assert "59 of 60 records are as in" in capsys.readouterr().err
+    assert files(tmp_path / "fresh") == files(tmp_path / "old")
+
+
+def test_codes_serve_no_other_form(model, tmp_path, capsys):
+    write(model, tmp_path / "old" / "v.npy", quantize="int8")
+    for kind in (None, "binary"):
+        encoding = Encoding(model, "document", quantize=kind, reuse=str(tmp_path / "old/v.npy"))
+        encode_to_file(encoding.texts(LINES), str(tmp_path / "v.npy"), encoding)
+        encoding.report()
+        told = capsys.readouterr().err
+        assert "0 of 60 records are as in" in told and "another quantize" in told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_resume_and_shards(model, tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(windowed, "WINDOW", 7)
+    write(model, tmp_path / "whole" / "v.npy", quantize=kind)
+    path = tmp_path / "b" / "v.npy"
+    for count in (20, 40):
+        with pytest.raises(SystemExit):
+            write(model, path, stopped_after(LINES, count), quantize=kind, resume=True)
+    with pytest.raises(UserError, match=f"unfinished run had quantize '{kind}', this one has None"):
+        write(model, path, resume=True)
+    write(model, path, quantize=kind, resume=True)
+    assert files(tmp_path / "whole") == files(tmp_path / "b")
+    shards = [str(tmp_path / f"{number}.npy") for number in range(2)]
+    for number, shard in enumerate(shards):
+        write(model, tmp_path / f"{number}.npy", LINES[30 * number :][:30], quantize=kind)
+        assert 30 == len(read_embeddings([shard]).ids)
+    merge_embeddings(shards, str(tmp_path / "all.npy"))
+    assert (tmp_path / "all.npy").read_bytes() == (tmp_path / "whole/v.npy").read_bytes()
+    write(model, tmp_path / "reused" / "v.npy", quantize=kind, reuse=str(tmp_path / "all.npy"))
+    assert (tmp_path / "all.npy").read_bytes() == (tmp_path / "reused/v.npy").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["v.jsonl", "v.parquet", "-"])
+def test_other_outputs_have_no_codes(model, tmp_path, name):
+    (tmp_path / "texts.jsonl").write_text(json.dumps(LINES[0]) + "\n")
+    output = name if name == "-" else str(tmp_path / name)
+    stream = Stream([str(tmp_path / "texts.jsonl")], output, others=(".parquet",))
+    with pytest.raises(UserError, match="--quantize is for -o NAME.npy; name such") as caught:
+        command_line(Encoding(model, "document", quantize="int8"), stream)
+    assert 2 == caught.value.status and not (tmp_path / name).exists()
+    with pytest.raises(UserError, match="--quantize is for -o NAME.npy"):
+        list(encode(LINES, model=model, side="document", quantize="binary"))
+
+
+def test_an_unknown_form_is_refused(model):
+    with pytest.raises(UserError, match="no form of --quantize 'int4'; did you mean 'int8'"):
+        Encoding(model, "document", quantize="int4")

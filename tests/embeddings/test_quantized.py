@@ -1,0 +1,181 @@
+"""encode --quantize: what is stored, how it is read, and that it stays as it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structkit.commands.merge_embeddings import merge_embeddings
+from structkit.embeddings.npy import VectorFiles
+from structkit.embeddings.quantized import TINY, BinaryRows, Int8Rows, packed, quantized
+from structkit.embeddings.reading import read_embeddings
+from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.vectors import Matrix, Vectors
+from structkit.errors import UserError
+
+KINDS = ("int8", "binary")
+
+
+def rows_of(vectors: Vectors, kind: str) -> Int8Rows | BinaryRows:
+    codes, scales = quantized(vectors, kind)
+    return BinaryRows(codes, vectors.shape[1]) if scales is None else Int8Rows(codes, scales)
+
+
+def written(path: Path, vectors: Vectors, kind: str | None, ids: Sequence[str] = ()) -> str:
+    ids = ids or [f"r{number}" for number in range(len(vectors))]
+    with VectorFiles(str(path), hashes=True, quantize=kind) as files:
+        for first in range(0, len(ids), 3):
+            some = [EmbeddingRow(each, hash=f"h{each}") for each in ids[first : first + 3]]
+            files.add(some, vectors[first : first + 3])
+        files.finish({"quantize": kind} if kind else {})
+    return str(path)
+
+
+def drawn(rows: int, dimensions: int) -> Vectors:
+    return np.random.default_rng(rows).normal(size=(rows, dimensions)).astype(np.float32)
+
+
+def test_int8_by_hand() -> None:
+    """254 / 127 is 2: codes are halves, rounded to even; the second row has a scale of its own."""
+    vectors = np.array([[254, -254, 5, 0.9, 3], [-0.5, 0.25, 0, 0, 0]], np.float32)
+    codes, scales = quantized(vectors, "int8")
+    assert [[127, -127, 2, 0, 2], [-127, 63, 0, 0, 0]] == codes.tolist()
+    assert scales is not None and 2 == scales[0]
+    assert 0.5 / 127 <= scales[1] <= 0.5 / 127 * (1 + 2**-15)
+    assert [254, -254, 4, 0, 4] == Int8Rows(codes, scales)[0:1][0].tolist()
+
+
+def test_binary_by_hand() -> None:
+    """Bits of 9 numbers: 10000001 1; zero and what is below it are 0."""
+    vectors = np.array([[1, 0, -1, -0.0, 0, 0, -2, 3, 0.1]], np.float32)
+    rows = rows_of(vectors, "binary")
+    assert isinstance(rows, BinaryRows) and [[0b10000001, 0b10000000]] == rows.bits.tolist()
+    third = np.float32(1) / np.float32(3)
+    assert np.array_equal(np.where(vectors > 0, third, -third), rows[0:1])
+
+
+FLOATS = st.floats(-(2.0**60), 2.0**60, width=32)
+
+
+@given(st.lists(st.lists(FLOATS, min_size=5, max_size=5), min_size=1, max_size=6))
+def test_no_number_is_off_by_more_than_half_a_step(rows: list[list[float]]) -> None:
+    vectors = np.array(rows, np.float32)
+    found = rows_of(vectors, "int8")[:]
+    step = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64) / 127 * (1 + 2**-15)
+    assert (np.abs(found - vectors.astype(np.float64)) <= step / 2 + TINY).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(rows=st.lists(st.lists(FLOATS, min_size=11, max_size=11), min_size=1, max_size=6))
+def test_rows_written_again_stay_as_they_are(kind: str, rows: list[list[float]]) -> None:
+    codes, scales = quantized(np.array(rows, np.float32), kind)
+    once = BinaryRows(codes, 11) if scales is None else Int8Rows(codes, scales)
+    again, their_scales = quantized(once[:], kind)
+    assert codes.tobytes() == again.tobytes()
+    assert (scales is None) == (their_scales is None)
+    if scales is not None and their_scales is not None:
+        assert scales.tobytes() == their_scales.tobytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_depends_on_itself_alone(kind: str) -> None:
+    vectors = drawn(20, 16)
+    codes, scales = quantized(vectors, kind)
+    for row in range(20):
+        alone, scale = quantized(vectors[row : row + 1], kind)
+        assert alone.tobytes() == codes[row].tobytes()
+        assert scale is None or scales is not None and scale[0] == scales[row]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_some_rows_keep_their_form(kind: str) -> None:
+    matrix = Matrix([rows_of(drawn(9, 16), kind), rows_of(drawn(5, 16), kind)])
+    rows = np.array([0, 3, 8, 9, 13])
+    assert {type(part) for part in matrix.taken(rows).parts} == {type(matrix.parts[0])}
+    np.testing.assert_array_equal(matrix[rows], matrix.taken(rows)[0:5])
+    mixed = rows[::-1].copy()
+    np.testing.assert_array_equal(matrix[mixed], matrix.taken(mixed)[0:5])
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "shape"), [("int8", "i1", (7, 12)), ("binary", "u1", (7, 2))]
+)
+def test_files(tmp_path: Path, kind: str, dtype: str, shape: tuple[int, int]) -> None:
+    path = written(tmp_path / "v.npy", drawn(7, 12), kind)
+    array = np.load(path)
+    assert (dtype, shape) == (array.dtype.str[1:], array.shape)
+    meta = json.loads((tmp_path / "v.meta.json").read_text())
+    assert (7, 12, kind, str(array.dtype)) == tuple(
+        meta[name] for name in ("count", "dim", "quantize", "dtype")
+    )
+    corpus = read_embeddings([path])
+    assert 12 == corpus.dimensions
+    np.testing.assert_array_equal(rows_of(drawn(7, 12), kind)[:], corpus.vectors[:])
+    assert (kind == "int8") == (tmp_path / "v.scales.f32").exists()
+    written(tmp_path / "v.npy", drawn(7, 12), None)  # nothing of codes is left
+    assert not (tmp_path / "v.scales.f32").exists()
+    np.testing.assert_array_equal(drawn(7, 12), read_embeddings([path]).vectors[:])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_merged_shards_are_the_whole(tmp_path: Path, kind: str) -> None:
+    vectors, ids = drawn(9, 20), [str(number) for number in range(9)]
+    whole = written(tmp_path / "whole.npy", vectors, kind, ids)
+    parts = [
+        written(tmp_path / f"{first}.npy", vectors[first : first + 3], kind, ids[first : first + 3])
+        for first in (0, 3, 6)
+    ]
+    merge_embeddings(parts, str(tmp_path / "all.npy"))
+    for ending in (".npy", ".ids.txt", *[".scales.f32"] * (kind == "int8")):
+        expected = Path(whole.removesuffix(".npy") + ending).read_bytes()
+        assert expected == (tmp_path / f"all{ending}").read_bytes()
+
+
+def test_other_codes_are_not_merged(tmp_path: Path) -> None:
+    one = written(tmp_path / "a.npy", drawn(2, 8), "int8", ["a", "b"])
+    for other, told in (("binary", "'binary'"), (None, "None")):
+        two = written(tmp_path / "b.npy", drawn(2, 8), other, ["c", "d"])
+        with pytest.raises(UserError, match=f"was encoded with quantize {told}, .* with 'int8'"):
+            merge_embeddings([one, two], str(tmp_path / "all.npy"))
+    assert not (tmp_path / "all.npy").exists()
+
+
+def damaged(folder: Path) -> Iterator[tuple[str, str]]:
+    """Each damage of 8-bit rows, done to a file, and what must be said."""
+    meta, scales = folder / "v.meta.json", folder / "v.scales.f32"
+    for number in (np.nan, np.inf, -1, 2e30):
+        path = written(folder / "v.npy", drawn(3, 8), "int8")
+        scales.write_bytes(np.array([1, number, 1], "<f4").tobytes())
+        yield path, "v.scales.f32: is damaged: a scale is negative, or not finite, or too large"
+    scales.write_bytes(b"\0" * 11)
+    yield path, "v.scales.f32: holds 11 bytes for 3 scales of 4 bytes; encode the corpus again"
+    scales.unlink()
+    yield path, "v.scales.f32: "
+    meta.write_text('{"count":3,"dim":8,"quantize":"binary"}')
+    yield path, r"v.npy: holds int8 \(3, 8\), not floats .* says nothing of --quantize int8"
+    meta.unlink()
+    yield path, r"v.npy: holds int8 \(3, 8\), not floats"
+    path = written(folder / "v.npy", drawn(3, 8), "binary")
+    for dim in ("9", "0", "-7", '"8"', "8.0", "null", "[8]", "1e400"):
+        meta.write_text(f'{{"count":3,"dim":{dim},"quantize":"binary"}}')
+        yield path, r"v.meta.json: (says .*, but the matrix is|is damaged)"
+
+
+def test_damaged_files_are_named(tmp_path: Path) -> None:
+    for path, message in damaged(tmp_path):
+        with pytest.raises(UserError, match=message) as caught:
+            read_embeddings([path])
+        assert caught.value.remedy
+
+
+def test_signs_are_packed_as_faiss_and_others_do() -> None:
+    vectors = drawn(3, 16)
+    bits = [[int(number > 0) for number in row] for row in vectors]
+    expected = [[int("".join(map(str, row[at : at + 8])), 2) for at in (0, 8)] for row in bits]
+    assert expected == packed(vectors).tolist()

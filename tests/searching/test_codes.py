@@ -1,0 +1,221 @@
+"""Search in rows of encode --quantize: exact, and codes first with vectors afterwards."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from structkit.commands.merge_embeddings import merge_embeddings
+from structkit.commands.search import search
+from structkit.embeddings.reading import read_embeddings
+from structkit.embeddings.vectors import Vectors
+from structkit.errors import UserError
+from structkit.records.jsonl import Record, Records
+from structkit.searching.hits import SearchOptions
+from tests.embeddings.test_quantized import written
+from tests.searching.index_runs import SIZE, found, matrix, pairs, write
+
+KINDS = ("int8", "binary")
+EVERY = "k_factor_rf=600"
+
+
+@pytest.fixture
+def vectors() -> Vectors:
+    generator = np.random.default_rng(0)
+    centers = generator.normal(size=(20, SIZE))
+    return (centers[np.arange(600) % 20] + 0.3 * generator.normal(size=(600, SIZE))).astype("f4")
+
+
+@pytest.fixture
+def queries(tmp_path: Path, vectors: Vectors) -> str:
+    rows = [{"id": f"q{n}", "embedding": (vectors[n] * 2).tolist()} for n in range(0, 600, 30)]
+    return write(tmp_path / "queries.jsonl", rows)
+
+
+@pytest.fixture
+def floats(tmp_path: Path, vectors: Vectors) -> str:
+    return written(tmp_path / "floats.npy", vectors, None)
+
+
+def codes(folder: Path, vectors: Vectors, kind: str) -> str:
+    return written(folder / f"{kind}.npy", vectors, kind)
+
+
+def recall(run: list[Record], truth: list[Record]) -> float:
+    return len({*pairs(run)} & {*pairs(truth)}) / len(truth)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_exact_search_is_that_of_the_floats_they_stand_for(
+    tmp_path: Path, vectors: Vectors, queries: str, kind: str, similarity: str
+) -> None:
+    corpus = codes(tmp_path, vectors, kind)
+    rows = read_embeddings([corpus])
+    plain = matrix(tmp_path / "plain.npy", rows.vectors[:], rows.ids)
+    expected = found(plain, queries, similarity=similarity)
+    assert expected == found(corpus, queries, similarity=similarity)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shards_are_searched_as_the_whole(
+    tmp_path: Path, vectors: Vectors, floats: str, queries: str, kind: str
+) -> None:
+    whole = codes(tmp_path, vectors, kind)
+    ids = [f"r{number}" for number in range(600)]
+    shards = [
+        written(tmp_path / f"{low}.npy", vectors[low:high], kind, ids[low:high])
+        for low, high in ((0, 250), (250, 600))
+    ]
+    assert found(whole, queries) == found(shards, queries)
+    expected = found(whole, queries, rescore=(floats,), parameters=EVERY)
+    assert expected == found(shards, queries, rescore=(floats,), parameters=EVERY)
+    merge_embeddings(shards, str(tmp_path / "all.npy"))
+    assert expected == found(
+        str(tmp_path / "all.npy"), queries, rescore=(floats,), parameters=EVERY
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_all_rows_rescored_is_exact_search(
+    tmp_path: Path, vectors: Vectors, floats: str, queries: str, kind: str, similarity: str
+) -> None:
+    vectors[7] = vectors[8]  # equal scores, in the order of exact search
+    floats = written(tmp_path / "floats.npy", vectors, None)
+    corpus = codes(tmp_path, vectors, kind)
+    options = {"rescore": (floats,), "parameters": EVERY, "similarity": similarity}
+    assert found(floats, queries, similarity=similarity) == found(corpus, queries, **options)
+
+
+@pytest.mark.parametrize(("kind", "least"), [("int8", 0.999), ("binary", 0.75)])
+def test_some_rows_rescored_have_true_scores(
+    tmp_path: Path,
+    vectors: Vectors,
+    floats: str,
+    queries: str,
+    kind: str,
+    least: float,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    truth = found(floats, queries)
+    corpus = codes(tmp_path, vectors, kind)
+    run = found(corpus, queries, rescore=(floats,), recall_sample=9)
+    assert recall(run, truth) >= least
+    assert recall(run, truth) >= recall(found(corpus, queries), truth)
+    scores = {pair: row["score"] for pair, row in zip(pairs(truth), truth, strict=True)}
+    for pair, row in zip(pairs(run), run, strict=True):
+        assert row["score"] == scores.get(pair, row["score"])
+    assert re.search(r"recall@5 \d\.\d{4} against exact search", capsys.readouterr().err)
+
+
+def test_hamming_distance_by_hand(tmp_path: Path) -> None:
+    """Signs of the query are + + - -: of four rows, c is at distance 0, b 1, a 3, d 4.
+
+    With k_factor_rf=2, one wanted document has two candidates, c and b; b's product is larger.
+    """
+    rows = np.array([[-1, -1, 9, -1], [2, 2, 2, -2], [1, 1, -1, -1], [-1, -1, 1, 1]], np.float32)
+    floats = written(tmp_path / "f.npy", rows, None, ["a", "b", "c", "d"])
+    bits = written(tmp_path / "b.npy", rows, "binary", ["a", "b", "c", "d"])
+    queries = write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [5, 4, -1, -1]}])
+
+    def first(factor: float) -> tuple[str, float]:
+        options = SearchOptions(rescore=(floats,), parameters=f"k_factor_rf={factor}")
+        (hit,) = search([bits], Records.read([queries]), k=1, options=options)
+        return hit["doc_id"], hit["score"]
+
+    assert ("c", 11) == first(1)
+    assert ("b", 18) == first(2)
+    (hit,) = search([bits], Records.read([queries]), k=1, backend="codes")
+    assert ("c", 5.5) == (hit["doc_id"], hit["score"])  # half of 5 + 4 + 1 + 1
+
+
+def test_documents_of_several_rows_and_filters(
+    tmp_path: Path, vectors: Vectors, queries: str
+) -> None:
+    names, docs = [f"c{n}" for n in range(600)], [f"d{n // 3}" for n in range(600)]
+    kept = "".join(f'{{"language":"{["go", "python"][n % 2]}"}}\n' for n in range(600))
+    corpora = []
+    for kind in (None, *KINDS):
+        corpora.append(written(tmp_path / f"{kind}.npy", vectors, kind, names))
+        (tmp_path / f"{kind}.doc_ids.txt").write_text("".join(f"{each}\n" for each in docs))
+        (tmp_path / f"{kind}.fields.jsonl").write_text(kept)
+    for more in ({}, {"filters": ("language=go",)}, {"explain": True}):
+        expected = found(corpora[0], queries, **more)
+        for corpus in corpora[1:]:
+            options = {"rescore": (corpora[0],), "parameters": EVERY, **more}
+            assert expected == found(corpus, queries, **options)
+
+
+def test_8_bit_rows_rescore_binary_ones(
+    tmp_path: Path, vectors: Vectors, floats: str, queries: str
+) -> None:
+    bits, bytes_ = codes(tmp_path, vectors, "binary"), codes(tmp_path, vectors, "int8")
+    run = found(bits, queries, rescore=(bytes_,), parameters=EVERY)
+    assert run == found(bytes_, queries)
+
+
+def test_queries_may_be_codes(tmp_path: Path, vectors: Vectors) -> None:
+    """The inner product of signs is what their Hamming distance says."""
+    corpus = codes(tmp_path, vectors, "binary")
+    queries = written(tmp_path / "q.npy", vectors[:3], "binary")
+    bits = np.unpackbits(np.load(corpus), axis=1)
+    distances = (bits[:3, None] != bits[None]).sum(axis=2)
+    for row in found(corpus, queries):
+        distance = distances[int(row["query_id"][1:]), int(row["doc_id"][1:])]
+        assert row["score"] == pytest.approx(1 - 2 * distance / SIZE, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (["int8.npy", "--rescore", "f.npy", "--index", "hnsw"], "take no --index or --save-index"),
+        (
+            ["int8.npy", "--rescore", "f.npy", "--save-index", "i"],
+            "take no --index or --save-index",
+        ),
+        (
+            ["int8.npy", "--rescore", "f.npy", "--backend", "exact"],
+            "goes with --backend codes, not",
+        ),
+        (
+            ["int8.npy", "--rescore", "f.npy", "--parameters", "nprobe=2"],
+            "--parameters nprobe: codes have no such parameter; k_factor_rf=20",
+        ),
+        (["f.npy", "--rescore", "f.npy"], "f.npy: holds floats, not codes; encode with --quantize"),
+        (["f.npy", "--rescore", "f.npy", "--method", "bm25"], "it takes no --rescore"),
+    ],
+)
+def test_wrong_usage(run, tmp_path: Path, flags: list[str], problem: str) -> None:  # type: ignore[no-untyped-def]
+    written(tmp_path / "f.npy", np.eye(3, dtype="f4"), None)
+    codes(tmp_path, np.eye(3, dtype="f4"), "int8")
+    write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 0, 0]}])
+    done = run("search", *flags, "--queries", "q.jsonl")
+    told = done.stderr if isinstance(done.stderr, str) else done.stderr.decode()
+    assert 2 == done.returncode and problem in told, told
+    assert 1 == len(told.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("rows", "ids", "message"),
+    [
+        (np.eye(3, 4), "abc", r"other.npy: holds 3 rows of 4 numbers, and .*int8.npy 3 of 3"),
+        (np.eye(2, 3), "ab", r"other.npy: holds 2 rows of 3 numbers, and .*int8.npy 3 of 3"),
+        (np.eye(3), "axc", r'other.npy: row 2 is "x", and in .*int8.npy "b"; name what was'),
+    ],
+)
+def test_vectors_of_other_rows(tmp_path: Path, rows: Vectors, ids: str, message: str) -> None:
+    corpus = written(tmp_path / "int8.npy", np.eye(3, dtype="f4"), "int8", list("abc"))
+    other = written(tmp_path / "other.npy", rows.astype("f4"), None, list(ids))
+    queries = write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 0, 0]}])
+    with pytest.raises(UserError, match=message):
+        found(corpus, queries, rescore=(other,))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_indexes_are_built_of_codes_too(
+    tmp_path: Path, vectors: Vectors, queries: str, kind: str
+) -> None:
+    corpus = codes(tmp_path, vectors, kind)
+    assert recall(found(corpus, queries, index="hnsw"), found(corpus, queries)) > 0.9
