@@ -18,7 +18,7 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.quantized import BinaryRows, Int8Rows, packed
 from structkit.embeddings.reading import Embeddings, same_model
-from structkit.embeddings.vectors import Numbers, Vectors
+from structkit.embeddings.vectors import NOT_FINITE, Numbers, Vectors
 from structkit.errors import UserError
 from structkit.searching.approximate import BATCH, RESCORED, Approximate
 from structkit.searching.hits import SearchOptions, read_corpus
@@ -56,6 +56,9 @@ class Candidates:
             vectors = self.vectors[candidates].astype(np.float64)
             wanted = np.repeat(query.astype(np.float64)[None], most, axis=0)
             products = np.einsum("rd,rd->r", wanted, vectors).astype(np.float32)
+            if not np.isfinite(products).all():
+                wrong = self.codes.ids[candidates[np.argmin(np.isfinite(products))]]
+                raise UserError(f'the vector of "{wrong}" holds NaN or infinity', NOT_FINITE)
             best = np.lexsort((self.place[candidates], -products))[:rows]
             scores[place], numbers[place] = products[best], candidates[best]
         return scores, numbers
@@ -114,7 +117,9 @@ class Backend(plugin.Backend):
                 "encode with --quantize int8 or binary, or search without --rescore",
                 status=2,
             ).at(corpus[0])
-        vectors = read_corpus(options.rescore, options) if options.rescore else codes
+        vectors = codes
+        if options.rescore:  # most of these rows are never read
+            vectors = read_corpus(options.rescore, options, looked=bool(options.recall_sample))
         agree(codes, vectors, corpus[0], [*options.rescore, ""][0])
         return Codes(Candidates(codes, vectors, values.get(FACTORS[0])), vectors, options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from dataclasses import dataclass, field, replace
@@ -69,10 +70,11 @@ def add_new(identifier: str, seen: set[str]) -> None:
     seen.add(identifier)
 
 
-def read_matrix(path: str, *, fields: bool = False) -> Embeddings:
+def read_matrix(path: str, *, fields: bool = False, looked: bool = True) -> Embeddings:
     """The embeddings of `NAME.npy`, memory-mapped, with the ids in `NAME.ids.txt`.
 
-    Integers are rows that `encode --quantize` wrote: `NAME.meta.json` says which.
+    Integers are rows that `encode --quantize` wrote: `NAME.meta.json` says which. Unless `looked`,
+    rows are not read yet: the largest norm is infinite.
     """
     try:
         vectors: Any = mapped(path)
@@ -97,7 +99,8 @@ def read_matrix(path: str, *, fields: bool = False) -> Embeddings:
     chunks, kept = f"{stem}.doc_ids.txt", f"{stem}.fields.jsonl"
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
     records = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
-    return _of_rows(path, doc_ids, rows, ids, records, meta.get("model_sha256"))
+    facts = doc_ids, Matrix([rows]), ids, records, meta.get("model_sha256")
+    return _of_rows(path, *facts, looked=looked and not isinstance(rows, BinaryRows))
 
 
 def _no_floats(path: str, vectors: Any, more: str) -> UserError:
@@ -135,11 +138,13 @@ def mapped(path: str) -> Any:
         raise ValueError(str(error).partition(".")[0][:200] or type(error).__name__) from None
 
 
-def _of_rows(path: str, doc_ids: list[str], vectors: Floats | Rows, *rest: Any) -> Embeddings:
-    rows = Matrix([vectors])
+def _of_rows(
+    path: str, doc_ids: list[str], rows: Matrix, *rest: Any, looked: bool = True
+) -> Embeddings:
+    """Rows with the largest norm; where they are not looked at, a bound of it."""
+    unread = 1.0 if isinstance(rows.parts[0], BinaryRows) else math.inf
     try:
-        norm = 1.0 if isinstance(vectors, BinaryRows) else largest_norm(rows)
-        return Embeddings(doc_ids, rows, norm, *rest)
+        return Embeddings(doc_ids, rows, largest_norm(rows) if looked else unread, *rest)
     except UserError as error:
         raise error.at(path) from None
 
@@ -173,7 +178,7 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     return _of_rows(
         path,
         [str(each) for each in texts.get("doc_id", ids)],
-        _numbers(table[name], len(table), path),
+        Matrix([_numbers(table[name], len(table), path)]),
         unique(ids, path),
         kept.to_pylist() if kept is not None and kept.num_columns else [],
         _facts(file.metadata.metadata or {}).get("model_sha256"),

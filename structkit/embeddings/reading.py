@@ -25,7 +25,7 @@ MATRICES = (".npy", ".parquet")
 
 
 def read_embeddings(
-    files: Sequence[str], *, normalize: bool = False, fields: bool = False
+    files: Sequence[str], *, normalize: bool = False, fields: bool = False, looked: bool = True
 ) -> Embeddings:
     """The embeddings of JSONL files together, or of matrices (`NAME.npy`, `NAME.parquet`) together.
 
@@ -33,7 +33,7 @@ def read_embeddings(
     (rows, dimensions) are `NAME.ids.txt`, one id per line, for chunks `NAME.doc_ids.txt`, and for
     kept fields `NAME.fields.jsonl`. `normalize` scales every row to length 1, `fields` reads the
     other fields of rows. Repeated ids, differing dimensions or models, NaN and an empty corpus
-    raise.
+    raise. Unless `looked`, rows of .npy files are not read: their NaN and largest norm are unknown.
     """
     for name in files:
         if name.endswith(".npz"):
@@ -46,7 +46,9 @@ def read_embeddings(
         problem = "is not a matrix (.npy, .parquet), as other files of the corpus are"
         raise UserError(problem, "name files of one kind").at(other)
     parts = [
-        (read_matrix if name.endswith(".npy") else read_parquet)(name, fields=fields)
+        read_matrix(name, fields=fields, looked=looked)
+        if name.endswith(".npy")
+        else read_parquet(name, fields=fields)
         for name in files
     ]
     return together(parts, files, normalize)
@@ -74,7 +76,7 @@ def together(parts: list[Embeddings], files: Sequence[str], normalize: bool) -> 
     return Embeddings(
         [doc_id for part in parts for doc_id in part.doc_ids],
         vectors,
-        largest_norm(vectors) if normalize else max(part.largest_norm for part in parts),
+        1.0 if normalize else max(part.largest_norm for part in parts),
         [identifier for part in parts for identifier in part.ids],
         [record for part in parts for record in part.fields],
         first.model,

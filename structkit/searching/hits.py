@@ -132,14 +132,14 @@ class Recall:
             )
 
 
-def read_corpus(files: Sequence[str], options: SearchOptions) -> Embeddings:
-    """The embeddings of a corpus that pass the filters.
+def read_corpus(files: Sequence[str], options: SearchOptions, *, looked: bool = True) -> Embeddings:
+    """The embeddings of a corpus that pass the filters; `looked` as for `read_embeddings`.
 
     Errors: a field that no row has, and filters that no row passes.
     """
     wanted = options.wanted()
     fields = bool(wanted) or options.explain
-    corpus = read_embeddings(files, normalize=options.cosine, fields=fields)
+    corpus = read_embeddings(files, normalize=options.cosine, fields=fields, looked=looked)
     if not wanted:
         return corpus
     rows = [row for row, record in enumerate(corpus.fields) if passes(record, wanted)]

@@ -219,3 +219,23 @@ def test_indexes_are_built_of_codes_too(
 ) -> None:
     corpus = codes(tmp_path, vectors, kind)
     assert recall(found(corpus, queries, index="hnsw"), found(corpus, queries)) > 0.9
+
+
+def test_only_candidates_are_read(tmp_path: Path) -> None:
+    """NaN in a row of the vectors is found when the row is a candidate, and not before."""
+    rows = np.array([[1, 1, 1, 1], [1, 1, -1, -1], [-1, -1, -1, -1]], np.float32)
+    bits = written(tmp_path / "b.npy", rows, "binary")
+    rows[2, 0] = np.nan
+    floats = written(tmp_path / "f.npy", rows, None)
+    queries = write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 1, 1, 1]}])
+
+    def run(factor: int, **more: object) -> list[Record]:
+        options = {"rescore": (floats,), "parameters": f"k_factor_rf={factor}", **more}
+        given = SearchOptions(**options)  # type: ignore[arg-type]
+        return list(search([bits], Records.read([queries]), k=1, options=given))
+
+    assert ["r0"] == [hit["doc_id"] for hit in run(2)]
+    with pytest.raises(UserError, match='the vector of "r2" holds NaN or infinity'):
+        run(3)
+    with pytest.raises(UserError, match="f.npy: row 3 holds NaN, infinity"):
+        run(2, recall_sample=1)
