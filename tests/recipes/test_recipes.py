@@ -188,3 +188,15 @@ def test_the_model_of_ask_is_trained_and_put_in_its_place(code):
 
 def test_no_pattern_is_left_in_a_command(seal):
     assert [] == [line for line in seal if "%" in line]
+
+
+def test_scale_merges_its_shards_and_compares_them_with_the_whole(seal_data):
+    folder = str(seal_data / "scale")
+    commands = dry(f"{folder}/table.md", f"SCALE={folder}", "SHARDS=3", f"DATA={seal_data}")
+    shards = [f"{folder}/vectors-{number}.npy" for number in range(3)]
+    encoded = [flag(command, "-o") for command in commands if " --field untagged " in command]
+    codes = [f"{folder}/codes-{number}.npy" for number in range(3)]
+    assert {*shards, *codes, f"{folder}/minilm.npy"} == set(encoded)
+    whole = next(command for command in commands if f"-o {folder}/whole.jsonl" in command)
+    assert f" search {' '.join(shards)} " in whole
+    assert f"cmp {folder}/merged.jsonl {folder}/whole.jsonl" in commands

@@ -1,0 +1,124 @@
+"""What a command costs: seconds, CPU seconds and memory, of all its processes together.
+
+python -m tests.benchmarks.processes FILE COMMAND…    runs it, and writes what it cost as JSON
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+EVERY = 0.05  # seconds between looks at the processes
+TICKS = os.sysconf("SC_CLK_TCK")  # of a second
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of the clock and of the CPU, and the most bytes of memory at a time.
+
+    Memory is the sum over a command's processes; a page that several of them share counts once.
+    """
+
+    seconds: float
+    cpu: float
+    peak: int
+
+
+def measured(
+    command: list[str],
+    *,
+    stdin: IO[Any] | int | None = None,
+    stdout: IO[Any] | int | None = None,
+    stderr: IO[Any] | int | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Cost:
+    """Run a command; one that fails raises."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env={**os.environ, **(environment or {})},
+    )
+    watch = Watch(process.pid)
+    watch.start()
+    _, status, usage = os.wait4(process.pid, 0)
+    watch.stopped.set()
+    watch.join()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    # processes that nobody waited for (Spark's) are in what was seen alone
+    cpu = max(usage.ru_utime + usage.ru_stime, sum(watch.cpu.values()))
+    return Cost(time.perf_counter() - start, cpu, watch.peak)
+
+
+class Watch(threading.Thread):
+    """Looks at a process and its descendants, again and again."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.pid, self.peak = pid, 0
+        self.cpu: dict[int, float] = {}  # seconds of each process, when last seen
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        while True:
+            self.peak = max(self.peak, self.now())
+            if self.stopped.wait(EVERY):
+                return
+
+    def now(self) -> int:
+        """The bytes of all processes together, or the most that one of them ever had."""
+        together, most = 0, 0
+        for pid in descendants(self.pid):
+            times = content(f"/proc/{pid}/stat").rpartition(")")[2].split()[11:13]
+            if times:  # it has not gone
+                self.cpu[pid] = sum(map(int, times)) / TICKS
+            together += numbers(f"/proc/{pid}/smaps_rollup").get("Pss", 0)
+            most = max(most, numbers(f"/proc/{pid}/status").get("VmHWM", 0))
+        return 1024 * max(together, most)
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """A process and all that it started, and these."""
+    waiting = [pid]
+    while waiting:
+        yield (parent := waiting.pop())
+        for thread in Path(f"/proc/{parent}/task").glob("*/children"):
+            waiting.extend(map(int, content(str(thread)).split()))
+
+
+def numbers(path: str) -> dict[str, int]:
+    """The kibibytes that a file of /proc tells; none where the process has gone."""
+    lines = (line.split() for line in content(path).splitlines())
+    return {line[0].removesuffix(":"): int(line[1]) for line in lines if line[2:] == ["kB"]}
+
+
+def content(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        cost = measured(arguments[1:])
+    except subprocess.CalledProcessError as error:
+        return abs(error.returncode)
+    Path(arguments[0]).write_text(json.dumps({**asdict(cost), "command": arguments[1:]}) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
