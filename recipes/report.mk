@@ -1,6 +1,7 @@
 # REPORT.md from the tables in reports/, which recipes write to runs/RECIPE/report.json: one that is to
 # be shown is copied to reports/NAME.json, with words about it in reports/NAME.md, and has a target
-# report-NAME that builds a small slice of it again.
+# report-NAME that builds a small slice of it again. reports/tables/ has tables of other recipes as they
+# were written, for docs/results.md.
 .PHONY: report
 
 TELL := OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.report

@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 from conftest import environment
 
+from tests.benchmarks import table
+
 RESULTS = Path("docs/results.md").read_text("utf-8")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 MEASURED = re.compile(r"(?<![\w.])\d+\.\d{3}\b")
+CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
+DATE = re.compile(r"[Mm]easured\s+20\d\d-\d\d-\d\d")
+KEPT = re.compile(r"`(benchmarks\.json|reports/[\w/-]+\.(?:json|md))`")
+SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", RESULTS, re.M | re.DOTALL))
 
 
 def test_it_can_be_built_without_a_broken_link(tmp_path):
@@ -66,3 +72,31 @@ def test_flags_that_a_page_names_exist(page):
 def test_numbers_of_an_explanation_are_those_of_the_results(page):
     numbers = MEASURED.findall(page.read_text("utf-8"))
     assert [] == [number for number in numbers if number not in RESULTS]
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_numbers_of_the_results_are_in_a_file_or_have_their_date(section):
+    """A date is that of its paragraph and table; of the whole section, if this names no file."""
+    text = SECTIONS[section]
+    if not (files := KEPT.findall(text)):
+        assert DATE.search(text)
+        return
+    kept = "".join(Path(file).read_text("utf-8") for file in files)
+    values = [float(number) for number in re.findall(r"\d+\.\d+", kept)]
+    for part in re.split(r"\n\n(?!\|)", CODE.sub("", text)):
+        for number in [] if DATE.search(part) else re.findall(r"(?<![\w.])\d+\.\d+", part):
+            digits = len(number.partition(".")[2])
+            assert number in {f"{value:.{digits}f}" for value in values}, part
+
+
+def test_the_table_of_benchmarks_is_that_of_their_file():
+    here, benchmarks = table.read(table.FILE)
+    rows = [row for several in benchmarks.values() for row in several]
+    told = table.markdown(here, rows)
+    assert table.replaced(RESULTS, told) == RESULTS, "run make bench-readme"
+
+
+@pytest.mark.parametrize("page", sorted(Path("docs/guide").glob("*.md")), ids=str)
+def test_numbers_of_a_guide_have_their_date(page):
+    for part in CODE.sub("", page.read_text("utf-8")).split("\n\n"):
+        assert DATE.search(part) or not MEASURED.search(part), part

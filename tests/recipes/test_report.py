@@ -1,5 +1,6 @@
 """REPORT.md is what the recipes' files give, and the statistics of these files are right."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,16 @@ def scored(**runs):
 
 def test_the_report_is_what_the_files_give():
     assert REPORT.read_text("utf-8") == report(), "run make report"
+
+
+def test_what_titles_are_worth_is_what_the_files_give():
+    with_titles, without = (
+        {row["system"]: row["nDCG@10"] for row in orjson.loads(path.read_bytes())["rows"]}
+        for path in (Path("reports/seal.json"), Path("reports/seal-untitled.json"))
+    )
+    worth = [f"{with_titles[each] - without[each]:.3f}" for each in without]
+    told = re.findall(r"\d\.\d{3}", Path("reports/seal-untitled.md").read_text("utf-8"))
+    assert sorted(worth) == sorted(told)
 
 
 def test_seeds_are_averaged_for_each_query_before_anything_else():
