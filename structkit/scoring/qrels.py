@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import islice
 from typing import NamedTuple
 
-import orjson
-
 from structkit.errors import UserError
-from structkit.records.jsonl import Lines
+from structkit.records.jsonl import Record
 from structkit.scoring.gains import Gains
-from structkit.scoring.runs import columns, content, json_rows
+from structkit.scoring.rows import Row, Rows, columns, json_rows
 
 Qrels = dict[str, dict[str, int]]  # query_id -> doc_id -> relevance
 LineRange = tuple[int, int]  # the first and the last line, from 1
@@ -49,10 +47,11 @@ def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement
 def _judgements(
     path: str, gains: Gains | None, *, lined: bool
 ) -> Iterator[tuple[str, str, int, LineRange | None]]:
-    lines = Lines([path])
+    rows = Rows(path)
     seen: set[tuple[str, str, LineRange | None]] = set()
     try:
-        for query_id, doc_id, value, span in _rows(lines, gains, lined):
+        for query_id, doc_id, value, record in _rows(rows, gains):
+            span = _span(record) if lined else None
             place = query_id, doc_id, span
             if place in seen:
                 raise UserError(
@@ -64,39 +63,23 @@ def _judgements(
         if not seen:
             raise UserError("holds no judgements", f"give {FORMS}")
     except UserError as error:
-        raise error.at(lines.file, lines.line) from None
+        raise rows.place(error) from None
 
 
-def _rows(
-    lines: Lines, gains: Gains | None, lined: bool
-) -> Iterator[tuple[str, str, float | str, LineRange | None]]:
-    """Query, document, relevance and lines, from whatever the file holds."""
-    rows = content(lines)
-    first = next(rows, b"")
-    if not first:
-        return
-    every = chain([first], rows)
-    if first.startswith(b"{") and lined:
-        for line in every:
-            for row in _gained([line], gains) if gains else json_rows([line], "relevance"):
-                yield *row, _span(orjson.loads(line))
-        return
-    judgements: Iterator[tuple[str, str, float | str]]
-    if first.startswith(b"{"):
-        judgements = _gained(every, gains) if gains else json_rows(every, "relevance")
-    elif gains:
+def _rows(rows: Rows, gains: Gains | None) -> Iterator[Row]:
+    """The rows, from whatever the file holds."""
+    if rows.first.startswith(b"{"):
+        return _gained(rows, gains) if gains else json_rows(rows, "relevance")
+    if gains and rows.first:
         raise UserError(
             "the judgements have no labels", "give --gains JSONL with query_id, doc_id, label"
         )
-    elif columns(first) == ["query-id", "corpus-id", "score"]:
-        judgements = _column_rows(rows, "\t", 3, 1)
-    else:
-        judgements = _column_rows(every, None, 4, 2)
-    for query_id, doc_id, relevance in judgements:
-        yield query_id, doc_id, relevance, None
+    if columns(rows.first) == ["query-id", "corpus-id", "score"]:
+        return _column_rows(islice(rows.texts(), 1, None), "\t", 3, 1)
+    return _column_rows(rows.texts(), None, 4, 2)
 
 
-def _span(record: dict[str, object]) -> LineRange | None:
+def _span(record: Record) -> LineRange | None:
     ends = record.get("start_line"), record.get("end_line")
     if ends == (None, None):
         return None
@@ -109,11 +92,11 @@ def _span(record: dict[str, object]) -> LineRange | None:
     return first, last
 
 
-def _gained(lines: Iterable[bytes], gains: Gains) -> Iterator[tuple[str, str, int]]:
-    for query_id, doc_id, label in json_rows(lines, "label", (str,)):
+def _gained(rows: Rows, gains: Gains) -> Iterator[Row]:
+    for query_id, doc_id, label, record in json_rows(rows, "label", (str,)):
         if label not in gains:
             raise UserError(f'label "{label}" has no gain', f"there are: {', '.join(gains)}")
-        yield query_id, doc_id, gains[label]
+        yield query_id, doc_id, gains[label], record
 
 
 def _relevance(relevance: float | str) -> int:
@@ -129,9 +112,9 @@ def _relevance(relevance: float | str) -> int:
 
 def _column_rows(
     lines: Iterable[bytes], separator: str | None, count: int, document: int
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[Row]:
     for line in lines:
         cells = columns(line, separator)
         if len(cells) != count:
             raise UserError(f"the line has {len(cells)} columns, not {count}", f"give {FORMS}")
-        yield cells[0], cells[document], cells[-1]
+        yield cells[0], cells[document], cells[-1], {}

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import orjson
 
-from structkit.errors import MEND, UserError, missing
-from structkit.records.jsonl import BOM, Lines, Record, json_kind, not_json
+from structkit.errors import UserError
+from structkit.records.jsonl import Record
 from structkit.records.output import Output, write_records
+from structkit.scoring.rows import Row, Rows, columns, json_rows
 
-TrecRow = tuple[str, str, float]
 Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
 
 TREC = "query_id Q0 doc_id rank score tag"
@@ -35,29 +33,28 @@ def read_run(path: str) -> Run:
     Ranks are not read: scores decide, as in trec_eval. A document that is ranked twice for a
     query, a score that is not a finite number and an empty file raise with their place.
     """
-    lines = Lines([path])
+    rows = Rows(path)
     run: Run = {}
     collecting = gc.isenabled()
     gc.disable()  # millions of objects without a cycle: looking for one takes half the time
     try:
-        _add_rows(run, content(lines))
+        _add_rows(run, rows)
     except UserError as error:
-        raise (error if error.file else error.at(lines.file, lines.line)) from None
+        raise rows.place(error) from None
     finally:
         if collecting:
             gc.enable()
     if not run:
         raise UserError("holds no results", "search again: it may have been interrupted").at(
-            lines.file
+            rows.file
         )
     return run
 
 
-def _add_rows(run: Run, lines: Iterator[bytes]) -> None:
-    first = next(lines, b"")
-    every = chain([first] if first else [], lines)
+def _add_rows(run: Run, rows: Rows) -> None:
     query, documents = None, {}
-    for query_id, doc_id, score in json_rows(every) if first.startswith(b"{") else trec_rows(every):
+    parts = json_rows(rows, "score") if rows.first.startswith(b"{") else trec_rows(rows.texts())
+    for query_id, doc_id, score, _ in parts:
         if query_id != query:  # the rows of a query are adjacent
             query, documents = query_id, run.setdefault(query_id, {})
         if doc_id in documents:
@@ -69,71 +66,8 @@ def _add_rows(run: Run, lines: Iterator[bytes]) -> None:
         documents[doc_id] = score
 
 
-def content(lines: Lines) -> Iterator[bytes]:
-    """The lines that are not blank, without a byte order mark."""
-    for line in lines:
-        if lines.line == 1:
-            line = line.removeprefix(BOM)
-        if not line.isspace() and line:
-            yield line
-
-
-def json_rows(
-    lines: Iterable[bytes], value: str = "score", kinds: tuple[type, ...] = (float, int)
-) -> Iterator[tuple[str, str, Any]]:
-    """Query id, document id and value of JSON records; ids may be numbers."""
-    loads = orjson.loads
-    for line in lines:
-        try:
-            record = loads(line)
-        except orjson.JSONDecodeError as error:
-            if b"NaN" in line:
-                raise UserError(f'field "{value}" is NaN', "compute it again") from None
-            raise not_json(error, line) from None
-        try:
-            query_id, doc_id, number = record["query_id"], record["doc_id"], record[value]
-        except (KeyError, TypeError):
-            raise _incomplete(record, value) from None
-        if type(number) not in kinds:
-            raise _not(value, number, "a string" if str in kinds else "a number")
-        if type(query_id) is not str:
-            query_id = _identifier(query_id, "query_id")
-        if type(doc_id) is not str:
-            doc_id = _identifier(doc_id, "doc_id")
-        yield query_id, doc_id, number
-
-
-def _incomplete(record: object, value: str) -> UserError:
-    if not isinstance(record, dict):
-        return UserError("the line is not a JSON object", f"give query_id, doc_id and {value}")
-    return missing(
-        next(name for name in ("query_id", "doc_id", value) if name not in record), record
-    )
-
-
-def _not(field: str, value: object, wanted: str) -> UserError:
-    hint = "compute it again: null may be NaN" if value is None else MEND
-    return UserError(f'field "{field}" is {json_kind(value)}, not {wanted}', hint)
-
-
-def _identifier(value: object, field: str) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise _not(field, value, "a string")
-
-
-def columns(line: bytes, separator: str | None = None) -> list[str]:
-    """The columns of a line of text."""
-    try:
-        return line.decode("utf-8").rstrip("\r\n").split(separator)
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"the line is not UTF-8 (byte {error.start + 1})", "convert it with iconv -t utf-8"
-        ) from None
-
-
-def trec_rows(lines: Iterable[bytes]) -> Iterator[TrecRow]:
-    """Query id, document id and score of the lines of a TREC run."""
+def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
+    """The rows of the lines of a TREC run."""
     for line in lines:
         cells = columns(line)
         if len(cells) != 6:
@@ -141,7 +75,7 @@ def trec_rows(lines: Iterable[bytes]) -> Iterator[TrecRow]:
                 f"the line has {len(cells)} columns, not the 6 of a run", f"write {TREC}, or JSONL"
             )
         try:
-            yield cells[0], cells[2], float(cells[4])
+            yield cells[0], cells[2], float(cells[4]), {}
         except ValueError:
             raise UserError(
                 f'the score is "{cells[4]}", not a number', f"the columns are {TREC}"

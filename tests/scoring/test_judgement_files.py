@@ -115,7 +115,7 @@ def test_empty_and_missing_files_are_refused(tmp_path: Path) -> None:
     path.write_text("\n")
     with pytest.raises(UserError, match="empty: holds no results"):
         read_run(str(path))
-    with pytest.raises(UserError, match="empty:1: holds no judgements"):
+    with pytest.raises(UserError, match="empty: holds no judgements"):
         read_qrels(str(path))
     with pytest.raises(UserError, match="none: cannot be read: No such file"):
         read_run(str(tmp_path / "none"))

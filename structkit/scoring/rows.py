@@ -1,0 +1,139 @@
+"""Rows of runs and judgements, JSON lines or columns, with the place of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import orjson
+
+from structkit.errors import MEND, UserError, missing
+from structkit.records import limits
+from structkit.records.jsonl import BOM, Block, Lines, Record, json_kind, not_json
+
+Row = tuple[str, str, Any, Record]  # query, document, what is said of both, all that is said
+
+
+class Rows:
+    """The lines of a file, with the number of the last one; `first` is the first with text."""
+
+    first = b""
+    line = 0
+
+    def __init__(self, path: str) -> None:
+        lines = Lines([path])
+        self.file = lines.file
+        self._blocks = _filled(lines)
+        if block := next(self._blocks, None):
+            self._blocks = chain([block], self._blocks)
+            text = block.data.lstrip()
+            self.first = text.partition(b"\n")[0]
+            self.line = block.line + block.data[: -len(text)].count(b"\n") + 1
+
+    def place(self, error: UserError) -> UserError:
+        """The error with the place of the last line."""
+        return error.at(self.file, self.line)
+
+    def texts(self) -> Iterator[bytes]:
+        """The lines that are not blank."""
+        for block in self._blocks:
+            for self.line, line in _texts(block):  # noqa: B007 the place stays known
+                yield line
+
+    def records(self, field: str) -> Iterator[Iterable[tuple[int, Any]]]:
+        """The JSON values of these lines with their numbers, some at a time.
+
+        Where one does not parse, its `field` may be the reason.
+        """
+        for block in self._blocks:
+            # one at a time they take a quarter longer, and one of them is wrong
+            values = _values(block)
+            yield _singly(block, field) if values is None else enumerate(values, block.line + 1)
+
+
+def _filled(lines: Lines) -> Iterator[Block]:
+    """The blocks with text, without a byte order mark."""
+    for block in lines.blocks():
+        if block.line == 0:
+            block.data = block.data.removeprefix(BOM)
+        if block.data and not block.data.isspace():
+            yield block
+
+
+def _texts(block: Block) -> Iterator[tuple[int, bytes]]:
+    """The lines of a block that are not blank, with their numbers."""
+    most = limits.most_bytes()
+    for number, line in enumerate(block.lines(), block.line + 1):
+        if len(line) > most:
+            raise limits.too_long().at(block.file, number)
+        if not line.isspace():
+            yield number, line
+
+
+def _values(block: Block) -> list[Any] | None:
+    """The JSON values of a block, parsed at once, if each line holds one."""
+    data = block.data.removesuffix(b"\n")
+    try:
+        values: list[Any] = orjson.loads(b"[%b]" % data.replace(b"\n", b","))
+    except orjson.JSONDecodeError:
+        return None
+    return values if len(values) == data.count(b"\n") + 1 else None
+
+
+def _singly(block: Block, field: str) -> Iterator[tuple[int, Any]]:
+    """The JSON values of a block up to the first line that does not hold one, which raises."""
+    for number, line in _texts(block):
+        try:
+            yield number, orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            problem = not_json(error, line)
+            if b"NaN" in line:
+                problem = UserError(f'field "{field}" is NaN', "compute it again")
+            raise problem.at(block.file, number) from None
+
+
+def json_rows(rows: Rows, field: str, kinds: tuple[type, ...] = (float, int)) -> Iterator[Row]:
+    """Query id, document id and a field's value of JSON records, and these; ids may be numbers."""
+    for records in rows.records(field):
+        for rows.line, record in records:  # noqa: B020 the place stays known
+            try:
+                query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
+            except (KeyError, TypeError):
+                raise _incomplete(record, field) from None
+            if type(value) not in kinds:
+                raise _not(field, value, "a string" if str in kinds else "a number")
+            if type(query_id) is not str:
+                query_id = _identifier(query_id, "query_id")
+            if type(doc_id) is not str:
+                doc_id = _identifier(doc_id, "doc_id")
+            yield query_id, doc_id, value, record
+
+
+def _incomplete(record: object, value: str) -> UserError:
+    if not isinstance(record, dict):
+        return UserError("the line is not a JSON object", f"give query_id, doc_id and {value}")
+    return missing(
+        next(name for name in ("query_id", "doc_id", value) if name not in record), record
+    )
+
+
+def _not(field: str, value: object, wanted: str) -> UserError:
+    hint = "compute it again: null may be NaN" if value is None else MEND
+    return UserError(f'field "{field}" is {json_kind(value)}, not {wanted}', hint)
+
+
+def _identifier(value: object, field: str) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise _not(field, value, "a string")
+
+
+def columns(line: bytes, separator: str | None = None) -> list[str]:
+    """The columns of a line of text."""
+    try:
+        return line.decode("utf-8").rstrip("\r\n").split(separator)
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"the line is not UTF-8 (byte {error.start + 1})", "convert it with iconv -t utf-8"
+        ) from None
