@@ -33,37 +33,39 @@ def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
     a relevance that is not a whole number and an empty file raise with their place.
     """
     qrels: Qrels = {}
-    for query_id, doc_id, relevance, _ in _judgements(path, gains, lined=False):
-        qrels.setdefault(query_id, {})[doc_id] = relevance
+    with Rows(path) as rows:
+        for query_id, doc_id, value, _ in _rows(rows, gains):
+            judged = qrels.setdefault(query_id, {})
+            if doc_id in judged:
+                raise _twice(query_id, doc_id)
+            judged[doc_id] = _relevance(value)
+        if not qrels:
+            raise _none()
     return qrels
 
 
 def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement]:
     """As `read_qrels`, but JSONL records may judge only the lines `start_line` to `end_line`."""
-    for judgement in _judgements(path, gains, lined=True):
-        yield Judgement(*judgement)
-
-
-def _judgements(
-    path: str, gains: Gains | None, *, lined: bool
-) -> Iterator[tuple[str, str, int, LineRange | None]]:
-    rows = Rows(path)
     seen: set[tuple[str, str, LineRange | None]] = set()
-    try:
+    with Rows(path) as rows:
         for query_id, doc_id, value, record in _rows(rows, gains):
-            span = _span(record) if lined else None
-            place = query_id, doc_id, span
-            if place in seen:
-                raise UserError(
-                    f'document "{doc_id}" is judged twice for query "{query_id}"',
-                    "keep one of them",
-                )
-            seen.add(place)
-            yield query_id, doc_id, _relevance(value), span
+            span = _span(record)
+            if (query_id, doc_id, span) in seen:
+                raise _twice(query_id, doc_id)
+            seen.add((query_id, doc_id, span))
+            yield Judgement(query_id, doc_id, _relevance(value), span)
         if not seen:
-            raise UserError("holds no judgements", f"give {FORMS}")
-    except UserError as error:
-        raise rows.place(error) from None
+            raise _none()
+
+
+def _twice(query_id: str, doc_id: str) -> UserError:
+    return UserError(
+        f'document "{doc_id}" is judged twice for query "{query_id}"', "keep one of them"
+    )
+
+
+def _none() -> UserError:
+    return UserError("holds no judgements", f"give {FORMS}")
 
 
 def _rows(rows: Rows, gains: Gains | None) -> Iterator[Row]:
@@ -100,6 +102,8 @@ def _gained(rows: Rows, gains: Gains) -> Iterator[Row]:
 
 
 def _relevance(relevance: float | str) -> int:
+    if type(relevance) is int:
+        return relevance
     try:
         if int(relevance) == float(relevance):
             return int(relevance)

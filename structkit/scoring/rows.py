@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import orjson
 
@@ -16,7 +17,10 @@ Row = tuple[str, str, Any, Record]  # query, document, what is said of both, all
 
 
 class Rows:
-    """The lines of a file, with the number of the last one; `first` is the first with text."""
+    """The lines of a file, with the number of the last one; `first` is the first with text.
+
+    Errors raised with it get the place of that line.
+    """
 
     first = b""
     line = 0
@@ -31,9 +35,14 @@ class Rows:
             self.first = text.partition(b"\n")[0]
             self.line = block.line + block.data[: -len(text)].count(b"\n") + 1
 
-    def place(self, error: UserError) -> UserError:
-        """The error with the place of the last line."""
-        return error.at(self.file, self.line)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if isinstance(error, UserError):
+            error.at(self.file, self.line)
 
     def texts(self) -> Iterator[bytes]:
         """The lines that are not blank."""

@@ -33,14 +33,12 @@ def read_run(path: str) -> Run:
     Ranks are not read: scores decide, as in trec_eval. A document that is ranked twice for a
     query, a score that is not a finite number and an empty file raise with their place.
     """
-    rows = Rows(path)
     run: Run = {}
     collecting = gc.isenabled()
     gc.disable()  # millions of objects without a cycle: looking for one takes half the time
     try:
-        _add_rows(run, rows)
-    except UserError as error:
-        raise rows.place(error) from None
+        with Rows(path) as rows:
+            _add_rows(run, rows)
     finally:
         if collecting:
             gc.enable()

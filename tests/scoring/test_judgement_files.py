@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from structkit.errors import UserError
+from structkit.records import limits
 from structkit.scoring.qrels import read_qrels
 from structkit.scoring.runs import read_run
 
@@ -61,6 +62,9 @@ def test_trec_qrels_are_read(tmp_path: Path) -> None:
         ('{"query_id":["q1"],"doc_id":"b","score":1}', 'field "query_id" is a JSON array'),
         ("[1]", "the line is not a JSON object"),
         ("q1 Q0 b 1 2.5 tag", "the line is not JSON"),
+        # joined with commas, these would be JSON
+        ('{"query_id":"q1",\n"doc_id":"b","score":1}', "the line is not JSON"),
+        (f"{RUN.strip()},{RUN.strip()}", "the line is not JSON"),
     ],
 )
 def test_a_bad_line_of_a_jsonl_run_is_refused(tmp_path: Path, second: str, problem: str) -> None:
@@ -108,6 +112,26 @@ def test_a_bad_line_of_qrels_is_refused(tmp_path: Path, text: str, problem: str)
     with pytest.raises(UserError) as error:
         read_qrels(str(path))
     assert str(error.value).startswith(f"{path}:2: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("last", "problem"),
+    [
+        (RUN, 'document "a" is ranked twice for query "q1"'),
+        ('{"query_id":"q1"', "the line is not JSON"),
+        (f'{{"query_id":"{"q" * 200_000}"}}', "the record has more than 100,000 bytes"),
+    ],
+)
+def test_a_bad_line_is_told_wherever_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, problem: str
+) -> None:
+    monkeypatch.setattr(limits, "_most", 100_000)
+    path = tmp_path / "run"
+    others = [RUN.replace('"a"', f'"{number}"') for number in range(5000)]
+    path.write_text("\n" + RUN + "".join(others) + last)
+    with pytest.raises(UserError) as error:
+        read_run(str(path))
+    assert str(error.value).startswith(f"{path}:5003: {problem}")
 
 
 def test_empty_and_missing_files_are_refused(tmp_path: Path) -> None:
