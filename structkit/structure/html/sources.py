@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from structkit.structure.html.markup import tags
 
 BOM = "\ufeff"
 CDATA = "<![CDATA["
+RARE = re.compile("</(?:P|br|BR)>")
 
 
 def repaired(html: str) -> str:
@@ -24,11 +26,8 @@ def repaired(html: str) -> str:
     if CDATA in html:
         html = _without_sections(html)
     html = html.replace("</p>", "</p> ")
-    if "</P>" in html:
-        html = html.replace("</P>", "</P> ")
-    for end in ("</br>", "</BR>"):
-        if end in html:
-            html = html.replace(end, "<br>")
+    if RARE.search(html):
+        html = html.replace("</P>", "</P> ").replace("</br>", "<br>").replace("</BR>", "<br>")
     return html
 
 
