@@ -51,12 +51,12 @@ def test_a_wrong_flag_of_a_method_is_told_without_its_model() -> None:
     assert told == done.stdout.decode().splitlines()
 
 
-@pytest.mark.parametrize("language", [[], ["--language", "python"]])
-def test_texts_and_defaults_of_flags_are_taken_as_they_are(
-    tmp_path: Path, language: list[str]
-) -> None:
+@pytest.mark.parametrize(
+    "flags", [[], ["--language", "python"], ["--strategy", "entity", "--max-entities", "5"]]
+)
+def test_usual_values_of_flags_need_no_check(tmp_path: Path, flags: list[str]) -> None:
     path = tmp_path / "code.jsonl"
     path.write_bytes(b'{"id": "1", "language": "python", "code": "x = 1"}\n')
-    heavy, written = imported("mask-entities", *language, str(path))
+    heavy, written = imported("mask-entities", *flags, str(path))
     assert set() == heavy
     assert b'"masked":"<extra_id_0> = 1"' in written
