@@ -7,7 +7,10 @@ import sys
 
 from conftest import environment
 
-HEAVY = {"torch", "transformers", "faiss", "nltk", "lxml", "numpy", "bm25s", "scipy", "pydantic"}
+HEAVY = {
+    *("torch", "transformers", "faiss", "nltk", "lxml", "numpy", "bm25s", "scipy"),
+    *("pydantic", "concurrent.futures.process"),
+}
 SCRIPT = """
 import sys
 sys.argv[0] = 'structkit'

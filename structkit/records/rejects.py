@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import orjson
 
@@ -108,3 +109,16 @@ def accepted(
             if error.status == 2 or (error.file and not error.line):
                 raise  # wrong usage, or a file that cannot be read: no record is to blame
             reject(Rejected(records.place(error), records.raw))
+
+
+class Tally(Protocol):
+    """What a command counts besides its records; a new one has counted nothing."""
+
+    def merge(self, other: Any) -> None:
+        """Add what another of the same kind counted."""
+        ...
+
+
+def counting(command: Callable[..., Iterator[Record]], tally: Tally | None) -> Command:
+    """The command with its tally, if it has one."""
+    return command if tally is None else partial(command, tally=tally)

@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structkit.errors import UserError
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Block, Lines, Record, Records, Shard, shown
 from structkit.records.output import Output
-from structkit.records.rejects import Rejected, Rejects, accepted
-from structkit.records.timed import TimedWorkers
-from structkit.records.workers import Tally, Workers, counting
+from structkit.records.rejects import Rejected, Rejects, Tally, accepted, counting
+
+if TYPE_CHECKING:
+    from structkit.records.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,10 @@ class Stream:
         return self.workers == 1 and self.record_timeout is None
 
     def _workers(self, command: Callable[..., Iterator[Any]], tally: Tally | None) -> Workers:
+        # 20 ms that only those pay who want several processes
+        from structkit.records.timed import TimedWorkers
+        from structkit.records.workers import Workers
+
         skip = self.on_error == "skip"
         if self.record_timeout is None:
             return Workers(self.workers, command, self.shard, skip, tally)

@@ -18,8 +18,8 @@ from typing import Any
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Block, Record, Shard
-from structkit.records.rejects import Rejected
-from structkit.records.workers import Done, Tally, Workers, do, start_worker
+from structkit.records.rejects import Rejected, Tally
+from structkit.records.workers import Done, Workers, do, start_worker
 
 
 @dataclass

@@ -14,12 +14,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Block, Record, Records, Shard
 from structkit.records.output import dump
-from structkit.records.rejects import Command, Rejected, accepted
+from structkit.records.rejects import Rejected, Tally, accepted, counting
 from structkit.signals import ENDINGS
 
 T = TypeVar("T")
@@ -30,19 +30,6 @@ BLOCK = 1 << 18  # bytes that a worker gets at a time
 def cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-class Tally(Protocol):
-    """What a command counts besides its records; a new one has counted nothing."""
-
-    def merge(self, other: Any) -> None:
-        """Add what another of the same kind counted."""
-        ...
-
-
-def counting(command: Callable[..., Iterator[Record]], tally: Tally | None) -> Command:
-    """The command with its tally, if it has one."""
-    return command if tally is None else partial(command, tally=tally)
 
 
 @dataclass
