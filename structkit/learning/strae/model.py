@@ -7,6 +7,7 @@ Embeddings using Explicit Structure" (https://aclanthology.org/2023.emnlp-main.4
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from math import prod, sqrt
 from pathlib import Path
@@ -60,9 +61,8 @@ class NodeModel(nn.Module):
         """
         self.embedding.requires_grad_(not settings.freeze_embeddings)
         if path := settings.init_embeddings:
-            folder = Path(path)
-            if folder.is_dir():
-                vectors, known = static_word_vectors(folder, words)
+            if os.path.isdir(path):  # unlike Path.is_dir, false for what is no name at all
+                vectors, known = static_word_vectors(Path(path), words)
                 known[0] = False  # the name of the unknown word is no word
             else:
                 vectors, known = word_vectors(path, words)

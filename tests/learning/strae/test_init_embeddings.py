@@ -107,6 +107,12 @@ def test_a_static_model_gives_the_means_of_its_tokens(static, tmp_path):
         static_word_vectors(static, ["zebra"])
 
 
+def test_a_name_that_is_too_long_is_told(tmp_path):
+    with pytest.raises(UserError, match="x: cannot be read") as error:
+        trained("strae", tmp_path, init_embeddings="x" * 5_000)
+    assert error.value.remedy
+
+
 def test_a_folder_without_a_table_is_told(tmp_path):
     other = tmp_path / "other"
     other.mkdir()
