@@ -9,6 +9,7 @@ from pathlib import Path
 import pathspec
 
 FILES = (".gitignore", ".ignore")  # the later one counts
+LONGEST = 10_000  # characters of a pattern: no path is as long
 VERSIONS = frozenset((".git", ".hg", ".svn", ".jj"))  # never of interest
 
 
@@ -44,6 +45,8 @@ class Ignoring:
 def _rules(lines: list[str]) -> pathspec.GitIgnoreSpec:
     good = []
     for line in lines:
+        if len(line) > LONGEST:
+            continue
         try:
             pathspec.GitIgnoreSpec.from_lines([line])
         except ValueError:

@@ -69,7 +69,7 @@ def fuse(
         if not corpus or not queries:
             missing = "--queries" if corpus else "--corpus"
             raise UserError(
-                f"--ranker, --for, --weights and --group need {missing}",
+                f"--ranker, --for, --weights, --group and --repeats need {missing}",
                 "name the records that were searched, and the queries that were asked",
                 status=2,
             )

@@ -5,9 +5,10 @@
     python -m tests.benchmarks.report check reports/NAME.json REBUILT.json
 
 `gather` reads what `structkit score --per-query` wrote: runs whose names differ only after an `@`
-are one system, trained with several seeds. Its p-values are corrected for all comparisons of a
-table (Holm 1979). `write` makes REPORT.md; NAME.md beside the numbers says in words what they mean.
-`check` compares the rows that were built again with the intervals of the committed ones.
+are one system, trained with several seeds, and p-values are corrected for all comparisons of a
+table (Holm 1979). With --suite it reads what `structkit score --task suite` wrote.
+`write` makes REPORT.md; NAME.md beside the numbers says in words what they mean. `check` compares
+the rows that were built again with the intervals of the committed ones.
 """
 
 from __future__ import annotations
@@ -138,28 +139,42 @@ def sha256(path: Path) -> str:
 
 def gather(args: argparse.Namespace) -> None:
     """Write the JSON of a table."""
-    systems = Systems(records(args.values))
-    seeds = {seed for each in systems.seeds.values() for seed in each if seed}
+    if args.suite:
+        rows, comparisons = suite_rows(records(args.values))
+        seeds = {path.stem.partition("@")[2] for path in args.folder.glob("*@*.seen")}
+    else:
+        systems = Systems(records(args.values))
+        rows, comparisons = systems.rows(), systems.comparisons(args.against)
+        seeds = {seed for each in systems.seeds.values() for seed in each if seed}
     content: Record = {
         "title": args.title,
         "command": args.command,
         "seeds": sorted(seeds),
         "data": {f"{path.parent.name}/{path.name}": sha256(path) for path in args.data},
-        "rows": systems.rows(),
-        "comparisons": systems.comparisons(args.against),
+        "rows": rows,
+        "comparisons": comparisons,
     }
     if args.corpus:
         add_costs(content["rows"], args.folder, len(records(args.corpus)))
     content["trainings"] = [
         {
-            "model": path.name.removesuffix(".trained.jsonl"),
+            "model": path.name.removesuffix(".trained.jsonl").removesuffix(".seen"),
             **{name: records(path)[0][name] for name in ("records", "steps", "seconds")},
         }
-        for path in sorted(args.folder.glob("*.trained.jsonl"))
+        for path in sorted(args.folder.glob("*.seen" if args.suite else "*.trained.jsonl"))
         if path.stat().st_size  # a training that is not finished has written nothing
     ]
     options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     args.output.write_bytes(orjson.dumps(content, option=options))
+
+
+def suite_rows(scored: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+    """The rows of a suite, and its comparisons, of which only the whole Score is told."""
+    named = [{"system": each.pop("run"), **each} for each in scored]
+    return (
+        [each for each in named if "task" not in each],
+        [each for each in named if each.get("task") == "Score"],
+    )
 
 
 def add_costs(rows: Sequence[Record], folder: Path, pages: int) -> None:
@@ -226,6 +241,7 @@ def main() -> None:
     gathering.add_argument("values", type=Path)
     for name in ("--title", "--command"):
         gathering.add_argument(name, required=True)
+    gathering.add_argument("--suite", action="store_true")
     gathering.add_argument("--against", nargs="*", default=[])
     gathering.add_argument("--data", nargs="*", type=Path, default=[])
     gathering.add_argument("--folder", type=Path, required=True)

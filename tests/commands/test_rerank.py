@@ -127,7 +127,9 @@ def test_fuse_takes_the_same_rankers(files: dict[str, Any]) -> None:
     runs, inputs = files["runs"], {key: files[key] for key in ("corpus", "queries")}
     fused = list(fuse(runs, method="weighted", order=order, **inputs))
     assert list(rerank(**files, weights=order)) == fused
-    with pytest.raises(UserError, match="--ranker, --for, --weights and --group need --corpus"):
+    with pytest.raises(
+        UserError, match="--ranker, --for, --weights, --group and --repeats need --corpus"
+    ):
         list(fuse(runs, order=order))
 
 

@@ -9,6 +9,7 @@ from hostile.spoiling import examples, spoiled
 from hypothesis import given
 
 from structkit.collecting.batches import Reading, collected
+from structkit.collecting.ignoring import Ignoring
 from structkit.collecting.sources import LeftOut
 from structkit.collecting.units import Units
 from structkit.collecting.walking import Walk
@@ -105,3 +106,8 @@ def test_a_size_that_lies_is_refused(tmp_path):
     sources, left = found(tmp_path / "a.zip")
     assert not sources
     assert "cannot be read" in left[0].problem
+
+
+def test_a_pattern_longer_than_any_path_costs_no_time():
+    rules = Ignoring().within("", {".gitignore": b"*a" * 5_000_000 + b"\n*.o\n"}.get)
+    assert [True, False] == [rules.hides(path) for path in ("b.o", "b.c")]

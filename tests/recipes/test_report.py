@@ -121,3 +121,21 @@ def test_gather(tmp_path):
     assert text.startswith("## Pages\n\nWhat it means.\n\n```sh\nmake seal\n```")
     assert "| seal   |     1 |       3 | 0.667 [" in text
     assert "| seal@0 |       8 |     2 | 1.500   |" in text
+
+
+def test_gather_of_a_suite(tmp_path):
+    row = {"run": "strae", "seeds": 2, "STS": 30.0, "STS_low": 20.0, "STS_high": 40.0}
+    pair = {"run": "strae", "against": "bag", "task": "Score", "difference": 1.5}
+    values = [row, pair, pair | {"task": "STS"}]
+    scores, output = tmp_path / "scores.jsonl", tmp_path / "strae.json"
+    scores.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in values))
+    (tmp_path / "strae@1.seen").write_text('{"folder":"x","records":8,"steps":2,"seconds":1.5}\n')
+    command = [sys.executable, "-m", "tests.benchmarks.report", "gather", str(scores), "--suite"]
+    command += ["--title", "Suite", "--command", "make strae", "--folder", str(tmp_path)]
+    subprocess.run([*command, "-o", str(output)], check=True, cwd=Path.cwd())
+    content = orjson.loads(output.read_bytes())
+    assert content["seeds"] == ["1"]
+    assert [each["system"] for each in content["rows"]] == ["strae"]
+    assert [each["task"] for each in content["comparisons"]] == ["Score"]
+    assert content["trainings"] == [{"model": "strae@1", "records": 8, "steps": 2, "seconds": 1.5}]
+    assert "30.000 [20.000, 40.000]" in section("strae", content, "")

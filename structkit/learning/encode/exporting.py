@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.learning.encode.torch_engine import TorchEngine
@@ -16,6 +18,8 @@ from structkit.learning.encoders.export import MODELS, inner_facts, write_graph,
 from structkit.learning.engines.exported import PLAIN, TOKENIZER, keeping
 from structkit.learning.engines.exported_encoder import LONG, SAMPLE, ExportedEncoder
 from structkit.learning.engines.runtime import Runtime
+from structkit.learning.folders.damage import damaged
+from structkit.learning.folders.weights import WEIGHTS
 from structkit.learning.training.precision import timed
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
@@ -24,11 +28,18 @@ from structkit.records.jsonl import Record
 def export(
     engine: TorchEngine, runtime: Runtime, folder: Path, changes: Mapping[str, Any], facts: Record
 ) -> str:
-    """Keep the engine's encoder for a runtime; returns why not, or nothing."""
+    """Keep the engine's encoder for a runtime; returns why not, or nothing.
+
+    Errors: `UserError` where the model's embeddings are not finite.
+    """
     model = engine.model
     if not isinstance(model, Encoder) or model.model.config.model_type not in MODELS:
         return f"it is not one of {', '.join(MODELS)}"
     require("onnx", runtime.extra)
+    exact = TorchEngine(model, str(model.device), "fp32")
+    expected = [exact.embeddings([ids]) for ids in model.inputs(SAMPLE, "document")]
+    if not all(np.isfinite(rows).all() for rows in expected):
+        raise damaged("the model's embeddings hold NaN or infinity", folder / WEIGHTS)
     try:
         with (
             waiting("exporting the model, once"),
@@ -42,8 +53,6 @@ def export(
                 write_graph(model, graph)
                 runtime.write(graph, place, partial(model.inputs, side="document"))
             write_tokenizers(model, place / TOKENIZER, place / PLAIN)
-            exact = TorchEngine(model, str(model.device), "fp32")
-            expected = [exact.embeddings([ids]) for ids in model.inputs(SAMPLE, "document")]
             about["sample"] = [rows[0].tolist() for rows in expected]
             encoder, about["agreement"] = tried(runtime, place, about)
             about["agrees"] = about["agreement"] >= runtime.agreement

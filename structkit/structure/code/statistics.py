@@ -71,19 +71,25 @@ class Statistics:
     def lines(self) -> list[str]:
         """The table, and the reasons of rejected records below it."""
         ordered = sorted(self.languages.items())
-        table = rows((_row(name, counts) for name, counts in ordered), COLUMNS)
+        table = rows((_row(_short(name), counts) for name, counts in ordered), COLUMNS)
         reasons = [
-            f"{name}: {count:,} rejected: {problem}"
+            f"{_short(name)}: {count:,} rejected: {_short(problem)}"
             for name, counts in ordered
             for problem, count in counts.rejected.most_common()
         ]
         return [*table, *reasons]
 
 
+WIDEST = 120
 COLUMNS = (
     "language", "records", "rejected", "entities", "distinct", "p50", "p95",
     f">{COUNT - 1}", f"target>{TARGET_TOKENS}",
 )  # fmt: skip
+
+
+def _short(text: str) -> str:
+    """A name or a problem for one line, whatever a record has for its language."""
+    return text if len(text) <= WIDEST else f"{text[:WIDEST]} …"
 
 
 def _row(name: str, counts: Language) -> dict[str, object]:

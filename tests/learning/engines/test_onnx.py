@@ -3,11 +3,13 @@
 import json
 import os
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
 import torch
 from imported import imported
+from safetensors.torch import load_file, save_file
 from transformers import T5Config, T5Model
 
 from structkit.errors import UserError
@@ -70,6 +72,18 @@ def assert_same(model, engine="onnx", **options):
     near = rounding(4 * SHAPE["intermediate_size"], abs(expected).max())
     np.testing.assert_allclose(found, expected, **near)
     return found
+
+
+@pytest.mark.parametrize("engine", ["onnx", "auto"])
+def test_a_model_that_gives_no_numbers_is_told_before_any_record(t5, tmp_path, engine):
+    folder = copytree(t5, tmp_path / "t5")
+    weights = load_file(f"{folder}/model.safetensors")
+    save_file(
+        {name: weight * float("nan") for name, weight in weights.items()},
+        f"{folder}/model.safetensors",
+    )
+    with pytest.raises(UserError, match="model.safetensors: the model's embeddings hold NaN"):
+        encoded(str(folder), engine)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

@@ -140,7 +140,7 @@ def shown_as(value: str) -> tuple[str, ...]:
     written = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in value)
     plain = (value.replace("\n", " "), written, value[:50])
     about = (f"structkit: {written}", *(f" {written}{end}" for end in "; ,:"))
-    about += ("stdin",) if value == "-" else (f'"{written}"',)
+    about += (f'"{written}"', *(["stdin"] if value == "-" else []))
     return (repr(value), *about, *(each for each in plain if len(each) > 2))
 
 

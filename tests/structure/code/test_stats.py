@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from structkit.errors import UserError
 from structkit.registry import load, names
 from structkit.structure.code.statistics import Statistics, tokens
 
@@ -63,6 +64,12 @@ def test_merged_is_whole():
             tally.language("go").rejected["why"] += 1
     first.merge(second)
     assert first.lines() == whole.lines()
+
+
+def test_any_name_fits_into_a_line():
+    tally = Statistics()
+    tally.reject("word " * 20_000, UserError(f"no language '{'word ' * 20_000}'", "name one"))
+    assert max(map(len, tally.lines())) < 300
 
 
 @pytest.mark.parametrize(
