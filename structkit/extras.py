@@ -15,6 +15,7 @@ USES = {
     "parquet": "Parquet files",
     "pgvector": "search in PostgreSQL",
     "plot": "pictures",
+    "ray": "record stages on many machines: --ray",
     "stanza": "Stanza's parser",
     "warc": "web archives in collect",
 }

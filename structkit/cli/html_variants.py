@@ -14,6 +14,7 @@ from structkit.cli.options import (
     OnErrorFlag,
     OutputFile,
     Quiet,
+    Ray,
     RecordTimeout,
     RejectsFile,
     Seed,
@@ -70,6 +71,7 @@ def html_variants(
     shard: ShardFlag = None,
     workers: Workers = 1,
     record_timeout: RecordTimeout = None,
+    ray: Ray = None,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
     output: OutputFile = "-",
@@ -91,6 +93,7 @@ def html_variants(
         shard=shard,
         workers=workers,
         record_timeout=record_timeout,
+        ray=ray,
     )
     variation = Variation(
         mask_ratio=mask_ratio,

@@ -15,6 +15,7 @@ from structkit.cli.options import (
     OutputFile,
     Profile,
     Quiet,
+    Ray,
     RecordTimeout,
     RejectsFile,
     Seed,
@@ -96,6 +97,7 @@ def mask_entities(
     shard: ShardFlag = None,
     workers: Workers = 1,
     record_timeout: RecordTimeout = None,
+    ray: Ray = None,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
     output: OutputFile = "-",
@@ -117,6 +119,7 @@ def mask_entities(
         shard=shard,
         workers=workers,
         record_timeout=record_timeout,
+        ray=ray,
     )
     masking = Masking(
         language=language,

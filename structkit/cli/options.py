@@ -205,7 +205,7 @@ def _workers(given: str | int) -> int:
     """A number of processes, or that of the processors; the default comes as it is."""
     text = str(given)
     if text == "auto":
-        from structkit.records.workers import cores
+        from structkit.records.workers.pool import cores
 
         return min(cores(), MOST_WORKERS)
     if not (text.isdecimal() and len(text) < 5 and 1 <= int(text) <= MOST_WORKERS):
@@ -233,6 +233,15 @@ RecordTimeout = Annotated[
         max=1e6,
         metavar="SECONDS",
         help="Reject a record that takes longer, ends its process or fills its memory.",
+    ),
+]
+
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        rich_help_panel=RUN,
+        help="Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts --workers.",
     ),
 ]
 

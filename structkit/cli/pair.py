@@ -12,6 +12,7 @@ from structkit.cli.options import (
     OnErrorFlag,
     OutputFile,
     Quiet,
+    Ray,
     RecordTimeout,
     RejectsFile,
     Seed,
@@ -113,6 +114,7 @@ def pair(
     shard: ShardFlag = None,
     workers: Workers = 1,
     record_timeout: RecordTimeout = None,
+    ray: Ray = None,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
     output: OutputFile = "-",
@@ -131,6 +133,10 @@ def pair(
         raise typer.BadParameter(
             "--queries is read by one process: leave out --workers and --record-timeout"
         )
+    if ray is not None and (queries or negatives_from):
+        raise typer.BadParameter(
+            "--queries and --negatives-from are read on this machine: leave out --ray"
+        )
     through = stream(
         files if queries is None else [queries],
         output,
@@ -139,6 +145,7 @@ def pair(
         shard=shard,
         workers=workers,
         record_timeout=record_timeout,
+        ray=ray,
         beside=[qrels, corpus, negatives_from],
     )
     pairing = Pairing(

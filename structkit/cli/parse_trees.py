@@ -16,6 +16,7 @@ from structkit.cli.options import (
     OnErrorFlag,
     OutputFile,
     Quiet,
+    Ray,
     RecordTimeout,
     RejectsFile,
     Seed,
@@ -88,6 +89,7 @@ def parse_trees(
     shard: ShardFlag = None,
     workers: Workers = 1,
     record_timeout: RecordTimeout = None,
+    ray: Ray = None,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
     output: OutputFile = "-",
@@ -105,6 +107,7 @@ def parse_trees(
         shard=shard,
         workers=workers,
         record_timeout=record_timeout,
+        ray=ray,
         beside=[model],
     )
     parsing = Parsing(

@@ -22,7 +22,7 @@ from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Shard
 from structkit.records.output import Output
 from structkit.records.rejects import Rejected, Rejects
-from structkit.records.workers import Pool
+from structkit.records.workers.pool import Pool
 from structkit.seeds import key
 
 

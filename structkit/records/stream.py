@@ -16,7 +16,7 @@ from structkit.records.output import Output
 from structkit.records.rejects import Rejected, Rejects, Tally, accepted, counting
 
 if TYPE_CHECKING:
-    from structkit.records.workers import Workers
+    from structkit.records.workers.blocks import Workers
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Stream:
     shard: Shard | None = None
     workers: int = 1
     record_timeout: float | None = None  # seconds; worker processes are then replaced
+    ray: str | None = None  # the address of a cluster, whose processes then do the work
     beside: Sequence[str | None] = ()  # other inputs
     replaced: Sequence[str | None] = ()  # others that the output may replace
     others: tuple[str, ...] = ()  # endings of files that are not JSON lines
@@ -46,6 +47,19 @@ class Stream:
         if [*files, *self.beside].count("-") > 1:
             raise UserError("stdin is named twice", "give a file for one of them", status=2)
         Rejects(self.on_error, self.rejects)  # raises where the two do not go together
+        if self.ray is not None:
+            self._check_ray(self.ray)
+
+    def _check_ray(self, address: str) -> None:
+        from structkit.records.workers.cluster import LOCAL, check
+
+        check(address)
+        if self.record_timeout is not None:
+            problem = "--ray and --record-timeout exclude each other"
+            raise UserError(problem, "leave one of them out", status=2)
+        if self.workers > 1 and address != LOCAL:
+            problem = "--workers is for --ray local: of a cluster, all processors work"
+            raise UserError(problem, "leave it out", status=2)
 
     @contextmanager
     def reading(self, label: str) -> Iterator[tuple[Records, Callable[[Rejected], None]]]:
@@ -88,14 +102,17 @@ class Stream:
     @property
     def _here(self) -> bool:
         """Whether the command runs in this process."""
-        return self.workers == 1 and self.record_timeout is None
+        return self.workers == 1 and self.record_timeout is None and self.ray is None
 
     def _workers(self, command: Callable[..., Iterator[Any]], tally: Tally | None) -> Workers:
         # 20 ms that only those pay who want several processes
-        from structkit.records.timed import TimedWorkers
-        from structkit.records.workers import Workers
+        from structkit.records.workers.blocks import Workers
+        from structkit.records.workers.cluster import RayWorkers
+        from structkit.records.workers.timed import TimedWorkers
 
         skip = self.on_error == "skip"
+        if self.ray is not None:
+            return RayWorkers(self.ray, self.workers, command, self.shard, skip, tally)
         if self.record_timeout is None:
             return Workers(self.workers, command, self.shard, skip, tally)
         seconds = self.record_timeout

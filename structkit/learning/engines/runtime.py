@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.records.workers import cores
+from structkit.records.workers.pool import cores
 
 # token ids and their mask, (batch, length) each, to embeddings, (batch, dim)
 Compute = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]

@@ -19,7 +19,8 @@ from typing import Any
 from structkit.errors import UserError
 from structkit.records.jsonl import Block, Record, Shard
 from structkit.records.rejects import Rejected, Tally
-from structkit.records.workers import Done, Workers, do, start_worker
+from structkit.records.workers.blocks import Done, Workers
+from structkit.records.workers.pool import do, start_worker
 
 
 @dataclass
@@ -53,16 +54,16 @@ class TimedWorkers(Workers):
 
     def results(self, tasks: Iterator[Block]) -> Generator[Done]:
         """What the workers made of each block, in order; few blocks are under way at a time."""
-        reader, self.writer = os.pipe()
-        self._start = partial(
+        self.ends = os.pipe()
+        self._new_lane = partial(
             ProcessPoolExecutor,
             1,
             get_context("fork"),
             initializer=_start_timed,
-            initargs=(self.work, reader, self.writer),
+            initargs=(self.work, *self.ends),
         )
-        self.lanes = [self._start() for _ in range(self.workers)]
-        self.single = self._start()  # its process starts when it is needed
+        self.lanes = [self._new_lane() for _ in range(self.workers)]
+        self.single = self._new_lane()  # its process starts when it is needed
         self.waiting: deque[_Given] = deque()
         try:
             for given in self._given(tasks):
@@ -78,7 +79,6 @@ class TimedWorkers(Workers):
             for lane in (*self.lanes, self.single):
                 lane.shutdown(wait=not self.abandoned, cancel_futures=True)
             self.abandon()
-            os.close(reader)
 
     def _given(self, blocks: Iterator[Block]) -> Iterator[_Given]:
         """Each block, given to the process with the fewest."""
@@ -108,7 +108,7 @@ class TimedWorkers(Workers):
             return self._one_by_one(given.block)
         except BrokenProcessPool:
             self.lanes[given.lane].shutdown(wait=False)
-            self.lanes[given.lane] = self._start()
+            self.lanes[given.lane] = self._new_lane()
             for each in self.waiting:  # these had no chance
                 if each.lane == given.lane and each.block.data:
                     each.future = self._submitted(each.lane, each.block)
@@ -140,7 +140,7 @@ class TimedWorkers(Workers):
             error = UserError("needs more memory than there is", "leave the record out")
         except BrokenProcessPool:
             self.single.shutdown(wait=False)
-            self.single = self._start()
+            self.single = self._new_lane()
             error = self._ended(time.monotonic() - started)
         rejected = Rejected(error.at(single.file, single.line + 1), single.data)
         return Done(count=1, rejected=[rejected])

@@ -1,0 +1,183 @@
+"""Run a command over blocks of lines in a Ray cluster, which does again what it loses."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from functools import partial
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from structkit import __version__
+from structkit.errors import UserError
+from structkit.extras import require
+from structkit.records import limits
+from structkit.records.jsonl import Block
+from structkit.records.workers.blocks import Done, Workers
+from structkit.signals import ENDINGS
+
+LOCAL = "local"
+RETRIES = 3
+STORE = 80 << 20  # bytes for blocks on their way; the least that Ray allows is 75 MiB
+PATIENCE = 10.0  # seconds to start, where it is to end again: its processes may have ended before
+# what Ray says of work that a process cannot load
+MISSING = re.compile(r"failed to import on the worker.*No module named '([\w.]+)'", re.DOTALL)
+SECONDS = 5.0  # that a cluster has to answer: Ray itself would try for more than a minute
+
+
+def check(address: str) -> None:
+    """Raise if the address is none.
+
+    >>> check("local"), check("auto"), check("10.0.0.1:6379")
+    (None, None, None)
+    >>> check("10.0.0.1")
+    Traceback (most recent call last):
+        ...
+    structkit.errors.UserError: --ray 10.0.0.1 is no address; give local, auto or HOST:PORT
+    """
+    host, _, port = address.rpartition(":")
+    plain = host and "/" not in host and port.isdecimal() and len(port) < 6
+    if address not in (LOCAL, "auto") and not plain:
+        raise UserError(f"--ray {address} is no address", "give local, auto or HOST:PORT", status=2)
+
+
+class RayWorkers(Workers):
+    """Workers that are processes of a Ray cluster, or of a Ray that lives as long as they do.
+
+    A block whose process or machine is lost is given to another.
+    """
+
+    def __init__(self, address: str, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.address = address
+
+    def start(self) -> Executor:
+        """The cluster, with as many blocks under way as it has processors for."""
+        cluster = _Cluster(self.address, self.workers, self.work)
+        self.workers, self.errors = cluster.processors, cluster.errors
+        return cluster
+
+    def result(self, future: Future[Done]) -> Done:
+        """What came of a block; an error of the command is raised as it was there."""
+        try:
+            return future.result()
+        except self.errors.RayTaskError as error:
+            if missing := MISSING.search(str(error.cause)):
+                raise UserError(
+                    f"a node of the cluster has no module {missing[1]}",
+                    f"install there what is here: structkit {__version__}, and plugins",
+                ) from None
+            raise error.cause from error
+        except self.errors.RayError as error:
+            kind = type(error).__name__
+            raise UserError(
+                f"worker processes died, {RETRIES + 1} times over the same records (Ray: {kind})",
+                "if they ran out of memory, use fewer --workers; without --ray, --record-timeout "
+                "finds a record that ends its process",
+            ) from None
+
+
+class _Cluster(Executor):
+    """A Ray cluster that does one work: a running one, or one that is started here."""
+
+    def __init__(self, address: str, processors: int, work: Callable[[Block], Done]) -> None:
+        # all is read when Ray is imported or started
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        if address == LOCAL:
+            os.environ |= {
+                "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # it listens on 127.0.0.1 only,
+                "RAY_AUTH_MODE": "token",  # to us only, and keeps no token in the home folder
+                "RAY_AUTH_TOKEN": os.urandom(32).hex(),
+            }
+        ray = require("ray", "ray")
+        with ExitStack() as opened:
+            # Ray sets handlers of signals in the main thread only, where ours are to stay; and its
+            # processes end with the thread that started them
+            thread = ThreadPoolExecutor(1)
+            opened.callback(thread.shutdown, wait=False)
+            if address == LOCAL:
+                temporary = TemporaryDirectory(prefix="structkit-ray-", ignore_cleanup_errors=True)
+                place = opened.enter_context(temporary)
+                remedy = "set TMPDIR to a short name of a folder with room"
+                init = partial(ray.init, "local", **_own(processors, place))
+            else:
+                init = partial(ray.init, address)
+                remedy = "ray status shows whether a cluster runs on this machine"
+                _ask(address)
+            started = thread.submit(init, log_to_driver=False, logging_level="ERROR")
+            opened.callback(ray.shutdown)
+            opened.callback(wait, [started], PATIENCE)  # where a signal comes in between
+            try:
+                started.result()
+            except (OSError, RuntimeError, ValueError) as error:
+                problem = " ".join(str(error).split()).partition(". ")[0]
+                raise UserError(f"Ray cannot be used: {problem}", remedy) from None
+            for number in ENDINGS:  # Ray's own code sets some behind Python's back
+                signal.signal(number, signal.getsignal(number))
+            self.processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
+            self.errors = ray.exceptions
+            self.task = ray.remote(max_retries=RETRIES)(_shipped(work))
+            self.opened = opened.pop_all()
+
+    def submit(self, _do: object, block: Any) -> Future[Any]:  # type: ignore[override]
+        """What will come of a block; the work is known."""
+        done: Future[Any] = self.task.remote(block).future()
+        return done
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave the cluster, which ends what this one had begun."""
+        self.opened.close()
+
+
+def _own(processors: int, place: str) -> dict[str, Any]:
+    """How Ray is started on this machine for one command."""
+    return {
+        "num_cpus": processors,
+        "include_dashboard": False,
+        "object_store_memory": STORE,
+        "_temp_dir": place,
+        "_node_ip_address": "127.0.0.1",
+        # where other programs fill the memory, it would kill our workers, and not come to an end
+        "_system_config": {"memory_monitor_refresh_ms": 0},
+    }
+
+
+def _ask(address: str) -> None:
+    """Raise if nothing listens at the address of a cluster."""
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), SECONDS).close()
+    except OSError as error:
+        raise UserError(
+            f"no Ray cluster answers at {address}: {error.strerror or error}",
+            "start one with ray start --head, or give --ray local",
+        ) from None
+
+
+def _shipped(work: Callable[[Block], Done]) -> Callable[[Block], Done]:
+    """The work as a function that processes on any machine can load."""
+    version, most = __version__, limits.most_bytes()
+
+    def task(block: Block) -> Done:
+        same(version)
+        limits.limit_bytes(most)
+        return work(block)
+
+    return task
+
+
+def same(version: str) -> None:
+    """Raise, in a worker, if it has another version than the one that gives it work."""
+    if version != __version__:
+        raise UserError(
+            f"a node of the cluster has structkit {__version__}, and not {version}",
+            "install the same version everywhere",
+            status=2,
+        )

@@ -1,0 +1,83 @@
+"""--ray, without Ray: what it refuses before any work, and what it says where Ray is missing."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from structkit import __version__
+from structkit.cli.main import main
+from structkit.errors import UserError
+from structkit.records.stream import Stream
+from structkit.records.workers.cluster import check, same
+
+GOOD = '{"id": "1", "language": "python", "code": "x = y"}\n'
+ADDRESS = "127.0.0.1:6379"
+
+
+@pytest.mark.parametrize("address", ["local", "auto", ADDRESS, "[::1]:6379", "node-7:6379"])
+def test_an_address_is_one_of_rays(address):
+    check(address)
+    Stream(ray=address)
+
+
+@pytest.mark.parametrize(
+    "address", ["", "node-7", ":6379", "node-7:", "node-7:x", "ray://node-7:10001", "a:123456"]
+)
+def test_what_is_no_address_is_wrong_usage(address):
+    with pytest.raises(UserError, match="is no address; give local, auto or HOST:PORT") as raised:
+        Stream(ray=address)
+    assert 2 == raised.value.status
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        ({"ray": "local", "record_timeout": 3.0}, "--ray and --record-timeout exclude each other"),
+        ({"ray": ADDRESS, "workers": 2}, "--workers is for --ray local"),
+    ],
+)
+def test_what_does_not_go_together_is_wrong_usage(flags, problem):
+    with pytest.raises(UserError, match=problem) as raised:
+        Stream(**flags)
+    assert 2 == raised.value.status
+
+
+def test_pair_refuses_it_for_what_is_read_here(monkeypatch, capsys):
+    for flags in (["--queries", "q"], ["--negatives-from", "run"]):
+        words = ("pair", *flags, "--corpus", "c", "--qrels", "j", "--ray", "local")
+        assert 2 == status(monkeypatch, *words)
+        assert "read on this machine: leave out --ray" in capsys.readouterr().err
+
+
+def test_without_ray_one_line_says_what_installs_it(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    Path("in.jsonl").write_text(GOOD)
+    words = ("mask-entities", "in.jsonl", "-o", "out.jsonl", "--ray", "local")
+    assert 1 == status(monkeypatch, *words)
+    told = "structkit: this needs the package ray; pip install 'structkit[ray]'\n"
+    assert told == capsys.readouterr().err
+    assert ["in.jsonl"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_another_version_on_a_node_is_an_error():
+    same(__version__)
+    with pytest.raises(
+        UserError, match=r"has structkit .*, and not 0\.0\.7; install the same"
+    ) as e:
+        same("0.0.7")
+    assert 2 == e.value.status  # no record is to blame, also with --on-error skip
+
+
+def test_the_record_stages_have_the_flag():
+    for name in ("mask-entities", "html-variants", "parse-trees", "pair"):
+        assert "--ray ADDRESS" in Path(f"fixtures/help/{name}.txt").read_text()
+
+
+def status(monkeypatch, *words):
+    """The exit status of the program, run here."""
+    monkeypatch.setattr(sys, "argv", ["structkit", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
