@@ -9,7 +9,7 @@ from conftest import environment
 
 HEAVY = {
     *("torch", "transformers", "faiss", "nltk", "lxml", "numpy", "bm25s", "scipy"),
-    *("pydantic", "concurrent.futures.process"),
+    *("pydantic", "concurrent.futures.process", "markdown_it"),
 }
 SCRIPT = """
 import sys

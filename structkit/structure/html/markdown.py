@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
-
-from markdown_it import MarkdownIt
-from markdown_it.rules_core import StateCore
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from structkit.errors import UserError
 from structkit.structure.html.sources import escape
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_core import StateCore
+    from markdown_it.token import Token
 
 
 @cache
@@ -21,6 +23,8 @@ def _parser() -> MarkdownIt:
     Blocks may be nested without limit, as text beyond a limit would be dropped; inline elements
     have one.
     """
+    from markdown_it import MarkdownIt  # 20 ms that HTML alone need not pay
+
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     inline_limit = parser.options["maxNesting"]
 
