@@ -7,7 +7,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -130,6 +129,8 @@ def _signs(plugin: Plugin) -> dict[str, tuple[str, ...]]:
 def plugins() -> tuple[Plugin, ...]:
     """All installed plugins, by kind and name."""
     listed = []
+    from importlib.metadata import entry_points  # 15 ms that commands without plugins need not pay
+
     for entry in entry_points(group="structkit.plugins"):
         spec = find_spec(entry.value)
         if spec is None or not spec.submodule_search_locations:

@@ -125,10 +125,10 @@ def test_nobody_imports_a_plugin_by_name(path):
 
 # a terminal alone pays for rich's progress bars and lists, a comparison of runs for scipy, a
 # search of embeddings for no bm25s, an answer from the cache for no parser, one worker for no
-# processes, and HTML for no Markdown
+# processes, HTML for no Markdown, and a command without plugins for no list of them
 LAZY = {
     *("progress.py", "questions.py", "comparison.py", "lexical.py", "folder.py", "stream.py"),
-    "markdown.py",
+    *("markdown.py", "registry.py"),
 }
 
 
