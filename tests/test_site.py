@@ -53,7 +53,7 @@ def test_each_recipe_is_told():
 
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
-OTHERS = {"--editable", "--dry-run"}  # of pip and make
+OTHERS = {"--editable", "--dry-run", "--extra-index-url"}  # of pip and make
 
 
 FOREIGN = Path("docs/scale-out.md")  # most of its flags are those of parallel, Slurm and split
