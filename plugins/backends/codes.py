@@ -54,7 +54,7 @@ class Candidates:
         for place, (query, candidates) in enumerate(zip(queries, found, strict=True)):
             candidates = np.sort(candidates)  # rows of a file are read in their order
             vectors = self.vectors[candidates].astype(np.float64)
-            wanted = np.repeat(query.astype(np.float64)[None], most, axis=0)
+            wanted = np.broadcast_to(query.astype(np.float64), vectors.shape)
             products = np.einsum("rd,rd->r", wanted, vectors).astype(np.float32)
             if not np.isfinite(products).all():
                 wrong = self.codes.ids[candidates[np.argmin(np.isfinite(products))]]

@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from tests.benchmarks.records import STRUCTKIT, longer
 from tests.benchmarks.table import machine
 
 STAGE = [*STRUCTKIT, "mask-entities", "-q", "--on-error", "skip"]
+RAY = ["--ray", "local", "--workers", "2"]
 SPARK = """
 import os, sys
 from pyspark import SparkConf, SparkContext
@@ -61,6 +63,8 @@ def engines(source: Path, folder: Path, spark: str | None) -> Iterator[Engine]:
         target = folder / "spark"
         command = [spark, "-c", SPARK, " ".join(STAGE), str(source), str(target)]
         yield Engine("Spark, `rdd.pipe` in local[2]", command, target)
+    if find_spec("ray"):
+        yield Engine("Ray, `--ray local --workers 2`", [*STAGE, str(source), *RAY])
 
 
 def records(data: Path | None, count: int) -> Iterable[str]:
