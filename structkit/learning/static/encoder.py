@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from structkit.learning.training.tokens import Chunk, Truncation, beginning
 from structkit.plugin import Model
 from structkit.records.jsonl import Record
 
+SLICE = 1 << 17  # characters that are tokenized together: their tokens take 100 times as much
 MEAN = "mean"  # the pooling of a table
 
 
@@ -33,7 +35,7 @@ class StaticEncoder(Model):
         self.lengths: dict[str, int] = facts["lengths"]
         self.truncation = Truncation()
 
-    def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
+    def inputs(self, texts: Sequence[str], side: str) -> list[array[int]]:
         """Texts as token ids; longer ones are truncated and counted."""
         most = self.lengths[side]
         prompt = self.prompts.get(side, "")
@@ -61,18 +63,34 @@ class StaticEncoder(Model):
         chunks = []
         for start in range(0, max(1, len(encoded.ids)), size):
             places = encoded.offsets[start : start + size] or [(0, 0)]
-            ids = prompt + encoded.ids[start : start + size]
+            ids = [*prompt, *encoded.ids[start : start + size]]
             chunks.append(Chunk(ids, places[0][0], places[-1][1]))
         return chunks
 
-    def embed(self, inputs: Sequence[list[int] | Chunk]) -> Vectors:
+    def embed(self, inputs: Sequence[array[int] | Chunk]) -> Vectors:
         """One embedding per input, (inputs, dim)."""
         means = self.table.means([each.ids if isinstance(each, Chunk) else each for each in inputs])
         return normalized(means) if self.normalize else means
 
-    def _ids(self, texts: list[str]) -> list[list[int]]:
-        encoded = self.table.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        return [each.ids for each in encoded]
+    def _ids(self, texts: list[str]) -> list[array[int]]:
+        found: list[array[int]] = []
+        for some in _slices(texts):
+            encoded = self.table.tokenizer.encode_batch_fast(some, add_special_tokens=False)
+            found += [array("I", each.ids) for each in encoded]
+        return found
+
+
+def _slices(texts: list[str]) -> Iterator[list[str]]:
+    """Texts of about `SLICE` characters at a time."""
+    some, characters = list[str](), 0
+    for text in texts:
+        some.append(text)
+        characters += len(text)
+        if characters >= SLICE:
+            yield some
+            some, characters = [], 0
+    if some:
+        yield some
 
 
 def opened_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | None:
