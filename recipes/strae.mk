@@ -15,8 +15,8 @@ strae-eval: $(INSTALLED) ## The nine tasks for the models that `make strae` trai
 
 STRAE := runs/strae
 # what the models below are rows of, and the target of their training
-TABLE := $(STRAE)/table.md
-TRAIN := strae-train
+STRAE_ROWS := $(STRAE)/table.md
+STRAE_TRAINED := strae-train
 # sentences to train on, passes over them, those of the rows named longer, the batch size; STEPS ends
 # every training by gradient steps sooner; the seeds, and those of rows that are only there to look at
 SENTENCES := 60000
@@ -100,8 +100,8 @@ $(STRAE)/seen.jsonl: $(STRAE)/table.md
 
 # a model: its name, method, kind of records, flags and seed; its training, then its embeddings
 define strae-seed
-$(TRAIN): $(STRAE)/$(1)@$(5).model
-$(TABLE): $(STRAE)/$(1)@$(5).jsonl
+$(STRAE_TRAINED): $(STRAE)/$(1)@$(5).model
+$(STRAE_ROWS): $(STRAE)/$(1)@$(5).jsonl
 $(STRAE)/$(1)@$(5).model: $(STRAE)/train-$(3).jsonl
 	@mkdir -p $$(@D)
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ -q --seed $(5) $(4) \
@@ -111,7 +111,7 @@ $(STRAE)/$(1)@$(5).jsonl: $(STRAE)/$(1)@$(5).model $(STRAE)/eval-$(3).jsonl
 endef
 # the same model, with a text as the mean of its words
 define strae-mean
-$(TABLE): $(STRAE)/$(1)-words@$(3).jsonl
+$(STRAE_ROWS): $(STRAE)/$(1)-words@$(3).jsonl
 $(STRAE)/$(1)-words@$(3).jsonl: $(STRAE)/$(1)@$(3).model $(STRAE)/eval-$(2).jsonl
 	$$(EMBED) $$^ -o $$@ $(call strae-sides,$(2)) --pooling mean
 endef

@@ -12,8 +12,8 @@ strae-starts: $(INSTALLED) ## Word vectors and composition: make strae-starts DA
 strae-starts-train: $(INSTALLED)
 
 TABLE_OF_STARTS := $(STRAE)/starts/table.md
-TABLE := $(TABLE_OF_STARTS)
-TRAIN := strae-starts-train
+STRAE_ROWS := $(TABLE_OF_STARTS)
+STRAE_TRAINED := strae-starts-train
 
 $(STRAE)/starts/minilm: $(STRAE)/train-text.jsonl
 	@mkdir -p $(@D)

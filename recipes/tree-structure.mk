@@ -6,7 +6,7 @@
 STRUCTURE := runs/strae-structure
 # documents and queries to train on, each seen once
 SNIPPETS := 4000
-PAGES := 1000
+STRUCTURE_PAGES := 1000
 STRUCTURE_SEEDS := 0 1 2
 STRUCTURE_MEASURES := RR@100 Success@1 R@10
 
@@ -31,7 +31,7 @@ $(STRUCTURE)/code/%-queries.jsonl: $(STRUCTURE)/code/%.jsonl
 # each question or first sentence names its page
 $(STRUCTURE)/html/train.jsonl $(STRUCTURE)/html/test.jsonl: $(STRUCTURE)/html/%.jsonl:
 	@mkdir -p $(@D)
-	$(STRUCTKIT) select $(if $(filter train,$*),$(DATA)/train_docs-0[01].jsonl.gz --sample $(PAGES), \
+	$(STRUCTKIT) select $(if $(filter train,$*),$(DATA)/train_docs-0[01].jsonl.gz --sample $(STRUCTURE_PAGES), \
 	  $(DATA)/dev_docs.jsonl.gz) -o $@
 
 $(STRUCTURE)/html/%-queries.jsonl: $(STRUCTURE)/html/%.jsonl

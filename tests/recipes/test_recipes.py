@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -184,6 +185,39 @@ def test_the_model_of_ask_is_trained_and_put_in_its_place(code):
     assert copied.split()[0] == "cp" and "santa@0.model" in copied
     assert card.startswith("sed ") and "ask-model" in card and "README.md" in card
     assert moved.split()[2].strip("'").endswith("/share/ask-model")
+
+
+@pytest.mark.parametrize(
+    ("target", "names", "systems"),
+    [
+        ("santa-scratch", ["train", "dev"], ["untrained", "mep", "sda", "santa"]),
+        ("santa-static", ["train", "dev"], ["static", "static-sda"]),
+        (
+            "santa-product",
+            ["amazon_gift_cards/products"]
+            + [f"matching/{each}" for each in ("products", "query_side_products_train")]
+            + [f"matching/{each}" for each in ("dev_queries", "dev_qrels")],
+            ["untrained", "mep", "sda", "santa"],
+        ),
+    ],
+)
+def test_models_from_scratch_need_nothing_of_other_recipes(tmp_path, target, names, systems):
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.jsonl.gz").touch()
+    commands = dry(target, f"DATA={tmp_path}", f"RUN={tmp_path}/runs")
+    assert set(systems) == set(trained(commands))
+    assert [] == [line for line in commands if "runs/strae" in line]
+
+
+def test_no_variable_is_of_two_recipes():
+    named = [
+        name
+        for path in sorted(Path("recipes").glob("*.mk"))
+        for name in set(re.findall(r"^([A-Za-z]\w*) *[:?+]?= ?", path.read_text("utf-8"), re.M))
+    ]
+    shared = {"STRAE_ROWS", "STRAE_TRAINED"}  # a recipe adds rows to its own table in the same way
+    assert shared == {name for name in named if named.count(name) > 1}
 
 
 def test_no_pattern_is_left_in_a_command(seal):
