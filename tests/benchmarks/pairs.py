@@ -16,12 +16,15 @@ PYTHON = sys.executable
 
 @dataclass(frozen=True)
 class Comparison:
-    """A command of ours and its peer on the same input, with the ratio that we aim at."""
+    """A command of ours and its peer on the same input, with the ratio that we aim at.
+
+    Without one, the row shows what a peer takes that does as much as ours.
+    """
 
     name: str
     ours: list[str]
     peer: list[str]
-    target: float
+    target: float | None
     input: Path | None = None
     environment: dict[str, str] = field(default_factory=dict)
     by_clock: bool = False
