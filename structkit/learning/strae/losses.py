@@ -6,12 +6,19 @@ computed together with the loss.
 
 from __future__ import annotations
 
+from math import log
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from structkit.seeds import key
+from structkit.structure.trees.tree import Ints
+
+Floats = NDArray[np.float32]
 BLOCK = 400_000  # scores in a block: it stays in the cache
 KEPT = 256 << 20  # bytes of exponentials kept between two sweeps; beyond it they are recomputed
 SHORT = 1e-8  # shorter vectors are not scaled up to length 1
@@ -197,7 +204,7 @@ class _CrossEntropy(torch.autograd.Function):
         to_vectors = torch.empty_like(vectors)
         columns = table.T.contiguous()  # (E, words)
         to_columns = torch.zeros_like(columns)
-        to_bias = None if bias is None else torch.zeros_like(bias)
+        to_bias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[2] else None
         bound = _bound(vectors, table, bias)
         parts = _parts(len(vectors), len(table))
         memory = workspace(parts[0].stop * len(table), vectors)
@@ -250,3 +257,25 @@ def _bound(vectors: Tensor, table: Tensor, bias: Tensor | None) -> float:
 def _parts(rows: int, words: int) -> list[slice]:
     step = max(16, 10 * BLOCK // words)
     return [slice(first, min(first + step, rows)) for first in range(0, rows, step)]
+
+
+def drawn_words(ids: Ints, words: int, count: int, seed: int) -> tuple[Ints, Floats]:
+    """Words that stand for a vocabulary in the cross-entropy of ids, and what their scores get.
+
+    They are the ids, and `count` of the other words, drawn evenly. One of these stands for several:
+    with what its score gets, the sum of exponentials is in the mean that of the whole vocabulary.
+    Source: Jean et al. 2015, "On Using Very Large Target Vocabulary for Neural Machine Translation"
+    (https://aclanthology.org/P15-1001), here with an even draw from the words not in the batch.
+
+    >>> chosen, excess = drawn_words(np.array([3, 0, 3]), 6, 2, 0)
+    >>> chosen.tolist(), np.exp(excess).round(3).tolist()
+    ([0, 3, 4, 5], [1.0, 1.0, 2.0, 2.0])
+    """
+    own = np.unique(ids)
+    others = np.setdiff1d(np.arange(words), own)
+    count = min(count, len(others))
+    # the same in all processes that share a batch, and after a stop
+    draw = np.random.default_rng(key(seed, "ce", ids.tobytes().hex()))
+    chosen = np.sort(np.concatenate([own, draw.choice(others, count, replace=False)]))
+    excess = np.where(np.isin(chosen, own), 0.0, log(max(1, len(others)) / max(1, count)))
+    return chosen, excess.astype(np.float32)

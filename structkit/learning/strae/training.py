@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.losses import contrastive_loss, vocabulary_loss
+from structkit.learning.strae.losses import contrastive_loss, drawn_words, vocabulary_loss
 from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence, Sentences, portions
 from structkit.learning.strae.settings import (
@@ -144,7 +145,8 @@ class StraeTraining(TreeTraining):
             before = self.counts(first)["contrastive"]
             parts["contrastive"] = self.contrastive(batch, up, down, before, total["contrastive"])
         if settings.objective != "contrastive":
-            parts["ce"] = summed(self.cross_entropy(batch, down, total["ce"]))
+            words = self.scored(sentences)
+            parts["ce"] = summed(self.cross_entropy(batch, down, total["ce"], words))
         if not chosen:  # the others need this process in every exchange
             learned = next(weight for weight in self.parameters() if weight.requires_grad)
             parts = {name: part + 0 * learned.sum() for name, part in parts.items()}
@@ -171,18 +173,42 @@ class StraeTraining(TreeTraining):
         equal = joined(same[:, None], first, total)[:, 0] if masked else None
         return contrastive_loss(up, down, self.settings.scale, equal)
 
-    def cross_entropy(self, batch: TreeBatch | None, down: Tensor, count: int) -> Tensor:
+    def scored(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor] | None:
+        """The words that a training step compares, and what their scores get; None for all."""
+        settings = self.settings
+        if not (settings.ce_samples and self.training):
+            return None
+        ids = np.concatenate([sentence.ids for sentence in sentences])
+        words = len(self.model.embedding)
+        chosen, excess = drawn_words(ids, words, settings.ce_samples, settings.seed)
+        device = self.device
+        return torch.from_numpy(chosen).to(device), torch.from_numpy(excess).to(device)
+
+    def cross_entropy(
+        self,
+        batch: TreeBatch | None,
+        down: Tensor,
+        count: int,
+        words: tuple[Tensor, Tensor] | None = None,
+    ) -> Tensor:
         """Equation 1 over the leaves of this process; `count` is of all sentences, or leaves."""
         if batch is None:
             return down.sum()
         head = self.model.head
-        table, bias = (self.model.embedding, None) if head is None else (head.weight, head.bias)
+        table: Tensor = self.model.embedding if head is None else head.weight
+        bias: Tensor | None = None if head is None else head.bias
+        targets = batch.ids
+        if words is not None:
+            chosen, excess = words
+            table = table.index_select(0, chosen)
+            bias = excess.to(table) if bias is None else excess + bias.index_select(0, chosen)
+            targets = torch.searchsorted(chosen, targets)
         lengths = torch.from_numpy(batch.lengths).to(down)  # (sentences,)
         if self.settings.mean == "sentence":
             weights = 1 / (count * lengths[batch.sentence[batch.leaves]])  # (leaves,)
         else:
             weights = torch.full_like(batch.ids, 1 / count, dtype=down.dtype)
-        return vocabulary_loss(down[batch.leaves], table, bias, batch.ids, weights)
+        return vocabulary_loss(down[batch.leaves], table, bias, targets, weights)
 
     def counts(self, sentences: list[Sentence]) -> dict[str, int]:
         """The number of terms in the mean of each part of the objective."""

@@ -24,6 +24,7 @@ CASES = [
     ("seal", ENCODER | {"chunk_size": 2}),
     ("strae", TREES),
     ("strae", TREES | {"objective": "ce", "mean": "token", "batch_tokens": 8}),
+    ("strae", TREES | {"objective": "ce", "ce_samples": 3}),
     ("self-strae", TREES | {"mask_duplicates": True}),
     ("self-strae-plus", TREES | {"freeze_embeddings": True, "min_length": 1}),
 ]
