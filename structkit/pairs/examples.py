@@ -82,9 +82,10 @@ def text(record: Record, field: str, seed: int, flag: str) -> str:
     if isinstance(value, list):
         value = _drawn(value, field, random_for(seed, record["id"], field), flag)
     else:
-        value = text_field(record, field, f"name another with {flag}", named=True)
+        remedy = f"name another with {flag}, or leave the record out with --on-error skip"
+        value = text_field(record, field, remedy, named=True)
     if not value.strip():
-        raise UserError(f'field "{field}" is empty', "leave the record out")
+        raise UserError(f'field "{field}" is empty', "leave the record out with --on-error skip")
     return str(value)
 
 

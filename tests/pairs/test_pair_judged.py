@@ -51,12 +51,17 @@ def test_query_and_positive_by_kind(record, options, expected):
 @pytest.mark.parametrize(
     ("record", "options", "reason"),
     [
-        ({"bullets": [], "description": "d"}, {}, 'field "bullets" is empty; leave'),
+        (
+            {"bullets": [], "description": "d"},
+            {},
+            '"bullets" is empty; leave the record out with --on-error skip',
+        ),
         ({"bullets": "\n", "description": "d"}, {}, 'field "bullets" is empty'),
         ({"bullets": ["a", 1], "description": "d"}, {}, '"bullets" is a list with a JSON number'),
         ({"bullets": {}, "description": "d"}, {}, '"bullets" is a JSON object, not a string'),
         ({"description": "d"}, {}, 'field "bullets" is missing; name another with --query'),
         ({"docstring": "d"}, {}, 'field "code" is missing; name another with --positive'),
+        ({"code": "c"}, {}, "with --query, or leave the record out with --on-error skip"),
         ({"x": "d"}, {}, "is not code, product or HTML document: it has id, x; name its fields"),
         (
             {"bullets": "b"},
