@@ -17,6 +17,7 @@ from structkit.cli.options import (
     PathsFlag,
     Quantize,
     Quiet,
+    Ray,
     RejectsFile,
     ShardFlag,
     Side,
@@ -160,6 +161,7 @@ def encode(
         ),
     ] = None,
     shard: ShardFlag = None,
+    ray: Ray = None,
     on_error: OnErrorFlag = OnError.fail,
     rejects: RejectsFile = None,
     output: Annotated[
@@ -184,6 +186,11 @@ def encode(
         others=(".npy", ".parquet"),
         in_place=False,
     )
+    if ray is not None:
+        from structkit.learning.encode.on_ray import check_alone, over
+
+        check_alone(ray, field=field or (), reuse=reuse, device=device)
+        device = "cpu"
     from structkit.commands.encode import tokens_of_a_batch, write
     from structkit.learning.encode.encoding import Encoding
 
@@ -210,4 +217,6 @@ def encode(
         reuse=reuse,
         quantize=quantize,
     )
+    if ray is not None:
+        encoding.spread = over(ray, encoding)
     write(encoding, through, resume=resume)

@@ -241,7 +241,7 @@ Ray = Annotated[
     typer.Option(
         metavar="ADDRESS",
         rich_help_panel=RUN,
-        help="Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts --workers.",
+        help="Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts one here.",
     ),
 ]
 

@@ -96,7 +96,7 @@ def encode_to_file(
             texts, digest = taken_up(files, texts, encoding)
         else:
             digest = Digest()
-        for rows, embeddings in encoding.windows(digest.counted(texts)):
+        for rows, embeddings in encoding.windows(texts, digest.add):
             files.add(rows, embeddings)
             files.checkpoint(
                 {
@@ -139,8 +139,7 @@ def opened(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parq
 def already_whole(files: VectorFiles, texts: Iterable[ReadRecord], source: str) -> Record:
     """The metadata of files that a run on the same records has finished."""
     meta, digest = files.finish({}), Digest()
-    for _ in digest.counted(texts):
-        pass
+    digest.add(texts)
     run = meta["run"]
     if (digest.records, digest.hex()) != (run["records"], run["sha256"]):
         raise UserError(
@@ -168,13 +167,12 @@ class Digest:
     def __init__(self) -> None:
         self.records, self._hash = 0, hashlib.sha256()
 
-    def counted(self, texts: Iterable[ReadRecord]) -> Iterator[ReadRecord]:
-        """The same texts."""
+    def add(self, texts: Iterable[ReadRecord]) -> None:
+        """Count these texts, which come next."""
         for record in texts:
             self.records += 1
             for text in (record.id, *record.texts):
                 self._hash.update(f"{len(text)} {text}".encode("utf-8", "surrogatepass"))
-            yield record
 
     def hex(self) -> str:
         return self._hash.hexdigest()
@@ -186,8 +184,7 @@ def taken_up(
     """The texts that are not in the files yet, and the digest of those that are."""
     texts, digest, state = iter(texts), Digest(), files.state
     if state:
-        for _ in digest.counted(islice(texts, state["records"])):
-            pass
+        digest.add(islice(texts, state["records"]))
         if (digest.records, digest.hex()) != (state["records"], state["sha256"]):
             raise UserError(
                 "the records differ from those that the unfinished run began with",

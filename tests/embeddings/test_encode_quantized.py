@@ -11,7 +11,7 @@ from structkit.commands.merge_embeddings import merge_embeddings
 from structkit.embeddings.quantized import quantized
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.learning.encode import encoding as windowed
+from structkit.learning.encode import windows as windowed
 from structkit.learning.encode.encoding import Encoding
 from structkit.records.stream import Stream
 from tests.embeddings.test_encode_to_file import files, stopped_after

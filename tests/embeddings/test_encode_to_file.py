@@ -14,7 +14,7 @@ from structkit.commands.encode import write as command_line
 from structkit.commands.merge_embeddings import merge_embeddings
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.learning.encode import encoding as windowed
+from structkit.learning.encode import windows as windowed
 from structkit.learning.encode.encoding import Encoding
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
@@ -166,11 +166,12 @@ import os, random, signal, sys, time
 import torch
 torch.set_num_threads(1)
 from structkit.commands.encode import encode_to_file
-from structkit.learning.encode import encoding as windowed
+from structkit.learning.encode import windows as windowed
+from structkit.learning.encode.encoding import Encoding
 model, folder = sys.argv[1:]
 windowed.WINDOW = 16
 lines = [{"id": f"d{n}", "text": f"word {'and more ' * (n * 7 % 23)}{n}"} for n in range(120)]
-encoding = windowed.Encoding(model, "document", chunk=20)
+encoding = Encoding(model, "document", chunk=20)
 encoding.precision = "highest"
 def run(name):
     encode_to_file(encoding.texts(lines), os.path.join(folder, name), encoding, resume=True)

@@ -13,7 +13,7 @@ from structkit.commands.encode import encode_to_file
 from structkit.commands.encode import write as command_line
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.learning.encode import encoding as windowed
+from structkit.learning.encode import windows as windowed
 from structkit.learning.encode.encoding import Encoding
 from structkit.records.stream import Stream
 from tests.commands.test_encode import TEXTS, model, records  # noqa: F401

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,13 +23,10 @@ from structkit.learning.encode.flags import (
 from structkit.learning.encode.parts import FIELDS, Elements, chosen_part, lines_of
 from structkit.learning.encode.reading import ReadRecord, TextReader
 from structkit.learning.encode.reuse import Earlier, Embedded
+from structkit.learning.encode.windows import TREES, Spread, Window, windows
 from structkit.learning.folders.facts import content_hash
 from structkit.progress import say
 from structkit.records.jsonl import Record
-
-WINDOW = 2048  # records, or elements, held at a time …
-TREES = 256  # … or trees: each has many nodes …
-CHARACTERS = 1 << 24  # … or fewer, where they are long
 
 
 class Encoding:
@@ -45,6 +42,8 @@ class Encoding:
     are stored in .npy files: `int8`, `binary`, or None for floats. Errors: an unknown
     side or a damaged model is a `UserError`, and so is a record without its field.
     """
+
+    spread: Spread  # how windows are embedded: here, or by other processes
 
     def __init__(
         self,
@@ -71,16 +70,16 @@ class Encoding:
         reuse: str | None = None,
         quantize: str | None = None,
     ) -> None:
+        self.options = {name: value for name, value in locals().items() if name != "self"}
         check_flags(side, dtype, batch_tokens, chunk, quantize)
         check_length(length, chunk)
         self.fields = [field] if isinstance(field, str) else list(field or ())
         self.parts = {"chunk": chunk, "elements": elements, "nodes": nodes and str(nodes)}
         self.part = chosen_part(self.parts, self.fields, keep)
         check_together(self.part, downward, len(self.fields), reuse)
-        self.nodes, self.downward = str(nodes), downward
+        self.nodes, self.downward, self.length, self.chunk = str(nodes), downward, length, chunk
         side = str(side)  # a flag's is an enum
         self.model, self.side, self.keep = model, side, tuple(keep)
-        self.length, self.chunk = length, chunk
         self.quantize = str(quantize) if quantize else None
         changes = {"pooling": pooling, "mcls_every": mcls_every, "normalize": normalize}
         wanted = Wanted(model, str(engine), device, str(dtype), offline, changes)
@@ -100,7 +99,7 @@ class Encoding:
             dimensions=dimensions,
             normalize=bool(normalize or dimensions and self.facts["normalize"]),
         )
-        self.truncation = self.engine.truncation
+        self.truncation, self.spread = self.engine.truncation, self.here
         encoder.read_field(self.fields[0] if self.fields and not elements else known[0])
         self.earlier = Earlier(reuse, self.run(), self.part) if reuse else None
         if self.earlier:
@@ -162,22 +161,34 @@ class Encoding:
         """The embeddings of records, some at a time."""
         return self.windows(self.texts(records))
 
-    def windows(self, texts: Iterable[ReadRecord]) -> Iterator[Embedded]:
-        """The rows of a window of `texts`, and their embeddings (rows, dim)."""
+    def windows(
+        self, texts: Iterable[ReadRecord], taken: Callable[[Window], None] | None = None
+    ) -> Iterator[Embedded]:
+        """The rows of a window of `texts`, and their embeddings (rows, dim).
+
+        Before them, `taken` gets the window itself.
+        """
+        several = windows(texts, TREES if self.part == "nodes" else None)
+        for window, (rows, embeddings) in self.spread(several):
+            if taken:
+                taken(window)
+            check_finite(window, [row.document for row in rows], embeddings)
+            if rows:  # a tree of one word has no phrases
+                yield rows, embeddings
+
+    def here(self, several: Iterator[Window]) -> Iterator[tuple[Window, Embedded]]:
+        """Windows, each with what it becomes."""
+        return ((window, self.window(window)) for window in several)
+
+    def window(self, window: Window) -> Embedded:
+        """The rows of some records, and their embeddings (rows, dim)."""
         embed = {
             "": self._whole,
             "chunk": self._chunks,
             "elements": self._elements,
             "nodes": self._nodes,
         }[self.part]
-        for window in windows(texts, TREES if self.part == "nodes" else WINDOW):
-            if self.earlier:
-                rows, embeddings = self.earlier.completed(window, embed)
-            else:
-                rows, embeddings = embed(window)
-            check_finite(window, [row.document for row in rows], embeddings)
-            if rows:  # a tree of one word has no phrases
-                yield rows, embeddings
+        return self.earlier.completed(window, embed) if self.earlier else embed(window)
 
     def _whole(self, window: Sequence[ReadRecord]) -> Embedded:
         rows = [record.row() for record in window]
@@ -275,18 +286,3 @@ class Encoding:
             "mcls_every": self.facts.get("mcls_every"),
             "hashes": HASHES_FORMAT,
         }
-
-
-def windows(texts: Iterable[ReadRecord], most: int | None = None) -> Iterator[list[ReadRecord]]:
-    """Records of `Encoding.texts`, in windows that are held in memory."""
-    most = most or WINDOW
-    window, rows, characters = list[ReadRecord](), 0, 0
-    for record in texts:
-        window.append(record)
-        rows += len(record)
-        characters += sum(map(len, record.texts))
-        if rows >= most or characters >= CHARACTERS:
-            yield window
-            window, rows, characters = [], 0, 0
-    if window:
-        yield window

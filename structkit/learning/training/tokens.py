@@ -43,6 +43,19 @@ class Truncation:
     def state(self) -> dict[str, dict[str, int]]:
         return {"texts": dict(self.texts), "truncated": dict(self.truncated)}
 
+    def drained(self) -> dict[str, Counter[str]]:
+        """All that was counted, by the names of the counters, which are empty again."""
+        counters = {name: each for name, each in vars(self).items() if isinstance(each, Counter)}
+        counted = {name: each.copy() for name, each in counters.items()}
+        for each in counters.values():
+            each.clear()
+        return counted
+
+    def merge(self, counted: dict[str, Counter[str]]) -> None:
+        """Add what another process has counted."""
+        for name, counter in counted.items():
+            getattr(self, name).update(counter)
+
     def load(self, state: dict[str, dict[str, int]]) -> None:
         self.texts, self.truncated = Counter(state["texts"]), Counter(state["truncated"])
 

@@ -1,4 +1,4 @@
-"""Run a command over blocks of lines in a Ray cluster, which does again what it loses."""
+"""Do the same work on tasks in a Ray cluster, which does again what it loses."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from structkit.extras import require
 from structkit.records import limits
 from structkit.records.jsonl import Block
 from structkit.records.workers.blocks import Done, Workers
+from structkit.records.workers.pool import Pool, R, T
 from structkit.signals import ENDINGS
 
 LOCAL = "local"
@@ -46,10 +47,10 @@ def check(address: str) -> None:
         raise UserError(f"--ray {address} is no address", "give local, auto or HOST:PORT", status=2)
 
 
-class RayWorkers(Workers):
-    """Workers that are processes of a Ray cluster, or of a Ray that lives as long as they do.
+class RayPool(Pool[T, R]):
+    """Processes of a Ray cluster, or of a Ray that lives as long as they do.
 
-    A block whose process or machine is lost is given to another.
+    A task whose process or machine is lost is given to another.
     """
 
     def __init__(self, address: str, *arguments: Any) -> None:
@@ -57,13 +58,13 @@ class RayWorkers(Workers):
         self.address = address
 
     def start(self) -> Executor:
-        """The cluster, with as many blocks under way as it has processors for."""
+        """The cluster, with as many tasks under way as it has processors for."""
         cluster = _Cluster(self.address, self.workers, self.work)
         self.workers, self.errors = cluster.processors, cluster.errors
         return cluster
 
-    def result(self, future: Future[Done]) -> Done:
-        """What came of a block; an error of the command is raised as it was there."""
+    def result(self, future: Future[R]) -> R:
+        """What came of a task; an error of the work is raised as it was there."""
         try:
             return future.result()
         except self.errors.RayTaskError as error:
@@ -82,10 +83,14 @@ class RayWorkers(Workers):
             ) from None
 
 
+class RayWorkers(RayPool[Block, Done], Workers):
+    """Workers that are processes of a Ray cluster."""
+
+
 class _Cluster(Executor):
     """A Ray cluster that does one work: a running one, or one that is started here."""
 
-    def __init__(self, address: str, processors: int, work: Callable[[Block], Done]) -> None:
+    def __init__(self, address: str, processors: int, work: Callable[[Any], Any]) -> None:
         # all is read when Ray is imported or started
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         if address == LOCAL:
@@ -124,9 +129,9 @@ class _Cluster(Executor):
             self.task = ray.remote(max_retries=RETRIES)(_shipped(work))
             self.opened = opened.pop_all()
 
-    def submit(self, _do: object, block: Any) -> Future[Any]:  # type: ignore[override]
-        """What will come of a block; the work is known."""
-        done: Future[Any] = self.task.remote(block).future()
+    def submit(self, _do: object, task: Any) -> Future[Any]:  # type: ignore[override]
+        """What will come of a task; the work is known."""
+        done: Future[Any] = self.task.remote(task).future()
         return done
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -161,16 +166,16 @@ def _ask(address: str) -> None:
         ) from None
 
 
-def _shipped(work: Callable[[Block], Done]) -> Callable[[Block], Done]:
+def _shipped(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The work as a function that processes on any machine can load."""
     version, most = __version__, limits.most_bytes()
 
-    def task(block: Block) -> Done:
+    def do(task: Any) -> Any:
         same(version)
         limits.limit_bytes(most)
-        return work(block)
+        return work(task)
 
-    return task
+    return do
 
 
 def same(version: str) -> None:
