@@ -24,6 +24,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.learning.training.bert import small_bert
+from tests.learning.training.ranks import lives
 
 RATE = 1e-5
 PATIENCE = 30  # seconds until an error
@@ -62,14 +63,6 @@ def processes(parent):
             if int(fields[1]) == parent and fields[0] != "Z" and spawned:
                 found.append(int(path.parent.name))
     return found
-
-
-def lives(number):
-    """Whether a process has not ended."""
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def killed(folder, draw):

@@ -184,7 +184,12 @@ def _process(
     if launcher is None or not launcher.is_alive():  # torch asks for a signal from here on only
         sys.exit(1)
     try:
-        return _joined(call, count, nodes, device, arguments)
+        result = _joined(call, count, nodes, device, arguments)
+        for number in heard():  # torch waits now, until the launcher has the result
+            signal.signal(number, signal.SIG_DFL)
+        if not launcher.is_alive():  # its end was told while the model was written
+            sys.exit(1)
+        return result
     except KeyboardInterrupt:  # torch would take it for success
         sys.exit(128 + signal.SIGINT)
     except UserError as error:

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import time
+from pathlib import Path
 
 import torch
 
@@ -9,6 +11,15 @@ from structkit.errors import UserError
 from structkit.learning.training.distributed import add_gradients, rank, share, total
 from structkit.learning.training.launching import restarts
 from structkit.registry import load
+from structkit.signals import heard
+
+
+def lives(number):
+    """Whether a process has not ended."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def fails(*, device):
@@ -27,6 +38,18 @@ def dies_once(*, device):
     if rank() and not restarts():
         os.kill(os.getpid(), signal.SIGKILL)
     return restarts(), total(1)
+
+
+def outlives(folder, *, device):
+    """Lose the launcher while a signal to end is only noted, as it is while a step is finished."""
+    for number in heard():
+        signal.signal(number, lambda *_: None)
+    (folder / str(os.getpid())).touch()
+    total(1)
+    if rank() == 0:
+        os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(0.5)
+    return total(1)
 
 
 def gradients(cases, *, device):

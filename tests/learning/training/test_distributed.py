@@ -7,6 +7,8 @@ import os
 import re
 import signal
 import subprocess
+import sys
+import time
 
 import pytest
 import torch
@@ -20,7 +22,7 @@ from structkit.learning.training.settings import RunOptions
 from structkit.progress import hushed
 from structkit.registry import load
 from tests.learning.training.bert import WORDS, small_bert
-from tests.learning.training.ranks import dies, dies_once, fails, returns
+from tests.learning.training.ranks import dies, dies_once, fails, lives, returns
 from tests.tolerances import bound
 
 RATE = 1e-5
@@ -137,6 +139,23 @@ def test_no_process_outlives_the_others(call, message):
     with pytest.raises(UserError, match=re.escape(message)):
         launch(call, 2, "cpu")
     assert [] == multiprocessing.active_children()
+
+
+def test_no_process_outlives_its_launcher(tmp_path):
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from structkit.learning.training.launching import launch\n"
+        "from tests.learning.training.ranks import outlives\n"
+        "launch(outlives, 2, 'cpu', Path(sys.argv[1]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], env=environment(**ENV))
+    assert -signal.SIGKILL == done.returncode
+    ranks = [int(each.name) for each in tmp_path.iterdir()]
+    assert 2 == len(ranks)
+    until = time.monotonic() + 30
+    while any(map(lives, ranks)):
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 def test_processes_are_started_again():
