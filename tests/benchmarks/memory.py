@@ -1,10 +1,9 @@
 """Ten times the input: the peak memory of each command over that of a tenth.
 
-    python -m tests.benchmarks.memory [--only NAME …] [--size 1000]
+    python -m tests.benchmarks.memory [--only NAME …]
 
 Real processes on records made of the fixtures. Fails where a command that shall not grow does so by
-more than a tenth. What a command keeps of each record on purpose (ids against repetition, an index
-of words) is named beside it.
+more than a tenth.
 """
 
 from __future__ import annotations
@@ -42,6 +41,7 @@ class Stage:
     count: int
 
 
+# the smaller number fills what is bounded: blocks of lines, windows, a tokenizer's cache
 STAGES = [
     Stage("mask-entities", "mask-entities INPUT", "code", 2000),
     Stage("mask-entities --workers 2", "mask-entities INPUT --workers 2", "code", 10000),
@@ -49,13 +49,13 @@ STAGES = [
     Stage("parse-trees --parser balanced", "parse-trees INPUT --parser balanced", "texts", 10000),
     Stage("pair", "pair INPUT", "code", 2000),
     Stage("select", "select INPUT --where language=python", "code", 5000),
-    Stage("encode to JSONL", "encode -m {model} INPUT", "texts", 5000),
-    Stage("encode to .npy", "encode -m {model} INPUT -o {output}.npy", "texts", 5000),
+    Stage("encode to JSONL", "encode -m {model} INPUT", "texts", 20000),
+    Stage("encode to .npy", "encode -m {model} INPUT -o {output}.npy", "texts", 20000),
     Stage(
         "encode --quantize int8",
         "encode -m {model} INPUT --quantize int8 -o {output}.npy",
         "texts",
-        5000,
+        20000,
     ),
     Stage(
         "search, ten times the queries", "search {corpus} --queries INPUT -k 10", "vectors", 1000
