@@ -59,12 +59,12 @@ def engines(source: Path, folder: Path, spark: str | None) -> Iterator[Engine]:
     if shutil.which("parallel"):
         cut = "--pipe-part --block 10M --jobs 2 -k --halt now,fail=1 --will-cite -a".split()
         yield Engine("GNU parallel, blocks of 10 MB", ["parallel", *cut, str(source), *STAGE])
+    if find_spec("ray"):
+        yield Engine("Ray, `--ray local --workers 2`", [*STAGE, str(source), *RAY])
     if spark:
         target = folder / "spark"
         command = [spark, "-c", SPARK, " ".join(STAGE), str(source), str(target)]
         yield Engine("Spark, `rdd.pipe` in local[2]", command, target)
-    if find_spec("ray"):
-        yield Engine("Ray, `--ray local --workers 2`", [*STAGE, str(source), *RAY])
 
 
 def records(data: Path | None, count: int) -> Iterable[str]:
