@@ -117,6 +117,23 @@ def test_a_cluster_writes_the_bytes_of_one_process(tmp_path, cluster):
     assert here == there
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "html-variants fixtures/pages/train.jsonl --mask-ratio 0.3",
+        "parse-trees fixtures/sentences/train.jsonl",
+        "pair fixtures/code/train.jsonl --split train:0.5,test:0.5 --dedupe",
+    ],
+)
+def test_every_stage_writes_the_bytes_of_one_process(cluster, words):
+    here, there = (
+        subprocess.run([*PROGRAM, *words.split(), *flags], env=environment(), capture_output=True)
+        for flags in ([], ["--ray", cluster.address])
+    )
+    assert 0 == here.returncode and here.stdout
+    assert (0, here.stdout, here.stderr) == (there.returncode, there.stdout, there.stderr)
+
+
 def test_an_error_has_the_line_and_status_of_one_process(tmp_path, cluster):
     here, there = (
         masked(tmp_path / "out", "-o", "out.jsonl", *flags)
