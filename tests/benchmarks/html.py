@@ -72,7 +72,7 @@ def comparisons(path: Path) -> list[Comparison]:
     ]
     two = [*command, "--workers", "2"]
     return [
-        Comparison("html-variants / JSONL + lxml parse and serialize", command, once, 2.6, path),
+        Comparison("html-variants / JSONL + lxml parse and serialize", command, once, 2.2, path),
         Comparison("lxml parse and serialize three times / once", thrice, once, None, path),
         *soups,
         Comparison("html-variants --workers 2 / 1", two, command, 1.2, path),
