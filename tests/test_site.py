@@ -4,10 +4,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 from conftest import environment
+from packaging.specifiers import SpecifierSet
 
 from tests.benchmarks import table
 
@@ -45,6 +47,14 @@ def test_a_page_asks_for_the_python_of_the_package(page):
     wanted = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["requires-python"]
     told = re.findall(r"Python (.*?) is all you need", Path(page).read_text("utf-8"))
     assert [wanted.removeprefix(">=") + " or newer"] == told
+
+
+def test_exact_versions_are_for_every_python_of_the_package():
+    pins = re.findall(r"^([\w.-]+)==(\S+)", Path("constraints.txt").read_text("utf-8"), re.M)
+    known = {(each.name, each.version): each.metadata for each in distributions()}
+    here = {pin: known[pin]["Requires-Python"] or "" for pin in pins if pin in known}
+    assert len(here) > 50
+    assert [] == [pin for pin in here if not SpecifierSet(here[pin]).contains("3.11.0")]
 
 
 def test_each_recipe_is_told():
