@@ -63,6 +63,7 @@ def clusters(short):
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", os.urandom(32).hex())
         patch.setenv("RAY_health_check_period_ms", "300")  # otherwise a loss is seen after 30 s
+        patch.setenv("RAY_worker_niceness", "0")
         from ray.cluster_utils import Cluster  # reads the environment
 
         node = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}

@@ -147,8 +147,11 @@ def _own(processors: int, place: str) -> dict[str, Any]:
         "object_store_memory": STORE,
         "_temp_dir": place,
         "_node_ip_address": "127.0.0.1",
-        # where other programs fill the memory, it would kill our workers, and not come to an end
-        "_system_config": {"memory_monitor_refresh_ms": 0},
+        "_system_config": {
+            # where others fill the memory, it would kill our workers, and not come to an end
+            "memory_monitor_refresh_ms": 0,
+            "worker_niceness": 0,  # 15 for Ray, which a busy machine leaves no time
+        },
     }
 
 
