@@ -14,7 +14,7 @@ from mkdocs.structure.files import File, Files
 
 import structkit
 from structkit.cli.app import COMMANDS, summary
-from structkit.registry import KINDS, Plugin, names, plugins
+from structkit.registry import KINDS, Plugin, plugins
 
 HELP = Path("fixtures/help")  # what --help says; a test holds both together
 
@@ -35,16 +35,16 @@ def commands() -> str:
 
 
 def methods() -> str:
-    """All methods with their settings."""
-    sections = [f"## {name}\n\n{_shown(f'train-{name}')}" for name in names("method")]
+    """All methods that come with structkit, with their settings."""
+    listed = [plugin.name for plugin in _built_in() if plugin.kind == "method"]
+    sections = [f"## {name}\n\n{_shown(f'train-{name}')}" for name in listed]
     return _page("Methods", "`structkit train METHOD`: the settings of each method.", *sections)
 
 
 def listed() -> str:
     """All plugins that come with structkit."""
-    built_in = [plugin for plugin in plugins() if plugin.pack == "structkit_plugins"]
     sections = []
-    for kind, some in groupby(built_in, key=lambda plugin: plugin.kind):
+    for kind, some in groupby(_built_in(), key=lambda plugin: plugin.kind):
         rows = "\n".join(map(_row, some))
         page = f"[How to add one](../guide/plugin-{kind}.md)."
         sections.append(f"## {KINDS[kind].capitalize()}\n\n{page}\n\n{rows}")
@@ -65,6 +65,10 @@ def python() -> str:
 
 
 PAGES = {"commands": commands, "methods": methods, "plugins": listed, "python": python}
+
+
+def _built_in() -> list[Plugin]:
+    return [plugin for plugin in plugins() if plugin.pack == "structkit_plugins"]
 
 
 def _signature(made: Any) -> str:

@@ -1,9 +1,11 @@
 """The site of docs/: it builds, its links lead somewhere, its numbers are those of the results."""
 
+import importlib.util
 import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -20,6 +22,16 @@ CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 DATE = re.compile(r"[Mm]easured\s+20\d\d-\d\d-\d\d")
 KEPT = re.compile(r"`(benchmarks\.json|reports/[\w/-]+\.(?:json|md))`")
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", RESULTS, re.M | re.DOTALL))
+
+
+def test_the_reference_is_of_what_comes_with_structkit(monkeypatch):
+    spec = importlib.util.spec_from_file_location("reference", "docs/reference.py")
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    found = reference.plugins()
+    mine = replace(next(each for each in found if each.kind == "method"), name="tea", pack="mine")
+    monkeypatch.setattr(reference, "plugins", lambda: (*found, mine))
+    assert "## santa" in reference.methods() and "## tea" not in reference.methods()
 
 
 def test_it_can_be_built_without_a_broken_link(tmp_path):
