@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib import format as npy
 
+from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.reading import read_embeddings
+from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
 from structkit.searching.bm25 import BM25
 
@@ -50,6 +52,24 @@ def test_spoiled_npy(tmp_path, data):
     (tmp_path / "a.npy").write_bytes(data)
     (tmp_path / "a.ids.txt").write_text(IDS)
     read(tmp_path / "a.npy")
+
+
+def stored(folder, kind):
+    """The files of three rows of codes."""
+    with VectorFiles(str(folder / "a.npy"), quantize=kind) as files:
+        files.add([EmbeddingRow(name) for name in IDS.split()], ROWS)
+        files.finish({"quantize": kind})
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@examples(100)
+@given(kind=st.sampled_from(["int8", "binary"]), data=st.data())
+def test_spoiled_codes(tmp_path, kind, data):
+    whole = stored(tmp_path, kind)
+    name = data.draw(st.sampled_from(sorted(whole)))
+    (tmp_path / name).write_bytes(data.draw(spoiled(whole[name])))
+    found = read(tmp_path / "a.npy")
+    assert found is None or found.dtype == np.float32 and np.isfinite(found).all()
 
 
 @examples(60)
