@@ -12,7 +12,7 @@ from documents import run_page
 
 PAGE = Path("docs/scale-out.md")
 START, *REST = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.MULTILINE)
-SECTIONS = {section.partition("\n")[0]: section for section in REST}
+SECTIONS = {part.partition("\n")[0]: part for part in REST if "```console" in part}
 INSTALLED = {
     "GNU parallel": bool(shutil.which("parallel")),
     "Slurm": True,  # a loop stands for its array
