@@ -40,13 +40,14 @@ def test_weights_that_are_not_finite_write_nothing(run, broken, tmp_path):  # no
         ["--field", "text", "--field", "query"],
         ["--chunk", "4", "-o", "v.jsonl"],
     ):
-        done = run("encode", "-m", broken, *flags, texts.name)
+        done = run("encode", "-m", broken, "--engine", "torch", *flags, texts.name)
         assert 1 == done.returncode, flags
         assert TOLD in done.stderr, flags
         assert not done.stdout
         assert before == sorted(tmp_path.iterdir()), flags
     written(tmp_path / "corpus.jsonl", [{"id": "a", "embedding": [1.0] * 64}])
-    done = run("search", "corpus.jsonl", "-m", broken, "--queries", texts.name)
+    queries = ("--queries", texts.name, "--engine", "torch")
+    done = run("search", "corpus.jsonl", "-m", broken, *queries)
     assert 1 == done.returncode
     assert TOLD in done.stderr
 

@@ -18,7 +18,6 @@ from structkit.learning.encoders.export import MODELS, inner_facts, write_graph,
 from structkit.learning.engines.exported import PLAIN, TOKENIZER, keeping
 from structkit.learning.engines.exported_encoder import LONG, SAMPLE, ExportedEncoder
 from structkit.learning.engines.runtime import Runtime
-from structkit.learning.folders.damage import damaged
 from structkit.learning.folders.weights import WEIGHTS
 from structkit.learning.training.precision import timed
 from structkit.progress import say, waiting
@@ -39,7 +38,10 @@ def export(
     exact = TorchEngine(model, str(model.device), "fp32")
     expected = [exact.embeddings([ids]) for ids in model.inputs(SAMPLE, "document")]
     if not all(np.isfinite(rows).all() for rows in expected):
-        raise damaged("the model's embeddings hold NaN or infinity", folder / WEIGHTS)
+        raise UserError(
+            "the model's embeddings hold NaN or infinity",
+            "train the model again, with a lower --learning-rate",
+        ).at(str(folder / WEIGHTS))
     try:
         with (
             waiting("exporting the model, once"),

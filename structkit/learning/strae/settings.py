@@ -280,16 +280,16 @@ class NodeSettings(ComposedSettings):
     )
 
     def __post_init__(self) -> None:
+        if self.learning_rate is None:
+            rate = 1e-4 if self.objective == "contrastive" else 1e-3
+            object.__setattr__(self, "learning_rate", rate)
+        super().__post_init__()
         if self.ce_samples and self.objective == "contrastive":
             raise UserError(
                 "--ce-samples is for cross-entropy, but --objective is contrastive",
                 "leave it out, or use --objective ce or both",
                 status=2,
             )
-        if self.learning_rate is None:
-            rate = 1e-4 if self.objective == "contrastive" else 1e-3
-            object.__setattr__(self, "learning_rate", rate)
-        super().__post_init__()
 
     @property
     def scale(self) -> float:
