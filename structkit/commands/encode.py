@@ -48,7 +48,8 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
     """
     check_output(encoding, stream.output)
     if resume and not stream.output.endswith(".npy"):
-        raise UserError("--resume is for -o NAME.npy", "name such a file", status=2)
+        problem = f"--resume is for -o NAME.npy, not -o {stream.output}"
+        raise UserError(problem, "name such a file", status=2)
     if resume and encoding.earlier and os.path.realpath(stream.output) == encoding.earlier.place:
         remedy = "write another file with -o, or leave --resume out"
         raise UserError(

@@ -223,7 +223,7 @@ def test_two_runs_do_not_write_one_file(model, tmp_path):  # noqa: F811
 def test_wrong_usage(model, tmp_path):  # noqa: F811
     with pytest.raises(UserError, match="several --field need JSONL output"):
         write(model, tmp_path / "v.npy", field=["id", "text"])
-    with pytest.raises(UserError, match="--resume is for -o NAME.npy"):
+    with pytest.raises(UserError, match="--resume is for -o NAME.npy, not -o "):
         command_line(Encoding(model, "document"), Stream(output="v.jsonl"), resume=True)
     for value in ("some", "0", "-3"):
         with pytest.raises(UserError, match=f"--batch-tokens {value} is neither a number"):
