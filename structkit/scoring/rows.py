@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from types import TracebackType
 from typing import Any, Self
@@ -50,15 +50,16 @@ class Rows:
             for self.line, line in _texts(block):  # noqa: B007 the place stays known
                 yield line
 
-    def records(self, field: str) -> Iterator[Iterable[tuple[int, Any]]]:
-        """The JSON values of these lines with their numbers, some at a time.
-
-        Where one does not parse, its `field` may be the reason.
-        """
-        for block in self._blocks:
-            # one at a time they take a quarter longer, and one of them is wrong
-            values = _values(block)
-            yield _singly(block, field) if values is None else enumerate(values, block.line + 1)
+    def records(self, field: str) -> Iterator[Any]:
+        """The JSON values of these lines; where one does not parse, `field` may be the reason."""
+        for line in self.texts():
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                if b"NaN" in line:
+                    raise UserError(f'field "{field}" is NaN', "compute it again") from None
+                raise not_json(error, line) from None
+            yield value
 
 
 def _filled(lines: Lines) -> Iterator[Block]:
@@ -80,43 +81,20 @@ def _texts(block: Block) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _values(block: Block) -> list[Any] | None:
-    """The JSON values of a block, parsed at once, if each line holds one."""
-    data = block.data.removesuffix(b"\n")
-    try:
-        values: list[Any] = orjson.loads(b"[%b]" % data.replace(b"\n", b","))
-    except orjson.JSONDecodeError:
-        return None
-    return values if len(values) == data.count(b"\n") + 1 else None
-
-
-def _singly(block: Block, field: str) -> Iterator[tuple[int, Any]]:
-    """The JSON values of a block up to the first line that does not hold one, which raises."""
-    for number, line in _texts(block):
-        try:
-            yield number, orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            problem = not_json(error, line)
-            if b"NaN" in line:
-                problem = UserError(f'field "{field}" is NaN', "compute it again")
-            raise problem.at(block.file, number) from None
-
-
 def json_rows(rows: Rows, field: str, kinds: tuple[type, ...] = (float, int)) -> Iterator[Row]:
     """Query id, document id and a field's value of JSON records, and these; ids may be numbers."""
-    for records in rows.records(field):
-        for rows.line, record in records:  # noqa: B020 the place stays known
-            try:
-                query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
-            except (KeyError, TypeError):
-                raise _incomplete(record, field) from None
-            if type(value) not in kinds:
-                raise _not(field, value, "a string" if str in kinds else "a number")
-            if type(query_id) is not str:
-                query_id = _identifier(query_id, "query_id")
-            if type(doc_id) is not str:
-                doc_id = _identifier(doc_id, "doc_id")
-            yield query_id, doc_id, value, record
+    for record in rows.records(field):
+        try:
+            query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
+        except (KeyError, TypeError):
+            raise _incomplete(record, field) from None
+        if type(value) not in kinds:
+            raise _not(field, value, "a string" if str in kinds else "a number")
+        if type(query_id) is not str:
+            query_id = _identifier(query_id, "query_id")
+        if type(doc_id) is not str:
+            doc_id = _identifier(doc_id, "doc_id")
+        yield query_id, doc_id, value, record
 
 
 def _incomplete(record: object, value: str) -> UserError:

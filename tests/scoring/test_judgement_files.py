@@ -143,3 +143,21 @@ def test_empty_and_missing_files_are_refused(tmp_path: Path) -> None:
         read_qrels(str(path))
     with pytest.raises(UserError, match="none: cannot be read: No such file"):
         read_run(str(tmp_path / "none"))
+
+
+def test_each_line_is_json_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    # two records on a line and one over two: joined by commas, three in three lines
+    row = '{"query_id":"q","doc_id":"%s","score":1}'
+    path.write_text(f"{row % 'a'},{row % 'b'}\n" + '{"query_id":"q"\n"doc_id":"c","score":1}\n')
+    with pytest.raises(UserError, match=r"run\.jsonl:1: "):
+        read_run(str(path))
+
+
+@pytest.mark.parametrize(("read", "row"), [(read_run, RUN), (read_qrels, QREL)])
+def test_a_line_that_is_too_long_is_refused(tmp_path, monkeypatch, read, row) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(row + row.replace('"a"', '"b"').replace("}", f',"x":"{"y" * 99}"' + "}"))
+    monkeypatch.setattr(limits, "most_bytes", lambda: 100)
+    with pytest.raises(UserError, match=r"rows\.jsonl:2: the record has more than"):
+        read(str(path))
