@@ -45,7 +45,7 @@ class Workers(Pool[Block, Done]):
             _work, command=command, shard=shard, skip=skip, counts=counts, seconds=seconds
         )
         super().__init__(workers, work)
-        self.tally = tally
+        self.skip, self.tally, self.seconds = skip, tally, seconds
 
     @contextmanager
     def lines(

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from structkit.errors import UserError
-from structkit.records.jsonl import Block, Record, Shard
-from structkit.records.rejects import Rejected, Tally
+from structkit.records.jsonl import Block
+from structkit.records.rejects import Rejected
 from structkit.records.workers.blocks import Done, Workers
 from structkit.records.workers.pool import do, start_worker
 
@@ -38,19 +38,6 @@ class TimedWorkers(Workers):
     So is one that ends its process or fills its memory. Each process has its own queue: of a block
     that ended one, the records are done again one at a time, until the one to blame is known.
     """
-
-    def __init__(
-        self,
-        workers: int,
-        command: Callable[..., Iterator[Record]],
-        shard: Shard | None,
-        skip: bool,
-        tally: Tally | None = None,
-        *,
-        seconds: float,
-    ) -> None:
-        super().__init__(workers, command, shard, skip, tally, seconds=seconds)
-        self.skip, self.seconds = skip, seconds
 
     def results(self, tasks: Iterator[Block]) -> Generator[Done]:
         """What the workers made of each block, in order; few blocks are under way at a time."""
