@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from hostile.good import IDS, ROWS, saved
 from hostile.spoiling import examples, spoiled
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,15 +18,6 @@ from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
 from structkit.searching.bm25 import BM25
-
-ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
-IDS = "a\nb\nc\n"
-
-
-def saved():
-    with io.BytesIO() as file:
-        np.save(file, ROWS)
-        return file.getvalue()
 
 
 def parquet():

@@ -1,10 +1,7 @@
 """Archives of `collect`: spoiled, or made to write outside, to fill memory, or never to end."""
 
-import io
-import tarfile
-import zipfile
-
 import pytest
+from hostile.good import tarred, zipped
 from hostile.spoiling import examples, spoiled
 from hypothesis import given
 
@@ -13,27 +10,6 @@ from structkit.collecting.ignoring import Ignoring
 from structkit.collecting.sources import LeftOut
 from structkit.collecting.units import Units
 from structkit.collecting.walking import Walk
-
-FILES = {"a.py": b"def f(a):\n    return a\n", "b/c.md": b"# Tea\n\nGreen.\n", "d.html": b"<p>One."}
-
-
-def zipped(files=FILES):
-    with io.BytesIO() as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-            for name, content in files.items():
-                packed.writestr(name, content)
-        return file.getvalue()
-
-
-def tarred(files=FILES, mode="w:gz"):
-    with io.BytesIO() as file:
-        with tarfile.open(fileobj=file, mode=mode) as packed:
-            for name, content in files.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(content)
-                packed.addfile(info, io.BytesIO(content))
-        return file.getvalue()
-
 
 WEB = b"".join(
     b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a/%d\r\n"

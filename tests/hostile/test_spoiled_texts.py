@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hostile.good import HTML, MARKDOWN, TREE
 from hostile.spoiling import examples, spoiled
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,15 +18,6 @@ from structkit.records.output import dump
 from structkit.structure.code.sentinels import unmask
 from structkit.structure.trees.brackets import read
 
-HTML = (
-    '<!DOCTYPE html><html><head><title>T</title><style>p{}</style></head><body class="a b"><h1>'
-    "Tea &amp; milk</h1><p>Green <b>tea</b>.<ul><li>hot<li>cold</ul><table><tr><td>1<td>2</table>"
-    "<pre>a\n b</pre><!-- c --><script>if (1<2) {}</script><svg><path/></svg>é</body></html>"
-)
-MARKDOWN = (
-    "# Tea\n\n*tea* `x`.\n\n- hot\n- cold\n\n| a | b |\n|--|--|\n| 1 | 2 |\n\n```py\nx\n```\n"
-)
-TREE = "(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. -RRB-))"
 LANGUAGES = [
     name for name in registry.names("language") if Path("fixtures/languages", name).exists()
 ]

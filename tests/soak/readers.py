@@ -1,16 +1,11 @@
 """What `fuzz` gives its inputs to: each reader of the project, with inputs that are good."""
 
 import gzip
-import io
 import json
-import tarfile
-import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
 
 from structkit import registry
 from structkit.collecting.sources import LeftOut
@@ -28,17 +23,10 @@ from structkit.scoring.qrels import read_qrels
 from structkit.scoring.runs import read_run
 from structkit.structure.code.sentinels import unmask
 from structkit.structure.trees.brackets import read as read_brackets
+from tests.hostile import good
 
 LANGUAGES = Path("fixtures/languages").resolve()
-FILES = {"a.py": b"def f(a):\n    return a\n", "b/c.md": b"# Tea\n\nGreen.\n"}
 JSONL = b'{"id":"a","text":"tea \\u00e9 \\"b\\"","n":[1,-1.5e3,null,true]}\n{"id":2,"text":""}\n'
-PAGE = (
-    b"<html><head><title>T</title></head><body><h1>Tea &amp; milk</h1><ul><li>hot<li>cold</ul>"
-    b"<table><tr><td>1</table><pre>a</pre><!-- c --><script>1<2</script><svg><path/></svg></body>"
-)
-MARKDOWN = (
-    b"# Tea\n\n*tea* `x`.\n\n- hot\n- cold\n\n| a | b |\n|--|--|\n| 1 | 2 |\n\n```py\nx\n```\n"
-)
 FACTS = {"pooling": "mean", "normalize": True, "lengths": {"query": 8}, "prompts": {"query": "q: "}}
 
 
@@ -70,7 +58,7 @@ def rows(kind: Callable[[str], object], path: str) -> None:
 
 def embeddings(path: str) -> None:
     """Read a matrix; its ids stand beside it."""
-    Path(path).with_suffix(".ids.txt").write_text("a\nb\nc\n")
+    Path(path).with_suffix(".ids.txt").write_text(good.IDS)
     found = read_embeddings([path])
     assert len(found.ids) == found.vectors.shape[0]
     found.vectors[:].sum()
@@ -126,33 +114,6 @@ def example(language: str) -> list[bytes]:
     return found
 
 
-def saved() -> bytes:
-    """A small matrix."""
-    with io.BytesIO() as file:
-        np.save(file, np.ones((3, 4), np.float32))
-        return file.getvalue()
-
-
-def zipped() -> bytes:
-    """A small archive."""
-    with io.BytesIO() as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-            for name, content in FILES.items():
-                packed.writestr(name, content)
-        return file.getvalue()
-
-
-def tarred() -> bytes:
-    """Another one."""
-    with io.BytesIO() as file:
-        with tarfile.open(fileobj=file, mode="w:gz") as packed:
-            for name, content in FILES.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(content)
-                packed.addfile(info, io.BytesIO(content))
-        return file.getvalue()
-
-
 def records(path: str) -> None:
     """Read JSONL."""
     rows(lambda path: Records.read([path]), path)
@@ -177,15 +138,13 @@ READERS = {
         [b"q 0 d 1\nq 0 e 0\n", b'{"query_id":"q","doc_id":"d","relevance":1}\n'],
         partial(of_file, "a.qrels", read_qrels),
     ),
-    "npy": Reader([saved()], partial(of_file, "a.npy", embeddings)),
-    "zip": Reader([zipped()], partial(of_file, "a.zip", sources)),
-    "tar": Reader([tarred()], partial(of_file, "a.tar.gz", sources)),
+    "npy": Reader([good.saved()], partial(of_file, "a.npy", embeddings)),
+    "zip": Reader([good.zipped()], partial(of_file, "a.zip", sources)),
+    "tar": Reader([good.tarred()], partial(of_file, "a.tar.gz", sources)),
     "facts": Reader([json.dumps(FACTS).encode()], partial(of_file, "structkit.json", facts)),
-    "brackets": Reader(
-        [b"(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. -RRB-))"], partial(of_text, brackets)
-    ),
-    "html": Reader([PAGE], partial(of_text, partial(variants, "html"))),
-    "markdown": Reader([MARKDOWN], partial(of_text, partial(variants, "markdown"))),
+    "brackets": Reader([good.TREE.encode()], partial(of_text, brackets)),
+    "html": Reader([good.HTML.encode()], partial(of_text, partial(variants, "html"))),
+    "markdown": Reader([good.MARKDOWN.encode()], partial(of_text, partial(variants, "markdown"))),
 }
 READERS |= {
     language: Reader(example(language), partial(of_text, partial(masked, language)))

@@ -1,0 +1,47 @@
+"""Good inputs of readers, for tests that spoil them."""
+
+import io
+import tarfile
+import zipfile
+
+import numpy as np
+
+FILES = {"a.py": b"def f(a):\n    return a\n", "b/c.md": b"# Tea\n\nGreen.\n", "d.html": b"<p>One."}
+HTML = (
+    '<!DOCTYPE html><html><head><title>T</title><style>p{}</style></head><body class="a b"><h1>'
+    "Tea &amp; milk</h1><p>Green <b>tea</b>.<ul><li>hot<li>cold</ul><table><tr><td>1<td>2</table>"
+    "<pre>a\n b</pre><!-- c --><script>if (1<2) {}</script><svg><path/></svg>é</body></html>"
+)
+MARKDOWN = (
+    "# Tea\n\n*tea* `x`.\n\n- hot\n- cold\n\n| a | b |\n|--|--|\n| 1 | 2 |\n\n```py\nx\n```\n"
+)
+TREE = "(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. -RRB-))"
+ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
+IDS = "a\nb\nc\n"
+
+
+def saved() -> bytes:
+    """`ROWS` as .npy."""
+    with io.BytesIO() as file:
+        np.save(file, ROWS)
+        return file.getvalue()
+
+
+def zipped(files: dict[str, bytes] = FILES) -> bytes:
+    """A zip archive of these files."""
+    with io.BytesIO() as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+            for name, content in files.items():
+                packed.writestr(name, content)
+        return file.getvalue()
+
+
+def tarred(files: dict[str, bytes] = FILES, mode: str = "w:gz") -> bytes:
+    """A tar archive of these files."""
+    with io.BytesIO() as file:
+        with tarfile.open(fileobj=file, mode=mode) as packed:
+            for name, content in files.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                packed.addfile(info, io.BytesIO(content))
+        return file.getvalue()
