@@ -48,7 +48,7 @@ def test_it_can_be_built_without_a_broken_link(tmp_path):
         assert word in (tmp_path / "reference" / name / "index.html").read_text("utf-8")
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "RELEASING.md"])
 def test_links_of_a_page_lead_somewhere(page):
     links = [link for link in LINK.findall(Path(page).read_text("utf-8")) if "://" not in link]
     assert [] == [link for link in links if not Path(link).exists()]
