@@ -36,7 +36,7 @@ CONSTITUENCY := builtin
 # and SICK R was 36.3 for Self-StrAE, and 39.7 when the rate falls to zero. From a random start,
 # composition often ends where a root encodes only its last words
 RATE := --batch-size $(BATCH) --learning-rate 2e-3 --schedule linear --final-punct $(FINAL_PUNCT) \
-  $(if $(STEPS),--max-steps $(STEPS))
+  $(if $(STEPS),--max-steps $(STEPS)) --save-every 500
 FAST := $(RATE) --epochs $(PASSES)
 SUM := $(FAST) --composition-init sum
 # the released code leaves out shorter and longer sentences
@@ -105,7 +105,7 @@ $(STRAE_ROWS): $(STRAE)/$(1)@$(5).jsonl
 $(STRAE)/$(1)@$(5).model: $(STRAE)/train-$(3).jsonl
 	@mkdir -p $$(@D)
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ -q --seed $(5) $(4) \
-	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 500 > $(STRAE)/$(1)@$(5).seen
+	  $$(if $$(wildcard $$@.partial/step-*),--resume) > $(STRAE)/$(1)@$(5).seen
 $(STRAE)/$(1)@$(5).jsonl: $(STRAE)/$(1)@$(5).model $(STRAE)/eval-$(3).jsonl
 	$$(EMBED) $$^ -o $$@ $(call strae-sides,$(3))
 endef

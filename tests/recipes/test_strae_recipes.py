@@ -39,9 +39,10 @@ def trained(commands):
     for command in commands:
         if (match := re.search(r" train ([a-z-]+) ", command)) is None:
             continue
-        known = (*fields(load("method", match[1])), *fields(RunOptions))
+        method = load("method", match[1])
+        known = {field.name for field in (*fields(method), *fields(RunOptions))}
         flags = re.findall(r" (--[a-z-]+)", command)
-        assert {*flags} <= {flag_of(field.name) for field in known}, command
+        assert {*flags} <= {flag_of(name) for name in known - {*method.idle_options()}}, command
         found[re.search(r"([^/]*?)(\.model)?$", flag(command, "-o"))[1]] = command
     return found
 
