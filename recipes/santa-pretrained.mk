@@ -6,7 +6,7 @@
 #   hard    sda again, with functions that it confuses     again  the same without these
 #   unlabelled      santa of the functions of installed packages, unlabelled-sda  sda from there
 # `make santa-model` installs the model of the system BEST, for `ask` and `make repositories`.
-.PHONY: santa-pretrained santa-model
+.PHONY: santa-pretrained santa-model report-code
 
 CODE = runs/santa-code-$(notdir $(MODEL))
 COSQA = $(DATA)/../cosqa
@@ -28,7 +28,7 @@ ENTITY_WEIGHT := 0.1
 CODE_MASK := --mask-ratio 0.3
 CODE_MARGIN := 0.05
 
-santa-pretrained: $(SETS:%=$(CODE)/%.md) $(CODE)/exposure.jsonl $(SETS:%=$(CODE)/report-%.json)
+santa-pretrained: $(SETS:%=$(CODE)/%.md) $(CODE)/exposure.jsonl $(CODE)/report.json
 	@tail -n +1 $(filter-out %.json,$^)
 
 $(CODE)/pairs.jsonl: $(DATA)/train.jsonl.gz
@@ -135,15 +135,22 @@ $(foreach set,$(SETS),$(eval $(call code-set,$(set))))
 $(CODE)/exposure.jsonl: $(SETS:%=$(CODE)/%.md)
 	$(STRUCTKIT) select $(CODE)/*.trained.jsonl --fields folder,records,steps,seconds -o $@
 
-# for the report, a file for each set
+# for the report, where all sets are one table of RR@100
 $(CODE)/values-%.jsonl: $(CODE)/%.md
 	$(STRUCTKIT) score --qrels $(call qrels-of,$*) --measures 'RR@100 Success@1 R@10' --per-query \
 	  $(foreach run,$(CODE_RUNS),$(CODE)/$(run)/$*.jsonl) -o $@
 
-$(CODE)/report-%.json: $(CODE)/values-%.jsonl
-	$(TELL) gather $< --title 'SANTA for code, from $(notdir $(MODEL)): $*' --against start bm25 sda \
+$(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
+	$(TELL) gather $^ --title 'SANTA for code, from $(notdir $(MODEL)): RR@100' \
+	  --against start bm25 $(filter sda,$(CODE_SYSTEMS)) \
 	  --command 'make santa-code DATA=../shared/data/codesearch MODEL=$(MODEL) CODE_PAIRS=$(CODE_PAIRS)' \
 	  --data $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz --folder $(CODE) -o $@
+
+# without a model to train
+report-code:
+	@$(MAKE) --no-print-directory runs/report/code/report.json DATA='$(DATA)/codesearch' MODEL=minilm \
+	  CODE=runs/report/code CODE_SYSTEMS= CODE_SEEDS=
+	$(TELL) check reports/code.json runs/report/code/report.json
 
 santa-model: $(INSTALLED) ## The model that ask and repositories use: make santa-model DATA=../shared/data/codesearch MODEL=minilm
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }

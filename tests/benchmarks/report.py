@@ -6,7 +6,8 @@
 
 `gather` reads what `structkit score --per-query` wrote: runs whose names differ only after an `@`
 are one system, trained with several seeds, and p-values are corrected for all comparisons of a
-table (Holm 1979). With --suite it reads what `structkit score --task suite` wrote.
+table (Holm 1979). Of several files, each values-SET.jsonl, the first measure on each set is told.
+With --suite it reads what `structkit score --task suite` wrote.
 `write` makes REPORT.md; NAME.md beside the numbers says in words what they mean. `check` compares
 the rows that were built again with the intervals of the committed ones.
 """
@@ -86,7 +87,7 @@ class Systems:
         return row
 
     def comparisons(self, against: Sequence[str]) -> list[Record]:
-        """Paired tests of the first measure, of every system with some of them."""
+        """Paired tests of the first measure, of every system with some of them; not corrected."""
         found: list[Record] = []
         for other in against:
             for system in self.values:
@@ -105,10 +106,6 @@ class Systems:
                         "p_randomization": result.p_randomization,
                     }
                 )
-        for record, corrected in zip(
-            found, holm([each["p_randomization"] for each in found]), strict=True
-        ):
-            record["p_holm"] = corrected
         return found
 
     @staticmethod
@@ -130,6 +127,20 @@ def holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
+def of_sets(files: Sequence[Path], against: Sequence[str]) -> tuple[list[Record], list[Record]]:
+    """Rows and comparisons of the first measure on several sets of queries."""
+    rows: dict[str, Record] = {}
+    compared: list[Record] = []
+    for path in files:
+        systems, name = Systems(records(path)), path.stem.removeprefix("values-")
+        measure = systems.measures[0]
+        for each in systems.rows():
+            row = rows.setdefault(each["system"], {key: each[key] for key in ("system", "seeds")})
+            row |= {f"{name}{end}": each[f"{measure}{end}"] for end in ("", "_low", "_high")}
+        compared += [each | {"measure": name} for each in systems.comparisons(against)]
+    return list(rows.values()), compared
+
+
 def sha256(path: Path) -> str:
     """The hash of a file's content; a gzipped one's is that of what it holds."""
     opened = gzip.open if path.suffix == ".gz" else open
@@ -139,17 +150,25 @@ def sha256(path: Path) -> str:
 
 def gather(args: argparse.Namespace) -> None:
     """Write the JSON of a table."""
+    first, *more = args.values
+    told = "*.seen" if args.suite else "*.trained.jsonl"
+    # a training that is not finished has written nothing
+    trained = [path for path in sorted(args.folder.glob(told)) if path.stat().st_size]
+    models = [path.name.removesuffix(told[1:]) for path in trained]
     if args.suite:
-        rows, comparisons = suite_rows(records(args.values))
-        seeds = {path.stem.partition("@")[2] for path in args.folder.glob("*@*.seen")}
+        rows, comparisons = suite_rows(records(first))
+    elif more:
+        rows, comparisons = of_sets(args.values, args.against)
     else:
-        systems = Systems(records(args.values))
+        systems = Systems(records(first))
         rows, comparisons = systems.rows(), systems.comparisons(args.against)
-        seeds = {seed for each in systems.seeds.values() for seed in each if seed}
+    values = [each["p_bootstrap" if args.suite else "p_randomization"] for each in comparisons]
+    for each, corrected in zip(comparisons, holm(values), strict=True):
+        each["p_holm"] = corrected
     content: Record = {
         "title": args.title,
         "command": args.command,
-        "seeds": sorted(seeds),
+        "seeds": sorted({name.partition("@")[2] for name in models if "@" in name}),
         "data": {f"{path.parent.name}/{path.name}": sha256(path) for path in args.data},
         "rows": rows,
         "comparisons": comparisons,
@@ -158,11 +177,10 @@ def gather(args: argparse.Namespace) -> None:
         add_costs(content["rows"], args.folder, len(records(args.corpus)))
     content["trainings"] = [
         {
-            "model": path.name.removesuffix(".trained.jsonl").removesuffix(".seen"),
+            "model": model,
             **{name: records(path)[0][name] for name in ("records", "steps", "seconds")},
         }
-        for path in sorted(args.folder.glob("*.seen" if args.suite else "*.trained.jsonl"))
-        if path.stat().st_size  # a training that is not finished has written nothing
+        for model, path in zip(models, trained, strict=True)
     ]
     options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     args.output.write_bytes(orjson.dumps(content, option=options))
@@ -238,7 +256,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parts = parser.add_subparsers(required=True, dest="part")
     gathering = parts.add_parser("gather")
-    gathering.add_argument("values", type=Path)
+    gathering.add_argument("values", nargs="+", type=Path)
     for name in ("--title", "--command"):
         gathering.add_argument(name, required=True)
     gathering.add_argument("--suite", action="store_true")

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from structkit.scoring.comparison import compare
-from tests.benchmarks.report import REPORT, Systems, holm, outside, report, section
+from tests.benchmarks.report import REPORT, Systems, holm, of_sets, outside, report, section
 
 
 def scored(**runs):
@@ -47,7 +47,7 @@ def test_seeds_are_averaged_for_each_query_before_anything_else():
     (found,) = systems.comparisons(["bm25"])
     result = compare(np.array([0.5, 0.5, 0.5]), np.array([0.5, 0.0, 0.25]))
     assert (found["system"], found["against"]) == ("seal", "bm25")
-    assert found["p_holm"] == found["p_randomization"] == result.p_randomization
+    assert found["p_randomization"] == result.p_randomization
     assert found["difference"] == result.difference == 0.25
 
 
@@ -123,9 +123,32 @@ def test_gather(tmp_path):
     assert "| seal@0 |       8 |     2 | 1.500   |" in text
 
 
+def test_several_sets_make_one_table(tmp_path):
+    for name, ours in (("go", [0.5, 1.0, 0.0]), ("ruby", [1.0, 0.5])):
+        lines = scored(bm25=[0.25] * len(ours), seal_0=ours)
+        written = b"".join(orjson.dumps(line) + b"\n" for line in lines)
+        (tmp_path / f"values-{name}.jsonl").write_bytes(written)
+    rows, compared = of_sets(sorted(tmp_path.iterdir()), ["bm25"])
+    assert [(each["system"], each["go"], each["ruby"]) for each in rows] == [
+        ("bm25", 0.25, 0.25),
+        ("seal", 0.5, 0.75),
+    ]
+    assert rows[1]["ruby_low"] >= 0.5
+    assert [(each["measure"], each["difference"]) for each in compared] == [
+        ("go", 0.25),
+        ("ruby", 0.5),
+    ]
+
+
 def test_gather_of_a_suite(tmp_path):
     row = {"run": "strae", "seeds": 2, "STS": 30.0, "STS_low": 20.0, "STS_high": 40.0}
-    pair = {"run": "strae", "against": "bag", "task": "Score", "difference": 1.5}
+    pair = {
+        "run": "strae",
+        "against": "bag",
+        "task": "Score",
+        "difference": 1.5,
+        "p_bootstrap": 0.02,
+    }
     values = [row, pair, pair | {"task": "STS"}]
     scores, output = tmp_path / "scores.jsonl", tmp_path / "strae.json"
     scores.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in values))
@@ -136,6 +159,6 @@ def test_gather_of_a_suite(tmp_path):
     content = orjson.loads(output.read_bytes())
     assert content["seeds"] == ["1"]
     assert [each["system"] for each in content["rows"]] == ["strae"]
-    assert [each["task"] for each in content["comparisons"]] == ["Score"]
+    assert [(each["task"], each["p_holm"]) for each in content["comparisons"]] == [("Score", 0.02)]
     assert content["trainings"] == [{"model": "strae@1", "records": 8, "steps": 2, "seconds": 1.5}]
     assert "30.000 [20.000, 40.000]" in section("strae", content, "")
