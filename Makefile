@@ -2,6 +2,10 @@
 # continue where they were interrupted.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
+# make 3.81, which macOS has, does not know .SHELLFLAGS
+ifeq ($(filter oneshell,$(.FEATURES)),)
+export SHELLOPTS := errexit:nounset:pipefail
+endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: help install check test test-processors lint soak bench bench-check bench-readme docs man clean
@@ -12,7 +16,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 STRUCTKIT := $(BIN)/structkit
 # without processor instructions for it, bf16 is slower than fp32
-BF16 := $(if $(shell grep -om1 avx512_bf16 /proc/cpuinfo),--bf16)
+BF16 := $(if $(shell grep -som1 avx512_bf16 /proc/cpuinfo),--bf16)
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

@@ -159,5 +159,5 @@ santa-model: $(INSTALLED) ## The model that ask and repositories use: make santa
 	@$(MAKE) --no-print-directory $(CODE)/$(BEST)@0.model
 	@mkdir -p '$(dir $(ASK_MODEL))'
 	cp -r $(CODE)/$(BEST)@0.model '$(ASK_MODEL).partial'
-	sed -i 's/$(BEST)@0.model/$(notdir $(ASK_MODEL))/g' '$(ASK_MODEL).partial/README.md'
+	sed 's/$(BEST)@0.model/$(notdir $(ASK_MODEL))/g' $(CODE)/$(BEST)@0.model/README.md > '$(ASK_MODEL).partial/README.md'
 	mv '$(ASK_MODEL).partial' '$(ASK_MODEL)'
