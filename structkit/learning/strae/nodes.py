@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -73,13 +74,27 @@ class TreeEncoder(TorchModel):
         return inputs
 
     def embed(self, batch: Sequence[Sentence]) -> Tensor:
-        """The upward embeddings of the roots, or the means of the leaves, (texts, E)."""
+        """The upward embeddings of the roots, or the means of the leaves, (texts, E).
+
+        Where a composition that grows with each level of a deep tree leaves float32, a root is
+        divided by its largest number.
+        """
         if self.pooling == "mean":
             ids = torch.from_numpy(np.concatenate([text.ids for text in batch])).to(self.device)
             starts = np.cumsum([0, *(len(text) for text in batch[:-1])])
             offsets = torch.from_numpy(starts).to(ids)
             return functional.embedding_bag(ids, self.model.embedding, offsets, mode="mean")
-        return self.both_ways(batch)[1][: len(batch)]
+        roots = self.both_ways(batch)[1][: len(batch)]
+        finite = roots.isfinite().all(1)
+        return roots if finite.all() else self._scaled(batch, roots, ~finite)
+
+    def _scaled(self, batch: Sequence[Sentence], roots: Tensor, chosen: Tensor) -> Tensor:
+        deep = [text for text, large in zip(batch, chosen.tolist(), strict=True) if large]
+        exact = deepcopy(self.model).double()
+        up = exact.both_ways(deep, induce=self.settings.induce)[1][: len(deep)]
+        scaled = (up / up.abs().amax(1, keepdim=True)).to(roots)  # NaN where float64 is left too
+        self.vocabulary.looked_up.scaled["texts"] += int(scaled.isfinite().all(1).sum())
+        return roots.index_put((chosen,), scaled)
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """The trees that the model induces over words, or over their pieces."""

@@ -37,6 +37,7 @@ class LookedUp(Truncation):
         self.words: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
         self.without: Counter[str] = Counter()  # texts without a node of a kind
+        self.scaled: Counter[str] = Counter()  # whose embeddings are too large for float32
 
     def add(self, kind: str, words: int, unknown: int) -> None:
         """Count words (`words` or `characters`) and the unknown ones among them."""
@@ -55,6 +56,11 @@ class LookedUp(Truncation):
         for kind, texts in self.without.items():
             if texts:
                 lines.append(f"texts without {kind}, and so without a row: {texts:,}")
+        if texts := self.scaled["texts"]:
+            lines.append(
+                "texts whose embedding is too large for float32, and was divided by its largest "
+                f"number: {texts:,}; their cosines are right, their lengths are not"
+            )
         return lines
 
 
