@@ -1,7 +1,7 @@
 # StrAE and its baselines. All models see the same sentences equally often (those named otherwise apart)
 # and are scored on the nine tasks of the paper's table 2. On a GPU, with all sentences:
 # make strae SENTENCES=216247 PASSES=12 BATCH=128 SEEDS='0 1 2 3 4'
-.PHONY: strae strae-train strae-eval
+.PHONY: strae strae-train strae-eval report-strae
 
 strae: $(INSTALLED) ## StrAE and its baselines, nine tasks: make strae DATA=../shared/data
 	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
@@ -15,7 +15,7 @@ strae-eval: $(INSTALLED) ## The nine tasks for the models that `make strae` trai
 
 STRAE := runs/strae
 # what the models below are rows of, and the target of their training
-STRAE_ROWS := $(STRAE)/table.md
+STRAE_ROWS := $(STRAE)/scores.jsonl
 STRAE_TRAINED := strae-train
 # sentences to train on, passes over them, those of the rows named longer, the batch size; STEPS ends
 # every training by gradient steps sooner; the seeds, and those of rows that are only there to look at
@@ -153,11 +153,11 @@ $(call strae-once,bi-lstm,bi-lstm,text,$(FAST))
 $(call strae-once,roberta,roberta,text,$(FAST) --learning-rate 5e-4)
 
 # off the shelf: MiniLM, and with GLOVE=FILE the mean of its word vectors
-$(STRAE)/table.md: $(STRAE)/minilm.jsonl
+$(STRAE)/scores.jsonl: $(STRAE)/minilm.jsonl
 $(STRAE)/minilm.jsonl: $(STRAE)/eval-text.jsonl
 	$(EMBED) minilm $< -o $@ $(PAIR)
 ifdef GLOVE
-$(STRAE)/table.md: $(STRAE)/glove-words@0.jsonl
+$(STRAE)/scores.jsonl: $(STRAE)/glove-words@0.jsonl
 $(STRAE)/glove@0.model: $(STRAE)/eval-words.jsonl
 	$(STRUCTKIT) train self-strae $< -o $@ -q --max-steps 0 --minimum-count 1 \
 	  --init-embeddings $(GLOVE) --embedding-size $(GLOVE_SIZE) --channels 1
@@ -169,7 +169,27 @@ $(eval $(call strae-mean,glove,text,0))
 endif
 GLOVE_SIZE := 50
 
-$(STRAE)/table.md:
-	$(STRUCTKIT) score --task suite --workers 2 --markdown $^ -o $@
-	printf '\n%s %s\n' 'Mean ± deviation over the seeds (n - 1), 95 % interval over the pairs. Each test set is half' \
-	  'of the published one but RTE, whose training set lacks a fifth.' >> $@
+# all models beside the simplest, and what the paper compares
+STRAE_AGAINST := fasttext self-strae-untrained-words strae-c strae-c-balanced strae-c-right-branching
+$(STRAE)/scores.jsonl:
+	$(STRUCTKIT) score --task suite --workers 2 $^ -o $@ $(addprefix --compare ,$(foreach \
+	  name,$(STRAE_AGAINST),$(filter $(STRAE)/$(name)@%,$^)))
+
+TELL_STRAE = $(TELL) gather $(@D)/$(1).jsonl --suite --title "StrAE's family: nine tasks" --folder $(@D) -o $@ \
+  --command 'make strae DATA=../shared/data SENTENCES=$(SENTENCES)' --data $(WIKITEXT)
+$(STRAE)/report.json: $(STRAE)/scores.jsonl
+	$(call TELL_STRAE,scores)
+
+$(STRAE)/table.md: $(STRAE)/report.json
+	$(TELL) show $< > $@
+	printf '\n%s %s\n' 'Mean over the seeds, 95 % interval over the pairs. Each test set is half of the published' \
+	  'one but RTE, whose training set lacks a fifth.' >> $@
+
+# the rows without a tree to train
+STRAE_SLICE = $(addprefix $(STRAE)/,self-strae-untrained@0.jsonl self-strae-untrained-words@0.jsonl fasttext@0.jsonl)
+$(STRAE)/slice.json: $(STRAE_SLICE)
+	$(STRUCTKIT) score --task suite --workers 2 $^ -o $(@D)/slice.jsonl
+	$(call TELL_STRAE,slice)
+report-strae:
+	@$(MAKE) --no-print-directory runs/report/strae/slice.json STRAE=runs/report/strae SENTENCES=30000
+	$(TELL) check reports/strae.json runs/report/strae/slice.json

@@ -1,6 +1,7 @@
 """REPORT.md: the tables that recipes made, each from reports/NAME.json and reports/NAME.md.
 
     python -m tests.benchmarks.report gather VALUES --title … --command … -o reports/NAME.json
+    python -m tests.benchmarks.report show reports/NAME.json
     python -m tests.benchmarks.report write
     python -m tests.benchmarks.report check reports/NAME.json REBUILT.json
 
@@ -8,8 +9,8 @@
 are one system, trained with several seeds, and p-values are corrected for all comparisons of a
 table (Holm 1979). Of several files, each values-SET.jsonl, the first measure on each set is told.
 With --suite it reads what `structkit score --task suite` wrote.
-`write` makes REPORT.md; NAME.md beside the numbers says in words what they mean. `check` compares
-the rows that were built again with the intervals of the committed ones.
+`show` prints a table, `write` makes REPORT.md; NAME.md beside the numbers says in words what they
+mean. `check` compares the rows that were built again with the intervals of the committed ones.
 """
 
 from __future__ import annotations
@@ -266,6 +267,7 @@ def main() -> None:
     gathering.add_argument("--corpus", type=Path)
     gathering.add_argument("-o", dest="output", type=Path, required=True)
     parts.add_parser("write")
+    parts.add_parser("show").add_argument("file", type=Path)
     checking = parts.add_parser("check")
     checking.add_argument("committed", type=Path)
     checking.add_argument("rebuilt", type=Path)
@@ -275,6 +277,8 @@ def main() -> None:
     if args.part == "write":
         REPORT.write_text(report(), "utf-8")
         return None
+    if args.part == "show":
+        return print(section(args.file.stem, orjson.loads(args.file.read_bytes()), ""))
     both = [orjson.loads(path.read_bytes()) for path in (args.committed, args.rebuilt)]
     if wrong := outside(*both):
         sys.exit("\n".join(wrong))
