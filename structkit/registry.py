@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tokenize
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
@@ -51,8 +52,13 @@ class Plugin:
 
     def summary(self) -> str:
         """The first line of the file's docstring, read without importing the file."""
-        docstring = ast.get_docstring(ast.parse(self.path.read_text("utf-8"))) or ""
-        return docstring.partition("\n")[0]
+        with tokenize.open(self.path) as file:
+            for token in tokenize.generate_tokens(file.readline):
+                if token.type == tokenize.STRING:
+                    return str(ast.literal_eval(token.string)).strip().partition("\n")[0].rstrip()
+                if token.type not in (tokenize.COMMENT, tokenize.NL):
+                    break
+        return ""
 
     @property
     def aliases(self) -> tuple[str, ...]:

@@ -206,6 +206,20 @@ def test_a_wheel_holds_everything(tmp_path):
     assert b'"pack":"structkit_plugins"' in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ('# tea\n\n"""  A cup.  \nOf tea."""\nnot python', "A cup."),
+        ("import tea\n'A cup.'", ""),
+        ("", ""),
+    ],
+)
+def test_a_summary_is_a_docstring_and_nothing_after_it_is_parsed(tmp_path, text, summary):
+    path = tmp_path / "tea.py"
+    path.write_text(text)
+    assert summary == registry.Plugin("parser", "tea", "pack", path).summary()
+
+
 def test_the_summary_is_the_first_line_of_the_file():
     plugin = registry.find("language", "python")
     assert "Python: names that are not keywords, not in strings and not in comments." == (
