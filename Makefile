@@ -66,7 +66,7 @@ soak: JOBS := 2
 soak: FUZZ_SECONDS := 20
 soak: KILLS := 20
 
-BENCH = $(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') \
+BENCH = OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') \
   $(if $(DGL),--dgl '$(DGL)') $(if $(ONLY),--only $(ONLY))
 bench: $(INSTALLED) ## Speed beside peers, into benchmarks.json: make bench [ONLY='start …'] [DATA=…] [DGL=FOLDER]
 	$(BENCH)

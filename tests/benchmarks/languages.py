@@ -42,7 +42,7 @@ def walk(tree):
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the comparison for every language, and two workers over one."""
+    """Run the comparison for every language."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="folder with train.jsonl.gz: real functions")
     parser.add_argument("--size", type=int, default=24_000_000, help="bytes of an input")
@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def comparisons(language: str, path: Path) -> list[Comparison]:
-    """Masking over parsing, what looking at the nodes takes, and two workers over one."""
+    """Masking over parsing, and what looking at the nodes takes."""
     function = "language_php_only" if language == "php" else "language"
     setup = SETUP.format(language=language, function=function) + WALK
     parse, walk = (
@@ -65,12 +65,10 @@ def comparisons(language: str, path: Path) -> list[Comparison]:
         for work in ('parse(record["code"].encode())', 'walk(parse(record["code"].encode()))')
     )
     mask = [*STRUCTKIT, "mask-entities", "-q"]
-    two = [*mask, "--workers", "2"]
     name = f"mask-entities, {language}"
     return [
         Comparison(f"{name} / JSONL + tree-sitter parse", mask, parse, 1.6, path),
         Comparison(f"JSONL + parse and nodes, {language} / parse alone", walk, parse, None, path),
-        Comparison(f"{name}, --workers 2 / 1", two, mask, 1.2, path),
     ]
 
 

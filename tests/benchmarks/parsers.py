@@ -2,16 +2,22 @@
 
 `python -m tests.benchmarks.parsers GOLD.jsonl.gz [--first N] [--model DIR] [PARSER …]`: records
 with `tree`, n-ary. Unlabelled F1 without whole sentences: binarized to the right, with punctuation;
-and as they are, without it. Time is this process's, trees from words.
+and as they are, without it. Time is this process's, trees from words; the last row is the command
+`parse-trees` from its start on, from JSONL with texts to JSONL with brackets.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import tempfile
 import time
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
+
+import orjson
 
 from structkit import plugin
 from structkit.errors import UserError
@@ -21,6 +27,9 @@ from structkit.scoring.trees import agreement, binarized, f1, plain
 from structkit.structure.trees import brackets as trees
 from structkit.structure.trees.parsers import all_trees
 from structkit.structure.trees.tree import Tree
+from tests.benchmarks.pairs import compiled
+from tests.benchmarks.processes import measured
+from tests.benchmarks.records import STRUCTKIT
 
 PARSERS = ("right-branching", "balanced", "random", "chunk", "builtin")
 
@@ -34,6 +43,8 @@ def main() -> None:
     asked = flags.parse_intermixed_args()
     records = list(islice(Records.read([asked.gold]), asked.first))
     gold = [trees.clean(trees.read(record["tree"])) for record in records]
+    first = f" --first {asked.first}" if asked.first else ""
+    print(f"{Path(asked.gold).name}{first}:")
     print(f"{len(gold):,} sentences, {sum(len(tree.words) for tree in gold):,} words\n")
     print("| parser | binarized F1 | plain F1 | sentences/s |\n|---|---:|---:|---:|")
     for name in asked.parsers:
@@ -42,6 +53,18 @@ def main() -> None:
             print(row(name, options, gold), flush=True)
         except UserError as error:
             print(f"| {name} | {error.problem} | | |")
+    print(f"| `structkit parse-trees` | | | {len(gold) / command(gold, asked.model):,.0f} |\n")
+
+
+def command(gold: list[Tree], model: str | None) -> float:
+    """CPU seconds of the command with the parser builtin, over the words as texts."""
+    compiled()
+    texts = (" ".join(tree.words) for tree in gold)
+    with tempfile.TemporaryFile() as records, open(os.devnull, "wb") as sink:
+        records.writelines(orjson.dumps({"text": text}) + b"\n" for text in texts)
+        records.seek(0)
+        parse = [*STRUCTKIT, "parse-trees", "-q", *(["--model", model] if model else [])]
+        return measured(parse, stdin=records, stdout=sink).cpu
 
 
 def row(name: str, options: dict[str, Any], gold: list[Tree]) -> str:

@@ -29,7 +29,7 @@ from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import blocks
 from structkit.registry import load
 from structkit.searching.hits import SearchOptions
-from tests.benchmarks.database import made
+from tests.benchmarks.corpora import made
 from tests.benchmarks.indexes import K, recall, timed
 from tests.benchmarks.table import machine
 

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.sentences --data ../shared/data --punkt ../shared/nltk_data
 
 joins the sentences of each document of trees/ with spaces, those that end with a sign, and counts
-the ends that are found: precision, recall, F1.
+the ends that are found: precision, recall, F1. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ Ends = tuple[str, set[int]]  # a text, and where its sentences end
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print a line for each file and each of the two."""
+    """Print a row for each file and each of the two."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="the folder of trees/")
     parser.add_argument("--punkt", required=True, help="the folder of tokenizers/punkt_tab")
     args = parser.parse_args(arguments)
     nltk.data.path.insert(0, args.punkt)
     punkt = PunktTokenizer("english")
+    print("| texts | sentence ends by | precision | recall | F1 |\n|---|---|---:|---:|---:|")
     for name in FILES:
         texts = list(documents(args.data / "trees" / f"{name}.jsonl.gz"))
-        for system, split in (("ours", sentences), ("punkt", punkt.span_tokenize)):
+        for system, split in (("structkit", sentences), ("NLTK's punkt", punkt.span_tokenize)):
             found = [({end for _, end in split(text)} - {len(text)}, gold) for text, gold in texts]
-            print(f"{name:<18} {system:<6} {measures(found)}", flush=True)
+            print(f"| {name} | {system} | {measures(found)} |", flush=True)
 
 
 def documents(file: Path) -> Iterable[Ends]:
@@ -69,7 +70,7 @@ def measures(found: list[tuple[set[int], set[int]]]) -> str:
     precision = right / sum(len(ends) for ends, _ in found)
     recall = right / sum(len(gold) for _, gold in found)
     f1 = 2 * precision * recall / (precision + recall)
-    return f"P {precision:.4f}  R {recall:.4f}  F1 {f1:.4f}"
+    return f"{precision:.4f} | {recall:.4f} | {f1:.4f}"
 
 
 if __name__ == "__main__":
