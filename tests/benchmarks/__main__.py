@@ -50,9 +50,9 @@ FEW = ["--pairs", "3"]
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "records": records.main,
     "html": lambda: html.main([*data("structdoc"), *FEW, "--size", "12000000"]),
-    "languages": lambda: languages.main([*data("codesearch"), *FEW, "--size", "8000000"]),
+    "languages": lambda: languages.main([*data("codesearch"), *FEW, "--size", "4000000"]),
     "collect": lambda: collect.main(["--files", "500", *FEW]),
-    "score": score.main,
+    "score": lambda: score.main(FEW),
     "start": start.main,
     "search": lambda: search.main(["--documents", "100000", "--repeat", "3"]),
     "indexes": lambda: indexes.main(data()),

@@ -10,6 +10,7 @@ the start of a program with flags takes as much.
 
 from __future__ import annotations
 
+import argparse
 import random
 import tempfile
 from pathlib import Path
@@ -65,8 +66,11 @@ def write(folder: Path) -> tuple[str, str]:
     return str(run), str(qrels)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """With the script's measures, and with the default ones, of which trec_eval lacks two."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each command")
+    pairs = parser.parse_args(arguments).pairs
     with tempfile.TemporaryDirectory() as folder:
         run, qrels = write(Path(folder))
         ours = [PYTHON, "-m", "structkit", "score", run, "--qrels", qrels]
@@ -78,7 +82,8 @@ def main() -> None:
                 Comparison("score, five measures / pytrec_eval script", same, script, 1.0),
                 Comparison("score, its own six measures / pytrec_eval script", ours, script, 1.0),
                 Comparison("pytrec_eval script with intervals / without", thorough, script, None),
-            ]
+            ],
+            pairs,
         )
 
 
