@@ -96,19 +96,25 @@ def test_numbers_of_an_explanation_are_those_of_the_results(page):
     assert [] == [number for number in numbers if number not in RESULTS]
 
 
+def unfounded(text, number):
+    """The parts of a text, but those with a date, where such a number is in no file it names."""
+    kept = "".join(Path(file).read_text("utf-8") for file in KEPT.findall(text))
+    values = [float(each) for each in re.findall(r"\d+\.\d+", kept)]
+    for part in re.split(r"\n\n(?!\|)|\n(?=- )", CODE.sub("", text)):
+        for found in [] if DATE.search(part) else number.findall(part):
+            digits = len(found.partition(".")[2])
+            if found not in {f"{value:.{digits}f}" for value in values}:
+                yield part
+
+
 @pytest.mark.parametrize("section", SECTIONS)
 def test_numbers_of_the_results_are_in_a_file_or_have_their_date(section):
     """A date is that of its paragraph and table; of the whole section, if this names no file."""
     text = SECTIONS[section]
-    if not (files := KEPT.findall(text)):
+    if not KEPT.search(text):
         assert DATE.search(text)
-        return
-    kept = "".join(Path(file).read_text("utf-8") for file in files)
-    values = [float(number) for number in re.findall(r"\d+\.\d+", kept)]
-    for part in re.split(r"\n\n(?!\|)", CODE.sub("", text)):
-        for number in [] if DATE.search(part) else re.findall(r"(?<![\w.])\d+\.\d+", part):
-            digits = len(number.partition(".")[2])
-            assert number in {f"{value:.{digits}f}" for value in values}, part
+    else:
+        assert [] == list(unfounded(text, re.compile(r"(?<![\w.])\d+\.\d+")))
 
 
 def test_the_table_of_benchmarks_is_that_of_their_file():
@@ -119,6 +125,31 @@ def test_the_table_of_benchmarks_is_that_of_their_file():
 
 
 @pytest.mark.parametrize("page", sorted(Path("docs/guide").glob("*.md")), ids=str)
-def test_numbers_of_a_guide_have_their_date(page):
-    for part in CODE.sub("", page.read_text("utf-8")).split("\n\n"):
-        assert DATE.search(part) or not MEASURED.search(part), part
+def test_numbers_of_a_guide_are_those_of_a_file_or_of_the_results_or_have_their_date(page):
+    times = re.compile(rf"{MEASURED.pattern}|\b\d+(?:\.\d+)?(?= times\b)")
+    for part in unfounded(page.read_text("utf-8"), times):
+        assert set(times.findall(part)) <= set(re.findall(r"\d+\.\d+", RESULTS)), part
+
+
+@pytest.mark.parametrize("page", sorted(Path("docs").glob("scale*.md")), ids=str)
+def test_tables_of_scale_are_those_of_its_files(page):
+    text = page.read_text("utf-8")
+    assert (files := KEPT.findall(text))
+    rows = [
+        line for file in files for line in Path(file).read_text("utf-8").splitlines() if "|" in line
+    ]
+    assert len(rows) > 5
+    assert [] == [row for row in rows if row not in text.splitlines()]
+
+
+def test_arithmetic_of_scale_is_of_what_was_measured():
+    """Milliseconds of a page, and queries a second, are those of the tables above it."""
+    measured, _, plan = Path("docs/scale.md").read_text("utf-8").partition("## A billion pages")
+    stages = [float(each) for each in re.findall(r"([\d.]+) ms a page", measured)]
+    speeds = set(re.findall(r"\| ([\d,]+) \|", measured))
+    arithmetic = re.findall(r"10⁹ × ([\d.]+) ms", plan)
+    assert len(arithmetic) > 3
+    for number in arithmetic:
+        digits = len(number.partition(".")[2])
+        assert number in {f"{stage:.{digits}f}" for stage in stages}
+    assert set(re.findall(r"([\d,]+) queries/s", plan)) <= speeds

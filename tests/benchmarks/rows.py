@@ -11,7 +11,8 @@ from dataclasses import dataclass
 class Row:
     """Measurements of one thing beside a peer: ratios, or numbers of a `unit`.
 
-    `more` is whether more is better; `target` is what the median shall reach.
+    `more` is whether more is better; `target` is what the median shall reach; `digits` are those
+    after the point.
     """
 
     name: str
@@ -19,16 +20,22 @@ class Row:
     target: float | None
     unit: str = "x"
     more: bool = False
+    digits: int = 2
 
     @property
     def median(self) -> float:
         return statistics.median(self.values)
 
     @property
+    def measured(self) -> str:
+        """The median with its unit."""
+        return f"{self.median:.{self.digits}f}{self.unit}"
+
+    @property
     def spread(self) -> str:
         """From the lowest to the highest, where there are several."""
         low, high = min(self.values), max(self.values)
-        return f"{low:.2f} … {high:.2f}" if low < high else ""
+        return f"{low:.{self.digits}f} … {high:.{self.digits}f}" if low < high else ""
 
     @property
     def reached(self) -> bool:
@@ -45,10 +52,10 @@ class Row:
     def __str__(self) -> str:
         spread = f"({self.spread})" if self.spread else ""
         if self.target is None:
-            return f"{self.name:<62} {self.median:6.2f}{self.unit}  {spread}"
+            return f"{self.name:<62} {self.measured:>7}  {spread}"
         verdict = "ok" if self.reached else "MISSED"
         target = f"target {self.target:g}{self.unit}"
-        return f"{self.name:<62} {self.median:6.2f}{self.unit}  {spread}  {target}  {verdict}"
+        return f"{self.name:<62} {self.measured:>7}  {spread}  {target}  {verdict}"
 
 
 ROWS: list[Row] = []
@@ -61,9 +68,10 @@ def tell(
     *,
     unit: str = "x",
     more: bool = False,
+    digits: int = 2,
     note: str = "",
 ) -> None:
     """Print a row and keep it; `note` is for the line alone."""
-    row = Row(name, [round(value, 4) for value in values], target, unit, more)
+    row = Row(name, [round(value, digits + 2) for value in values], target, unit, more, digits)
     ROWS.append(row)
     print(f"{row}  {note}".rstrip(), flush=True)

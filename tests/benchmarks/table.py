@@ -11,7 +11,7 @@ import argparse
 import os
 import platform
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ def read(file: Path) -> tuple[dict[str, Any], dict[str, list[Row]]]:
     content = orjson.loads(file.read_bytes())
     rows = {
         name: [
-            Row(**{key: row[key] for key in ("name", "values", "target", "unit", "more")})
+            Row(**{each.name: row[each.name] for each in fields(Row) if each.name in row})
             for row in several
         ]
         for name, several in content["benchmarks"].items()
@@ -75,7 +75,7 @@ def write(file: Path, benchmarks: dict[str, list[Row]]) -> None:
         there, before = read(file)
         kept = before if there["processor"] == here["processor"] else {}
     rows = {
-        name: [{**asdict(row), "median": round(row.median, 4)} for row in several]
+        name: [{**asdict(row), "median": round(row.median, row.digits + 2)} for row in several]
         for name, several in sorted({**kept, **benchmarks}.items())
     }
     text = orjson.dumps({"machine": here, "benchmarks": rows}, option=orjson.OPT_INDENT_2)
@@ -86,7 +86,7 @@ def fallen(new: Iterable[Row], old: Iterable[Row]) -> list[str]:
     """The rows that are worse than before by more than a third."""
     before = {row.name: row for row in old}
     return [
-        f"{row.name}: {before[row.name].median:.2f}{row.unit} before, now {row.median:.2f}"
+        f"{row.name}: {before[row.name].measured} before, now {row.measured}"
         for row in new
         if row.name in before and row.fallen(before[row.name])
     ]
@@ -100,7 +100,7 @@ def markdown(here: dict[str, Any], rows: Iterable[Row]) -> str:
         sign = "≥" if row.more else "≤"
         aim = "" if row.target is None else f"{sign} {row.target:g}{row.unit}"
         missed = "" if row.reached else ", missed"
-        lines.append(f"| {row.name} | {row.median:.2f}{row.unit} | {row.spread} | {aim}{missed} |")
+        lines.append(f"| {row.name} | {row.measured} | {row.spread} | {aim}{missed} |")
     flags = f" ({', '.join(here['flags'])})" if here["flags"] else ""
     versions = ", ".join(f"{name} {number}" for name, number in here["versions"].items())
     return "\n".join(

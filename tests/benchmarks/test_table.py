@@ -8,6 +8,7 @@ from tests.benchmarks.rows import ROWS, Row, tell
 FAST = Row("encode / peer", [2.0, 3.0, 2.5], 2.0, more=True)
 SLOW = Row("command / loop", [1.5], 1.25)
 PEAK = Row("peak", [2.7], None, " GB")
+COSINE = Row("cosine", [0.99996, 0.99998], 0.99999, "", more=True, digits=4)
 HERE = {"processor": "P", "flags": ["avx2"], "cores": 2, "versions": {"numpy": "2"}}
 
 
@@ -25,10 +26,11 @@ def test_what_is_missed_is_said():
         "| encode / peer | 2.50x | 2.00 … 3.00 | ≥ 2x |",
         "| command / loop | 1.50x |  | ≤ 1.25x, missed |",
         "| peak | 2.70 GB |  |  |",
+        "| cosine | 1.0000 | 1.0000 … 1.0000 | ≥ 0.99999, missed |",
         "",
         "P (avx2), 2 cores, one thread; numpy 2.",
     ]
-    assert expected == table.markdown(HERE, [FAST, SLOW, PEAK]).split("\n")
+    assert expected == table.markdown(HERE, [FAST, SLOW, PEAK, COSINE]).split("\n")
 
 
 @pytest.mark.parametrize(
@@ -40,16 +42,16 @@ def test_a_fall_is_more_than_a_third(before, now, more, fell):
     rows = [Row("a", [value], None, more=more) for value in (now, before)]
     found = table.fallen(rows[:1], [*rows[1:], Row("gone", [1.0], None)])
     assert bool(found) == fell
-    assert not fell or found == [f"a: {before:.2f}x before, now {now:.2f}"]
+    assert not fell or found == [f"a: {before:.2f}x before, now {now:.2f}x"]
     assert [] == table.fallen([Row("new", [1.0], None)], rows[1:])
 
 
 def test_rows_of_other_benchmarks_stay_on_the_same_machine(tmp_path, monkeypatch):
     file = tmp_path / "benchmarks.json"
-    table.write(file, {"encode": [FAST], "santa": [PEAK]})
+    table.write(file, {"encode": [FAST], "santa": [PEAK, COSINE]})
     table.write(file, {"encode": [SLOW]})
     here, benchmarks = table.read(file)
-    assert {"encode": [SLOW], "santa": [PEAK]} == benchmarks
+    assert {"encode": [SLOW], "santa": [PEAK, COSINE]} == benchmarks
     assert {"processor", "flags", "cores", "python", "versions"} == set(here)
     monkeypatch.setattr(table, "machine", lambda: {**here, "processor": "another"})
     table.write(file, {"encode": [FAST]})
