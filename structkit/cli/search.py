@@ -18,6 +18,7 @@ from structkit.cli.options import (
     Similarity,
 )
 from structkit.cli.streams import apart
+from structkit.errors import UserError
 
 RECORDS = {
     "reads": "`id` and `embedding`, or a text; queries: the same",
@@ -59,6 +60,13 @@ def search(
         typer.Option("--model", "-m", help="Encode the queries, which are texts, with this model."),
     ] = None,
     engine: EngineFlag = EngineName.auto,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="--model: encode many queries in Ray (an extra): HOST:PORT, auto, or local.",
+        ),
+    ] = None,
     index: Annotated[
         str,
         typer.Option(
@@ -250,7 +258,7 @@ def search(
         method=found_by,
         backend=backend,
         options=options,
-        encoding=query_encoding(model, query_field, engine),
+        encoding=query_encoding(model, query_field, engine, ray),
         document_field=document_field,
         query_field=query_field,
         exclude_self=exclude_self,
@@ -268,10 +276,22 @@ def search(
         write_run(run, output, format=format or RunFormat.jsonl)
 
 
-def query_encoding(model: str | None, field: str | None, engine: EngineName) -> Any:
+def query_encoding(
+    model: str | None, field: str | None, engine: EngineName, ray: str | None
+) -> Any:
     """What turns query texts into embeddings, or nothing where they are embeddings."""
     if model is None:
+        if ray is not None:
+            raise UserError("--ray needs --model: it encodes queries", "leave it out", status=2)
         return None
     from structkit.learning.encode.encoding import Encoding
 
-    return Encoding(model, "query", field=field, engine=engine)
+    if ray is None:
+        return Encoding(model, "query", field=field, engine=engine)
+    from structkit.learning.encode.on_ray import over
+    from structkit.records.workers.cluster import check
+
+    check(ray)
+    encoding = Encoding(model, "query", field=field, engine=engine, device="cpu")
+    encoding.spread = over(ray, encoding)
+    return encoding

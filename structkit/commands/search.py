@@ -189,11 +189,15 @@ def _encoded(
     """Queries that are texts."""
     same_model(encoding.meta()["model_sha256"], searcher.model, "the model", "the corpus")
     seen: set[str] = set()
+
+    def distinct() -> Iterator[Record]:
+        for record in texts:
+            add_new(record["id"], seen)
+            yield record
+
     try:
-        for rows, vectors in encoding.embedded(texts):
+        for rows, vectors in encoding.embedded(distinct(), queries):
             _same_dimensions(vectors.shape[1], searcher, "the model")
-            for row in rows:
-                add_new(row.id, seen)
             yield [row.id for row in rows], vectors
     except UserError as error:
         raise queries.place(error) from None

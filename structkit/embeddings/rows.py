@@ -8,7 +8,7 @@ from typing import Protocol
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, Records
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class TextEncoding(Protocol):
     """A model that reads records of texts: `Encoding` of learning/encode, which needs a model."""
 
     def embedded(
-        self, records: Iterable[Record]
+        self, records: Iterable[Record], source: Records | None = None
     ) -> Iterator[tuple[Sequence[EmbeddingRow], Vectors]]:
-        """The rows of some records at a time, and their embeddings."""
+        """The rows of some records at a time, and their embeddings; `source` knows their lines."""
         ...
 
     def meta(self) -> Record:

@@ -1,5 +1,6 @@
 """encode --ray: windows that other processes embed give the files of one process."""
 
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -11,11 +12,14 @@ from conftest import environment
 
 from structkit.cli.main import main
 from structkit.commands.encode import encode_to_file
+from structkit.commands.search import search
 from structkit.embeddings.npy import VectorFiles
+from structkit.errors import UserError
 from structkit.learning.encode import windows as windowed
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encode.on_ray import _Remote, over
 from structkit.learning.training.tokens import Truncation
+from structkit.records.jsonl import Records
 from tests.commands.test_encode import model, records  # noqa: F401
 
 
@@ -58,39 +62,83 @@ def test_one_window_needs_no_ray(model, tmp_path, monkeypatch):  # noqa: F811
     assert 60 == sum(len(rows) for rows, _ in encoding.embedded(records()))
 
 
+# small windows; and a run that is killed when that many are written
 SMALL = """
-import sys
+import os, signal, sys
 from structkit.cli import main
+from structkit.embeddings.npy import VectorFiles
 from structkit.learning.encode import windows
+
+def noted(files, state, note=VectorFiles.checkpoint):
+    note(files, state)
+    if files.count == int(os.environ.get("LAST", 0)):
+        os.kill(os.getpid(), signal.SIGKILL)
+
 windows.WINDOW = 7
+VectorFiles.checkpoint = noted
 main()
 """
+LINES = [orjson.dumps(record) + b"\n" for record in records(n=1)]
+BAD = [*LINES[:33], b'{"id": "bad"}\n', *LINES[33:]]
+with_ray = pytest.mark.skipif(not find_spec("ray"), reason="the extra ray is not installed")
 
 
-@pytest.mark.skipif(not find_spec("ray"), reason="the extra ray is not installed")
-@pytest.mark.parametrize("output", ["v.npy", "v.jsonl"])
-def test_the_files_are_those_of_one_process(model, tmp_path, output):  # noqa: F811
-    lines = [orjson.dumps(record) + b"\n" for record in records(n=1)]
-    lines.insert(33, b'{"id": "bad"}\n')
-    (tmp_path / "in.jsonl").write_bytes(b"".join(lines))
-    made = []
-    for flags in ([], ["--ray", "local"]):
-        folder = tmp_path / f"out{len(flags)}"
-        folder.mkdir()
-        words = ["encode", "../in.jsonl", "-m", model, "--length", "9", "-o", output, *flags]
-        words += ["--on-error", "skip", "--rejects", "rejects.jsonl"]
-        done = subprocess.run(
-            [sys.executable, "-c", SMALL, *words],
-            cwd=folder,
-            env=environment(OMP_NUM_THREADS="1"),
-            capture_output=True,
-            timeout=300,
-        )
-        made.append(
-            (done.returncode, done.stderr, {p.name: p.read_bytes() for p in folder.iterdir()})
-        )
-    assert made[0] == made[1]
-    assert 0 == made[0][0] and b"of 60 document texts were longer" in made[0][1]
+def made(folder, *words, **env):
+    """Status, stdout, stderr, and the files that it leaves."""
+    folder.mkdir(exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL, *words],
+        cwd=folder,
+        env=environment(OMP_NUM_THREADS="1", **env),
+        capture_output=True,
+        timeout=300,
+    )
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    return done.returncode, done.stdout, done.stderr, files
+
+
+def encoded(model, file, *flags):  # noqa: F811
+    """The words of an `encode` of that file."""
+    words = ["encode", file, "-m", model, "--length", "9", "-o", "v.npy", *flags]
+    return [*words, "--on-error", "skip", "--rejects", "rejects.jsonl"]
+
+
+@pytest.fixture(scope="module")
+def alone(model, tmp_path_factory):  # noqa: F811
+    """A file with a bad record, and what one process makes of it."""
+    folder = tmp_path_factory.mktemp("alone")
+    (folder / "in.jsonl").write_bytes(b"".join(BAD))
+    done = made(folder / "out", *encoded(model, "../in.jsonl"))
+    assert 0 == done[0] and b"of 60 document texts were longer" in done[2]
+    return folder, done
+
+
+@with_ray
+def test_the_files_are_those_of_one_process(model, alone):  # noqa: F811
+    folder, expected = alone
+    assert expected == made(folder / "ray", *encoded(model, "../in.jsonl", "--ray", "local"))
+
+
+@with_ray
+def test_what_a_killed_run_goes_on_with_is_the_file_of_one_process(model, alone):  # noqa: F811
+    folder, expected = alone
+    words = encoded(model, "../in.jsonl", "--ray", "local", "--resume")
+    status, _, told, files = made(folder / "killed", *words, LAST="28")
+    assert (-signal.SIGKILL, b"") == (status, told) and "v.npy" not in files
+    status, out, told, files = made(folder / "killed", *words)
+    assert told.startswith(b"structkit: continuing after 28 records\n")
+    assert expected == (status, out, told.partition(b"\n")[2], files)
+
+
+@with_ray
+def test_a_run_of_queries_is_that_of_one_process(model, alone):  # noqa: F811
+    folder, _ = alone
+    (folder / "queries.jsonl").write_bytes(b"".join(LINES))
+    words = ["search", "../out/v.npy", "-m", model, "--queries", "../queries.jsonl"]
+    words += ["--query-field", "text", "-k", "3"]
+    here, there = (made(folder / "run", *words, *flags) for flags in ([], ["--ray", "local"]))
+    assert 0 == here[0] and 180 == here[1].count(b"\n")
+    assert here == there
 
 
 def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatch):  # noqa: F811
@@ -105,3 +153,40 @@ def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatc
     encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
     assert [*range(7, 60, 7), 60] == [count for count, _ in states]
     assert [count for count, _ in states] == [state["records"] for _, state in states]
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (["--ray", "local"], "--ray needs --model: it encodes queries; leave it out"),
+        (["--ray", "node-7", "-m", "none"], "--ray node-7 is no address; give local"),
+    ],
+)
+def test_search_refuses_it_before_any_work(flags, problem, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["structkit", "search", "none.npy", *flags])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert 2 == ended.value.code
+    assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_a_repeated_query_has_its_line_where_windows_are_read_ahead(
+    model,  # noqa: F811
+    tmp_path,
+    monkeypatch,
+    hybrid,
+):
+    monkeypatch.setattr(windowed, "WINDOW", 7)
+    encoding = Encoding(model, "query", field="text")
+    encoding.spread = lambda several: encoding.here(iter(list(several)))
+    queries, corpus, texts = (tmp_path / name for name in ("q.jsonl", "c.jsonl", "t.jsonl"))
+    queries.write_bytes(b"".join([*LINES[:10], LINES[3], *LINES[10:]]))
+    texts.write_bytes(b"".join(LINES))
+    vectors = encoding.embed(["a"] * len(LINES)).tolist()
+    rows = [{"id": f"d{number}", "embedding": row} for number, row in enumerate(vectors)]
+    corpus.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    words = {"method": "hybrid", "texts": [str(texts)]} if hybrid else {}
+    with pytest.raises(UserError, match=r'q.jsonl:11: id "d3" is repeated'):
+        list(search([str(corpus)], Records.read([str(queries)]), encoding=encoding, **words))

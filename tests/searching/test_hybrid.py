@@ -45,7 +45,7 @@ class Letters:
     """Counts letters, of some texts at a time."""
 
     def embedded(
-        self, records: Iterable[Record]
+        self, records: Iterable[Record], source: Records | None = None
     ) -> Iterator[tuple[Sequence[EmbeddingRow], Vectors]]:
         every = list(records)
         for some in (every[:2], every[2:]):

@@ -26,7 +26,7 @@ from structkit.learning.encode.reuse import Earlier, Embedded
 from structkit.learning.encode.windows import TREES, Spread, Window, windows
 from structkit.learning.folders.facts import content_hash
 from structkit.progress import say
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, Records
 
 
 class Encoding:
@@ -157,9 +157,11 @@ class Encoding:
                 named = dict(zip(names, embeddings, strict=True))
                 yield {"id": record.id, **named, **record.kept}
 
-    def embedded(self, records: Iterable[Record]) -> Iterator[Embedded]:
-        """The embeddings of records, some at a time."""
-        return self.windows(self.texts(records))
+    def embedded(
+        self, records: Iterable[Record], source: Records | None = None
+    ) -> Iterator[Embedded]:
+        """The embeddings of records, some at a time; `source` knows their lines."""
+        return self.windows(self.reader.read(records, source))
 
     def windows(
         self, texts: Iterable[ReadRecord], taken: Callable[[Window], None] | None = None

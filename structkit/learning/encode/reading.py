@@ -66,12 +66,15 @@ class TextReader:
     elements: Elements | None = None
     paths: bool | None = False
 
-    def read(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
-        """What is read of every record; with elements, their texts."""
+    def read(
+        self, records: Iterable[Record], source: Records | None = None
+    ) -> Iterator[ReadRecord]:
+        """What is read of every record; with elements, their texts. `source` knows their lines."""
+        source = records if isinstance(records, Records) else source
         for record in records:
             kept = self._kept(record)
             texts = self.texts(record)
-            here = records.here if isinstance(records, Records) else ("", 0)
+            here = source.here if source is not None else ("", 0)
             prepared = self._prepared(texts)
             places: list[Record] = []
             if self.elements:
