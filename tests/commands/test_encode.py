@@ -118,7 +118,7 @@ def test_fields_and_kept_fields(model):
 
 def test_cut_texts_are_counted(model, capsys):
     list(encode(records(["a", "b c " * 100]), model=model, side="query"))
-    assert "1 of 2 query texts were longer than --query-length" in capsys.readouterr().err
+    assert "1 of 2 query texts were longer than --length" in capsys.readouterr().err
 
 
 def test_cut_texts_are_counted_by_field(model, capsys):
@@ -131,7 +131,7 @@ def test_cut_texts_are_counted_by_field(model, capsys):
     encoding.report()
     # equal texts of a field count once
     expected = [
-        f'structkit: {cut} of 3 texts in the field "{name}" were longer than --query-length and '
+        f'structkit: {cut} of 3 texts in the field "{name}" were longer than --length and '
         f"were truncated ({cut / 3:.0%})"
         for name, cut in (("a", 1), ("b", 2))
     ]

@@ -253,6 +253,7 @@ class Encoding:
         """Say how many texts were truncated, and how many were not encoded again."""
         if self.earlier:
             self.earlier.report()
+        self.truncation.flag = "--length"
         for message in self.truncation.messages():
             say(message)
 

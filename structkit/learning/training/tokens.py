@@ -26,13 +26,14 @@ class Chunk:
 class Truncation:
     """How many texts of each kind were given, and how many were longer than allowed.
 
-    While `field` is set, texts are counted for that field: `document title`.
+    While `field` is set, texts are counted for that field: `document title`. `flag` is the one that
+    makes room for more of a text, that of the training where it is empty.
     """
 
     def __init__(self) -> None:
         self.texts: Counter[str] = Counter()
         self.truncated: Counter[str] = Counter()
-        self.field = ""
+        self.field = self.flag = ""
 
     def count(self, kind: str, texts: int, truncated: int = 0) -> None:
         """Add texts of a kind, and how many of them were longer."""
@@ -70,8 +71,9 @@ class Truncation:
             kind, _, field = name.partition(" ")
             texts = f'texts in the field "{field}"' if field else f"{kind} texts"
             if cut:
+                flag = self.flag or f"--{kind}-length"
                 lines.append(
-                    f"{cut:,} of {self.texts[name]:,} {texts} were longer than --{kind}-length "
+                    f"{cut:,} of {self.texts[name]:,} {texts} were longer than {flag} "
                     f"and were truncated ({cut / self.texts[name]:.0%})"
                 )
         return lines
