@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from importlib import import_module
 from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from structkit.errors import UserError, spoken, unknown
 
@@ -23,6 +23,14 @@ FLAGS = {
     "by_mean": "mean",
 }
 PARAMETERS = {flag: parameter for parameter, flag in FLAGS.items()}
+# types that differ from those of the flags: text with `auto`, and text with blanks between names
+OTHERWISE = {("encode", "batch_tokens"): int, ("score", "measures"): list[str]}
+# lists that may be one string: a field, or the name of a file
+ALSO_ONE = {
+    ("encode", "field"),
+    ("search", "texts"),
+    *(("score", name) for name in ("queries", "by_records", "passages")),
+}
 FUNCTIONS = (
     *("collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
     *("search", "score"),
@@ -37,8 +45,11 @@ def check(function: str, values: Mapping[str, Any], known: Iterable[str]) -> Non
         if name not in known:
             raise unknown(f"parameter of {function}", name, known)
         flag = name if name in hints else FLAGS.get(name, name).replace("-", "_")
-        if value is not None and flag in hints and (function, name) != ("encode", "batch_tokens"):
-            fits(name, value, hints[flag])
+        hint = OTHERWISE.get((function, name), hints.get(flag))
+        if value is not None and hint is not None:
+            if isinstance(value, str) and _is_list(hint) and (function, name) not in ALSO_ONE:
+                raise UserError(f"{name} is {value!r}, not a list", f"give [{value!r}]", status=2)
+            fits(name, value, hint)
 
 
 def flags_of(function: str) -> dict[str, Any]:
@@ -53,7 +64,7 @@ def fits(name: str, value: Any, hint: Any) -> None:
     bounds = next((each for each in get_args(hint)[1:] if hasattr(each, "min")), None)
     hint = getattr(hint, "__origin__", hint) if bounds is not None else hint
     kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
-    if any(get_origin(kind) is list for kind in kinds) or get_origin(hint) is list:
+    if _is_list(hint):
         return
     for kind in kinds:
         if isinstance(kind, type) and issubclass(kind, StrEnum):
@@ -69,6 +80,12 @@ def fits(name: str, value: Any, hint: Any) -> None:
         raise UserError(f"{name} {value} is not {ends}", "give such a number", status=2)
 
 
+def _is_list(hint: Any) -> bool:
+    """Whether a flag may be repeated."""
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return list in (get_origin(hint), *map(get_origin, get_args(hint)))
+
+
 def _is(value: Any, kinds: list[Any]) -> bool:
     """Whether a value has one of some types; a whole number is a float, a truth value is none."""
     if isinstance(value, bool):
@@ -77,28 +94,65 @@ def _is(value: Any, kinds: list[Any]) -> bool:
 
 
 @contextmanager
-def in_python() -> Iterator[None]:
-    """Name parameters and functions in errors, where a command names flags and commands."""
+def in_python(parameters: Iterable[str]) -> Iterator[None]:
+    """Name parameters and functions in errors, where a command names flags and commands.
+
+    What is no parameter of the function stays a flag, and is no remedy if there is another.
+    """
     try:
         yield
     except UserError as error:
-        told = UserError(_told(error.problem), _told(error.remedy), status=error.status)
+        ours = frozenset(parameters)
+        told = UserError(
+            _told(error.problem, ours), _told(_ways(error.remedy, ours), ours), status=error.status
+        )
         raise told.at(error.file, error.line) from None
 
 
-def _told(text: str) -> str:
+FLAG = re.compile(r"(?<![\w-])(?:--([a-z][a-z0-9-]*)|-([ko])\b)")
+NAMES = "|".join(FUNCTIONS)
+
+
+def _told(text: str, ours: Collection[str]) -> str:
     """A message as a Python program reads it.
 
-    >>> _told("--mask-ratio 2 is …; add it with structkit mask-entities, or leave --from out")
+    >>> text = "--mask-ratio 2 is …; add it with structkit mask-entities, or leave --from out"
+    >>> _told(text, ["mask_ratio", "source"])
     'mask_ratio 2 is …; add it with structkit.mask_entities, or leave source out'
     """
-    text = re.sub(r"(?<![\w-])-o\b", "output", text)
-    text = re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda found: _parameter(found[1]), text)
-    names = "|".join(FUNCTIONS)
+    text = FLAG.sub(lambda found: _parameter(found, ours) or found[0], text)
     return re.sub(
-        rf"\bstructkit ({names})\b", lambda found: "structkit." + found[1].replace("-", "_"), text
+        rf"\bstructkit ({NAMES})\b(?! -)",
+        lambda found: "structkit." + found[1].replace("-", "_"),
+        text,
     )
 
 
-def _parameter(flag: str) -> str:
-    return PARAMETERS.get(flag, flag).replace("-", "_")
+def _ways(remedy: str, ours: Collection[str]) -> str:
+    """Those ways out that a function has, or another command; all if it has none of them.
+
+    >>> _ways("raise --max-record-bytes, or leave the record out with --on-error skip", [])
+    'leave the record out'
+    >>> _ways("encode with --quantize int8, or search without --rescore", ["rescore"])
+    'encode with --quantize int8, or search without --rescore'
+    """
+    if "on_error" not in ours:  # records are the program's own to leave out
+        remedy = remedy.replace(" with --on-error skip", "")
+    ways = remedy.split(", or ")
+    open_to_us = [
+        way
+        for way in ways
+        if re.search(rf"\b({NAMES}|select)\b", way)
+        or all(_parameter(found, ours) for found in FLAG.finditer(way))
+    ]
+    return ", or ".join(open_to_us or ways)
+
+
+def _parameter(found: re.Match[str], ours: Collection[str]) -> str:
+    """The parameter of a flag, empty if it is none of ours."""
+    flag = found[1] or {"k": "k", "o": "output"}[found[2]]
+    name = PARAMETERS.get(flag, flag).replace("-", "_")
+    if name in ours:
+        return name
+    positive = name.removeprefix("no_")
+    return f"{positive} False" if positive in ours else ""

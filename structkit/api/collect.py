@@ -25,12 +25,12 @@ def _over(
         What the command leaves out and counts (binary files, links …) is left out; a file that
         cannot be read raises. With `records=True`, `paths` are JSONL files or dicts, each a file.
         """
-        with in_python():
+        with in_python(parameters):
             check("collect", keywords, parameters)
         return records_of(paths, *args, **keywords)
 
     def records_of(paths: Names | Rows, *args: P.args, **keywords: P.kwargs) -> Iterator[Record]:
-        with in_python(), Held() as held:
+        with in_python(parameters), Held() as held:
             yield from command.collect(made(held.files(paths, "records"), *args, **keywords))
 
     collect.__signature__ = signature(made)  # type: ignore[attr-defined]

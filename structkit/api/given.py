@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
+from urllib.parse import quote, unquote
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
@@ -79,8 +81,12 @@ class Held:
         trace: TracebackType | None,
     ) -> None:
         self.folder.cleanup()
-        if isinstance(error, UserError) and error.file.startswith(self.folder.name):
-            error.file = Path(error.file).stem  # the name of the parameter
+        if isinstance(error, UserError):
+            file = re.compile(re.escape(self.folder.name) + r"/(.*?)\.jsonl")
+            error.file, error.problem = (
+                file.sub(lambda found: unquote(found[1]), text)  # the name of the parameter
+                for text in (error.file, error.problem)
+            )
 
     def files(self, given: Names | Rows, parameter: str) -> list[str]:
         """The names that were given, or one of a new file with the records."""
@@ -90,7 +96,7 @@ class Held:
         first = next(records, None)
         if isinstance(first, str | os.PathLike):
             return [os.fspath(first), *map(os.fspath, records)]  # type: ignore[arg-type]
-        path = Path(self.folder.name, f"{parameter}.jsonl")
+        path = Path(self.folder.name, quote(parameter, safe="") + ".jsonl")
         with path.open("wb") as file:
             rows = [] if first is None else _again(first, records)
             file.writelines(block.data for block in Given(rows, parameter).blocks())

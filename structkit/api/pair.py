@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any
 
 from structkit.api.arguments import check, in_python
@@ -41,7 +42,7 @@ def pair(
     `structkit pair --help`.
     """
     given = {name: value for name, value in locals().items() if name != "records"}
-    with in_python():
+    with in_python(signature(pair).parameters):
         check("pair", {name: given[name] for name in given if name not in FILES}, given)
         asked = given.pop("judged")
         if asked is None:
@@ -52,7 +53,7 @@ def pair(
 
 
 def _pairs(records: Rows, given: dict[str, Any], queries: str | None) -> Iterator[Record]:
-    with in_python(), Held() as held:
+    with in_python(signature(pair).parameters), Held() as held:
         for name in FILES:
             given[name] = None if given[name] is None else held.file(given[name], name)
         pairing = Pairing(**given, queries=queries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 from structkit.api.arguments import check, in_python
@@ -46,8 +47,8 @@ def score(
     given = dict(locals())
     runs, qrels, task = given.pop("runs"), given.pop("qrels"), given.pop("task")
     named = runs if isinstance(runs, Mapping) else {"run": runs}
-    with in_python():
-        check("score", {name: given[name] for name in given if name != "measures"}, given)
+    with in_python(signature(score).parameters):
+        check("score", given, given)
         if (task is None) == (qrels is None):
             raise UserError("score needs one of qrels and task", "give one", status=2)
         if task is not None and task not in TASKS:
@@ -55,13 +56,16 @@ def score(
         for name in compare_with:
             if name not in named:
                 raise unknown("run", name, named)
+        if compare_with and set(named) <= set(compare_with):
+            problem = "compare_with names all runs: none is left to compare with them"
+            raise UserError(problem, "add another run", status=2)
     return _scores(named, qrels, task, given)
 
 
 def _scores(
     runs: Mapping[str, Any], qrels: Names | Rows | None, task: str | None, given: Record
 ) -> Iterator[Record]:
-    with in_python(), Held() as held:
+    with in_python(signature(score).parameters), Held() as held:
         files = {name: held.file(run, name) for name, run in runs.items()}
         if task:
             yield from TASKS[task](files)
@@ -72,6 +76,6 @@ def _scores(
         yield from command.score(
             {name: path for name, path in files.items() if name not in against},
             "self" if qrels == "self" else held.file(qrels or (), "qrels"),
-            compare_with=[files[name] for name in against],
+            compare_with={name: files[name] for name in against},
             **given,
         )

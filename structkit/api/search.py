@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any, TypeAlias
 
 from structkit.api.arguments import check, in_python
@@ -55,7 +56,7 @@ def search(
     """
     given = dict(locals())
     corpus, queries = given.pop("corpus"), given.pop("queries")
-    with in_python():
+    with in_python(signature(search).parameters):
         check("search", given, given)
         options = SearchOptions(
             **{each: given.pop(each) for each in OPTIONS},
@@ -84,7 +85,7 @@ def _run(
     query_field: str | None,
     **given: Any,
 ) -> Iterator[Record]:
-    with in_python(), Held() as held:
+    with in_python(signature(search).parameters), Held() as held:
         files = held.files(corpus, "corpus")
         yield from command.search(
             files,

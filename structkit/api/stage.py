@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from structkit.api.arguments import check, in_python
@@ -27,10 +27,10 @@ def stage(
     parameters = inspect.signature(settings).parameters
 
     def function(records: Rows, /, *args: P.args, **keywords: P.kwargs) -> Iterator[Record]:
-        with in_python():
+        with in_python(parameters):
             check(name, {**dict(zip(parameters, args, strict=False)), **keywords}, parameters)
             made = settings(*args, **keywords)
-        return _run(records, lambda some: command(some, made))
+        return _run(records, lambda some: command(some, made), parameters)
 
     function.__name__ = function.__qualname__ = name
     program = f"structkit {name.replace('_', '-')}"
@@ -44,8 +44,8 @@ def stage(
     return function
 
 
-def _run(records: Rows, command: Command) -> Iterator[Record]:
-    with in_python():
+def _run(records: Rows, command: Command, parameters: Iterable[str]) -> Iterator[Record]:
+    with in_python(parameters):
         yield from made_of(records, command)
 
 

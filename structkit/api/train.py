@@ -21,9 +21,10 @@ def train(method: str, records: Names | Rows = (), /, **settings: Any) -> Record
     `settings` are the flags of `structkit train METHOD` by name: those of the method and those of
     the run, such as `output`, the folder. `records` are dicts, or names of files.
     """
-    with in_python(), Held() as held:
+    known: dict[str, type] = {}
+    with in_python(known), Held() as held:
         kind = load("method", method)
-        known = {each.name: group for group in (kind, RunOptions) for each in fields(group)}
+        known |= {each.name: group for group in (kind, RunOptions) for each in fields(group)}
         for name, value in settings.items():
             if isinstance(value, os.PathLike):
                 settings[name] = value = os.fspath(value)

@@ -198,7 +198,7 @@ def score(
         per_query=per_query,
         queries=queries or (),
         gains=gains,
-        compare_with=compare or (),
+        compare_with=names(compare) if compare else None,
         by=by,
         by_records=by_records or (),
         by_mean=mean,

@@ -68,7 +68,8 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
 def check_output(encoding: Encoding, path: str) -> None:
     """Raise for codes in a file that has no place for them."""
     if encoding.quantize and not path.endswith(".npy"):
-        raise UserError("--quantize is for -o NAME.npy", "name such a file", status=2)
+        remedy = "write such a file with -o, or leave --quantize out"
+        raise UserError("--quantize is for NAME.npy files", remedy, status=2)
 
 
 def encode_to_file(

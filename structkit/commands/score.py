@@ -25,7 +25,7 @@ def score(
     per_query: bool = False,
     queries: Sequence[str] = (),
     gains: str | None = None,
-    compare_with: Sequence[str] = (),
+    compare_with: Mapping[str, str] | None = None,
     by: str | None = None,
     by_records: Sequence[str] = (),
     by_mean: bool = False,
@@ -42,11 +42,11 @@ def score(
     records in the files `queries`. `gains`, a preset or `LABEL=VALUE,…`, says what the qrels'
     labels are worth to nDCG; to the other measures a document with a gain above 0 is relevant;
     `binary` makes every relevance above 0 the same.
-    With `compare_with`: one record for each run, each of these runs and each measure, with paired
-    tests. With `by`: one record for each run and value of that field, which the files `by_records`
-    have for queries or for the documents that answer them; and with `by_mean` one for each run,
-    the mean over these values, equally weighted. `passages` are records of what the runs rank,
-    where the judgements are of the documents that contain them.
+    With `compare_with`, more such runs: one record for each run, each of these and each measure,
+    with paired tests. With `by`: one record for each run and value of that field, which the files
+    `by_records` have for queries or for the documents that answer them; and with `by_mean` one for
+    each run, the mean over these values, equally weighted. `passages` are records of what the runs
+    rank, where the judgements are of the documents that contain them.
     """
     names = _known(measures)
     if gains is not None and qrels == "self":
@@ -59,7 +59,7 @@ def score(
             "add the one, or leave the others out",
             status=2,
         )
-    against = _against(runs, compare_with)
+    against = _others(runs, compare_with or {})
     parts = Passages(passages) if passages else None
     judgements = Judgements(qrels, queries, gains, parts)
     others = {name: _evaluated(path, judgements, names) for name, path in against.items()}
@@ -89,9 +89,8 @@ def _known(measures: Sequence[str]) -> list[str]:
     return names
 
 
-def _against(runs: Mapping[str, str], paths: Sequence[str]) -> dict[str, str]:
-    """The runs to compare with by name; a run is not compared with itself."""
-    others = names(paths) if paths else {}
+def _others(runs: Mapping[str, str], others: Mapping[str, str]) -> Mapping[str, str]:
+    """The runs to compare with; a run is not compared with itself."""
     pairs = [(one, other) for one in runs.values() for other in others.values()]
     same = [one for one, other in pairs if _same(one, other)]
     if same and len(same) == len(pairs):

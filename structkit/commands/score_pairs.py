@@ -52,7 +52,10 @@ def space(files: Mapping[str, str], *, positive_above: float = HIGH) -> Iterator
         both = np.unique(np.concatenate([pairs.left, pairs.right]), axis=0)
         if not positive.any() or len(both) < 2:
             missing = "different embeddings" if positive.any() else "positive pairs"
-            raise UserError(f"there are no {missing}", "see --positive-above").at(shown(path))
+            remedy = "give more pairs"
+            if not positive.any() and "score" in pairs.records[0]:
+                remedy = "give pairs with higher scores, or lower --positive-above"
+            raise UserError(f"there are no {missing}", remedy).at(shown(path))
         yield {
             "run": name,
             "positives": int(positive.sum()),

@@ -69,7 +69,8 @@ def search(
     """
     method = method_of(corpus, method)
     if texts and method != "hybrid":
-        raise UserError("--texts goes with --method hybrid or --query", "leave it out", status=2)
+        remedy = "leave it out, or ask with --query"
+        raise UserError("--texts goes with --method hybrid", remedy, status=2)
     if k < 1:
         raise UserError(f"--k {k} is less than 1", "the default is 100", status=2)
     depth, options = k + exclude_self, options or SearchOptions()

@@ -92,6 +92,15 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.pair([], template=3), "template is 3, not str;"),
         (lambda: structkit.score([], "self", compare_with=["x"]), "no run 'x'; there are: run"),
         (lambda: structkit.encode([], "nowhere-to-be-found", dtype="fp8"), "no dtype 'fp8'"),
+        (lambda: structkit.encode([], "x", batch_tokens="auto"), "is 'auto', not int; give one"),
+        (lambda: structkit.encode([], "x", keep="id"), "keep is 'id', not a list; give ['id']"),
+        (lambda: structkit.parse_trees([], field="code"), "field is 'code', not a list; give ['"),
+        (lambda: structkit.search([], [], filters="a=1"), "filters is 'a=1', not a list; give"),
+        (lambda: structkit.score([], "self", measures="AP"), "measures is 'AP', not a list; give"),
+        (
+            lambda: structkit.score({"a": []}, "self", compare_with=["a"]),
+            "compare_with names all runs: none is left to compare with them; add another run",
+        ),
     ],
 )
 def test_a_wrong_argument_is_told_at_the_call(call, expected):
@@ -131,6 +140,72 @@ def test_a_wrong_argument_is_told_at_the_call(call, expected):
 )
 def test_a_wrong_record_is_told_with_its_place(call, expected):
     assert expected in told(call)
+
+
+JUDGED = {"qrels": [{"query_id": "q", "doc_id": "a", "relevance": 1}], "corpus": [{"id": "a"}]}
+HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "positive": "text"}
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (
+            lambda: structkit.mask_entities([{**CODE, "code": "x" * 64_000_000}]),
+            "records:1: the record has more than 64,000,000 bytes; leave the record out",
+        ),
+        (
+            lambda: structkit.pair([{"docstring": 3, "code": "x"}], query="docstring"),
+            "not a string; name another with query, or leave the record out",
+        ),
+        (
+            lambda: structkit.pair([{"docstring": "", "code": "x"}]),
+            'records:1: field "docstring" is empty; leave the record out',
+        ),
+        (
+            lambda: structkit.pair([{"id": "p", "query": "x"}], **JUDGED),
+            "the query has no judgement in qrels; give judged queries only, or leave others out",
+        ),
+        (
+            lambda: structkit.pair([{"id": "q", "query": "x", "text": "t"}], **HARD, corpus=[]),
+            'records:1: document "a" of negatives_from is not in corpus; give the whole corpus',
+        ),
+        (
+            lambda: structkit.collect([{"a": 1}], records=True),
+            "(it has: a, id); rename a field with select --rename FIELD=text",
+        ),
+        (
+            lambda: structkit.score([{"id": "1", "a_embedding": [1]}], task="similarity"),
+            "structkit encode --field text_a --field text_b --keep score",
+        ),
+        (
+            lambda: structkit.score(
+                [{"id": "1", "a_embedding": [1], "b_embedding": [2], "score": 0}], task="space"
+            ),
+            "run: there are no positive pairs; give pairs with higher scores",
+        ),
+        (
+            lambda: structkit.search([{"id": "a", "embedding": [1]}], [], texts=[{"id": "a"}]),
+            "texts goes with method hybrid; leave it out",
+        ),
+    ],
+)
+def test_a_remedy_is_one_that_the_function_has(call, expected):
+    assert told(call).endswith(expected)
+
+
+def test_a_setting_that_is_off_is_told_as_a_parameter(tmp_path):
+    folder = str(tmp_path / "words")
+    list(structkit.search([{"id": "a", "text": "b"}], ["b"], method="bm25", save_index=folder))
+    error = told(lambda: structkit.search(folder, ["b"], stopwords=False))
+    assert "was built with stopwords, not stopwords False; leave it out, or build another" in error
+
+
+def test_runs_may_have_any_names():
+    run = [{"query_id": "q", "doc_id": "q", "score": 1.0}]
+    runs = {"a/v1.2": run, "v1.3": run}
+    [compared] = structkit.score(runs, "self", measures=["AP"], compare_with=["a/v1.2"])
+    assert ("v1.3", "a/v1.2") == (compared["run"], compared["against"])
+    assert "a/b:1: field" in told(lambda: structkit.score({"a/b": [{}]}, "self"))
 
 
 def test_records_before_a_wrong_one_come_first():

@@ -91,7 +91,7 @@ def test_compare_gives_one_record_for_each_run_and_measure(files: dict[str, str]
             {"good": files["good"]},
             files["qrels"],
             measures=["RR@10", "Success@1"],
-            compare_with=[files["poor"]],
+            compare_with={"poor": files["poor"]},
         )
     )
     assert ["RR@10", "Success@1"] == [record["measure"] for record in records]

@@ -147,4 +147,4 @@ def test_texts_are_shown_of_what_holds_none(run, folder):
     shown = plain(seen(folder, "search", "index", "--query", "signals", "--texts", "corpus.jsonl"))
     assert shown == plain(seen(folder, *BM25, "--query", "signals"))
     told = complaint(run("search", "index", "--texts", "corpus.jsonl", input=b""), 2)
-    assert "--texts goes with --method hybrid or --query; leave it out" == told
+    assert "--texts goes with --method hybrid; leave it out, or ask with --query" == told
