@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from structkit.embeddings.reading import (
 from structkit.embeddings.rows import TextEncoding
 from structkit.embeddings.vectors import Vectors, blocks
 from structkit.errors import UserError, unknown
+from structkit.plugin import flag_of
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records, shown
 from structkit.records.texts import query_text
@@ -68,14 +69,12 @@ def search(
     descending document id. `exclude_self` leaves out the query's own id. Repeated ids raise.
     """
     method = method_of(corpus, method)
-    if texts and method != "hybrid":
-        remedy = "leave it out, or ask with --query"
-        raise UserError("--texts goes with --method hybrid", remedy, status=2)
     if k < 1:
         raise UserError(f"--k {k} is less than 1", "the default is 100", status=2)
     depth, options = k + exclude_self, options or SearchOptions()
     reading = {"document_field": document_field, "paths": paths}
     words = {"k1": k1, "b": b, "stopwords": stopwords, **reading}
+    _check_words(method, texts, words)
     if method == "dense":
         rankings = _dense(opened(corpus, backend, options), queries, depth, encoding)
     elif method == "bm25":
@@ -97,6 +96,20 @@ def search(
         yield from run_records(query_id, ranked)
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
+
+
+def _check_words(method: str, texts: Sequence[str] | None, words: Mapping[str, object]) -> None:
+    """Raise for flags of words, where none are searched."""
+    if texts and method != "hybrid":
+        remedy = "leave it out, or ask with --query"
+        raise UserError("--texts goes with --method hybrid", remedy, status=2)
+    given = [flag_of(name) for name, value in words.items() if value is not None]
+    if given and method == "dense":
+        raise UserError(
+            f"embeddings are searched, not words: they take no {', '.join(given)}",
+            "leave it out, or search with --method bm25 or hybrid",
+            status=2,
+        )
 
 
 def _check_bm25(options: SearchOptions, backend: str | None, encoding: TextEncoding | None) -> None:

@@ -117,6 +117,8 @@ def test_wrong_usage(files: dict[str, str]) -> None:
         found(files, method="hybrid", texts=texts)
     with pytest.raises(UserError, match="--texts goes with --method hybrid"):
         found(files, texts=texts)
+    with pytest.raises(UserError, match="not words: they take no --k1, --stopwords; leave it out"):
+        found(files, k1=2.0, stopwords=False)
     with pytest.raises(UserError, match="takes no --filter"):
         options = SearchOptions(filters=("a=b",))
         found(files, method="hybrid", encoding=Letters(), texts=texts, options=options)
