@@ -26,13 +26,17 @@ import torch
 from torch import distributed
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException, Std
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
-from torch.distributed.elastic.rendezvous.api import RendezvousConnectionError, RendezvousError
+from torch.distributed.elastic.rendezvous.api import (
+    RendezvousConnectionError,
+    RendezvousError,
+    RendezvousTimeoutError,
+)
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.distributed.rendezvous import rendezvous
 
 from structkit.errors import UserError
 from structkit.learning.training.devices import chosen_device
-from structkit.learning.training.nodes import ALONE, PATIENCE, Nodes
+from structkit.learning.training.nodes import ALONE, Nodes
 from structkit.progress import say
 from structkit.signals import ended_by, heard
 
@@ -97,6 +101,8 @@ def launch(
             raise ended_by(error.sigval) from None
         except ChildFailedError as error:
             raise _cause(error, count * nodes.rank) from None
+        except (RendezvousTimeoutError, distributed.DistError):
+            raise nodes.apart() from None
         except RendezvousError as error:
             if isinstance(error, RendezvousConnectionError) and nodes.rank == 0:
                 raise UserError(
@@ -119,7 +125,7 @@ def _config(count: int, nodes: Nodes, max_restarts: int, folder: str) -> LaunchC
         run_id="structkit",
         rdzv_backend="c10d",
         rdzv_endpoint=f"{nodes.host}:{nodes.port}",
-        rdzv_configs={"is_host": nodes.rank == 0, "join_timeout": PATIENCE},
+        rdzv_configs={"is_host": nodes.rank == 0, "join_timeout": nodes.patience},
         max_restarts=max_restarts,
         local_addr=nodes.address(),
         logs_specs=DefaultLogsSpecs(log_dir=folder, redirects=silent),  # the first speaks for all
@@ -227,7 +233,7 @@ def _joined(
     backend = "nccl" if device.startswith("cuda") else "gloo"
     distributed.init_process_group(
         backend,
-        store=_met(rank, ranks),
+        store=_met(rank, ranks, nodes),
         rank=rank,
         world_size=ranks,
         timeout=timedelta(hours=2),
@@ -238,14 +244,19 @@ def _joined(
     return result
 
 
-def _met(rank: int, ranks: int) -> Any:
+def _met(rank: int, ranks: int, nodes: Nodes) -> Any:
     """The store of all processes, when all are there."""
-    store, _, arrived = next(rendezvous("env://", timeout=timedelta(seconds=PATIENCE)))
-    if arrived != ranks:
-        raise UserError(
-            f"{arrived} processes came, not {ranks}", "give all machines the same --nproc"
-        )
-    if store.add(f"rank {rank}", 1) > 1:
-        raise UserError("two machines have the same --node-rank", "count them from 0")
-    store.wait([f"rank {each}" for each in range(ranks)], timedelta(seconds=PATIENCE))
+    patience = timedelta(seconds=nodes.patience)
+    try:
+        store, _, arrived = next(rendezvous("env://", timeout=patience))
+        if arrived != ranks:
+            raise UserError(
+                f"{arrived} processes came, not {ranks}", "give all machines the same --nproc"
+            )
+        if store.add(f"rank {rank}", 1) > 1:
+            raise UserError("two machines have the same --node-rank", "count them from 0")
+        store.wait([f"rank {each}" for each in range(ranks)], patience)
+    except distributed.DistError:
+        time.sleep(GRACE)
+        raise nodes.apart() from None
     return store

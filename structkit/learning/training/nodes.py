@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from structkit.errors import UserError
 
-PATIENCE = 900  # seconds that nodes wait for one another
+PATIENCE = 300  # seconds that nodes wait for one another, and their processes
 
 
 @dataclass(frozen=True)
@@ -19,16 +19,17 @@ class Nodes:
     rank: int = 0
     host: str = "127.0.0.1"
     port: int = 0
+    patience: int = PATIENCE
 
     @classmethod
-    def of(cls, count: int, rank: int, rendezvous: str | None) -> Nodes:
+    def of(cls, count: int, rank: int, rendezvous: str | None, patience: int = PATIENCE) -> Nodes:
         """The nodes that flags describe. Errors: flags that do not fit together."""
         if count == 1 and (rank or rendezvous):
             raise UserError(
                 "--node-rank and --rendezvous are for several machines", "add --nnodes", status=2
             )
         if count == 1:
-            return ALONE
+            return cls(patience=patience)
         if rank >= count:
             raise UserError(
                 f"--node-rank {rank} is not in 0 … {count - 1}", "count machines from 0", status=2
@@ -40,13 +41,13 @@ class Nodes:
                 "give all machines the same --rendezvous HOST:PORT, with a free port of it",
                 status=2,
             )
-        return cls(count, rank, host.strip("[]"), int(port))
+        return cls(count, rank, host.strip("[]"), int(port), patience)
 
     def address(self) -> str:
         """The address of this node, as the others reach it: waits until machine 0 is there."""
         if self.rank == 0:
             return self.host
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + self.patience
         while True:
             try:
                 with socket.create_connection((self.host, self.port), timeout=10) as connection:
@@ -58,6 +59,14 @@ class Nodes:
                         "start it with the same --rendezvous, and check its name and port",
                     ) from None
                 time.sleep(0.5)
+
+    def apart(self) -> UserError:
+        """What is wrong where a process does not come, or is lost while all meet."""
+        return UserError(
+            f"not all processes of the training came in {self.patience} s, or one was lost",
+            "see the errors of the other machines, and start all of them again; if they only are "
+            "slow, raise --rendezvous-timeout",
+        )
 
 
 ALONE = Nodes()

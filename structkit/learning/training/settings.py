@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 from structkit.errors import UserError
 from structkit.learning.folders.damage import damaged
-from structkit.learning.training.nodes import Nodes
+from structkit.learning.training.nodes import PATIENCE, Nodes
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.spool import checked
 from structkit.plugin import Method, check, setting
@@ -20,7 +20,7 @@ OF_STEPS = ("save_every", "keep", "log_every", "log_format", "nproc", "device")
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
 
 # what only a method has whose batches are shared
-SHARING = frozenset({"nproc", "nnodes", "node_rank", "rendezvous"})
+SHARING = frozenset({"nproc", "nnodes", "node_rank", "rendezvous", "rendezvous_timeout"})
 
 
 @dataclass(frozen=True)
@@ -243,6 +243,13 @@ class RunOptions:
     rendezvous: str | None = setting(
         None, "--nnodes: HOST:PORT, a free port of machine 0", group="speed"
     )
+    rendezvous_timeout: int = setting(
+        PATIENCE,
+        "seconds that processes and machines wait for one another until they train",
+        low=1,
+        high=1_000_000,
+        group="speed",
+    )
     max_restarts: int = setting(
         0,
         "how often to go on from the last checkpoint by itself, where a process ends early",
@@ -258,9 +265,9 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check(self)
-        Nodes.of(self.nnodes, self.node_rank, self.rendezvous)
+        self.nodes  # noqa: B018 raises for flags that do not fit together
 
     @property
     def nodes(self) -> Nodes:
         """The machines that train together."""
-        return Nodes.of(self.nnodes, self.node_rank, self.rendezvous)
+        return Nodes.of(self.nnodes, self.node_rank, self.rendezvous, self.rendezvous_timeout)

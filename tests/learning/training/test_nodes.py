@@ -12,19 +12,24 @@ from pathlib import Path
 import pytest
 from conftest import PROGRAM, environment
 from safetensors.torch import load_file
+from torch.distributed import HashStore
 from torch.testing import assert_close
 
 from structkit.commands import train as command
 from structkit.commands.train import agree, train
 from structkit.errors import UserError
+from structkit.learning.training import launching
 from structkit.learning.training.checkpoints import RunFolder
+from structkit.learning.training.launching import launch
 from structkit.learning.training.nodes import Nodes
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.learning.training.bert import small_bert
+from tests.learning.training.ranks import returns
 
+FLAG = "--rendezvous-timeout"
 RATE = 1e-5
 SETTINGS = {"batch_size": 8, "epochs": 8, "learning_rate": RATE, "temperature": 1.0}
 FLAGS = "--batch-size 8 --epochs 8 --learning-rate 1e-5 --temperature 1".split()
@@ -156,3 +161,40 @@ def test_the_address_of_a_machine_is_that_which_reaches_the_first():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert "127.0.0.1" == Nodes.of(2, 1, f"localhost:{port}").address()
+
+
+SOME = rf"not all processes of the training came in 1 s, or one was lost; see .* raise {FLAG}"
+
+
+def test_machine_0_is_not_waited_for_longer_than_the_flag_says():
+    options = RunOptions(
+        nnodes=2, node_rank=1, rendezvous=f"127.0.0.1:{free_port()}", rendezvous_timeout=1
+    )
+    assert 1 == RunOptions(rendezvous_timeout=1).nodes.patience
+    with pytest.raises(UserError, match="machine 0 does not answer at 127.0.0.1:.*; start it with"):
+        options.nodes.address()
+
+
+def test_another_machine_is_not_waited_for_longer_than_the_flag_says():
+    nodes = Nodes.of(2, 0, f"127.0.0.1:{free_port()}", 1)
+    with pytest.raises(UserError, match=SOME):
+        launch(returns, 1, "cpu", nodes=nodes)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_process_that_never_comes_is_not_waited_for_longer(monkeypatch, number):
+    """It came to the meeting of machines, and was lost before it began."""
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    for name, value in {**place, "RANK": str(number), "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(launching, "GRACE", 0.0)
+    with pytest.raises(UserError, match=SOME):
+        launching._met(number, 2, Nodes(patience=1))
+
+
+def test_a_process_that_came_and_did_not_begin_is_not_waited_for_longer(monkeypatch):
+    store = HashStore()
+    monkeypatch.setattr(launching, "rendezvous", lambda *_, **__: iter([(store, 0, 2)]))
+    monkeypatch.setattr(launching, "GRACE", 0.0)
+    with pytest.raises(UserError, match=SOME):
+        launching._met(0, 2, Nodes(patience=1))
