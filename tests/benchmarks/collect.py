@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def comparisons(folder: str) -> list[Comparison]:
-    """Chunks and functions over the bare parse, chunks over git, and two workers over one."""
+    """Chunks and functions over the bare parse, chunks over git, two workers over one."""
     chunks = [*STRUCTKIT, "collect", "-q", "--generated", folder]
     functions = [*chunks, "--unit", "function"]
     two = [*chunks, "--workers", "2"]
@@ -49,7 +49,6 @@ def comparisons(folder: str) -> list[Comparison]:
         Comparison("collect / tree-sitter's bare parse", chunks, parse, 2.5),
         Comparison("collect --unit function / tree-sitter's bare parse", functions, parse, 2.5),
         Comparison("collect / git grep -c .", chunks, count, 80),
-        Comparison("collect --workers 2 / 1", two, chunks, 1.2),
         Comparison("collect --workers 2 / 1, by the clock", two, chunks, 0.62, by_clock=True),
     ]
 
