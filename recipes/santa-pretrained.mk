@@ -131,6 +131,7 @@ $(CODE)/$(1).md: $(CODE_RUNS:%=$(CODE)/%/$(1).jsonl)
 endef
 CODE_RUNS = start bm25 $(foreach seed,$(CODE_SEEDS),$(CODE_SYSTEMS:%=%@$(seed)) sda+bm25@$(seed))
 $(foreach set,$(SETS),$(eval $(call code-set,$(set))))
+$(CODE)/cosqa.md: | $(CODE)/cosqa-qrels.jsonl
 
 $(CODE)/exposure.jsonl: $(SETS:%=$(CODE)/%.md)
 	$(STRUCTKIT) select $(CODE)/*.trained.jsonl --fields folder,records,steps,seconds -o $@

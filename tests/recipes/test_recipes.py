@@ -170,6 +170,8 @@ def test_code_is_pretrained_on_installed_packages_without_what_is_searched(code)
     (read,) = (line for line in commands if line.startswith("cat ") and "/tests.jsonl" in line)
     sets = ("python", "java", "go", "php", "javascript", "ruby", "adv", "cosqa", "cosqa-queries")
     assert all(f"/{name}.jsonl " in read for name in sets)
+    judged = [line for line in commands if "/cosqa-qrels.jsonl" in line]
+    assert " select " in judged[0] and all(" score " in line for line in judged[1:])
     trainings = trained(commands)
     assert flag(trainings["unlabelled@1"], "--model") == "minilm"
     assert flag(trainings["unlabelled-sda@1"], "--model").endswith("/unlabelled@1.model")
