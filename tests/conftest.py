@@ -14,6 +14,9 @@ import pytest
 from hypothesis import settings
 
 from structkit.progress import hushed
+from tests.alone import alone
+
+alone()  # before tests are made of lists of plugins
 
 # the same examples at every run, on every machine; `make soak` draws new ones
 settings.register_profile("same", derandomize=True, deadline=None)

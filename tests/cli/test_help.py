@@ -1,9 +1,12 @@
 """Every --help, as a golden: fixtures/help/COMMAND.txt; the manual pages too, in man/."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from conftest import environment
 
 from structkit.cli.app import COMMANDS, app
 from structkit.cli.manual import pages
@@ -19,8 +22,10 @@ PAGES = [
 
 
 @pytest.mark.parametrize("page", PAGES, ids="-".join)
-def test_help(page, run, golden):
-    done = run(*([] if page == ["structkit"] else page), "--help")
+def test_help(page, golden):
+    names = [] if page == ["structkit"] else page
+    command = [sys.executable, "tests/alone.py", *names, "--help"]
+    done = subprocess.run(command, capture_output=True, env=environment())
     assert (0, b"") == (done.returncode, done.stderr)
     golden(Path(f"fixtures/help/{'-'.join(page)}.txt"), done.stdout.decode())
 
