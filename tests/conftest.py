@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from structkit.progress import hushed
-from tests.alone import alone
+from tests.cli.alone import alone
 
 alone()  # before tests are made of lists of plugins
 

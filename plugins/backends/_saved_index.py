@@ -21,12 +21,7 @@ AGAIN = "build the index again with --save-index"
 def read_index(folder: Path, similarity: str) -> tuple[Any, Embeddings]:
     """The index of a folder, and its rows, whose vectors are only in the index."""
     index = _index(folder)
-    try:
-        return index, _rows(folder, index.ntotal, index.d, similarity)
-    except UserError as error:
-        if error.remedy.startswith("encode"):  # these files are not embeddings
-            error.remedy = AGAIN
-        raise
+    return index, _rows(folder, index.ntotal, index.d, similarity)
 
 
 def has_index(folder: Path) -> bool:
@@ -55,22 +50,23 @@ def _index(folder: Path) -> Any:
 
 
 def _rows(folder: Path, rows: int, dimensions: int, similarity: str) -> Embeddings:
-    doc_ids = read_ids(str(folder / "docid"), rows)
+    doc_ids = read_ids(str(folder / "docid"), rows, AGAIN)
     nothing = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (rows, dimensions), (0, 0))
     if not (folder / "meta.json").exists():
         return Embeddings(doc_ids, Matrix([nothing]), 0.0)
     path = str(folder / "meta.json")
-    meta = read_meta(path, rows, dimensions)
+    meta = read_meta(path, rows, dimensions, again=AGAIN)
     if meta.get("similarity") not in ("dot", "cosine"):
         raise UserError("names no similarity", AGAIN).at(path)
     if meta["similarity"] != similarity:
         raise UserError(
             f"was built for --similarity {meta['similarity']}", "search it with the same"
         ).at(str(folder))
-    ids = unique(read_ids(str(folder / "ids.txt"), rows), str(folder / "ids.txt"))
+    names = str(folder / "ids.txt")
+    ids = unique(read_ids(names, rows, AGAIN), names)
     kept = folder / "fields.jsonl"  # empty if nothing was kept
     nothing_kept = kept.exists() and not kept.stat().st_size
-    fields = [] if nothing_kept else read_fields(str(kept), rows)
+    fields = [] if nothing_kept else read_fields(str(kept), rows, AGAIN)
     return Embeddings(doc_ids, Matrix([nothing]), 0.0, ids, fields, meta.get("model_sha256"))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 
 from structkit.embeddings.hashes import differing, hashes_of
+from structkit.embeddings.matrices import AGAIN
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.rows import EmbeddingRow
@@ -17,7 +18,6 @@ from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record
 
-AGAIN = "encode the corpus again"
 OWN = ("count", "dim", "dtype", "run")  # metadata that belong to one file alone
 
 

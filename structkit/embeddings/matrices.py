@@ -19,6 +19,7 @@ from structkit.extras import require
 from structkit.records.jsonl import Record, cannot_read, json_kind
 
 MAKER = "write it with structkit encode -o"
+AGAIN = "encode the corpus again"
 ARCHIVE = "give the array in it alone: numpy.save('NAME.npy', archive['KEY'])"
 # what NumPy raises for headers that are damaged or lie, nested deeply, of numbers too large
 DAMAGE = (
@@ -116,13 +117,13 @@ def _quantized(stem: str, codes: Any, kind: str, meta: Record) -> Rows:
         size = os.path.getsize(path)
         if size != 4 * len(codes):
             problem = f"holds {size:,} bytes for {len(codes):,} scales of 4 bytes"
-            raise UserError(problem, "encode the corpus again").at(path)
+            raise UserError(problem, AGAIN).at(path)
         scales: Any = np.memmap(path, FLOATS, mode="r")
     except OSError as error:
         raise cannot_read(error).at(path) from None
     if not ((scales >= 0) & (scales < MOST)).all():
         problem = "is damaged: a scale is negative, or not finite, or too large for float32"
-        raise UserError(problem, "encode the corpus again").at(path)
+        raise UserError(problem, AGAIN).at(path)
     return Int8Rows(codes, scales)
 
 
@@ -216,21 +217,19 @@ def unique(ids: list[str], path: str) -> list[str]:
     return ids
 
 
-def read_ids(path: str, rows: int) -> list[str]:
-    """The ids in a file, one per line, as many as there are embeddings."""
+def read_ids(path: str, rows: int, again: str = AGAIN) -> list[str]:
+    """The ids in a file, one per line, as many as there are embeddings; `again` makes the file."""
     try:
         with open(path, encoding="utf-8", newline="\n") as handle:
             lines = handle.read().removesuffix("\n").split("\n")
     except (OSError, ValueError) as error:
         raise cannot_read(error).at(path) from None
     if len(lines) != rows:
-        raise UserError(
-            f"holds {len(lines):,} ids for {rows:,} embeddings", "encode the corpus again"
-        ).at(path)
+        raise UserError(f"holds {len(lines):,} ids for {rows:,} embeddings", again).at(path)
     return lines
 
 
-def read_fields(path: str, rows: int) -> list[Record]:
+def read_fields(path: str, rows: int, again: str = AGAIN) -> list[Record]:
     """The kept fields of embeddings, one JSON object per line."""
     try:
         with open(path, "rb") as handle:
@@ -238,18 +237,18 @@ def read_fields(path: str, rows: int) -> list[Record]:
     except (OSError, ValueError) as error:
         raise cannot_read(error).at(path) from None
     if len(records) != rows or not all(type(record) is dict for record in records):
-        raise UserError(
-            f"holds {len(records):,} records for {rows:,} embeddings", "encode the corpus again"
-        ).at(path)
+        problem = f"holds {len(records):,} records for {rows:,} embeddings"
+        raise UserError(problem, again).at(path)
     return records
 
 
-def read_meta(path: str, rows: int, width: int, *, kind: str | None = None) -> Record:
+def read_meta(
+    path: str, rows: int, width: int, *, kind: str | None = None, again: str = AGAIN
+) -> Record:
     """What `meta.json` says of embeddings in an array of that shape: their number, model, and more.
 
     `kind` is that of codes: bits take fewer columns than they are dimensions.
     """
-    again = "encode the corpus again"
     try:
         with open(path, "rb") as handle:
             meta = orjson.loads(handle.read())

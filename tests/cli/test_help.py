@@ -24,7 +24,7 @@ PAGES = [
 @pytest.mark.parametrize("page", PAGES, ids="-".join)
 def test_help(page, golden):
     names = [] if page == ["structkit"] else page
-    command = [sys.executable, "tests/alone.py", *names, "--help"]
+    command = [sys.executable, "tests/cli/alone.py", *names, "--help"]
     done = subprocess.run(command, capture_output=True, env=environment())
     assert (0, b"") == (done.returncode, done.stderr)
     golden(Path(f"fixtures/help/{'-'.join(page)}.txt"), done.stdout.decode())

@@ -1,4 +1,4 @@
-"""structkit with its own plugins alone, whatever else is installed: python tests/alone.py …"""
+"""structkit with its own plugins alone, whatever else is installed: python tests/cli/alone.py …"""
 
 from structkit import registry
 from structkit.cli import main
