@@ -10,9 +10,13 @@ from safetensors.torch import load_file, save_file
 
 from structkit.embeddings.matrices import read_parquet
 from structkit.embeddings.reading import read_embeddings
+from structkit.errors import UserError
+from structkit.learning.encode.batches import check_finite
+from structkit.learning.encode.reading import ReadRecord
+from structkit.learning.folders.weights import write_weights
 from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
 
-TOLD = b"texts.jsonl:1: the model's embedding of the text holds NaN or infinity; train the model"
+TOLD = b"broken/model.safetensors: the model's embeddings hold NaN or infinity; train the model"
 
 
 @pytest.fixture
@@ -50,6 +54,20 @@ def test_weights_that_are_not_finite_write_nothing(run, broken, tmp_path):  # no
     done = run("search", "corpus.jsonl", "-m", broken, *queries)
     assert 1 == done.returncode
     assert TOLD in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("weight", "told"),
+    [
+        (float("nan"), "model.safetensors: the model's embeddings hold NaN or infinity; train"),
+        (3e38, "t.jsonl:7: the model's embedding of the text holds NaN or infinity; train the"),
+    ],
+)
+def test_the_place_is_the_weights_where_they_are_to_blame(tmp_path, weight, told):
+    write_weights(tmp_path, {"a": np.ones(2, "f4"), "b": np.array([weight], "f4")})
+    record = ReadRecord("1", ["x"], {}, here=("t.jsonl", 7))
+    with pytest.raises(UserError, match=told):
+        check_finite([record], ["1"], np.full((1, 2), np.inf), tmp_path)
 
 
 def test_matrices_that_are_not_finite_are_refused_by_every_reader(run, tmp_path):

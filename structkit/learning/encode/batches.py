@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.encode.engines import Engine
 from structkit.learning.encode.reading import ReadRecord
+from structkit.learning.folders.weights import WEIGHTS, not_finite
 from structkit.learning.static.encoder import normalized
 
 
@@ -73,21 +75,34 @@ class Embedder:
             )
 
 
-def check_finite(records: Sequence[ReadRecord], owners: Sequence[str], embeddings: Vectors) -> None:
+CALMER = "train the model again, with a lower --learning-rate"
+
+
+def check_finite(
+    records: Sequence[ReadRecord], owners: Sequence[str], embeddings: Vectors, folder: Path
+) -> None:
     """Raise if an embedding (owners, dim) is not finite, with the place of its record.
 
-    `owners` are the ids of the records that the embeddings are of.
+    `owners` are the ids of the records that the embeddings are of. Where the weights in the model's
+    `folder` are to blame, the place is their file.
     """
     finite = np.isfinite(embeddings).all(axis=-1)
     if finite.all():
         return
+    if not_finite(folder):
+        raise spoiled(folder)
     owner = owners[int(np.argmin(finite))]
     here = next(record.here for record in records if record.id == owner)
     where = "" if all(here) else f'the record "{owner}": '
-    raise UserError(
-        f"{where}the model's embedding of the text holds NaN or infinity",
-        "train the model again, with a lower --learning-rate",
-    ).at(*here)
+    raise UserError(f"{where}the model's embedding of the text holds NaN or infinity", CALMER).at(
+        *here
+    )
+
+
+def spoiled(folder: Path) -> UserError:
+    """The error for a model that gives no finite embeddings."""
+    error = UserError("the model's embeddings hold NaN or infinity", CALMER)
+    return error.at(str(folder / WEIGHTS))
 
 
 def budgeted(lengths: Sequence[int], budget: int) -> Iterator[range]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,7 @@ class Encoding:
         wanted = Wanted(model, str(engine), device, str(dtype), offline, changes)
         self.engine, self.facts = wanted.load()
         self.encoder = encoder = self.engine.model
+        self.folder: Path = self.facts["folder"]
         check_able(encoder, self.part, length)
         if length:
             encoder.read_at_most(side, length)
@@ -153,7 +155,7 @@ class Encoding:
             of_texts = self.embedder.embed_inputs(list(inputs.values()))
             for record in window:
                 embeddings = of_texts[[numbers[text] for text in record.texts]]
-                check_finite([record], [record.id] * len(names), embeddings)
+                check_finite([record], [record.id] * len(names), embeddings, self.folder)
                 named = dict(zip(names, embeddings, strict=True))
                 yield {"id": record.id, **named, **record.kept}
 
@@ -174,7 +176,7 @@ class Encoding:
         for window, (rows, embeddings) in self.spread(several):
             if taken:
                 taken(window)
-            check_finite(window, [row.document for row in rows], embeddings)
+            check_finite(window, [row.document for row in rows], embeddings, self.folder)
             if rows:  # a tree of one word has no phrases
                 yield rows, embeddings
 
@@ -242,7 +244,7 @@ class Encoding:
                     downward.append(node["downward"])
                 rows.append(record.part(node["node"], node))
         if downward:
-            check_finite(window, [row.document for row in rows], np.array(downward))
+            check_finite(window, [row.document for row in rows], np.array(downward), self.folder)
         return rows, np.array(vectors, np.float32)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -260,7 +262,7 @@ class Encoding:
     @cached_property
     def model_sha256(self) -> str:
         """The hash of the model's weights and facts."""
-        return content_hash(self.facts["folder"])
+        return content_hash(self.folder)
 
     def meta(self) -> Record:
         """What NAME.meta.json beside the vectors says."""

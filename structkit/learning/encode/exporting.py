@@ -12,13 +12,13 @@ import numpy as np
 
 from structkit.errors import UserError
 from structkit.extras import require
+from structkit.learning.encode.batches import spoiled
 from structkit.learning.encode.torch_engine import TorchEngine
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.export import MODELS, inner_facts, write_graph, write_tokenizers
 from structkit.learning.engines.exported import PLAIN, TOKENIZER, keeping
 from structkit.learning.engines.exported_encoder import LONG, SAMPLE, ExportedEncoder
 from structkit.learning.engines.runtime import Runtime
-from structkit.learning.folders.weights import WEIGHTS
 from structkit.learning.training.precision import timed
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
@@ -38,10 +38,7 @@ def export(
     exact = TorchEngine(model, str(model.device), "fp32")
     expected = [exact.embeddings([ids]) for ids in model.inputs(SAMPLE, "document")]
     if not all(np.isfinite(rows).all() for rows in expected):
-        raise UserError(
-            "the model's embeddings hold NaN or infinity",
-            "train the model again, with a lower --learning-rate",
-        ).at(str(folder / WEIGHTS))
+        raise spoiled(folder)
     try:
         with (
             waiting("exporting the model, once"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from structkit.learning.folders.damage import damaged
@@ -34,6 +34,15 @@ def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
         problem = f"is damaged or cut short (safetensors: {error})"
         raise damaged(problem, file) from None
     return weights
+
+
+def not_finite(folder: Path) -> bool:
+    """Whether a weight is known to hold NaN or infinity; not where numpy cannot read them."""
+    try:
+        with safe_open(folder / WEIGHTS, "np") as weights:
+            return not all(np.isfinite(weights.get_tensor(name)).all() for name in weights.keys())
+    except (OSError, SafetensorError, TypeError, ValueError):
+        return False
 
 
 def own_weights(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
