@@ -1,6 +1,7 @@
 """fastText's word vectors are the library's; a sentence is the mean of its words."""
 
-import multiprocessing
+import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import PROGRAM, environment
+from conftest import PROGRAM, as_at_a_prompt, environment
 from floret.floret import floret as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -120,22 +121,40 @@ def test_a_sentence_is_the_mean_of_its_words():
     )
 
 
-def test_ctrl_c_ends_the_librarys_training(tmp_path):
-    def press(number, frame):
-        raise KeyboardInterrupt
+LEARNING = """
+import json, sys
+from structkit_plugins.methods._skip_grams import NGrams, learned
 
+learned(json.loads(sys.argv[1]), NGrams(3, 6, 1000))
+"""
+
+
+def test_ctrl_c_ends_the_librarys_training(tmp_path, fasttext):
     text = tmp_path / "text.txt"
-    text.write_text("\n".join(ANIMALS * 50) + "\n")
-    chosen = Method(epochs=1_000_000, buckets=1000)
-    before = signal.signal(signal.SIGALRM, press)
-    signal.setitimer(signal.ITIMER_REAL, 2)
+    os.mkfifo(text)  # the library waits for its lines as long as nobody writes any
+    program = subprocess.Popen(
+        [sys.executable, "-c", LEARNING, json.dumps(fasttext.arguments(str(text)))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        preexec_fn=as_at_a_prompt,
+        start_new_session=True,  # so that these tests hear nothing
+    )
+    while (lines := end_of(text)) is None:
+        assert program.poll() is None
+        time.sleep(0.02)
+    program.send_signal(signal.SIGINT)
+    told = program.communicate(timeout=30)[1]  # its child, too, has closed the pipes
+    os.close(lines)
+    assert told.endswith(b"KeyboardInterrupt\n")
+
+
+def end_of(pipe):
+    """The end of a named pipe for writing; None while nobody reads from it."""
     try:
-        with pytest.raises(KeyboardInterrupt):
-            learned(chosen.arguments(str(text)), chosen.ngrams)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert [] == multiprocessing.active_children()
+        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
