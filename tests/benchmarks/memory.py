@@ -32,7 +32,7 @@ TIMES = 10
 class Stage:
     """A command that reads INPUT: which records, and how many of them are a tenth of the larger.
 
-    `{model}`, `{corpus}` and `{output}` are files.
+    `{model}`, `{corpus}` and `{output}` are files; NEW is a name that no other run has.
     """
 
     name: str
@@ -66,6 +66,18 @@ STAGES = [
         "texts",
         1000,
     ),
+    Stage(
+        "train contrastive, five steps",
+        "train contrastive INPUT --model {model} --batch-size 64 --max-steps 5 -o NEW",
+        "pairs",
+        20000,
+    ),
+    Stage(
+        "train self-strae, five steps",
+        "train self-strae INPUT --max-steps 5 -o NEW",
+        "sentences",
+        20000,
+    ),
 ]
 
 
@@ -79,6 +91,11 @@ def inputs() -> dict[str, Callable[[int], dict[str, Any]]]:
         "code": lambda n: {**code[n % len(code)], "id": f"c{n}"},
         "pages": lambda n: {**pages[n % len(pages)], "id": f"p{n}"},
         "texts": lambda n: {"id": f"t{n}", "text": f"{texts[n % len(texts)]['text_a']} {n}"},
+        "sentences": lambda n: {"id": f"s{n}", "text": texts[n % len(texts)]["text_a"]},
+        "pairs": lambda n: {
+            **{"id": f"p{n}", "query": f"{texts[n % len(texts)]['text_a']} {n}"},
+            "positive": texts[n % len(texts)]["text_b"],
+        },
         "vectors": lambda n: {"id": f"v{n}", "embedding": draw[n % 100]},
     }
 
@@ -131,8 +148,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 def peak(stage: Stage, count: int, folder: Path, files: dict[str, str]) -> int:
     path = written(folder / "input.jsonl", stage.records, count)
+    places = {"INPUT": path, "NEW": str(folder / f"{stage.records}-{count}")}
     words = stage.command.format(**files).split()
-    command = [*STRUCTKIT, *(path if word == "INPUT" else word for word in words), "-q"]
+    command = [*STRUCTKIT, *(places.get(word, word) for word in words), "-q"]
     with open(os.devnull, "wb") as sink:
         return measured(command, stdout=sink, environment={"OMP_NUM_THREADS": "1"}).peak
 
