@@ -76,16 +76,14 @@ def add_gradients(module: nn.Module) -> None:
     if ranks() == 1:
         return
     weights = [weight for weight in module.parameters() if weight.requires_grad]
-    counts = torch.tensor([weight.grad is not None for weight in weights], device=_device()).float()
-    distributed.all_reduce(counts)
-    used = [weight for weight, count in zip(weights, counts.tolist(), strict=True) if count]
-    grads = [torch.zeros_like(each) if each.grad is None else each.grad for each in used]
-    flat = torch.cat([grad.flatten() for grad in grads])
+    grads = [torch.zeros_like(each) if each.grad is None else each.grad for each in weights]
+    has = torch.tensor([weight.grad is not None for weight in weights]).to(grads[0])
+    flat = torch.cat([*(grad.flatten() for grad in grads), has])  # one exchange a step
     distributed.all_reduce(flat)
-    at = 0
-    for weight in used:
-        weight.grad = flat[at : at + weight.numel()].view_as(weight)
-        at += weight.numel()
+    sizes = [*(weight.numel() for weight in weights), len(weights)]
+    *parts, counts = torch.split(flat, sizes)
+    for weight, part, count in zip(weights, parts, counts.tolist(), strict=True):
+        weight.grad = part.view_as(weight) if count else None
 
 
 def same_parameters(module: nn.Module) -> None:
