@@ -28,6 +28,8 @@ def keep_apart(
 ) -> None:
     """Raise if a path that is written is also read, is written twice, or is empty.
 
+    And if stdin is read twice.
+
     `writes` are flags with their paths, `reads` are paths; None is skipped, `-` is stdout or stdin.
     `folders` are the flags that write a folder, with all that is in it. `replaced` are inputs that
     `-o` may replace once everything is read.
@@ -39,6 +41,8 @@ def keep_apart(
         for name in _together(_named(path, flag))
     ]
     names = [name for name in (*reads, *replaced) if name is not None]
+    if names.count("-") > 1:
+        raise UserError("stdin is read twice", "give a file for one of them", status=2)
     inputs = [(name, _Place.of(_named(name), 0)) for name in names]
     for (flag, path, place), (name, source) in product(written, inputs):
         holds = flag in folders and _inside(source, place)

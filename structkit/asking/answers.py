@@ -13,6 +13,7 @@ from structkit.asking.meaning import Meaning
 from structkit.asking.place import Target
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
+from structkit.progress import say
 from structkit.ranking.candidates import Query
 from structkit.ranking.names import QUESTION
 from structkit.ranking.reranking import Ranking, rerank
@@ -85,6 +86,8 @@ def _chosen(folder: Folder, globs: Sequence[str]) -> Floats:
     if globs:
         takes = file_filter(globs)
         files = np.array([float(takes(each.path)) for each in folder.files])
+        if not files.any():
+            say(f"none of {len(files):,} files matches --glob {' '.join(globs)}")
     return np.repeat(files, [each.passages for each in folder.files])
 
 

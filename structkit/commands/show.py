@@ -54,7 +54,7 @@ def show(
         for line in parts:
             console.print(line, no_wrap=True, overflow="ellipsis" if width else "ignore")
     if empty:
-        raise UserError("there is no such record", "name another --id, or a file that has some")
+        raise UserError("there is no record to show", "name another --id, or a file that has some")
     return shown.getvalue().rstrip("\n") + "\n"
 
 

@@ -66,7 +66,7 @@ class Format:
                 elif chosen or "/" in part.files[0]:  # a split may have another name
                     _missing(Path(folder), name, part, must=chosen is not None)
         if not files_of:
-            usual = ", ".join(part.files[0] for part in self.parts.values())
+            usual = ", ".join(dict.fromkeys(part.files[0] for part in self.parts.values()))
             raise UserError(f"holds none of {usual}", "name files and --part").at(folder)
         return files_of
 

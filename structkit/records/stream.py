@@ -44,8 +44,6 @@ class Stream:
         writes = [("--rejects", self.rejects), ("-o", self.output)]
         keep_apart(writes, [*reads, *self.beside], replaced=[*replaced, *self.replaced])
         lines_name(self.output, *self.others)
-        if [*files, *self.beside].count("-") > 1:
-            raise UserError("stdin is named twice", "give a file for one of them", status=2)
         Rejects(self.on_error, self.rejects)  # raises where the two do not go together
         if self.ray is not None:
             self._check_ray(self.ray)

@@ -82,7 +82,8 @@ def check_there(corpus: Sequence[str]) -> None:
         except OSError as error:
             raise cannot_read(error).at(name) from None
         if os.path.isdir(name) and not os.path.lexists(os.path.join(name, META)):
-            raise UserError(f"holds no index (no {META})", "save one with --save-index").at(name)
+            remedy = "save one with --save-index, or search the folder's files with structkit ask"
+            raise UserError(f"holds no index (no {META})", remedy).at(name)
 
 
 def read_meta(folder: str) -> Record:

@@ -173,6 +173,22 @@ def test_an_empty_name_is_refused(refused: Refused, arguments: list[str]) -> Non
     assert "has an empty name" in message or "it is empty" in message
 
 
+TWICE = {
+    "fuse": "fuse - -",
+    "search": "search - --method bm25",
+    "search-texts": "search - --method hybrid --texts - --queries other",
+    "score": "score --qrels -",
+    "rerank": "rerank lost --corpus - --queries -",
+    "plot": "plot ranks - --qrels - -o x.svg",
+    "train": "train contrastive --validate - -o new",
+}
+
+
+@pytest.mark.parametrize("line", TWICE.values(), ids=TWICE)
+def test_stdin_is_read_once(refused: Refused, line: str) -> None:
+    assert "stdin is read twice; give a file for one of them" == refused(*line.split())
+
+
 NAMES = {
     "encode": "encode -m folder other -o x.npz",
     "encode-gz": "encode -m folder other -o x.npy.gz",

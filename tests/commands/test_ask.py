@@ -97,8 +97,9 @@ def test_globs_choose_files(ask):
     assert python == {path for path in everything if path.endswith(".py")}
     assert python
     assert everything - python == others
-    done = ask("area", "-g", "*.zig")
+    done = ask("area", "-g", "*.zig", "-g", "*.nim")
     assert b"" == done.stdout
+    assert b"files matches --glob *.zig *.nim\n" in done.stderr
 
 
 def test_nothing_found_is_no_error(ask):

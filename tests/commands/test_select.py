@@ -158,7 +158,7 @@ USAGE = {
     "shard": (["--sample", "1", "--shard", "0/2"], "shard another stage"),
     "on": (["--on", "id"], "--on needs --in, --not-in or --join"),
     "on-nothing": (["--in", "in.jsonl", "--on", "=id"], "write FIELD or FIELD=THEIRS"),
-    "stdin": (["--in", "-"], "stdin is named twice"),
+    "stdin": (["--in", "-"], "stdin is read twice"),
     "output": (["in.jsonl", "--in", "out.jsonl", "-o", "out.jsonl"], "choose another path"),
 }
 

@@ -122,7 +122,7 @@ def test_records_are_chosen_by_id_or_number(tmp_path, monkeypatch, capfdbinary):
     assert f"r{drawn[3]}\n\nn: {drawn[3]}\n".encode() == capfdbinary.readouterr().out
     app(["show", "in.jsonl", "-n", "2", "-o", "out.txt"], standalone_mode=False)
     assert 2 == Path("out.txt").read_text("utf-8").count("n: ")
-    with pytest.raises(UserError, match="no such record"):
+    with pytest.raises(UserError, match="no record to show"):
         app(["show", "in.jsonl", "--id", "x"], standalone_mode=False)
 
 

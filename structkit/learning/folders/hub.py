@@ -56,7 +56,8 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
         if earlier:
             say(f"the model hub {why}; an earlier download of {name} is used")
     if earlier is None:
-        raise UserError(f"{nothing} {why}", OTHERWISE)
+        remedy = "name a local model folder, or leave --offline out" if offline else OTHERWISE
+        raise UserError(f"{nothing} {why}", remedy)
     return earlier
 
 

@@ -123,5 +123,7 @@ def test_no_folder(name):
 
 
 def test_offline_forbids_the_hub():
-    with pytest.raises(UserError, match="there is no folder no/such, .*--offline is set"):
+    with pytest.raises(
+        UserError, match="no folder no/such, .*--offline is set; .* or leave --offline out"
+    ):
         open_model("no/such", offline=True)
