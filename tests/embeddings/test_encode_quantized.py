@@ -98,10 +98,10 @@ def test_other_outputs_have_no_codes(model, tmp_path, name):
     (tmp_path / "texts.jsonl").write_text(json.dumps(LINES[0]) + "\n")
     output = name if name == "-" else str(tmp_path / name)
     stream = Stream([str(tmp_path / "texts.jsonl")], output, others=(".parquet",))
-    with pytest.raises(UserError, match="--quantize is for -o NAME.npy; name such") as caught:
+    with pytest.raises(UserError, match="--quantize is for NAME.npy files; write such") as caught:
         command_line(Encoding(model, "document", quantize="int8"), stream)
     assert 2 == caught.value.status and not (tmp_path / name).exists()
-    with pytest.raises(UserError, match="--quantize is for -o NAME.npy"):
+    with pytest.raises(UserError, match="--quantize is for NAME.npy files"):
         list(encode(LINES, model=model, side="document", quantize="binary"))
 
 
