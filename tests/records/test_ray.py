@@ -15,6 +15,8 @@ import orjson
 import pytest
 from conftest import PROGRAM, as_at_a_prompt, environment
 
+from tests.records.processes import in_session
+
 pytestmark = pytest.mark.skipif(not find_spec("ray"), reason="the extra ray is not installed")
 
 CODE = Path("fixtures/code/train.jsonl").resolve()
@@ -274,16 +276,3 @@ def wait_for(condition):
             return
         time.sleep(0.05)
     raise AssertionError("not in 100 s")
-
-
-def in_session(session):
-    """The processes of a session that run."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rsplit(")", 1)[1].split()
-        except OSError:  # it has just ended
-            continue
-        if int(fields[3]) == session and fields[0] != "Z":
-            found.append(stat.parent.name)
-    return found

@@ -1,10 +1,10 @@
 """`make soak`: a training that loses a process at any moment, again and again.
 
-python -m tests.soak.kills [--count 20] [--seed N]
+python -m tests.soak.kills [--count 20] [--seed N] [--only training|ray]
 
 Two processes train; one of them, or their launcher, is killed. What is left must be whole: no half
 model, a checkpoint that loads, no process; and a run on another number of processes that resumes
-ends with the model of one that was never stopped.
+ends with the model of one that was never stopped. Then, where Ray is installed, `ray_kills`.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,6 +26,7 @@ from safetensors.torch import load_file
 
 from tests.learning.training.bert import small_bert
 from tests.learning.training.ranks import lives
+from tests.soak import ray_kills
 
 RATE = 1e-5
 PATIENCE = 30  # seconds until an error
@@ -111,11 +113,20 @@ def check(folder, expected, draw):
 
 
 def main():
-    """All kills; the first that leaves something broken is shown."""
+    """Kills of trainings, and of stages in Ray."""
     parser = argparse.ArgumentParser(description="A training that loses processes.")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=["training", "ray"])
     args = parser.parse_args()
+    if args.only != "ray":
+        kill(args.count, args.seed)
+    if args.only == "ray" or not args.only and find_spec("ray"):
+        ray_kills.kill(args.count, args.seed)
+
+
+def kill(count, seed):
+    """All kills; the first that leaves something broken is shown."""
     with TemporaryDirectory(prefix="soak-kills-") as name:
         folder = Path(name)
         small_bert(folder / "bert")
@@ -129,8 +140,8 @@ def main():
                 }
                 file.write(json.dumps(record) + "\n")
         expected = trained(folder, "whole")
-        for number in range(args.count):
-            check(folder, expected, random.Random(f"{args.seed} {number}"))
+        for number in range(count):
+            check(folder, expected, random.Random(f"{seed} {number}"))
             shutil.rmtree(folder / "model")
 
 

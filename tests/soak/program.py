@@ -163,17 +163,17 @@ def _wait(pid: int, limit: float) -> tuple[int | None, float]:
 def _allowed(pid: int, limit: float) -> float:
     """Seconds that a process may take on a machine with other work: it waits for its turn."""
     queued = int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
-    return limit * _load() + queued
+    return limit * load() + queued
 
 
-def _load() -> float:
+def load() -> float:
     """How many times longer things take on a machine with other work."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def _left(group: int) -> bool:
     """Whether a process of the group lives on; it is killed."""
-    for _ in range(int(40 * _load())):  # a helper ends when its parent has
+    for _ in range(int(40 * load())):  # a helper ends when its parent has
         try:
             os.killpg(group, 0)
         except (ProcessLookupError, PermissionError):
