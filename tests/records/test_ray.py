@@ -41,7 +41,7 @@ def slow(records):
         yield {**record, "made": len(record["id"])}
 
 try:
-    Stream(["in.jsonl"], "out.jsonl", ray=sys.argv[1]).run(slow)
+    Stream(["in.jsonl"], sys.argv[2], ray=sys.argv[1]).run(slow)
 except UserError as error:
     sys.exit(str(error))
 """
@@ -146,8 +146,8 @@ def test_an_error_has_the_line_and_status_of_one_process(tmp_path, cluster):
     assert here == there
 
 
-def slow(folder, address, *bad):
-    """The script at work on 64 records of 40 kB, those in `bad` deadly."""
+def slow(folder, address, *bad, output="out.jsonl"):
+    """The script at work on 64 records of 40 kB, those in `bad` deadly; what it prints is kept."""
     marks = folder / "marks"
     marks.touch()
     places = {"marks": str(marks), "go": str(folder / "go")}
@@ -155,12 +155,14 @@ def slow(folder, address, *bad):
     for number in bad:
         records[number]["dies"] = True
     (folder / "in.jsonl").write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in records))
-    program = subprocess.Popen(
-        [sys.executable, "-c", SLOW, address],
-        cwd=folder,
-        env=environment(PYTHONPATH=os.getcwd()),
-        stderr=subprocess.PIPE,
-    )
+    with (folder / "printed").open("wb") as printed:
+        program = subprocess.Popen(
+            [sys.executable, "-c", SLOW, address, output],
+            cwd=folder,
+            env=environment(PYTHONPATH=os.getcwd()),
+            stdout=printed,
+            stderr=subprocess.PIPE,
+        )
     return program, marks, [{**each, "made": len(each["id"])} for each in records]
 
 
@@ -176,7 +178,7 @@ def seen(marks, column, count):
 
 @pytest.mark.parametrize("lost", ["node", "worker"])
 def test_what_is_lost_is_done_again_and_nothing_twice(tmp_path, cluster, lost):
-    program, marks, expected = slow(tmp_path, cluster.address)
+    program, marks, expected = slow(tmp_path, cluster.address, output="-")
     if lost == "node":
         seen(marks, 0, 2)
         cluster.remove_node(cluster.second, allow_graceful=False)
@@ -185,7 +187,7 @@ def test_what_is_lost_is_done_again_and_nothing_twice(tmp_path, cluster, lost):
     (tmp_path / "go").touch()
     _, stderr = program.communicate(timeout=300)
     assert (0, b"") == (program.returncode, stderr)
-    made = (tmp_path / "out.jsonl").read_bytes().splitlines()
+    made = (tmp_path / "printed").read_bytes().splitlines()
     assert expected == [orjson.loads(line) for line in made]
     begun = Counter(line.split()[2] for line in marks.read_text().splitlines())
     assert {*begun} == {each["id"] for each in expected}

@@ -115,6 +115,10 @@ class _Cluster(Executor):
                 remedy = "ray status shows whether a cluster runs on this machine"
                 _ask(address)
             started = thread.submit(init, log_to_driver=False, logging_level="ERROR")
+            # of what it loses Ray tells on stdout, where our records may go
+            own = ray._private.worker
+            opened.callback(setattr, own, "_worker_logs_enabled", own._worker_logs_enabled)
+            own._worker_logs_enabled = False
             opened.callback(ray.shutdown)
             opened.callback(wait, [started], PATIENCE)  # where a signal comes in between
             try:
