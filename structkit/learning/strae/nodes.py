@@ -26,6 +26,7 @@ from structkit.records.jsonl import Record
 from structkit.structure.trees.tree import Tree
 
 ENDLESS = 10**9
+LARGEST = 1e15  # the squares of larger numbers leave float32
 
 
 class TreeEncoder(TorchModel):
@@ -76,8 +77,8 @@ class TreeEncoder(TorchModel):
     def embed(self, batch: Sequence[Sentence]) -> Tensor:
         """The upward embeddings of the roots, or the means of the leaves, (texts, E).
 
-        Where a composition that grows with each level of a deep tree leaves float32, a root is
-        divided by its largest number.
+        Where composition grows with each level of a deep tree, a root that is too large to
+        compute its cosines in float32 is divided by its largest number.
         """
         if self.pooling == "mean":
             ids = torch.from_numpy(np.concatenate([text.ids for text in batch])).to(self.device)
@@ -85,8 +86,8 @@ class TreeEncoder(TorchModel):
             offsets = torch.from_numpy(starts).to(ids)
             return functional.embedding_bag(ids, self.model.embedding, offsets, mode="mean")
         roots = self.both_ways(batch)[1][: len(batch)]
-        finite = roots.isfinite().all(1)
-        return roots if finite.all() else self._scaled(batch, roots, ~finite)
+        fits = roots.abs().amax(1) < LARGEST  # not where it is NaN
+        return roots if fits.all() else self._scaled(batch, roots, ~fits)
 
     def _scaled(self, batch: Sequence[Sentence], roots: Tensor, chosen: Tensor) -> Tensor:
         deep = [text for text, large in zip(batch, chosen.tolist(), strict=True) if large]
