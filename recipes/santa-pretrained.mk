@@ -6,7 +6,7 @@
 #   hard    sda again, with functions that it confuses     again  the same without these
 #   unlabelled      santa of the functions of installed packages, unlabelled-sda  sda from there
 # `make santa-model` installs the model of the system BEST, for `ask` and `make repositories`.
-.PHONY: santa-pretrained santa-model report-code
+.PHONY: santa-pretrained santa-model report-code report-code-masking
 
 CODE = runs/santa-code-$(notdir $(MODEL))
 COSQA = $(DATA)/../cosqa
@@ -148,10 +148,12 @@ $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 	  --data $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz --folder $(CODE) -o $@
 
 # without a model to train
-report-code:
-	@$(MAKE) --no-print-directory runs/report/code/report.json DATA='$(DATA)/codesearch' MODEL=minilm \
-	  CODE=runs/report/code CODE_SYSTEMS= CODE_SEEDS=
-	$(TELL) check reports/code.json runs/report/code/report.json
+report-code-masking: SLICE := $(filter-out cosqa,$(SETS))
+report-code: SLICE := $(SETS)
+report-code report-code-masking: report-%:
+	@$(MAKE) --no-print-directory runs/report/$*/report.json DATA='$(DATA)/codesearch' MODEL=minilm \
+	  CODE=runs/report/$* CODE_SYSTEMS= CODE_SEEDS= SETS='$(SLICE)'
+	$(TELL) check reports/$*.json runs/report/$*/report.json
 
 santa-model: $(INSTALLED) ## The model that ask and repositories use: make santa-model DATA=../shared/data/codesearch MODEL=minilm
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
