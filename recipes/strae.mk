@@ -15,7 +15,8 @@ strae-eval: $(INSTALLED) ## The nine tasks for the models that `make strae` trai
 
 STRAE := runs/strae
 # what the models below are rows of, and the target of their training
-STRAE_ROWS := $(STRAE)/scores.jsonl
+STRAE_ROWS := $(STRAE)/scores.jsonl $(STRAE)/compared.jsonl
+STRAE_MAIN := $(STRAE_ROWS)
 STRAE_TRAINED := strae-train
 # sentences to train on, passes over them, those of the rows named longer, the batch size; STEPS ends
 # every training by gradient steps sooner; the seeds, and those of rows that are only there to look at
@@ -153,11 +154,11 @@ $(call strae-once,bi-lstm,bi-lstm,text,$(FAST))
 $(call strae-once,roberta,roberta,text,$(FAST) --learning-rate 5e-4)
 
 # off the shelf: MiniLM, and with GLOVE=FILE the mean of its word vectors
-$(STRAE)/scores.jsonl: $(STRAE)/minilm.jsonl
+$(STRAE_MAIN): $(STRAE)/minilm.jsonl
 $(STRAE)/minilm.jsonl: $(STRAE)/eval-text.jsonl
 	$(EMBED) minilm $< -o $@ $(PAIR)
 ifdef GLOVE
-$(STRAE)/scores.jsonl: $(STRAE)/glove-words@0.jsonl
+$(STRAE_MAIN): $(STRAE)/glove-words@0.jsonl
 $(STRAE)/glove@0.model: $(STRAE)/eval-words.jsonl
 	$(STRUCTKIT) train self-strae $< -o $@ -q --max-steps 0 --minimum-count 1 \
 	  --init-embeddings $(GLOVE) --embedding-size $(GLOVE_SIZE) --channels 1
@@ -171,14 +172,17 @@ GLOVE_SIZE := 50
 
 # all models beside the simplest, and what the paper compares
 STRAE_AGAINST := fasttext self-strae-untrained-words strae-c strae-c-balanced strae-c-right-branching
+SUITE := $(STRUCTKIT) score --task suite --workers 2
 $(STRAE)/scores.jsonl:
-	$(STRUCTKIT) score --task suite --workers 2 $^ -o $@ $(addprefix --compare ,$(foreach \
+	$(SUITE) $^ -o $@
+$(STRAE)/compared.jsonl:
+	$(SUITE) $^ -o $@ $(addprefix --compare ,$(foreach \
 	  name,$(STRAE_AGAINST),$(filter $(STRAE)/$(name)@%,$^)))
 
-TELL_STRAE = $(TELL) gather $(@D)/$(1).jsonl --suite --title "StrAE's family: nine tasks" --folder $(@D) -o $@ \
+TELL_STRAE = $(TELL) gather $^ --suite --title "StrAE's family: nine tasks" --folder $(@D) -o $@ \
   --command 'make strae DATA=../shared/data SENTENCES=$(SENTENCES)' --data $(WIKITEXT)
-$(STRAE)/report.json: $(STRAE)/scores.jsonl
-	$(call TELL_STRAE,scores)
+$(STRAE)/report.json: $(STRAE)/scores.jsonl $(STRAE)/compared.jsonl
+	$(TELL_STRAE)
 
 $(STRAE)/table.md: $(STRAE)/report.json
 	$(TELL) show $< > $@
@@ -187,9 +191,10 @@ $(STRAE)/table.md: $(STRAE)/report.json
 
 # the rows without a tree to train
 STRAE_SLICE = $(addprefix $(STRAE)/,self-strae-untrained@0.jsonl self-strae-untrained-words@0.jsonl fasttext@0.jsonl)
-$(STRAE)/slice.json: $(STRAE_SLICE)
-	$(STRUCTKIT) score --task suite --workers 2 $^ -o $(@D)/slice.jsonl
-	$(call TELL_STRAE,slice)
+$(STRAE)/slice.jsonl: $(STRAE_SLICE)
+	$(SUITE) $^ -o $@
+$(STRAE)/slice.json: $(STRAE)/slice.jsonl
+	$(TELL_STRAE)
 report-strae:
 	@$(MAKE) --no-print-directory runs/report/strae/slice.json STRAE=runs/report/strae SENTENCES=30000
 	$(TELL) check reports/strae.json runs/report/strae/slice.json

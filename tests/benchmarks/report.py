@@ -8,7 +8,7 @@
 `gather` reads what `structkit score --per-query` wrote: runs whose names differ only after an `@`
 are one system, trained with several seeds, and p-values are corrected for all comparisons of a
 table (Holm 1979). Of several files, each values-SET.jsonl, the first measure on each set is told.
-With --suite it reads what `structkit score --task suite` wrote.
+With --suite it reads what `structkit score --task suite` wrote, and with --compare.
 `show` prints a table, `write` makes REPORT.md; NAME.md beside the numbers says in words what they
 mean. `check` compares the rows that were built again with the intervals of the committed ones.
 """
@@ -157,14 +157,17 @@ def gather(args: argparse.Namespace) -> None:
     trained = [path for path in sorted(args.folder.glob(told)) if path.stat().st_size]
     models = [path.name.removesuffix(told[1:]) for path in trained]
     if args.suite:
-        rows, comparisons = suite_rows(records(first))
+        rows, comparisons = suite_rows([each for path in args.values for each in records(path)])
     elif more:
         rows, comparisons = of_sets(args.values, args.against)
     else:
         systems = Systems(records(first))
         rows, comparisons = systems.rows(), systems.comparisons(args.against)
-    values = [each["p_bootstrap" if args.suite else "p_randomization"] for each in comparisons]
-    for each, corrected in zip(comparisons, holm(values), strict=True):
+    # a share of 1,000 draws is too coarse to be corrected
+    tested = [] if args.suite else comparisons
+    for each, corrected in zip(
+        tested, holm([each["p_randomization"] for each in tested]), strict=True
+    ):
         each["p_holm"] = corrected
     content: Record = {
         "title": args.title,

@@ -151,14 +151,19 @@ def test_gather_of_a_suite(tmp_path):
     }
     values = [row, pair, pair | {"task": "STS"}]
     scores, output = tmp_path / "scores.jsonl", tmp_path / "strae.json"
-    scores.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in values))
+    compared = tmp_path / "compared.jsonl"
+    scores.write_bytes(orjson.dumps(values[0]) + b"\n")
+    compared.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in values[1:]))
     (tmp_path / "strae@1.seen").write_text('{"folder":"x","records":8,"steps":2,"seconds":1.5}\n')
-    command = [sys.executable, "-m", "tests.benchmarks.report", "gather", str(scores), "--suite"]
+    command = [sys.executable, "-m", "tests.benchmarks.report", "gather", str(scores)]
+    command += [str(compared), "--suite"]
     command += ["--title", "Suite", "--command", "make strae", "--folder", str(tmp_path)]
     subprocess.run([*command, "-o", str(output)], check=True, cwd=Path.cwd())
     content = orjson.loads(output.read_bytes())
     assert content["seeds"] == ["1"]
     assert [each["system"] for each in content["rows"]] == ["strae"]
-    assert [(each["task"], each["p_holm"]) for each in content["comparisons"]] == [("Score", 0.02)]
+    assert content["comparisons"] == [
+        {"system": "strae", **{k: pair[k] for k in pair if k != "run"}}
+    ]
     assert content["trainings"] == [{"model": "strae@1", "records": 8, "steps": 2, "seconds": 1.5}]
     assert "30.000 [20.000, 40.000]" in section("strae", content, "")
