@@ -32,6 +32,7 @@ from structkit.scoring.measures import Values, interval
 
 Record = dict[str, Any]
 REPORTS, REPORT = Path("reports"), Path("REPORT.md")
+SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is told too
 HEAD = """# Report
 
 Every number here was written by a recipe into [reports](reports), and by `make report` from there
@@ -193,6 +194,8 @@ def gather(args: argparse.Namespace) -> None:
 def suite_rows(scored: Sequence[Record]) -> tuple[list[Record], list[Record]]:
     """The rows of a suite, and its comparisons, of which only the whole Score is told."""
     named = [{"system": each.pop("run"), **each} for each in scored]
+    for row in (each for each in named if SENTENCES[0] in each):
+        row["sentences"] = sum(row[task] for task in SENTENCES) / len(SENTENCES)
     return (
         [each for each in named if "task" not in each],
         [each for each in named if each.get("task") == "Score"],
