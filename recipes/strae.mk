@@ -16,7 +16,6 @@ strae-eval: $(INSTALLED) ## The nine tasks for the models that `make strae` trai
 STRAE := runs/strae
 # what the models below are rows of, and the target of their training
 STRAE_ROWS := $(STRAE)/scores.jsonl $(STRAE)/compared.jsonl
-STRAE_MAIN := $(STRAE_ROWS)
 STRAE_TRAINED := strae-train
 # sentences to train on, passes over them, those of the rows named longer, the batch size; STEPS ends
 # every training by gradient steps sooner; the seeds, and those of rows that are only there to look at
@@ -154,11 +153,11 @@ $(call strae-once,bi-lstm,bi-lstm,text,$(FAST))
 $(call strae-once,roberta,roberta,text,$(FAST) --learning-rate 5e-4)
 
 # off the shelf: MiniLM, and with GLOVE=FILE the mean of its word vectors
-$(STRAE_MAIN): $(STRAE)/minilm.jsonl
+$(STRAE_ROWS): $(STRAE)/minilm.jsonl
 $(STRAE)/minilm.jsonl: $(STRAE)/eval-text.jsonl
 	$(EMBED) minilm $< -o $@ $(PAIR)
 ifdef GLOVE
-$(STRAE_MAIN): $(STRAE)/glove-words@0.jsonl
+$(STRAE_ROWS): $(STRAE)/glove-words@0.jsonl
 $(STRAE)/glove@0.model: $(STRAE)/eval-words.jsonl
 	$(STRUCTKIT) train self-strae $< -o $@ -q --max-steps 0 --minimum-count 1 \
 	  --init-embeddings $(GLOVE) --embedding-size $(GLOVE_SIZE) --channels 1
@@ -180,7 +179,8 @@ $(STRAE)/compared.jsonl:
 	  name,$(STRAE_AGAINST),$(filter $(STRAE)/$(name)@%,$^)))
 
 TELL_STRAE = $(TELL) gather $^ --suite --title "StrAE's family: nine tasks" --folder $(@D) -o $@ \
-  --command 'make strae DATA=../shared/data SENTENCES=$(SENTENCES)' --data $(WIKITEXT)
+  --command 'make strae DATA=../shared/data SENTENCES=$(SENTENCES)$(if $(GLOVE), GLOVE=$(notdir $(GLOVE)))' \
+  --data $(WIKITEXT)
 $(STRAE)/report.json: $(STRAE)/scores.jsonl $(STRAE)/compared.jsonl
 	$(TELL_STRAE)
 
