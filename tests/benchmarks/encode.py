@@ -32,7 +32,7 @@ from sentence_transformers import SentenceTransformer
 
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.folders.hub import model_folder
-from structkit.learning.training.precision import has_bf16
+from structkit.learning.training.devices import has_bf16
 from tests.benchmarks.backends import backends
 from tests.benchmarks.rows import tell
 

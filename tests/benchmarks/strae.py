@@ -34,9 +34,9 @@ from structkit.learning.strae.methods import StraeSettings
 from structkit.learning.strae.sentences import Sentences
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.devices import fastest_matmul
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.plan import Step
-from structkit.learning.training.precision import fastest_matmul
 from structkit.registry import load
 from tests.benchmarks.rows import tell
 from tests.benchmarks.strae_peers import DglStrae, PlainStrae, peer_step

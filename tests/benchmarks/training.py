@@ -29,8 +29,8 @@ from structkit.learning.encoders.dual_encoder import DualEncoder
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.folders.hub import model_folder
+from structkit.learning.training.devices import fastest_matmul, has_bf16
 from structkit.learning.training.plan import Step
-from structkit.learning.training.precision import fastest_matmul, has_bf16
 from structkit.registry import load
 from tests.benchmarks.rows import tell
 

@@ -19,7 +19,7 @@ from structkit.learning.encoders.export import MODELS, inner_facts, write_graph,
 from structkit.learning.engines.exported import PLAIN, TOKENIZER, keeping
 from structkit.learning.engines.exported_encoder import LONG, SAMPLE, ExportedEncoder
 from structkit.learning.engines.runtime import Runtime
-from structkit.learning.training.precision import timed
+from structkit.learning.training.devices import timed
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
 

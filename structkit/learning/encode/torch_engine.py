@@ -12,9 +12,8 @@ from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.span_parser.parser import SpanParser
-from structkit.learning.training.devices import chosen_device
+from structkit.learning.training.devices import chosen_device, fastest_matmul, has_bf16
 from structkit.learning.training.module import TorchModel
-from structkit.learning.training.precision import fastest_matmul, has_bf16
 from structkit.records.jsonl import Record
 
 # padded tokens in a batch: few enough for a CPU's cache, enough to keep a GPU busy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,9 @@ class Encoder(TokenModel, TorchModel):
         rows = tokens.mask.sum(1).argsort(stable=True)  # (batch,)
         if self.device.type != "cpu" or len(rows) <= PIECE:
             return compute(torch.arange(len(rows), device=self.device), tokens)
-        computed = [compute(piece, tokens.shortened(piece)) for piece in torch.split(rows, PIECE)]
+        with self.packed.of_batch(tokens.ids) if self.packed else nullcontext():
+            pieces = torch.split(rows, PIECE)
+            computed = [compute(piece, tokens.shortened(piece)) for piece in pieces]
         return torch.cat(computed)[rows.argsort()]
 
     def pooled(self, states: Tensor, mask: Tensor) -> Tensor:

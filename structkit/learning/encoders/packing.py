@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
@@ -12,6 +14,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from structkit.learning.encoders.padded import Tokens
+from structkit.learning.training.dropout import draw_kept, dropped
 
 MODELS = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
 ERROR = 1e-5  # of the largest state
@@ -27,6 +30,20 @@ class Packed:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.heads = model.config.num_attention_heads
+        self.rows: tuple[Tensor, Tensor] | None = None
+
+    @contextmanager
+    def of_batch(self, ids: Tensor) -> Iterator[None]:
+        """Within, texts of these tokens find their rows of the word embeddings looked up already.
+
+        The gradient of each look-up is as large as the whole table: one is enough for all pieces.
+        """
+        used = torch.unique(ids)
+        self.rows = used, self.model.embeddings.word_embeddings(used)
+        try:
+            yield
+        finally:
+            self.rows = None
 
     def states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
         """The last states of the encoder, (batch, length, dim); 0 on padding.
@@ -56,11 +73,15 @@ class Packed:
             padding = self.model.config.pad_token_id
             counted = tokens.ids.ne(padding) & real
             places = counted.cumsum(1) * counted + padding
-        states = own.word_embeddings(tokens.ids[real])
+        ids = tokens.ids[real]
+        if self.rows:
+            used, rows = self.rows
+            states = functional.embedding(torch.searchsorted(used, ids), rows)
+        else:
+            states = own.word_embeddings(ids)
         states += own.token_type_embeddings.weight[0]
         states += own.position_embeddings(places[real])
-        embedded: Tensor = own.dropout(own.LayerNorm(states))
-        return embedded
+        return dropped(own.LayerNorm(states), own.dropout)
 
     def _through(self, layer: Any, *inputs: Any) -> Tensor:
         """`_layer`, with gradient checkpointing where the layer has it on."""
@@ -118,20 +139,21 @@ class Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Tensor:
-        weights = _weights(query, key)  # (texts, heads, length, length)
-        kept = torch.empty_like(weights, dtype=torch.bool).bernoulli_(1 - dropout)
-        ctx.save_for_backward(query, key, value, kept)
-        ctx.scale = 1 / (1 - dropout)
-        seen: Tensor = weights.mul_(kept).to(value.dtype) @ value * ctx.scale
-        return seen
+        with torch.autocast(query.device.type, enabled=False):  # the inputs are cast already
+            weights = _weights(query, key, value.dtype)  # (texts, heads, length, length)
+            kept, ctx.factor = draw_kept(weights.shape, dropout, weights.device)
+            ctx.save_for_backward(query, key, value, kept)
+            seen: Tensor = weights * kept @ value
+            return seen.mul_(ctx.factor)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, kept = ctx.saved_tensors
-        weights, gradient = _weights(query, key), gradient * ctx.scale
-        to_weights = (gradient @ value.mT).to(weights.dtype).mul_(kept)
-        to_value = (weights * kept).to(value.dtype).mT @ gradient
+        exact = torch.promote_types(query.dtype, torch.float32)
+        weights, gradient = _weights(query, key, exact), gradient * ctx.factor
+        to_weights = (gradient @ value.mT * kept).to(exact)
+        to_value = (weights.to(value.dtype) * kept).mT @ gradient
         # of the softmax, times the scale of its inputs
         along = torch.linalg.vecdot(weights, to_weights)[..., None]
         to_scores = to_weights.sub_(along).mul_(weights).to(query.dtype)
@@ -139,10 +161,9 @@ class Attention(torch.autograd.Function):
         return (to_scores @ key).mul_(root), (to_scores.mT @ query).mul_(root), to_value, None
 
 
-def _weights(query: Tensor, key: Tensor) -> Tensor:
+def _weights(query: Tensor, key: Tensor, dtype: torch.dtype) -> Tensor:
     """How much each token looks at each other one, (texts, heads, length, length)."""
-    exact = torch.promote_types(query.dtype, torch.float32)
-    return torch.softmax(query * query.shape[-1] ** -0.5 @ key.mT, -1, dtype=exact)
+    return torch.softmax(query * query.shape[-1] ** -0.5 @ key.mT, -1, dtype=dtype)
 
 
 def joined(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
@@ -151,11 +172,12 @@ def joined(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
     In inference the product is added to the states in place: neither the bias nor the sum costs a
     pass of its own.
     """
+    dense = output.dense
     if torch.is_grad_enabled() or output.training or torch.is_autocast_enabled(inputs.device.type):
-        after: Tensor = output(inputs, states)
+        states = dropped(dense(inputs), output.dropout) + states
     else:
-        dense = output.dense
-        after = output.LayerNorm(states.add_(dense.bias).addmm_(inputs, dense.weight.T))
+        states = states.add_(dense.bias).addmm_(inputs, dense.weight.T)
+    after: Tensor = output.LayerNorm(states)
     return after
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from math import prod, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.greedy_merge import induced
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.settings import ComposedSettings
+from structkit.learning.training.dropout import draw_kept
 from structkit.progress import say
 
 
@@ -194,19 +195,11 @@ class StrAE(NodeModel):
 
 
 def dropout_noise(shape: Sequence[int], dropout: float, like: Tensor) -> Tensor | None:
-    """Factors that drop a share of numbers and scale up the others; None without dropout.
-
-    The share is rounded to 16 bits: four draws for each random number of 64, in half the time of
-    `bernoulli_`.
-    """
+    """Factors that drop a share of numbers and scale up the others; None without dropout."""
     if not dropout:
         return None
-    count, span = prod(shape), 1 << 16
-    bits = torch.empty(-(-count // 4), dtype=torch.int64, device=like.device)
-    draws = bits.random_(-(1 << 63), None).view(torch.int16)[:count].view(*shape)
-    dropped = round(dropout * span)
-    kept = draws >= dropped - span // 2
-    return kept.to(like.dtype).mul_(span / (span - dropped))
+    kept, factor = draw_kept(shape, dropout, like.device)
+    return kept.to(like.dtype).mul_(factor)
 
 
 class _Upward(torch.autograd.Function):

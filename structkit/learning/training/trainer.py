@@ -17,6 +17,7 @@ import torch
 from structkit.errors import UserError
 from structkit.learning.training.averaging import WeightAverage
 from structkit.learning.training.checkpoints import RunFolder
+from structkit.learning.training.devices import fastest_matmul
 from structkit.learning.training.distributed import (
     add_gradients,
     merged,
@@ -27,7 +28,6 @@ from structkit.learning.training.distributed import (
 from structkit.learning.training.interrupt import Interrupt
 from structkit.learning.training.module import HeldOut, TrainingModule
 from structkit.learning.training.plan import Plan, Step
-from structkit.learning.training.precision import fastest_matmul
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation

@@ -114,7 +114,7 @@ def test_a_step_keeps_no_weights_of_pairs_and_no_activation():
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         packed(model).states(a_batch([64] * 4, 0))
     pairs = [each for each in kept.values() if each.shape[-2:] == (64, 64)]
-    assert {each.dtype for each in pairs} == {torch.bool}
+    assert {each.itemsize for each in pairs} == {1}
     wide = [each for each in kept.values() if each.shape == (4 * 64, 512)]
     assert len(wide) == len(model.encoder.layer)
 
@@ -138,3 +138,21 @@ def test_a_model_that_computes_otherwise_is_not_packed():
     assert packed(model) is None
     assert packed(a_model(*KINDS[0], is_decoder=True)) is None
     assert packed(torch.nn.Linear(1, 1)) is None
+
+
+def test_embeddings_looked_up_once_for_all_pieces_have_the_same_gradient():
+    model = a_model(*KINDS[1], add_pooling_layer=False)
+    tokens, ways = a_batch([9, 4, 5], 1), packed(model)
+    tokens.ids[0, 3] = 1  # a padding token, whose embedding is not trained
+    pieces = [tokens.shortened(torch.tensor(rows)) for rows in ([1, 2], [0])]
+
+    def gradient():
+        model.zero_grad()
+        sum(ways.states(piece).pow(2).sum() for piece in pieces).backward()
+        return model.embeddings.word_embeddings.weight.grad
+
+    expected = gradient()
+    with ways.of_batch(tokens.ids):
+        found = gradient()
+    assert not expected[1].any() and expected.any()
+    torch.testing.assert_close(found, expected, **rounding(TERMS + 18, expected.abs().max().item()))
