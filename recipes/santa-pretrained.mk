@@ -46,15 +46,18 @@ $(CODE)/licenses.jsonl:
 	@mkdir -p $(CODE)
 	$(BIN)/python -m tests.benchmarks.installed $(PACKAGES) -o $@
 
-$(CODE)/tests.jsonl: $(SETS:%=$(CODE)/%.jsonl) $(CODE)/cosqa-queries.jsonl
+$(CODE)/tested-query.jsonl: $(patsubst %,$(CODE)/%.jsonl,$(SETS:cosqa=cosqa-queries))
 	cat $^ > $@
 
-$(CODE)/installed.jsonl: $(CODE)/licenses.jsonl $(CODE)/tests.jsonl
+$(CODE)/tested-positive.jsonl: $(SETS:%=$(CODE)/%.jsonl)
+	cat $^ > $@
+
+$(CODE)/installed.jsonl: $(CODE)/licenses.jsonl $(CODE)/tested-query.jsonl $(CODE)/tested-positive.jsonl
 	$(STRUCTKIT) collect $(PACKAGES) --unit function --no-ignore \
 	  | $(STRUCTKIT) select --where language=python --where 'docstring~\S' --join $< --on path \
 	  | $(STRUCTKIT) select --where 'license~\S' | $(STRUCTKIT) pair --dedupe --on-error skip \
 	  | $(STRUCTKIT) select --not-in $(word 2,$^) --on query \
-	  | $(STRUCTKIT) select --not-in $(word 2,$^) --on positive -o $@
+	  | $(STRUCTKIT) select --not-in $(word 3,$^) --on positive -o $@
 
 $(CODE)/unlabelled.jsonl: $(CODE)/installed.jsonl
 	$(STRUCTKIT) select $< --sample $(INSTALLED_PAIRS) \

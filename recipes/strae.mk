@@ -10,8 +10,8 @@ strae: $(INSTALLED) ## StrAE and its baselines, nine tasks: make strae DATA=../s
 
 strae-train: $(INSTALLED)
 strae-eval: $(INSTALLED) ## The nine tasks for the models that `make strae` trained
-	@$(MAKE) --no-print-directory -j 2 $(STRAE)/table.md $(STRAE)/seen.jsonl
-	@cat $(STRAE)/table.md $(STRAE)/seen.jsonl
+	@$(MAKE) --no-print-directory -j 2 $(STRAE)/table.md $(STRAE)/trees.md $(STRAE)/seen.jsonl
+	@cat $(STRAE)/table.md $(STRAE)/trees.md $(STRAE)/seen.jsonl
 
 STRAE := runs/strae
 # what the models below are rows of, and the target of their training
@@ -188,6 +188,20 @@ $(STRAE)/table.md: $(STRAE)/report.json
 	$(TELL) show $< > $@
 	printf '\n%s %s\n' 'Mean over the seeds, 95 % interval over the pairs. Each test set is half of the published' \
 	  'one but RTE, whose training set lacks a fifth.' >> $@
+
+# the trees that models make beside gold ones, and beside trees that nobody has to learn
+INDUCED := self-strae-untrained self-strae self-strae-plus banyan banyan-longer
+GOLD := $(DATA)/trees/gum_dev.jsonl.gz
+SIMPLE := left-branching right-branching balanced random
+$(SIMPLE:%=$(STRAE)/trees/%.jsonl): $(STRAE)/trees/%.jsonl:
+	@mkdir -p $(@D)
+	$(PARSE) $* --tokenized $(GOLD) -o $@
+$(STRAE)/trees/%.jsonl: $(STRAE)/%.model
+	@mkdir -p $(@D)
+	$(PARSE) self-strae --model $< --tokenized $(GOLD) -o $@
+$(STRAE)/trees.md: $(SIMPLE:%=$(STRAE)/trees/%.jsonl) \
+    $(foreach seed,$(SEEDS),$(INDUCED:%=$(STRAE)/trees/%@$(seed).jsonl))
+	$(STRUCTKIT) score --task trees --gold $(GOLD) $^ --markdown -o $@
 
 # the rows without a tree to train
 STRAE_SLICE = $(addprefix $(STRAE)/,self-strae-untrained@0.jsonl self-strae-untrained-words@0.jsonl fasttext@0.jsonl)

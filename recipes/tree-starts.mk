@@ -1,47 +1,74 @@
 # Does composition add anything to the mean of the same word vectors? Each start by each composition:
 # random vectors, those of a table that MiniLM was distilled into, and with GLOVE=FILE GloVe's; frozen,
-# and trained further. A row `-words` is the mean of the words of the model above it.
-.PHONY: strae-starts strae-starts-train
+# and trained further. A row `-words` is the mean of the words of the model above it, with which that
+# model is compared, on the same pairs.
+.PHONY: strae-starts strae-starts-train report-strae-starts
 
 strae-starts: $(INSTALLED) ## Word vectors and composition: make strae-starts DATA=../shared/data [GLOVE=FILE]
 	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory -j 2 strae-starts-train
-	@$(MAKE) --no-print-directory -j 2 $(TABLE_OF_STARTS)
-	@cat $(TABLE_OF_STARTS)
+	@$(MAKE) --no-print-directory -j 2 $(STARTS)/table.md
+	@cat $(STARTS)/table.md
 
 strae-starts-train: $(INSTALLED)
 
-TABLE_OF_STARTS := $(STRAE)/starts/table.md
-STRAE_ROWS := $(TABLE_OF_STARTS)
+STARTS := $(STRAE)/starts
+STRAE_ROWS := $(STARTS)/scores.jsonl
 STRAE_TRAINED := strae-starts-train
 
-$(STRAE)/starts/minilm: $(STRAE)/train-text.jsonl
+$(STARTS)/minilm: $(STRAE)/train-text.jsonl
 	@mkdir -p $(@D)
 	$(STRUCTKIT) train static $< -o $@ -q --model minilm
 
 SIZED_random := --embedding-size 256
-SIZED_minilm := --embedding-size 256 --init-embeddings $(STRAE)/starts/minilm
+SIZED_minilm := --embedding-size 256 --init-embeddings $(STARTS)/minilm
 SIZED_glove = --embedding-size $(GLOVE_SIZE) --init-embeddings $(GLOVE)
+
+# a model beside the mean of its words
+define start-compared
+$(STARTS)/report.json: $(STARTS)/$(1).compared.jsonl
+$(STARTS)/$(1).compared.jsonl: $(SEEDS:%=$(STARTS)/$(1)@%.jsonl) $(SEEDS:%=$(STARTS)/$(1)-words@%.jsonl)
+	$$(SUITE) $$^ $$(addprefix --compare ,$$(filter $(STARTS)/$(1)-words@%,$$^)) -o $$@
+endef
 
 # a start's name, the numbers of one channel of StrAE, the channels of StrAE and of Banyan, more flags
 define strae-start
-$(foreach seed,$(SEEDS),$(STRAE)/starts/$(1)-strae@$(seed).model \
-  $(STRAE)/starts/$(1)-self-strae@$(seed).model $(STRAE)/starts/$(1)-banyan@$(seed).model): $(5)
+$(foreach seed,$(SEEDS),$(STARTS)/$(1)-strae@$(seed).model \
+  $(STARTS)/$(1)-self-strae@$(seed).model $(STARTS)/$(1)-banyan@$(seed).model): $(5)
 $(call strae-model,starts/$(1)-strae,strae,constituency,$(SUM) $(4) --channels $(2))
 $(call strae-model,starts/$(1)-self-strae,self-strae,text,$(SUM) $(4) --channels $(2))
 $(call strae-model,starts/$(1)-banyan,banyan,text,$(FAST) $(4) --channels $(3))
 $(call strae-words,starts/$(1)-strae,constituency)
 $(call strae-words,starts/$(1)-self-strae)
 $(call strae-words,starts/$(1)-banyan)
+$(foreach method,strae self-strae banyan,$(eval $(call start-compared,$(1)-$(method))))
 endef
 strae-starts-of = $(eval $(call strae-start,$(1),$(2),$(3),$(SIZED_$(1)),$(4)))$(eval $(call \
   strae-start,$(1)-frozen,$(2),$(3),$(SIZED_$(1)) --freeze-embeddings,$(4)))
 
 $(call strae-starts-of,random,16,128,)
-$(call strae-starts-of,minilm,16,128,$(STRAE)/starts/minilm)
+$(call strae-starts-of,minilm,16,128,$(STARTS)/minilm)
 ifdef GLOVE
 $(call strae-starts-of,glove,5,25,)
 endif
 
-$(TABLE_OF_STARTS):
-	$(STRUCTKIT) score --task suite --workers 2 --markdown $^ -o $@
+$(STARTS)/scores.jsonl:
+	$(SUITE) $^ -o $@
+
+TELL_STARTS = $(TELL) gather $^ --suite --title 'Word vectors, and what composition adds to them' \
+  --folder $(STARTS) -o $@ --data $(WIKITEXT) \
+  --command 'make strae-starts DATA=../shared/data SENTENCES=$(SENTENCES) SEEDS="$(SEEDS)"$(if $(GLOVE), GLOVE=$(notdir $(GLOVE)))'
+$(STARTS)/report.json: $(STARTS)/scores.jsonl
+	$(TELL_STARTS)
+
+$(STARTS)/table.md: $(STARTS)/report.json
+	$(TELL) show $< > $@
+
+# one model
+$(STARTS)/slice.jsonl: $(STARTS)/random-frozen-strae@0.jsonl $(STARTS)/random-frozen-strae-words@0.jsonl
+	$(SUITE) $^ -o $@
+$(STARTS)/slice.json: $(STARTS)/slice.jsonl
+	$(TELL_STARTS)
+report-strae-starts:
+	@$(MAKE) --no-print-directory runs/report/strae/starts/slice.json STRAE=runs/report/strae SENTENCES=30000
+	$(TELL) check reports/strae-starts.json runs/report/strae/starts/slice.json

@@ -1,13 +1,14 @@
 # Does the structure that code and pages have help? StrAE along their own trees, along right-branching and
 # balanced ones over the same words, and models that make their own; queries are parsed by the built-in
 # parser, or get a tree of the same shape. A row `-words` is the mean of the words of that model.
-.PHONY: strae-code strae-html
+.PHONY: strae-code strae-html report-strae-structure
 
 STRUCTURE := runs/strae-structure
 # documents and queries to train on, each seen once
 SNIPPETS := 4000
 STRUCTURE_PAGES := 1000
 STRUCTURE_SEEDS := 0 1 2
+STRUCTURE_MODELS := strae-own strae-right-branching strae-balanced strae-untrained self-strae banyan
 STRUCTURE_MEASURES := RR@100 Success@1 R@10
 
 strae-code: $(INSTALLED) ## Code along its syntax: make strae-code DATA=../shared/data/codesearch
@@ -83,7 +84,8 @@ $(STRUCTURE)/$(1)/$(2)@$(4): $(STRUCTURE)/$(1)/$(or $(6),$(2))@$(4).model \
 	$$(TREE_EMBED) $(5) -m $$< $$(word 3,$$^) | $$(STRUCTKIT) search -q $$@.npy -o $$@
 endef
 TREE_EMBED = OMP_NUM_THREADS=1 $(STRUCTKIT) encode -q --field tree --normalize
-structure-models = $(foreach seed,$(STRUCTURE_SEEDS),$(eval $(call structure-model,$(1),$(2),$(3),$(4),$(5),$(seed))))
+structure-models = $(if $(filter $(2),$(STRUCTURE_MODELS)),$(foreach seed,$(STRUCTURE_SEEDS),$(eval $(call \
+  structure-model,$(1),$(2),$(3),$(4),$(5),$(seed)))))
 
 SUMMED := --composition-init sum
 $(foreach kind,code html,\
@@ -103,3 +105,21 @@ $(STRUCTURE)/html/bm25: $(STRUCTURE)/html/test.jsonl $(STRUCTURE)/html/test-quer
 $(STRUCTURE)/html/table.md: | $(JUDGE_html)
 $(STRUCTURE)/code/table.md $(STRUCTURE)/html/table.md: $(STRUCTURE)/%/table.md:
 	$(STRUCTKIT) score --qrels $(JUDGE_$*) --measures '$(STRUCTURE_MEASURES)' --markdown $^ -o $@
+
+# both kinds as one table, of RR@100
+STRUCTURE_RUNS = bm25 $(foreach seed,$(STRUCTURE_SEEDS),$(STRUCTURE_MODELS:%=%@$(seed)) $(STRUCTURE_MODELS:%=%-words@$(seed)))
+$(STRUCTURE)/values-code.jsonl $(STRUCTURE)/values-html.jsonl: $(STRUCTURE)/values-%.jsonl: $(STRUCTURE)/%/table.md
+	$(STRUCTKIT) score --qrels $(JUDGE_$*) --measures '$(STRUCTURE_MEASURES)' --per-query \
+	  $(STRUCTURE_RUNS:%=$(<D)/%) -o $@
+$(STRUCTURE)/report.json: $(STRUCTURE)/values-code.jsonl $(STRUCTURE)/values-html.jsonl
+	$(TELL) gather $^ --title 'Trees of code and pages: RR@100' --folder $(STRUCTURE) -o $@ \
+	  --against $(if $(filter strae-own,$(STRUCTURE_MODELS)),strae-own strae-own-words) \
+	  --command 'make strae-code DATA=../shared/data/codesearch; make strae-html DATA=../shared/data/structdoc'
+
+# what is not trained
+SLICE_OF_STRUCTURE := STRUCTURE=runs/report/structure STRUCTURE_SEEDS=0 STRUCTURE_MODELS=strae-untrained
+report-strae-structure:
+	@$(MAKE) --no-print-directory runs/report/structure/values-code.jsonl DATA='$(DATA)/codesearch' $(SLICE_OF_STRUCTURE)
+	@$(MAKE) --no-print-directory runs/report/structure/values-html.jsonl DATA='$(DATA)/structdoc' $(SLICE_OF_STRUCTURE)
+	@$(MAKE) --no-print-directory runs/report/structure/report.json $(SLICE_OF_STRUCTURE)
+	$(TELL) check reports/strae-structure.json runs/report/structure/report.json

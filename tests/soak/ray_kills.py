@@ -9,11 +9,11 @@ import contextlib
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -85,12 +85,9 @@ def killed(folder, draw):
 
 
 def check(folder, expected, draw):
-    """One kill, what it leaves, and the same command again where it was ended."""
+    """One kill, what it leaves, and the same command again; returns what must come to an end."""
     victim, number, process, said, when = killed(folder, draw)
     since = time.monotonic()
-    while in_session(process.pid) and time.monotonic() - since < PATIENCE * load():
-        time.sleep(0.1)
-    assert not in_session(process.pid), ("processes are left", in_session(process.pid))
     if process.returncode == 0:
         assert expected == (written(folder)[0], said), said.decode()
     else:
@@ -104,23 +101,34 @@ def check(folder, expected, draw):
         assert [] == [*(folder / "t").iterdir()], "a temporary folder is left"
     how = signal.Signals(number).name
     print(f"{how} for a {victim} {when}: status {process.returncode}")  # noqa: T201
+    return process.pid, since
 
 
 def kill(count, seed):
-    """All kills; the first that leaves something broken is shown."""
-    with TemporaryDirectory(prefix="k-", dir="/tmp") as name:  # short, for Ray's sockets
-        folder = Path(name)
+    """All kills; the first that leaves something broken is shown.
+
+    The next one does not wait until all processes have ended: at the end, all must have.
+    """
+    with ExitStack() as opened:
+        folders = [
+            Path(opened.enter_context(TemporaryDirectory(prefix="k-", dir="/tmp")))
+            for _ in range(count + 1)  # with names that are short enough for Ray's sockets
+        ]
         records = [orjson.loads(line) for line in CODE.read_bytes().splitlines()]
-        lines = (
+        lines = b"".join(
             orjson.dumps({**record, "id": f"{copy} {record['id']}"}) + b"\n"
             for copy in range(COPIES)
             for record in records
         )
-        (folder / "in.jsonl").write_bytes(b"".join(lines))
-        expected = finished(folder)
-        for number in range(count):
-            draw = random.Random(f"{seed} {number}")
-            for path in folder.glob("*out.*"):
-                path.unlink()
-            shutil.rmtree(folder / "t", ignore_errors=True)
-            check(folder, expected, draw)
+        for folder in folders:
+            (folder / "in.jsonl").write_bytes(lines)
+        first, *others = folders
+        expected = finished(first)
+        ending = [
+            check(folder, expected, random.Random(f"{seed} {number}"))
+            for number, folder in enumerate(others)
+        ]
+        for session, since in ending:
+            while in_session(session) and time.monotonic() - since < PATIENCE * load():
+                time.sleep(0.1)
+            assert not in_session(session), ("processes are left", in_session(session))
