@@ -17,7 +17,7 @@ from structkit.errors import UserError
 from structkit.records.jsonl import Record, shown
 from structkit.scoring.classification import right_answers
 from structkit.scoring.measures import CONFIDENCE, Values
-from structkit.scoring.similarity import cosines, resampled, spearman
+from structkit.scoring.similarity import cosines, drawn_spearman, resampled, spearman
 
 TRAIN = "train"
 SCORE = "Score"
@@ -177,7 +177,7 @@ def _value(
         value = float(spearman(similar, gold))
         if np.isnan(value):
             raise UserError(f"{task}: all scores or all similarities are equal", "check the pairs")
-        draws = resampled(len(gold), lambda drawn: spearman(similar[drawn], gold[drawn]), seed)
+        draws = resampled(len(gold), lambda rows: drawn_spearman(similar, gold, rows), seed)
         return 100 * value, 100 * draws
     if all(learning):
         raise UserError(f"{task}: all pairs are for training", "leave some to test")

@@ -166,10 +166,13 @@ def test_code_is_pretrained_on_installed_packages_without_what_is_searched(code)
     assert [] == [line for line in commands if "%" in line]
     (made,) = (line for line in commands if " collect /packages " in line)
     assert "--join" in made and "license" in made
-    assert made.count("--not-in") == 2 == made.count("/tests.jsonl")
-    (read,) = (line for line in commands if line.startswith("cat ") and "/tests.jsonl" in line)
-    sets = ("python", "java", "go", "php", "javascript", "ruby", "adv", "cosqa", "cosqa-queries")
-    assert all(f"/{name}.jsonl " in read for name in sets)
+    languages = ("python", "java", "go", "php", "javascript", "ruby", "adv")
+    # every file of a field has it in each record
+    for field, asked in (("query", "cosqa-queries"), ("positive", "cosqa")):
+        assert re.search(rf"--not-in \S+/tested-{field}\.jsonl --on {field} ", made)
+        (read,) = (line for line in commands if line.endswith(f"/tested-{field}.jsonl"))
+        names = [Path(each).stem for each in read.split()[1:-2]]
+        assert read.startswith("cat ") and names == [*languages, asked]
     judged = [line for line in commands if "/cosqa-qrels.jsonl" in line]
     assert " select " in judged[0] and all(" score " in line for line in judged[1:])
     trainings = trained(commands)

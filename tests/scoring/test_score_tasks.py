@@ -18,7 +18,14 @@ from structkit.commands.score_pairs import similarity, space
 from structkit.commands.score_table import table
 from structkit.errors import UserError
 from structkit.scoring.classification import answered, features
-from structkit.scoring.similarity import alignment, correlation, cosines, spearman, uniformity
+from structkit.scoring.similarity import (
+    alignment,
+    correlation,
+    cosines,
+    drawn_spearman,
+    spearman,
+    uniformity,
+)
 from tests.scoring.embedding_pairs import EAST, ROUND, pairs
 from tests.tolerances import bound
 
@@ -54,6 +61,9 @@ def test_spearman_equals_scipy(rows):
         assert math.isnan(spearman(first, second))
         return
     assert spearmanr(first, second).statistic == pytest.approx(float(spearman(first, second)))
+    drawn = np.random.default_rng(0).integers(0, len(rows), (5, len(rows)))
+    expected = spearman(first[drawn], second[drawn])
+    np.testing.assert_allclose(drawn_spearman(first, second, drawn), expected, atol=1e-12)
 
 
 def test_the_interval_holds_the_truth_and_depends_on_the_seed_alone():
