@@ -6,7 +6,7 @@
 # One model for each system and seed; each is searched in tagged pages and in untagged ones, and raw also
 # with its pages in chunks. LENGTH is tokens of raw text; tagged text gets 1.3 times as many, to read
 # the same text. report.json has the table with tests, and what each system saw.
-.PHONY: seal seal-tables report-seal report-seal-untitled
+.PHONY: seal seal-tables report-seal report-seal-stages report-seal-untitled
 
 SEAL := runs/seal
 SEAL_SEEDS := 0 1 2
@@ -209,9 +209,10 @@ seal-tables: $(INSTALLED) ## SEAL with other masks, tags, titles and lengths: ma
 	  SEAL_SYSTEMS='$(CURVE)';)
 CURVE := raw matched element-structure
 
-# without a model to train
-report-seal: TITLED := keep
-report-seal report-seal-untitled: report-%:
-	@$(MAKE) --no-print-directory runs/report/$*/report.json DATA='$(DATA)/structdoc' SEAL=runs/report/$* \
-	  SEAL_SEEDS= TITLES=$(TITLED)
-	$(TELL) check reports/$*.json runs/report/$*/report.json
+# without a model to train: two tables have the same rows of that kind
+report-seal report-seal-stages: TITLED := keep
+SLICE_OF_SEAL = $(if $(TITLED),seal,seal-untitled)
+report-seal report-seal-stages report-seal-untitled: report-%:
+	@$(MAKE) --no-print-directory runs/report/$(SLICE_OF_SEAL)/report.json DATA='$(DATA)/structdoc' \
+	  SEAL=runs/report/$(SLICE_OF_SEAL) SEAL_SEEDS= TITLES=$(TITLED)
+	$(TELL) check reports/$*.json runs/report/$(SLICE_OF_SEAL)/report.json
