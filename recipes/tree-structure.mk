@@ -114,7 +114,7 @@ $(STRUCTURE)/values-code.jsonl $(STRUCTURE)/values-html.jsonl: $(STRUCTURE)/valu
 $(STRUCTURE)/report.json: $(STRUCTURE)/values-code.jsonl $(STRUCTURE)/values-html.jsonl
 	$(TELL) gather $^ --title 'Trees of code and pages: RR@100' --folder $(STRUCTURE) -o $@ \
 	  --against $(if $(filter strae-own,$(STRUCTURE_MODELS)),strae-own strae-own-words) \
-	  --command 'make strae-code DATA=../shared/data/codesearch; make strae-html DATA=../shared/data/structdoc'
+	  --command '$(foreach each,code=codesearch html=structdoc,make strae-$(subst =, DATA=../shared/data/,$(each)) STRUCTURE_SEEDS="$(STRUCTURE_SEEDS)";)'
 
 # what is not trained
 SLICE_OF_STRUCTURE := STRUCTURE=runs/report/structure STRUCTURE_SEEDS=0 STRUCTURE_MODELS=strae-untrained
