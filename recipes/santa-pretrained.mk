@@ -108,9 +108,9 @@ $(eval $(call code-system,unlabelled-sda,masked,$$(CODE)/unlabelled@$$*.model,$(
 # functions that score close to the right one, but not above it: those may be right themselves
 $(CODE)/confused@%.jsonl: $(CODE)/masked.jsonl $(CODE)/sda@%.model
 	$(STRUCTKIT) encode --as document -m $(word 2,$^) --field positive $< -o $(CODE)/mined@$*.npy
-	$(STRUCTKIT) search $(CODE)/mined@$*.npy -m $(word 2,$^) --queries $< -k 50 -o $(CODE)/mined@$*.jsonl
-	$(STRUCTKIT) pair $< --negatives-from $(CODE)/mined@$*.jsonl --corpus $< --margin $(CODE_MARGIN) \
-	  --seed $* -o $@
+	$(STRUCTKIT) search $(CODE)/mined@$*.npy -m $(word 2,$^) --queries $< -k 200 -o $(CODE)/mined@$*.jsonl
+	$(STRUCTKIT) pair $< --negatives-from $(CODE)/mined@$*.jsonl --corpus $< --depth 200 \
+	  --margin $(CODE_MARGIN) --seed $* --on-error skip -o $@
 
 # a run of a set: SYSTEM@SEED/SET.jsonl
 define code-set
