@@ -192,14 +192,13 @@ $(STRAE)/table.md: $(STRAE)/report.json
 # the trees that models make beside gold ones, and beside trees that nobody has to learn
 INDUCED := self-strae-untrained self-strae self-strae-plus banyan banyan-longer
 GOLD := $(DATA)/trees/gum_dev.jsonl.gz
-SIMPLE := left-branching right-branching balanced random
-$(SIMPLE:%=$(STRAE)/trees/%.jsonl): $(STRAE)/trees/%.jsonl:
+$(STRAE)/trees/random.jsonl $(STRAE)/trees/builtin.jsonl: $(STRAE)/trees/%.jsonl:
 	@mkdir -p $(@D)
 	$(PARSE) $* --tokenized $(GOLD) -o $@
 $(STRAE)/trees/%.jsonl: $(STRAE)/%.model
 	@mkdir -p $(@D)
 	$(PARSE) self-strae --model $< --tokenized $(GOLD) -o $@
-$(STRAE)/trees.md: $(SIMPLE:%=$(STRAE)/trees/%.jsonl) \
+$(STRAE)/trees.md: $(STRAE)/trees/random.jsonl $(STRAE)/trees/builtin.jsonl \
     $(foreach seed,$(SEEDS),$(INDUCED:%=$(STRAE)/trees/%@$(seed).jsonl))
 	$(STRUCTKIT) score --task trees --gold $(GOLD) $^ --markdown -o $@
 
