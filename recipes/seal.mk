@@ -97,7 +97,7 @@ $(SEAL)/variants.jsonl: $(SEAL)/pairs.jsonl
 	$(STRUCTKIT) html-variants $< --field positive --on-error skip -o $@
 
 # SANTA masks terms that query, title and body share; a page without any is only aligned, one without a
-# title is left out (3 of 470)
+# title is left out
 $(SEAL)/masked.jsonl: $(SEAL)/variants.jsonl
 	$(STRUCTKIT) pair $< --query query --positive tagged \
 	  | $(STRUCTKIT) mask-entities --language html --field positive --keep-plain $(SANTA_MASK) --on-error skip \
