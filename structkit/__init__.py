@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from structkit.api.collect import collect
     from structkit.api.encode import encode
-    from structkit.api.html_variants import html_variants
-    from structkit.api.mask_entities import mask_entities
     from structkit.api.pair import pair
-    from structkit.api.parse_trees import parse_trees
     from structkit.api.score import score
     from structkit.api.search import search
     from structkit.api.train import train
@@ -31,10 +28,14 @@ __all__ = [
     "mask_entities",
     "pair",
     "parse_trees",
+    "plugins",
     "score",
     "search",
     "train",
 ]
+
+# made of what their command declares
+DECLARED = ("html_variants", "mask_entities", "parse_trees", "plugins")
 
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine
@@ -45,6 +46,10 @@ def __getattr__(name: str) -> Any:
     """A function of the Python interface, imported when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module 'structkit' has no attribute {name!r}")
+    if name in DECLARED:
+        return globals().setdefault(
+            name, import_module("structkit.api.functions").function_of(name)
+        )
     module = "structkit.errors" if name == "UserError" else f"structkit.api.{name}"
     return getattr(import_module(module), name)
 

@@ -3,10 +3,69 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 # the remedy for a record with wrong content
 MEND = "fix the record, or leave it out"
+
+
+class Surface:
+    """How the command line spells what a message names: a setting, and a command."""
+
+    def setting(self, name: str, value: object) -> str:
+        """`--mask-ratio`, `--mask-ratio 2`; without its dashes at the end, a keyword of Python."""
+        name = name.strip("_").replace("_", "-")
+        if value is False:
+            return f"--no-{name}"
+        flag = f"-{name}" if len(name) == 1 else f"--{name}"
+        return flag if value is None or value is True else f"{flag} {value}"
+
+    def command(self, name: str) -> str:
+        """`structkit mask-entities`."""
+        return f"structkit {name}"
+
+
+class Python(Surface):
+    """How Python spells it: `mask_ratio=2`, `structkit.mask_entities`."""
+
+    def setting(self, name: str, value: object) -> str:
+        return name if value is None else f"{name}={value!r}"
+
+    def command(self, name: str) -> str:
+        return "structkit." + name.replace("-", "_")
+
+
+_surface: ContextVar[Surface] = ContextVar("surface", default=Surface())  # noqa: B039 it is frozen
+
+
+@contextmanager
+def spelled_for(surface: Surface) -> Iterator[None]:
+    """Spell settings and commands in messages as a surface does."""
+    token = _surface.set(surface)
+    try:
+        yield
+    finally:
+        _surface.reset(token)
+
+
+def flag(name: str, value: object = None) -> str:
+    """A setting in a message, with its value if that is to blame: `--mask-ratio 2`.
+
+    >>> flag("mask_ratio", 2), flag("from_"), flag("k"), flag("normalize", False)
+    ('--mask-ratio 2', '--from', '-k', '--no-normalize')
+    """
+    return _surface.get().setting(name, value)
+
+
+def program(name: str) -> str:
+    """A command in a message.
+
+    >>> program("mask-entities")
+    'structkit mask-entities'
+    """
+    return _surface.get().command(name)
 
 
 class UserError(Exception):

@@ -9,45 +9,65 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_install_completion_arguments
 
+from structkit.cli.flags import command
 from structkit.cli.numbers import CONTEXT, checked
 from structkit.cli.pages import PageGroup, shown
+from structkit.command import COMMANDS, Command, Group, Program
 
-# in the order of a pipeline, as `structkit --help` lists them
-COMMANDS = (
-    *("ask", "collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
-    *("merge-embeddings", "search", "fuse", "rerank", "score", "show", "plot", "convert", "select"),
-    *("plugins", "doctor"),
-)
+HERE = Path(__file__).parent
 
 
 class Commands(PageGroup):
-    """One file a command: `mask-entities` is the function or group `mask_entities` of its file."""
+    """The commands of a group, each made when it is asked for: `structkit plot`, `plot trees`."""
+
+    def __init__(self, group: Group | None = None, **options: Any) -> None:
+        self.group = group or Program()
+        super().__init__(**{"name": self.group.name, "help": self.group.help, **options})
+        self.no_args_is_help, self.heading = True, self.group.heading
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        return list(self.group.names())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
-            return self.missing(ctx, cmd_name, "command")
+        if cmd_name not in self.group.names() and getattr(ctx, "resilient_parsing", False):
+            return None  # a shell completes after an unknown name
         stem = cmd_name.replace("-", "_")
-        module = import_module(f"structkit.cli.{stem}")
-        made = getattr(module, stem)
-        if isinstance(made, typer.Typer):
-            command: Any = typer.main.get_group(made)
-            command.name = cmd_name
-        else:
-            command = checked(cmd_name, made)
-        command.records = module.RECORDS
-        command.epilog = shown(module.EXAMPLES)
-        return command
+        if cmd_name in COMMANDS and (HERE / f"{stem}.py").exists():
+            return _with_flags_of_its_own(cmd_name, import_module(f"structkit.cli.{stem}"))
+        declared = self.group.command(cmd_name)
+        made: Any = Commands(declared) if isinstance(declared, Group) else opened(declared)
+        made.records = declared.records
+        made.epilog = shown(declared.examples) if declared.examples else None
+        return made
 
     def rows(self, ctx: Any) -> list[tuple[str, str]]:
-        return [(name, summary(name)) for name in COMMANDS]
+        return [(name, summary(name)) for name in self.group.names()]
+
+
+def opened(declared: Command) -> Any:
+    """A command as typer has it."""
+    kinds = (declared.settings, *declared.also)
+    return command(declared.name, declared.help, kinds, declared.main, without=declared.without)
+
+
+def _with_flags_of_its_own(name: str, module: Any) -> Any:
+    """A command whose flags are declared by a function of cli/."""
+    made = getattr(module, name.replace("-", "_"))
+    if isinstance(made, typer.Typer):
+        found: Any = typer.main.get_group(made)
+        found.name = name
+    else:
+        found = checked(name, made)
+    found.records, found.epilog = module.RECORDS, shown(module.EXAMPLES)
+    return found
 
 
 def summary(name: str) -> str:
     """The first line of a command's file, read without importing it."""
-    with Path(__file__).with_name(f"{name.replace('-', '_')}.py").open(encoding="utf-8") as file:
+    path = HERE / f"{name.replace('-', '_')}.py"
+    if not path.exists():
+        return Program().summary(name)
+    with path.open(encoding="utf-8") as file:
         return file.readline().strip().strip('"')
 
 

@@ -1,96 +1,185 @@
-"""Flags made of dataclass fields: `train METHOD --help` is its method's settings."""
+"""Flags made of settings: of a command, and of each training method."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, Field, fields
-from enum import StrEnum
-from typing import Annotated, Any, get_type_hints
+from functools import partial
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from structkit import registry
-from structkit.cli.numbers import checked
-from structkit.cli.pages import PageGroup, shown
-from structkit.plugin import GROUPS, flag_of, group_of, help_of
+from structkit.cli.completion import plugin_names
+from structkit.cli.numbers import CONTEXT
+from structkit.cli.pages import Page, PageGroup, shown
+from structkit.errors import flag
+from structkit.progress import hush
+from structkit.settings import (
+    BITS,
+    GROUPS,
+    alternatives,
+    bounds,
+    choices_of,
+    group_of,
+    help_of,
+    is_several,
+    made,
+    parsed,
+    types_of,
+)
 
-SHORT = {"output": "-o", "quiet": "-q"}
+
+class Texts:
+    """Leaves a flag's texts as they are, for settings to read.
+
+    typer has pydantic read them, whose import alone takes as long as a small command.
+    """
+
+    def coerce(self, value: Any, **place: Any) -> Any:
+        """The text, or texts."""
+        return value
+
+
+class Flags(Page, TyperCommand):
+    """A command whose parameters are settings."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The arguments and flags, whose values are the texts that were given."""
+        parameters = super().get_params(ctx)
+        for each in parameters:
+            each.get_runtime_param = Texts
+        return parameters
 
 
 def command(
     name: str,
-    summary: str,
-    settings: list[type],
+    help: str,
+    settings: Sequence[type],
     call: Callable[..., None],
+    *,
     without: Collection[str] = (),
-    **others: Any,
+    **more: Any,
 ) -> Any:
-    """A command with one flag for each field of the dataclasses, and other parameters before them.
+    """A command with one flag for each field of the settings, which `call` gets, made and checked.
 
-    Fields in `without` are no flags and keep their defaults.
-
-    `call` gets the other parameters by name, and one instance of each dataclass in order.
+    Fields in `without` are no flags and keep their defaults; `more` goes into its context.
     """
-    parameters = [_parameter(name, annotation) for name, annotation in others.items()]
-    for heading, field, hint in _grouped(settings, without):
-        parameters.append(_parameter(field.name, _flag(field, hint, heading), field))
+    parameters, kinds = [], [list(flags_of(kind, without)) for kind in settings]
+    for heading, kind, each in _grouped(settings, kinds):
+        parameters.append(_parameter(kind, each, heading))
 
-    def body(**values: Any) -> None:
-        made = [
-            group(**{each.name: _plain(values.pop(each.name)) for each in flags_of(group, without)})
-            for group in settings
-        ]
-        call(*made, **values)
+    def body(**texts: Any) -> None:
+        hush(bool(texts.get("quiet")))
+        call(*(_made(kind, some, texts) for kind, some in zip(settings, kinds, strict=True)))
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     body.__annotations__ = {each.name: each.annotation for each in parameters}
-    return checked(name, body, help=summary, max_content_width=100)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, cls=Flags, help=help, context_settings={**CONTEXT, **more})(body)
+    return typer.main.get_command(alone)
+
+
+def flags_of(settings: type, without: Collection[str] = ()) -> Iterator[Field[Any]]:
+    """The fields of settings that are flags."""
+    return (each for each in fields(settings) if each.name not in without)
+
+
+def _made(kind: type, some: Sequence[Field[Any]], texts: dict[str, Any]) -> Any:
+    """Settings of the texts that flags were given."""
+    values = {}
+    for each in some:
+        given = texts[each.name]
+        if given is None or given == [] or given == ():
+            continue
+        several = is_several(types_of(kind)[each.name])
+        read = [
+            parsed(kind, each, text) if isinstance(text, str) else text
+            for text in (given if several else [given])
+        ]
+        values[each.name] = tuple(read) if several else read[0]
+    return made(kind, values)
 
 
 def _grouped(
-    settings: list[type], without: Collection[str]
-) -> Iterator[tuple[str, Field[Any], Any]]:
-    """All flags with the heading and the type of each, group by group."""
-    of_group: dict[str, list[tuple[Field[Any], Any]]] = {group: [] for group in GROUPS}
-    for kind in settings:
-        hints = get_type_hints(kind)
-        for field in flags_of(kind, without):
-            of_group[group_of(kind, field.name)].append((field, hints[field.name]))
-    return ((GROUPS[group], *each) for group in GROUPS for each in of_group[group])
+    settings: Sequence[type], kinds: Sequence[Sequence[Field[Any]]]
+) -> Iterator[tuple[str, type, Field[Any]]]:
+    """All flags with the heading of each, group by group: common ones first, those of runs last."""
+    groups: dict[str, list[tuple[type, Field[Any]]]] = {"common": []}
+    for kind, some in zip(settings, kinds, strict=True):
+        for each in some:
+            groups.setdefault(group_of(kind, each.name), []).append((kind, each))
+    order = [*GROUPS]
+    last = len(order) - 1
+    for group in sorted(groups, key=lambda name: order.index(name) if name in GROUPS else last - 1):
+        for kind, each in groups[group]:
+            yield GROUPS.get(group, group), kind, each
 
 
-def flags_of(settings: type, without: Collection[str]) -> list[Field[Any]]:
-    """The fields of a dataclass that are flags."""
-    return [field for field in fields(settings) if field.name not in without]
+def _parameter(kind: type, each: Field[Any], heading: str) -> inspect.Parameter:
+    """What typer makes a flag or an argument of: texts, which are read when all are there."""
+    hint, several = types_of(kind)[each.name], is_several(types_of(kind)[each.name])
+    either = bool in alternatives(hint)
+    help = f"{help_of(each.metadata)}{_default(kind, each)}"
+    more: dict[str, Any] = {"help": help, "show_default": False}
+    more["autocompletion"] = _completion(kind, each)
+    if metavar := each.metadata.get("metavar") or (not either and _metavar(kind, each)):
+        more["metavar"] = metavar
+    if each.metadata.get("argument"):
+        info: Any = typer.Argument(**more)
+    else:
+        names = [f"--{each.name.strip('_').replace('_', '-')}"]
+        if either and (hint is not bool or each.default):
+            names = [f"{names[0]}/{flag(each.name, False)}"]
+        names += [each.metadata["short"]] if "short" in each.metadata else []
+        info = typer.Option(*names, rich_help_panel=heading, **more)
+    text: Any = bool if either else list[str] if several else str
+    return inspect.Parameter(
+        each.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[text | None, info],
+    )
 
 
-def _parameter(name: str, annotation: Any, field: Field[Any] | None = None) -> inspect.Parameter:
-    default = None if field is None or field.default is MISSING else field.default
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+def _metavar(kind: type, each: Field[Any]) -> str:
+    """What stands for the value: `<int>`, or its choices."""
+    if choices := choices_of(kind, each):
+        return f"<{'|'.join(choices)}>"
+    hint = alternatives(types_of(kind)[each.name])[0]
+    return "<str>" if is_several(hint) else f"<{hint.__name__}>"
 
 
-def _flag(field: Field[Any], hint: Any, heading: str) -> Any:
-    """The annotation from which typer makes a flag."""
-    flag = flag_of(field.name)
-    either = hint in (bool, bool | None)
-    names = [f"{flag}/{flag_of(f'no_{field.name}')}"] if either else [flag]
-    if field.name in SHORT:
-        names = [flag, SHORT[field.name]]
-    if choices := field.metadata.get("choices"):
-        hint = _enum(field.name, choices)
-    return Annotated[
-        hint, typer.Option(*names, help=help_of(field.metadata), rich_help_panel=heading)
-    ]
+def _default(kind: type, each: Field[Any]) -> str:
+    """The default of a setting and its bounds, as the help ends."""
+    said = []
+    if each.default is MISSING:
+        said.append("required")
+    elif each.default is not None and each.default is not False and each.default != ():
+        said.append(f"default: {_shown(each.default)}")
+    limits = bounds(kind, each.name)
+    if limits and BITS - 1 not in limits:
+        low, high = limits
+        said.append(" … ".join(_shown(end) for end in (low, high) if end is not None))
+        if high is None:
+            said[-1] += " or more"
+    return f"  [{'; '.join(said)}]" if said else ""
 
 
-def _enum(name: str, choices: tuple[str, ...]) -> Any:
-    return StrEnum(name, {choice: choice for choice in choices})
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(_shown, value))
+    return "yes" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, StrEnum) else value
+def _completion(kind: type, each: Field[Any]) -> Callable[[str], Any] | None:
+    """What a shell completes: choices, names of plugins, or what the setting itself lists."""
+    complete = each.metadata.get("complete")
+    if choices := choices_of(kind, each):
+        return lambda incomplete: [name for name in choices if name.startswith(incomplete)]
+    return plugin_names(complete) if isinstance(complete, str) else complete
 
 
 class MethodGroup(PageGroup):
@@ -98,8 +187,7 @@ class MethodGroup(PageGroup):
 
     heading = "Methods"
     call: Callable[..., None]
-    options: Callable[[], type]
-    others: dict[str, Any]
+    options: Callable[[], Sequence[type]]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return registry.names("method")
@@ -109,14 +197,15 @@ class MethodGroup(PageGroup):
             return None
         plugin = registry.find("method", cmd_name)
         method = registry.load("method", cmd_name)
-        settings = [method, type(self).options()]
-        call = type(self).call
-
-        def train(*made: Any, **values: Any) -> None:
-            call(cmd_name, *made, **values)
-
-        idle = method.idle_options()
-        made = command(cmd_name, plugin.summary(), settings, train, idle, **type(self).others)
+        kind = type(self)
+        made = command(
+            cmd_name,
+            plugin.summary(),
+            [method, *kind.options()],
+            partial(kind.call, cmd_name),
+            without=method.idle_options(),
+            max_content_width=100,
+        )
         made.records = {"reads": method.records} if method.records else {}
         made.epilog = shown(method.example) if method.example else None
         return made

@@ -7,9 +7,6 @@ from typing import Any
 import typer
 
 from structkit.cli.flags import MethodGroup
-from structkit.cli.options import (
-    Files,
-)
 
 RECORDS = {
     "reads": "those of the method: structkit train METHOD --help",
@@ -24,7 +21,7 @@ structkit train seal --help
 """
 
 
-def fit(method: str, settings: Any, options: Any, files: list[str] | None) -> None:
+def fit(method: str, settings: Any, options: Any, inputs: Any) -> None:
     """Train one method: called with its settings and the run's options as instances."""
     from structkit.progress import hush, waiting
     from structkit.records.output import write_records
@@ -32,15 +29,16 @@ def fit(method: str, settings: Any, options: Any, files: list[str] | None) -> No
     hush(options.quiet)
     with waiting(f"loading {method}"):  # importing torch takes seconds
         from structkit.commands.train import train as command
-    summary = command(method, settings, files or [], options)
+    summary = command(method, settings, list(inputs.files), options)
     if not options.node_rank:  # one machine tells for all
         write_records([summary])
 
 
-def _run_options() -> type:
+def _run_options() -> list[type]:
     from structkit.learning.training.settings import RunOptions
+    from structkit.records.stream import InputOptions
 
-    return RunOptions
+    return [RunOptions, InputOptions]
 
 
 class Methods(MethodGroup):
@@ -48,7 +46,6 @@ class Methods(MethodGroup):
 
     call = staticmethod(fit)
     options = staticmethod(_run_options)
-    others = {"files": Files}
 
 
 train = typer.Typer(

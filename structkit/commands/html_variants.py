@@ -1,13 +1,17 @@
-"""Tagged, untagged and masked variants of HTML documents, and of their negatives."""
+"""Tagged, untagged and masked variants of HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
-from structkit.errors import UserError
+from structkit.command import Command
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, json_kind, text_field
+from structkit.records.stream import WorkerOptions, staged
 from structkit.seeds import random_for
+from structkit.settings import seed_setting, setting
 from structkit.structure.html.html import Document, Reader, untag
 from structkit.structure.html.markdown import CONVERTERS
 from structkit.structure.html.tags import kept
@@ -20,17 +24,32 @@ FIELDS = {
 NEGATIVES = "give a list of documents in the same markup as the record's own"
 
 
-@dataclass(frozen=True)
-class Variation:
-    """How variants are made: the flags of the command, checked before any record is read."""
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Make variants of HTML documents: adds `tagged`, `untagged`, `masked`.
 
-    mask_ratio: float = 0.1
-    mask: str = "tag"
-    tags: str = "structure"
-    keep_attributes: bool = False
-    field: str | None = None
-    source: str = "html"
-    seed: int = 0
+    A record with `negatives` also gets `negatives_tagged`, `negatives_untagged` and
+    `negatives_masked`.
+    """
+
+    mask_ratio: float = setting(0.1, "Share of elements to mask; at least one.", low=0.0, high=1.0)
+    mask: Literal["tag", "content"] = setting(
+        "tag", "Remove an element's tags (SEAL's paper), or its content too."
+    )
+    tags: str = setting(
+        "structure",
+        "Tags to keep; may name sets: structure (headings, paragraphs, lists, tables, sections), "
+        "phrases (a, em, span …), all.",
+        metavar="TAG,…",
+    )
+    keep_attributes: bool = setting(False, "Keep the attributes of these tags.")
+    field: str | None = setting(
+        None,
+        "Field with the document; default: `html` (with --from: `markdown`, `text`), otherwise "
+        "`content` or `positive`.",
+    )
+    from_: Literal["html", "markdown", "text"] = setting("html", "Format of the documents.")
+    seed: int = seed_setting()
 
     def __post_init__(self) -> None:
         kept(self.tags)
@@ -41,37 +60,35 @@ class Variation:
         return document.masked(self.mask_ratio, rng, content=self.mask == "content")
 
 
-def html_variants(
-    records: Iterable[Record], variation: Variation | None = None
-) -> Iterator[Record]:
+def html_variants(records: Iterable[Record], settings: Settings | None = None) -> Iterator[Record]:
     """Add `tagged`, `untagged` and `masked` to every record, and the same for its `negatives`.
 
     A document without text, or without an element, raises. Source: SEAL, sections 3.1 to 3.3.
 
     >>> records = [{"id": "1", "html": "<h1 class=x>Tea</h1><p>is <b>hot</b>"}]
-    >>> variant = next(html_variants(records, Variation(mask_ratio=0.5)))
+    >>> variant = next(html_variants(records, Settings(mask_ratio=0.5)))
     >>> variant["tagged"], variant["untagged"], variant["masked"]
     ('<h1>Tea</h1><p>is hot</p>', 'Tea is hot', '<h1>Tea</h1>is hot')
     """
-    variation = variation or Variation()
-    reader = Reader(kept(variation.tags), attributes=variation.keep_attributes)
-    convert = CONVERTERS[variation.source]
+    settings = settings or Settings()
+    reader = Reader(kept(settings.tags), attributes=settings.keep_attributes)
+    convert = CONVERTERS[settings.from_]
     for record in records:
         id = record["id"]
-        document = reader.read(convert(_text(record, variation)))
+        document = reader.read(convert(_text(record, settings)))
         if not document.text:
             raise UserError("the document holds no text", "leave the record out")
         if not document.elements:
             raise UserError(
                 "the document holds no element to mask",
-                "leave the record out, or keep more --tags",
+                f"leave the record out, or keep more {flag('tags')}",
             )
         variants: Record = {
             "tagged": document.tagged,
             "untagged": document.text,
-            "masked": variation.masked(document, id, "element"),
+            "masked": settings.masked(document, id, "element"),
         }
-        if variation.mask == "content" and not untag(variants["masked"]):
+        if settings.mask == "content" and not untag(variants["masked"]):
             raise UserError(
                 "the document without its masked elements holds no text",
                 "leave the record out, or mask a smaller share",
@@ -83,7 +100,7 @@ def html_variants(
                 "negatives_tagged": [negative.tagged for negative in negatives],
                 "negatives_untagged": [negative.text for negative in negatives],
                 "negatives_masked": [
-                    variation.masked(negative, id, "negative", position)
+                    settings.masked(negative, id, "negative", position)
                     for position, negative in enumerate(negatives)
                 ],
             }
@@ -96,10 +113,11 @@ def _refuse_empty(negatives: list[Document]) -> None:
             raise UserError(f'item {position} of field "negatives" holds no text', "leave it out")
 
 
-def _text(record: Record, variation: Variation) -> str:
-    known = FIELDS[variation.source]
-    field = variation.field or next((each for each in known if each in record), known[0])
-    return text_field(record, field, "name the --field of the document" if field in record else "")
+def _text(record: Record, settings: Settings) -> str:
+    known = FIELDS[settings.from_]
+    field = settings.field or next((each for each in known if each in record), known[0])
+    remedy = f"name the {flag('field')} of the document"
+    return text_field(record, field, remedy if field in record else "")
 
 
 def _negatives(record: Record) -> list[str]:
@@ -115,3 +133,18 @@ def _negatives(record: Record) -> list[str]:
                 NEGATIVES,
             )
     return negatives
+
+
+COMMAND = Command(
+    html_variants,
+    Settings,
+    staged(html_variants),
+    also=(WorkerOptions,),
+    reads="`html`, or `content`, `positive`; with --from: `markdown`, `text`; `negatives`",
+    adds="`tagged`, `untagged`, `masked`; with `negatives`: `negatives_tagged`, "
+    "`negatives_untagged`, `negatives_masked`",
+    examples="""
+structkit html-variants pages.jsonl -o variants.jsonl
+structkit html-variants --mask-ratio 0.2 --workers 2 < pages.jsonl | head -n 1
+""",
+)

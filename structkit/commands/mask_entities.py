@@ -1,18 +1,21 @@
-"""Replace entities by sentinels, and say what a model should predict in their place."""
+"""Replace entities (names, nouns) by sentinels."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from structkit import plugin
-from structkit.errors import UserError
+from structkit.command import Command
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, several, text_field
+from structkit.records.stream import Stream, WorkerOptions
 from structkit.registry import canonical
 from structkit.seeds import random_for
+from structkit.settings import seed_setting, setting
 from structkit.structure.code import official
 from structkit.structure.code.languages import language_named, language_of
 from structkit.structure.code.sentinels import (
@@ -27,20 +30,54 @@ from structkit.structure.code.spans import Span
 from structkit.structure.code.statistics import Statistics
 
 
-@dataclass(frozen=True)
-class Masking:
-    """What to mask: the flags of the command, checked before any record is read."""
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Replace entities by sentinels, for a model to predict.
 
-    language: str | None = None
-    field: str | None = None
-    mask_ratio: float | None = None
-    max_entities: int = 99
-    strategy: str = "entity"
-    profile: str = "paper"
-    types: bool = False
-    tagger: str | None = None
-    seed: int = 0
-    keep_plain: bool = False
+    Entities are names in code, nouns that a product's title and description share, and terms that
+    query, title and body of an HTML document share.
+    """
+
+    language: str | None = setting(
+        None,
+        "Language of all records, or an alias such as js or C++; default: the field `language`; "
+        "records with `html`, or with `title` and `description`, need none.",
+        complete="language",
+    )
+    field: str | None = setting(
+        None,
+        "Field to mask; default: `positive`, otherwise the language's: `code`, `description` "
+        "(products), `html` or `content`.",
+    )
+    mask_ratio: float | None = setting(
+        None,
+        "Share of distinct entities to mask (default 1.0), or of tokens for spans (0.15).",
+        low=0.0,
+        high=1.0,
+    )
+    max_entities: int = setting(
+        99,
+        "Maximum of distinct entities to mask; T5 has sentinels for 99 and the closing one.",
+        low=1,
+        high=99,
+    )
+    strategy: Literal["entity", "span"] = setting(
+        "entity", "Entities (SANTA), or T5's random spans for the ablation."
+    )
+    profile: Literal["paper", "official"] = setting(
+        "paper", "What the paper says, or what SANTA's released code masks."
+    )
+    types: bool = setting(False, "Code: mask names of types too.")
+    tagger: Literal["rules", "nltk"] | None = setting(
+        None,
+        "Products: rules (default; the same everywhere, needs no data), or nltk (the paper's, "
+        "needs NLTK's data; default of --profile official).",
+    )
+    keep_plain: bool = setting(
+        False, "Keep texts without entities as they are: to align, with nothing to predict."
+    )
+    stats: bool = setting(False, "Print counts by language on stderr at the end.")
+    seed: int = seed_setting()
 
     def __post_init__(self) -> None:
         official.check(self.profile, self.strategy)
@@ -64,7 +101,7 @@ class Masking:
 
 
 def mask_entities(
-    records: Iterable[Record], masking: Masking | None = None, *, tally: Statistics | None = None
+    records: Iterable[Record], settings: Settings | None = None, *, tally: Statistics | None = None
 ) -> Iterator[Record]:
     """Add `masked`, `target` and `entities` to every record.
 
@@ -78,107 +115,100 @@ def mask_entities(
     >>> [record["masked"] for record in mask_entities(records)]
     ['<extra_id_0> = <extra_id_1> + <extra_id_0>']
     """
-    return several(records, partial(_masked, masking=masking or Masking(), tally=tally))
+    return several(records, partial(_masked, settings=settings or Settings(), tally=tally))
 
 
 def _masked(
-    records: list[Record], masking: Masking, tally: Statistics | None
+    records: list[Record], settings: Settings, tally: Statistics | None
 ) -> Iterator[Record | UserError]:
     """The masked records, in two steps over all: find the entities, replace them."""
-    find, replace = (_random, _spans) if masking.strategy == "span" else (_entities, _replaced)
-    entities = [_or_error(find, record, masking) for record in records]
+    find, replace = (_random, _spans) if settings.strategy == "span" else (_entities, _replaced)
+    entities = [_or_error(find, record, settings) for record in records]
     made = [
-        each if isinstance(each, UserError) else replace(record, *each, masking)
+        each if isinstance(each, UserError) else replace(record, *each, settings)
         for record, each in zip(records, entities, strict=True)
     ]
     for record, each, masked in zip(records, entities, made, strict=True):
-        if not isinstance(masked, UserError) and not masked.entities and not masking.keep_plain:
-            masked = UserError("the text holds no entity to mask", PLAIN)
+        if not isinstance(masked, UserError) and not masked.entities and not settings.keep_plain:
+            masked = UserError(
+                "the text holds no entity to mask",
+                f"leave the record out, or keep it with {flag('keep_plain')}",
+            )
         if isinstance(masked, UserError):
             if tally:
-                tally.reject(_language(record, masking), masked)
+                tally.reject(_language(record, settings), masked)
             yield masked
             continue
         if tally and not isinstance(each, UserError):
-            tally.add(_language(record, masking), *each, masked)
+            tally.add(_language(record, settings), *each, masked)
         yield {**record, **masked._asdict()}
 
 
-@contextmanager
-def statistics(*, show: bool) -> Iterator[Statistics | None]:
-    """Counts to fill, which stderr shows at the end; none if they are not wanted."""
-    tally = Statistics() if show else None
-    yield tally
-    for line in tally.lines() if tally else ():
-        print(line, file=sys.stderr)  # noqa: T201 statistics are for people
-
-
-def _language(record: Record, masking: Masking) -> str:
-    return canonical("language", str(language_of(record, masking.language) or "-"))
+def _language(record: Record, settings: Settings) -> str:
+    return canonical("language", str(language_of(record, settings.language) or "-"))
 
 
 Marked = tuple[str, list[Span]]
-PLAIN = "leave the record out, or keep it with --keep-plain"
-UNNAMED = (
-    "name it with --language (only a record with `html`, or with `title` and `description`, "
-    "needs none)"
-)
 
 
 def _or_error(
-    find: Callable[[Record, Masking], Marked], record: Record, masking: Masking
+    find: Callable[[Record, Settings], Marked], record: Record, settings: Settings
 ) -> Marked | UserError:
     try:
-        return find(record, masking)
+        return find(record, settings)
     except UserError as error:
         return error.with_traceback(None)  # a traceback would keep all records of the step alive
 
 
-def _entities(record: Record, masking: Masking) -> Marked:
-    language = language_of(record, masking.language)
+def _entities(record: Record, settings: Settings) -> Marked:
+    language = language_of(record, settings.language)
     if not isinstance(language, str):
         if language is None:  # a missing text is reported before a missing language
-            _text(record, masking.field, ("code",))
-        language = text_field(record, "language", UNNAMED)
-    configured = masking.configured(language)
-    text = _text(record, masking.field, configured.fields)
+            _text(record, settings.field, ("code",))
+        remedy = (
+            f"name it with {flag('language')} (only a record with `html`, or with `title` and "
+            "`description`, needs none)"
+        )
+        language = text_field(record, "language", remedy)
+    configured = settings.configured(language)
+    text = _text(record, settings.field, configured.fields)
     return text, configured.entities(text, record)
 
 
-def _replaced(record: Record, text: str, spans: list[Span], masking: Masking) -> Masked:
+def _replaced(record: Record, text: str, spans: list[Span], settings: Settings) -> Masked:
     only = None
-    if spans and masking.draws:
-        only = _drawn(record, text, spans, masking)
-    return mask(text, spans, max_entities=masking.max_entities, only=only)
+    if spans and settings.draws:
+        only = _drawn(record, text, spans, settings)
+    return mask(text, spans, max_entities=settings.max_entities, only=only)
 
 
-def _drawn(record: Record, text: str, spans: list[Span], masking: Masking) -> set[str] | None:
+def _drawn(record: Record, text: str, spans: list[Span], settings: Settings) -> set[str] | None:
     """The entities to mask, where that is not all of them."""
     names = [text[start:end] for start, end in spans]
-    rng = random_for(masking.seed, record["id"], "entity")
-    if masking.mask_ratio is None:
-        return masking.configured(_language(record, masking)).drawn(names, rng)
-    return draw(names, masking.mask_ratio, rng)
+    rng = random_for(settings.seed, record["id"], "entity")
+    if settings.mask_ratio is None:
+        return settings.configured(_language(record, settings)).drawn(names, rng)
+    return draw(names, settings.mask_ratio, rng)
 
 
-def _random(record: Record, masking: Masking) -> Marked:
-    language = _known(record, masking)
-    fields = masking.configured(language).fields if language else ("code",)
-    text = _text(record, masking.field, fields)
-    ratio = 0.15 if masking.mask_ratio is None else masking.mask_ratio
-    rng = random_for(masking.seed, record["id"], "span")
-    return text, random_spans(text, ratio, rng, max_spans=masking.max_entities)
+def _random(record: Record, settings: Settings) -> Marked:
+    language = _known(record, settings)
+    fields = settings.configured(language).fields if language else ("code",)
+    text = _text(record, settings.field, fields)
+    ratio = 0.15 if settings.mask_ratio is None else settings.mask_ratio
+    rng = random_for(settings.seed, record["id"], "span")
+    return text, random_spans(text, ratio, rng, max_spans=settings.max_entities)
 
 
-def _spans(_record: Record, text: str, spans: list[Span], _masking: Masking) -> Masked:
+def _spans(_record: Record, text: str, spans: list[Span], _settings: Settings) -> Masked:
     return mask_spans(text, spans)
 
 
-def _known(record: Record, masking: Masking) -> str | None:
+def _known(record: Record, settings: Settings) -> str | None:
     """The language, if the default field depends on it: spans need none."""
-    if masking.field or "positive" in record:
+    if settings.field or "positive" in record:
         return None
-    language = language_of(record, masking.language)
+    language = language_of(record, settings.language)
     return language if isinstance(language, str) else None
 
 
@@ -188,3 +218,25 @@ def _text(record: Record, field: str | None, fields: Sequence[str]) -> str:
     text = text_field(record, field)
     refuse_sentinels(text)
     return text
+
+
+def _main(settings: Settings, options: WorkerOptions) -> None:
+    tally = Statistics() if settings.stats and not options.quiet else None
+    work = partial(mask_entities, settings=settings)
+    Stream.of(options, settings).run(work, tally=tally, label="mask-entities")
+    for line in tally.lines() if tally else ():
+        print(line, file=sys.stderr)  # noqa: T201 statistics are for people
+
+
+COMMAND = Command(
+    mask_entities,
+    Settings,
+    _main,
+    also=(WorkerOptions,),
+    reads="`code` and `language`; `title` and `description`; `html`; or `positive`",
+    adds="`masked`, `target`, `entities`; what is not given: `language`",
+    examples="""
+structkit mask-entities functions.jsonl -o masked.jsonl
+structkit mask-entities products.jsonl --on-error skip --rejects rejects.jsonl | head -n 1
+""",
+)

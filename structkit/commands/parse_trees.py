@@ -1,15 +1,18 @@
-"""Parse texts into trees with any parser: binary, in Penn Treebank brackets."""
+"""Parse texts into binary trees, in brackets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 from structkit import plugin, registry
-from structkit.errors import UserError
+from structkit.command import Command
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, several, text_field
+from structkit.records.stream import WorkerOptions, staged
+from structkit.settings import seed_setting, setting
 from structkit.structure.trees.brackets import binarize, clean, escaped, lift_final, read, write
 from structkit.structure.trees.parsers import all_trees
 from structkit.structure.trees.tree import Tree
@@ -18,26 +21,41 @@ from structkit.structure.trees.tree import Tree
 BATCH = 256
 
 
-@dataclass(frozen=True)
-class Parsing:
-    """How trees are made: the flags of the command, checked before any record is read."""
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Parse texts: adds `tree`, one binary tree in Penn Treebank brackets."""
 
-    parser: str = "builtin"
-    field: tuple[str, ...] = ()
-    factor: str | None = None
-    final_punct: str = "keep"
-    binarize: bool = True
-    tokenized: bool = False
-    url: str | None = None
-    timeout: float | None = None
-    model: str | None = None
-    language: str | None = None
-    seed: int = 0
+    parser: str = setting(
+        "builtin", "Name of a parser; `structkit plugins` lists them.", complete="parser"
+    )
+    field: tuple[str, ...] = setting(
+        (),
+        "Field with the text; several give FIELD_tree each; default: `text`, `code` for ast, "
+        "`html` or `content` for dom, `tree` for brackets.",
+    )
+    factor: Literal["right", "left", "balanced"] | None = setting(
+        None, "How to split long nodes; default: right; balanced for ast and dom."
+    )
+    final_punct: Literal["keep", "root"] = setting(
+        "keep", "Keep the final punctuation where it is, or attach it to the root."
+    )
+    binarize: bool = setting(True, "Make every node a pair or a word.")
+    tokenized: bool = setting(
+        False, "The text is words separated by spaces; of a `tree`, its words."
+    )
+    url: str | None = setting(None, "corenlp: the server (default http://localhost:9000).")
+    timeout: float | None = setting(
+        None, "corenlp: seconds for 50 texts (default 60).", low=0.001, high=86400
+    )
+    model: str | None = setting(None, "self-strae: the model folder.", short="-m", reads=True)
+    language: str | None = setting(
+        None, "ast: language of all records; default: their `language`.", complete="language"
+    )
+    seed: int = seed_setting()
 
     def __post_init__(self) -> None:
         if len(set(self.field)) < len(self.field):
-            raise UserError("--field names a field twice", "name each once", status=2)
-
+            raise UserError(f"{flag('field')} names a field twice", "name each once", status=2)
         self.configured  # noqa: B018 a flag that the parser does not take is wrong usage
 
     @cached_property
@@ -72,34 +90,34 @@ class Parsing:
         return write(tree)
 
 
-def parse_trees(records: Iterable[Record], parsing: Parsing | None = None) -> Iterator[Record]:
+def parse_trees(records: Iterable[Record], settings: Settings | None = None) -> Iterator[Record]:
     """Add `tree` to every record: one binary tree, its leaves the words of the text in order.
 
     Several fields give `FIELD_tree` each. An empty text raises, and so does one for which the
     parser finds no tree.
 
     >>> records = [{"id": "1", "text": "The cat sleeps."}]
-    >>> [record["tree"] for record in parse_trees(records, Parsing(parser="right-branching"))]
+    >>> [record["tree"] for record in parse_trees(records, Settings(parser="right-branching"))]
     ['(X (X The) (X (X cat) (X (X sleeps) (X .))))']
     """
-    return several(records, partial(_parsed, parsing=parsing or Parsing()), BATCH)
+    return several(records, partial(_parsed, settings=settings or Settings()), BATCH)
 
 
-def _parsed(records: list[Record], parsing: Parsing) -> Iterator[Record | UserError]:
+def _parsed(records: list[Record], settings: Settings) -> Iterator[Record | UserError]:
     """The records with their trees: all texts at once, for parsers that work on batches."""
-    of_records = [_texts(record, parsing) for record in records]
+    of_records = [_texts(record, settings) for record in records]
     texts = [
-        _unparsed(record, name, text, parsing)
+        _unparsed(record, name, text, settings)
         for record, some in _good(records, of_records)
         for name, text in some
     ]
-    trees = iter(all_trees(parsing.configured, texts))
+    trees = iter(all_trees(settings.configured, texts))
     for record, some in zip(records, of_records, strict=True):
         if isinstance(some, UserError):
             yield some
             continue
         made = [(name, next(trees)) for name, _ in some]
-        yield _with_trees(record, made, parsing)
+        yield _with_trees(record, made, settings)
 
 
 Fields = list[tuple[str, str]]
@@ -113,13 +131,13 @@ def _good(
             yield record, texts
 
 
-def _texts(record: Record, parsing: Parsing) -> Fields | UserError:
+def _texts(record: Record, settings: Settings) -> Fields | UserError:
     """The fields of a record with their texts."""
     texts = []
     try:
-        for name in parsing.fields_of(record):
+        for name in settings.fields_of(record):
             text = text_field(record, name)
-            if parsing.tokenized and (name == "tree" or name.endswith("_tree")):
+            if settings.tokenized and (name == "tree" or name.endswith("_tree")):
                 text = " ".join(map(escaped, clean(read(text)).words))
             if not text.strip():
                 raise UserError(f'field "{name}" is empty: no words, no tree', "leave it out")
@@ -130,14 +148,14 @@ def _texts(record: Record, parsing: Parsing) -> Fields | UserError:
 
 
 def _with_trees(
-    record: Record, trees: list[tuple[str, Tree | UserError]], parsing: Parsing
+    record: Record, trees: list[tuple[str, Tree | UserError]], settings: Settings
 ) -> Record | UserError:
     made: Record = {}
     for name, tree in trees:
         if isinstance(tree, UserError):
             return _in_field(tree, name) if len(trees) > 1 else tree
         try:
-            made[_target(name) if len(trees) > 1 else "tree"] = parsing.written(tree)
+            made[_target(name) if len(trees) > 1 else "tree"] = settings.written(tree)
         except UserError as error:
             return error.with_traceback(None)
     return {**record, **made}
@@ -159,7 +177,21 @@ def _sentence(record: Record, name: str) -> str | None:
     return text if isinstance(text, str) and plain != name else None
 
 
-def _unparsed(record: Record, name: str, text: str, parsing: Parsing) -> plugin.Unparsed:
+def _unparsed(record: Record, name: str, text: str, settings: Settings) -> plugin.Unparsed:
     """The text of a field, with what a parser may need to know about it."""
-    key = f"{record['id']}\0{name}" if len(parsing.field) > 1 else str(record["id"])
+    key = f"{record['id']}\0{name}" if len(settings.field) > 1 else str(record["id"])
     return plugin.Unparsed(text, key, record.get("language"), _sentence(record, name))
+
+
+COMMAND = Command(
+    parse_trees,
+    Settings,
+    staged(parse_trees),
+    also=(WorkerOptions,),
+    reads="`text`; ast: `code`, `language`; dom: `html` or `content`; brackets: `tree`",
+    adds="`tree`; of several fields: `FIELD_tree`",
+    examples="""
+structkit parse-trees sentences.jsonl -o trees.jsonl
+structkit parse-trees --parser ast functions.jsonl | head -n 1
+""",
+)

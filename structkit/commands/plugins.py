@@ -1,14 +1,23 @@
-"""List the plugins that are installed."""
+"""List the plugins: languages, parsers, methods, backends, rankers, formats."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from structkit import registry
+from structkit.command import Command
 from structkit.records.jsonl import Record
+from structkit.records.stream import OutputOptions
+from structkit.records.table import write
 
 
-def plugins() -> Iterator[Record]:
+@dataclass(frozen=True)
+class Settings:
+    """List the installed languages, parsers, methods, backends, rankers and formats."""
+
+
+def plugins(settings: Settings) -> Iterator[Record]:
     """One record per plugin: kind, name, pack and summary; no plugin is imported."""
     for plugin in registry.plugins():
         yield {
@@ -17,3 +26,17 @@ def plugins() -> Iterator[Record]:
             "pack": plugin.pack,
             "summary": plugin.summary(),
         }
+
+
+def _main(settings: Settings, options: OutputOptions) -> None:
+    write(plugins(settings), options.output, columns=("kind", "name", "summary"))
+
+
+COMMAND = Command(
+    plugins,
+    Settings,
+    _main,
+    also=(OutputOptions,),
+    writes="`kind`, `name`, `pack`, `summary`",
+    examples="structkit plugins",
+)

@@ -3,7 +3,7 @@
 A plugin file has one class named after its kind, which extends the class of that name here: a
 file of languages/ has `class Language(plugin.Language)`. A class that takes flags is a frozen
 dataclass whose fields are these flags with their defaults; one without a default is required.
-As part of the ground this package imports only `errors`.
+As part of the ground this package imports only `errors` and `settings`.
 """
 
 from structkit.plugin.backend import Backend
@@ -14,7 +14,7 @@ from structkit.plugin.method import Method
 from structkit.plugin.model import Model
 from structkit.plugin.parser import Parser, Unparsed
 from structkit.plugin.ranker import Ranker
-from structkit.plugin.settings import GROUPS, bounds, check, flag_of, group_of, help_of, setting
+from structkit.settings import GROUPS, bounds, check, flag_of, group_of, help_of, setting
 
 __all__ = [
     "GROUPS",

@@ -10,7 +10,7 @@ from structkit.errors import UserError
 from structkit.plugin.language import Language
 from structkit.plugin.parser import Parser
 from structkit.plugin.ranker import Ranker
-from structkit.plugin.settings import flag_of
+from structkit.settings import flag_of
 
 Configurable = TypeVar("Configurable", bound=Language | Parser | Ranker)
 

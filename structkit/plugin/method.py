@@ -25,6 +25,9 @@ class Method(ABC):
     (structkit.learning.encoders.settings), which provide most of the rest.
     """
 
+    own_group: ClassVar[str] = "method"
+    """Where its help lists settings that name no group."""
+
     query_fields: ClassVar[tuple[str, ...]]
     """Where `encode` finds a query in a record: the first field that it has."""
 

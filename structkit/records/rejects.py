@@ -111,6 +111,11 @@ def accepted(
             reject(Rejected(records.place(error), records.raw))
 
 
+def raising(rejected: Rejected) -> None:
+    """Take no rejected record: raise its error."""
+    raise rejected.error
+
+
 class Tally(Protocol):
     """What a command counts besides its records; a new one has counted nothing."""
 

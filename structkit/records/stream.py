@@ -4,19 +4,117 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Block, Lines, Record, Records, Shard, shown
 from structkit.records.output import Output
 from structkit.records.rejects import Rejected, Rejects, Tally, accepted, counting
+from structkit.settings import paths, setting
 
 if TYPE_CHECKING:
     from structkit.records.workers.blocks import Workers
+
+
+MOST_WORKERS = 256
+
+
+def number_of_workers(text: str) -> int:
+    """A number of processes; `auto` is that of the processors.
+
+    >>> number_of_workers("2")
+    2
+    """
+    if text == "auto":
+        from structkit.records.workers.pool import cores
+
+        return min(cores(), MOST_WORKERS)
+    if not (text.isdecimal() and len(text) < 5 and 1 <= int(text) <= MOST_WORKERS):
+        problem = f"{flag('workers', text)} is neither auto nor in 1 … {MOST_WORKERS}"
+        raise UserError(problem, "give such a number", status=2)
+    return int(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """Where a command writes, and whether it speaks."""
+
+    output: str = setting("-", "File to write, also .gz; - is stdout.", short="-o", writes=True)
+    quiet: bool = setting(False, "Nothing on stderr but errors.", short="-q")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputOptions:
+    """What a command reads."""
+
+    files: tuple[str, ...] = setting(
+        (), "JSONL files, also .gz; stdin if none, or for -.", argument=True, metavar="[FILE]..."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(InputOptions, OutputOptions):
+    """Where a record-wise command reads and writes, and how it treats errors."""
+
+    shard: str | None = setting(
+        None,
+        "Keep every N-th line, from line I, counted from 0.",
+        metavar="I/N",
+        group="run",
+    )
+    on_error: Literal["fail", "skip"] = setting(
+        "fail", "At a bad record: stop, or skip it.", group="run"
+    )
+    rejects: str | None = setting(
+        None, "With --on-error skip: file for skipped records.", group="run", writes=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions(Options):
+    """The same with several processes."""
+
+    workers: int = setting(
+        1,
+        "Processes; the output is the same. auto: one for each processor.",
+        low=1,
+        high=MOST_WORKERS,
+        metavar="N|auto",
+        parse=number_of_workers,
+        group="run",
+    )
+    # the worker processes are then replaced
+    record_timeout: float | None = setting(
+        None,
+        "Reject a record that takes longer, ends its process or fills its memory.",
+        low=0.01,
+        high=1e6,
+        metavar="SECONDS",
+        group="run",
+    )
+    # its processes then do the work
+    ray: str | None = setting(
+        None,
+        "Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts one here.",
+        metavar="ADDRESS",
+        excludes="record_timeout",
+        group="run",
+    )
+
+
+def staged(work: Callable[..., Iterator[Record]]) -> Callable[[Any, WorkerOptions], None]:
+    """What the command line calls for a record-wise command: its records go through `work`."""
+
+    def main(settings: Any, options: WorkerOptions) -> None:
+        label = work.__name__.replace("_", "-")
+        Stream.of(options, settings).run(partial(work, settings=settings), label=label)
+
+    return main
 
 
 @dataclass(frozen=True)
@@ -29,19 +127,32 @@ class Stream:
     rejects: str | None = None
     shard: Shard | None = None
     workers: int = 1
-    record_timeout: float | None = None  # seconds; worker processes are then replaced
-    ray: str | None = None  # the address of a cluster, whose processes then do the work
+    record_timeout: float | None = None
+    ray: str | None = None
     beside: Sequence[str | None] = ()  # other inputs
     replaced: Sequence[str | None] = ()  # others that the output may replace
     others: tuple[str, ...] = ()  # endings of files that are not JSON lines
     in_place: bool = True  # -o may be an input: it is replaced when all is written
     numbered: bool = True  # a record without an id gets its number
 
+    @classmethod
+    def of(cls, options: Options, settings: Any, **others: Any) -> Stream:
+        """The stream that options name; what the settings read is not written."""
+        given = {each.name: getattr(options, each.name) for each in fields(options)}
+        del given["quiet"]
+        shard = given.pop("shard")
+        return cls(
+            **given,
+            shard=None if shard is None else Shard.parse(shard),
+            beside=[path for _, path in paths([settings], "reads")],
+            **others,
+        )
+
     def __post_init__(self) -> None:
         files = self.files or ["-"]
         kept = self.in_place and not self.shard  # a shard is a part, and the rest would be lost
         reads, replaced = ([], files) if kept else (files, [])
-        writes = [("--rejects", self.rejects), ("-o", self.output)]
+        writes = [(flag("rejects"), self.rejects), ("-o", self.output)]
         keep_apart(writes, [*reads, *self.beside], replaced=[*replaced, *self.replaced])
         lines_name(self.output, *self.others)
         Rejects(self.on_error, self.rejects)  # raises where the two do not go together
@@ -52,9 +163,6 @@ class Stream:
         from structkit.records.workers.cluster import LOCAL, check
 
         check(address)
-        if self.record_timeout is not None:
-            problem = "--ray and --record-timeout exclude each other"
-            raise UserError(problem, "leave one of them out", status=2)
         if self.workers > 1 and address != LOCAL:
             problem = "--workers is for --ray local: of a cluster, all processors work"
             raise UserError(problem, "leave it out", status=2)

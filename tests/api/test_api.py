@@ -12,7 +12,7 @@ import pytest
 import structkit
 from structkit import UserError
 from structkit.cli.app import COMMANDS
-from structkit.commands.mask_entities import Masking
+from structkit.commands.mask_entities import Settings as MaskSettings
 
 CODE = {"id": "1", "language": "python", "code": "def add(a, b):\n    return a + b"}
 FUNCTIONS = [name for name in structkit.__all__ if name != "UserError"]
@@ -49,7 +49,7 @@ def test_each_is_named_after_its_command_and_explains_itself():
 
 def test_a_stage_takes_the_settings_of_its_command():
     names = list(inspect.signature(structkit.mask_entities).parameters)
-    assert ["records", *(field.name for field in fields(Masking))] == names
+    assert ["records", *(field.name for field in fields(MaskSettings))] == names
 
 
 def test_the_result_is_that_of_the_command(run):

@@ -7,7 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from structkit.commands.html_variants import Variation, html_variants
+from structkit.commands.html_variants import Settings as VariantSettings
+from structkit.commands.html_variants import html_variants
 from structkit.errors import UserError
 from structkit.structure.html.html import Reader, remask, untag
 from structkit.structure.html.tags import STRUCTURE
@@ -17,7 +18,7 @@ CASES = sorted(Path("fixtures/html").glob("*.txt"))
 
 def made(html, id="1", **options):
     record = {"id": id, "html": html} if isinstance(html, str) else {"id": id, **html}
-    [record] = html_variants([record], Variation(**options))
+    [record] = html_variants([record], VariantSettings(**options))
     return record
 
 
@@ -99,7 +100,7 @@ def test_negatives_have_the_same_variants_and_draws_of_their_own():
     ],
 )
 def test_sources(fields, source, expected):
-    found = made(fields, source=source)["tagged"]
+    found = made(fields, from_=source)["tagged"]
     assert found == expected or (expected is None and "<p>deep</p>" in found)
 
 
@@ -117,7 +118,7 @@ def test_other_tags():
 @pytest.mark.parametrize("tags", ["script", "p,br", "p<", "", "body", "1"])
 def test_tags_that_cannot_be_kept(tags):
     with pytest.raises(UserError) as error:
-        Variation(tags=tags)
+        VariantSettings(tags=tags)
     assert error.value.status == 2
 
 
@@ -184,7 +185,7 @@ def test_rejected(record, reason):
 
 def test_markdown_nested_too_deeply_is_rejected():
     with pytest.raises(UserError) as error:
-        made({"text": "> " * 2000 + "x"}, source="markdown")
+        made({"text": "> " * 2000 + "x"}, from_="markdown")
     assert "nested too deeply" in str(error.value)
 
 

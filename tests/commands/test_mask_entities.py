@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.commands.mask_entities import Masking, mask_entities
-from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.mask_entities import Settings as MaskSettings
+from structkit.commands.mask_entities import mask_entities
+from structkit.commands.parse_trees import Settings as ParseSettings
+from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
 from structkit.registry import load, plugins
 from structkit.structure.code.sentinels import SENTINEL, mask, random_spans, target, unmask
@@ -29,7 +31,9 @@ REAL = Path("../shared/data/codesearch").glob("train.jsonl.gz")
 
 
 def masked(code, **options):
-    [record] = mask_entities([{"id": "1", "language": "python", "code": code}], Masking(**options))
+    [record] = mask_entities(
+        [{"id": "1", "language": "python", "code": code}], MaskSettings(**options)
+    )
     return record
 
 
@@ -198,16 +202,16 @@ def test_a_language_has_other_names(name, language):
     [wanted] = mask_entities([{"id": "1", "language": language, "code": code}])
     [found] = mask_entities([{"id": "1", "language": name, "code": code}])
     assert found == {**wanted, "language": name}  # it is passed through as it stands
-    [flagged] = mask_entities([{"id": "1", "code": code}], Masking(language=name))
+    [flagged] = mask_entities([{"id": "1", "code": code}], MaskSettings(language=name))
     assert flagged["masked"] == wanted["masked"]
     tree = {"parser": "ast", "language": name}
-    assert list(parse_trees([{"id": "1", "code": code}], Parsing(**tree)))[0]["tree"]
+    assert list(parse_trees([{"id": "1", "code": code}], ParseSettings(**tree)))[0]["tree"]
 
 
 def test_other_names_change_no_share_of_the_official_profile():
     names = " + ".join(f"v{number}" for number in range(40))
     records = [{"id": "1", "code": names, "language": each} for each in ("javascript", "JS")]
-    wanted, found = mask_entities(records, Masking(profile="official"))
+    wanted, found = mask_entities(records, MaskSettings(profile="official"))
     assert wanted["masked"] == found["masked"]
     assert len(found["entities"]) == 3  # 0.1 of them
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.parse_trees import Settings as ParseSettings
+from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
 from structkit.plugin import Unparsed
 from structkit.records.jsonl import Lines, Records, Shard
@@ -20,7 +21,7 @@ texts = st.text().filter(str.strip)
 
 
 def made(record, **options):
-    [found] = parse_trees([{"id": "1", **record}], Parsing(**options))
+    [found] = parse_trees([{"id": "1", **record}], ParseSettings(**options))
     return found
 
 
@@ -77,11 +78,11 @@ def test_trees_that_are_there_already():
 
 def test_random_trees_depend_on_seed_and_id():
     texts = [{"id": str(number), "text": "a b c d e f g h i j k l"} for number in range(4)]
-    trees = {r["id"]: r["tree"] for r in parse_trees(texts, Parsing(parser="random"))}
+    trees = {r["id"]: r["tree"] for r in parse_trees(texts, ParseSettings(parser="random"))}
     assert len(set(trees.values())) == 4
-    again = {r["id"]: r["tree"] for r in parse_trees(texts[::-1], Parsing(parser="random"))}
+    again = {r["id"]: r["tree"] for r in parse_trees(texts[::-1], ParseSettings(parser="random"))}
     assert trees == again
-    [other] = parse_trees(texts[:1], Parsing(parser="random", seed=1))
+    [other] = parse_trees(texts[:1], ParseSettings(parser="random", seed=1))
     assert other["tree"] != trees["0"]
 
 
@@ -148,5 +149,5 @@ def test_workers_and_shards_change_nothing(run, tmp_path):
     assert len(one) == 1500
     assert two.splitlines() == one
     records = Records(Lines([str(tmp_path / "in.jsonl")]), Shard(1, 2))
-    odd = parse_trees(records, Parsing(parser="random"))
+    odd = parse_trees(records, ParseSettings(parser="random"))
     assert [json.loads(line) for line in one[1::2]] == list(odd)

@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import registry
-from structkit.commands.html_variants import Variation, html_variants
-from structkit.commands.mask_entities import Masking, mask_entities
-from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.html_variants import Settings as VariantSettings
+from structkit.commands.html_variants import html_variants
+from structkit.commands.mask_entities import Settings as MaskSettings
+from structkit.commands.mask_entities import mask_entities
+from structkit.commands.parse_trees import Settings as ParseSettings
+from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
 from structkit.records.output import dump
 from structkit.structure.code.sentinels import unmask
@@ -45,7 +48,9 @@ def made(command, record):
 @given(st.data())
 def test_spoiled_documents(source, good, data):
     spoilt = text(data.draw(spoiled(good.encode(), 8)))
-    variation = Variation(source=source, tags=data.draw(st.sampled_from(["structure", "all"])))
+    variation = VariantSettings(
+        source=source, tags=data.draw(st.sampled_from(["structure", "all"]))
+    )
     made(partial(html_variants, variation=variation), {"text": spoilt, source: spoilt})
 
 
@@ -56,7 +61,8 @@ def test_spoiled_documents(source, good, data):
 def test_documents_that_only_open(mark):
     for source in ("html", "markdown"):
         made(
-            partial(html_variants, variation=Variation(source=source)), {source: f"{mark * 3_000}a"}
+            partial(html_variants, settings=VariantSettings(source=source)),
+            {source: f"{mark * 3_000}a"},
         )
 
 
@@ -69,7 +75,7 @@ def test_spoiled_brackets(data):
         assert error.remedy
         return
     assert tree.words
-    parsing = Parsing(parser="brackets", field=("tree",))
+    parsing = ParseSettings(parser="brackets", field=("tree",))
     assert made(partial(parse_trees, parsing=parsing), {"tree": text(data)})
 
 
@@ -77,7 +83,7 @@ def test_spoiled_brackets(data):
     "tree", ["(" * 100_000, ")" * 100_000, "(X " * 50_000 + "a" + ")" * 50_000, "(X " * 9 + "a"]
 )
 def test_deep_brackets(tree):
-    parsing = Parsing(parser="brackets", field=("tree",))
+    parsing = ParseSettings(parser="brackets", field=("tree",))
     whole = made(partial(parse_trees, parsing=parsing), {"tree": tree})
     assert (whole is None) == (tree.count("(") != tree.count(")"))
 
@@ -91,8 +97,8 @@ def test_spoiled_code(language, data):
     good = code.partition("\n---")[0] or HTML
     spoilt = text(data.draw(spoiled(good.encode(), 8)))
     record = {"language": language, "code": spoilt, "html": spoilt, "title": good, "query": good}
-    found = made(partial(mask_entities, masking=Masking()), {**record, "description": spoilt})
+    found = made(partial(mask_entities, settings=MaskSettings()), {**record, "description": spoilt})
     if found and language not in ("html", "product"):
         assert unmask(found["masked"], found["entities"]) == spoilt
     if language == "python":
-        made(partial(parse_trees, parsing=Parsing(parser="ast")), record)
+        made(partial(parse_trees, settings=ParseSettings(parser="ast")), record)

@@ -3,7 +3,8 @@
 import orjson
 import pytest
 
-from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.parse_trees import Settings as ParseSettings
+from structkit.commands.parse_trees import parse_trees
 from structkit.commands.score_table import table
 from structkit.commands.score_trees import trees
 from structkit.errors import UserError
@@ -76,7 +77,7 @@ def test_only_trees_with_labels_have_a_labeled_score(tmp_path):
 
 
 def read_as_x(text):
-    tree = next(parse_trees([{"id": "1", "tree": text}], Parsing(parser="brackets")))["tree"]
+    tree = next(parse_trees([{"id": "1", "tree": text}], ParseSettings(parser="brackets")))["tree"]
     for label in ("NP", "VP", "NN", "S|<>", "VP|<>", "NP|<>", "S"):
         tree = tree.replace(f"({label} ", "(X ")
     return tree
@@ -113,7 +114,7 @@ def test_bad_trees_are_told(tmp_path):
 def test_a_parser_reads_the_words_of_gold_trees(tmp_path, parser):
     gold = {**GOLD, "c": "(NP (-LRB- -LRB-) (NN x) (: 's.) (-NONE- *T*) (-RRB- -RRB-))"}
     records = [{"id": id_, "tree": tree} for id_, tree in gold.items()]
-    parsing = Parsing(parser=parser, field=("tree",), tokenized=True)
+    parsing = ParseSettings(parser=parser, field=("tree",), tokenized=True)
     found = {record["id"]: record["tree"] for record in parse_trees(records, parsing)}
     assert ("(", "x", "'s.", ")") == read(found["c"]).words
     row, *baselines = scores(tmp_path, found, gold)

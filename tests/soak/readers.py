@@ -10,8 +10,10 @@ from typing import NamedTuple
 from structkit import registry
 from structkit.collecting.sources import LeftOut
 from structkit.collecting.walking import Walk
-from structkit.commands.html_variants import Variation, html_variants
-from structkit.commands.mask_entities import Masking, mask_entities
+from structkit.commands.html_variants import Settings as VariantSettings
+from structkit.commands.html_variants import html_variants
+from structkit.commands.mask_entities import Settings as MaskSettings
+from structkit.commands.mask_entities import mask_entities
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.formats.rows import DelimitedRows, ParagraphRows
@@ -94,13 +96,13 @@ def brackets(text: str) -> None:
 
 def variants(source: str, text: str) -> None:
     """The variants of a page."""
-    [made] = html_variants([{"id": "1", source: text}], Variation(source=source))
+    [made] = html_variants([{"id": "1", source: text}], VariantSettings(source=source))
     dump(made)
 
 
 def masked(language: str, text: str) -> None:
     """A masked function is what it was once its entities are put back."""
-    [made] = mask_entities([{"id": "1", "language": language, "code": text}], Masking())
+    [made] = mask_entities([{"id": "1", "language": language, "code": text}], MaskSettings())
     dump(made)
     assert text == unmask(made["masked"], made["entities"])
 

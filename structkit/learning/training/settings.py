@@ -193,7 +193,7 @@ class RunOptions:
     """How a training runs: nothing here changes the resulting model."""
 
     output: str | None = setting(
-        None, "model folder to write (default models/METHOD)", group="common"
+        None, "model folder to write (default models/METHOD)", group="common", short="-o"
     )
     overwrite: bool = setting(
         False, "replace the model folder, and discard a stopped run", group="run"
@@ -261,7 +261,7 @@ class RunOptions:
     device: str | None = setting(
         None, "cpu, cuda, cuda:1 … (default: cuda if available)", group="speed"
     )
-    quiet: bool = setting(False, "nothing on stderr but errors", group="run")
+    quiet: bool = setting(False, "nothing on stderr but errors", group="run", short="-q")
 
     def __post_init__(self) -> None:
         check(self)

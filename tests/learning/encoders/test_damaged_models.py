@@ -8,7 +8,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from structkit import registry
-from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.parse_trees import Settings as ParseSettings
+from structkit.commands.parse_trees import parse_trees
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
@@ -229,7 +230,7 @@ def test_facts_that_are_no_file(copied, kind):
         facts.mkdir() if kind == "folder" else facts.symlink_to("nowhere")
         with pytest.raises(UserError) as caught:
             if parser:
-                list(parse_trees([{"id": "1", **RECORD}], Parsing(parser, model=str(folder))))
+                list(parse_trees([{"id": "1", **RECORD}], ParseSettings(parser, model=str(folder))))
             else:
                 open_model(str(folder))
         assert (1, str(facts)) == (caught.value.status, caught.value.file)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from imported import imported
 
 from structkit import registry
-from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.parse_trees import Settings as ParseSettings
+from structkit.commands.parse_trees import parse_trees
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.span_parser.parser import SpanParser
@@ -94,7 +95,7 @@ def test_a_text_without_words_is_an_error_in_its_place():
     found = parsed_texts("builtin", ["It rains.", " \u2003 ", "", "It snows."])
     assert [isinstance(tree, UserError) for tree in found] == [False, True, True, False]
     with pytest.raises(UserError, match="empty"):
-        list(parse_trees([{"id": "1", "text": " "}], Parsing()))
+        list(parse_trees([{"id": "1", "text": " "}], ParseSettings()))
 
 
 # letters of several scripts, marks that combine or turn the direction, brackets, quotes, surrogates
@@ -157,7 +158,7 @@ def test_a_model_of_ones_own(tmp_path):
     method = registry.load("method", "span-parser")(epochs=40, batch_size=8)
     train("span-parser", method, [str(file)], RunOptions(output=model, quiet=True))
     record = {"id": "1", "text": "the cat sat ."}
-    parsing = Parsing(parser="builtin", model=model, binarize=False)
+    parsing = ParseSettings(parser="builtin", model=model, binarize=False)
     (found,) = parse_trees([record], parsing)
     assert found["tree"] == "(X (X (X the) (X cat)) (X sat) (X .))"
 

@@ -12,7 +12,8 @@ from structkit_plugins.methods._banyan import BanyanTraining
 from structkit_plugins.methods._entangled import joined
 
 from structkit import registry
-from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.parse_trees import Settings as ParseSettings
+from structkit.commands.parse_trees import parse_trees
 from structkit.commands.train import train
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.strae.sentences import Sentence, Sentences
@@ -174,7 +175,7 @@ def test_embeddings_do_not_depend_on_the_batch_and_nodes_have_both(folder):
 
 
 def test_its_trees_are_written(folder):
-    parsing = Parsing("self-strae", model=str(folder))
+    parsing = ParseSettings("self-strae", model=str(folder))
     (record,) = parse_trees([{"id": "1", "text": "The cat sleeps."}], parsing)
     tree = read(record["tree"])
     assert ("The", "cat", "sleeps", ".") == tree.words and tree.is_binary

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit import registry
-from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.parse_trees import Settings as ParseSettings
+from structkit.commands.parse_trees import parse_trees
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode.reading import TextReader
@@ -172,7 +173,7 @@ def test_leaves_may_be_pieces(folders):
 )
 def test_a_model_is_needed(model, status, message):
     with pytest.raises(UserError) as error:
-        list(parse_trees([{"id": "1", "text": "a b"}], Parsing("self-strae", model=model)))
+        list(parse_trees([{"id": "1", "text": "a b"}], ParseSettings("self-strae", model=model)))
     assert (status, message) == (error.value.status, str(error.value))
 
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.tag.perceptron import PerceptronTagger
 
-from structkit.commands.mask_entities import Masking, mask_entities
+from structkit.commands.mask_entities import Settings as MaskSettings
+from structkit.commands.mask_entities import mask_entities
 from structkit.errors import UserError
 from structkit.registry import find
 from structkit.structure.code.sentinels import SENTINEL, unmask
@@ -28,7 +29,7 @@ REAL = [
 def masked(title, description, **fields):
     options = {name: fields.pop(name) for name in ("tagger", "profile") if name in fields}
     record = {"id": "1", "language": "product", "title": title, "description": description}
-    [made] = mask_entities([{**record, **fields}], Masking(**options))
+    [made] = mask_entities([{**record, **fields}], MaskSettings(**options))
     return made
 
 
@@ -215,7 +216,7 @@ def test_laws_on_real_products(path):
         text = record["description"]
         spans = product.Language().entities(text, record)
         assert spans == sorted(set(spans))
-        for made in mask_entities([record] if spans else [], Masking(language="product")):
+        for made in mask_entities([record] if spans else [], MaskSettings(language="product")):
             assert unmask(made["masked"], made["entities"]) == text
             used = [int(match[1]) for match in SENTINEL.finditer(made["masked"])]
             assert list(dict.fromkeys(used)) == list(range(len(made["entities"])))

@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from structkit_plugins.parsers._corenlp import Server, trees_of
 
-from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.parse_trees import Settings as ParseSettings
+from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
 from structkit.plugin import Unparsed
 from structkit.records.jsonl import Block, Records
@@ -209,7 +210,7 @@ def test_the_command_names_the_record_and_the_way_to_start_a_server(run, stub):
     options = ("parse-trees", "--parser", "corenlp", "--url")
     records = Records(Block("in", 0, 0, texts))
     with pytest.raises(UserError) as error:
-        list(parse_trees(records, Parsing(parser="corenlp", url=stub.url)))
+        list(parse_trees(records, ParseSettings(parser="corenlp", url=stub.url)))
     assert str(records.place(error.value)).startswith("in:2: the CoreNLP server says: Could not")
     done = run(*options, stub.url, "--on-error", "skip", input=texts)
     trees = [json.loads(line)["tree"] for line in done.stdout.splitlines()]

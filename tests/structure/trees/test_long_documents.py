@@ -5,7 +5,8 @@ import tracemalloc
 import pytest
 import structkit_plugins.parsers.dom as dom
 
-from structkit.commands.parse_trees import Parsing, parse_trees
+from structkit.commands.parse_trees import Settings as ParseSettings
+from structkit.commands.parse_trees import parse_trees
 from structkit.plugin import Unparsed
 
 PAGE = "<div><p>tea milk water house garden <b>stone</b> and river.</p></div>\n"
@@ -23,10 +24,10 @@ def test_memory_is_some_bytes_for_each_character(parser, text):
     """20 MB of HTML, or 200,000 lines of code, stay below 1 GB."""
     most = {"dom": 50, "ast": 200}[parser]
     records = [record(parser, 800)]
-    list(parse_trees([record(parser, 1)], Parsing(parser=parser)))  # what is loaded once
+    list(parse_trees([record(parser, 1)], ParseSettings(parser=parser)))  # what is loaded once
     tracemalloc.start()
     try:
-        [found] = parse_trees(records, Parsing(parser=parser))
+        [found] = parse_trees(records, ParseSettings(parser=parser))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -1,0 +1,311 @@
+"""Settings: a command's flags, a method's and a plugin's, each said once.
+
+A class of settings is a frozen dataclass with keyword fields made by `setting`. The command line
+makes flags of them, Python keywords, help and manual their rows; errors name them by `flag`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, field, fields
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from structkit.errors import UserError, flag, spoken, unknown
+
+Group = Literal["common", "method", "model", "texts", "loss", "schedule", "speed", "run"]
+# the headings of a long help, in its order; a command may have others, which come before the last
+GROUPS: dict[str, str] = {
+    "common": "Options",
+    "method": "Method",
+    "model": "Model",
+    "texts": "Texts",
+    "loss": "Loss",
+    "schedule": "Schedule and validation",
+    "speed": "Memory and speed",
+    "run": "Run",
+}
+BITS = 2**63  # an integer beyond it fits into no file of numbers
+
+
+def setting(
+    default: Any,
+    help: str,
+    source: str = "",
+    choices: tuple[str, ...] | None = None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    usual: Any = MISSING,
+    group: str | None = None,
+    short: str = "",
+    argument: bool = False,
+    metavar: str = "",
+    complete: str | Callable[[str], Any] = "",
+    reads: bool = False,
+    writes: bool = False,
+    parse: Callable[[str], Any] | None = None,
+    requires: str | tuple[str, ...] = (),
+    excludes: str | tuple[str, ...] = (),
+) -> Any:
+    """A field of settings: its default (`...`: it must be given), its help and source.
+
+    `low` and `high` bound a number; `choices` are those of its type, a Literal, or these. `group`
+    is the heading under which the help lists it; a field that overrides an inherited default keeps
+    its bounds and group. With `usual`, None means the start model's own value, and `usual` if it
+    has none. `short` is a second flag, such as `-o`; an `argument` is no flag. `metavar` stands for
+    the value in the help, `parse` makes it of the flag's text. `complete` is the kind of plugin
+    whose names a shell offers, or what makes a list of words. `reads` and `writes` are files: what
+    is written is none that is read. A setting that is given `requires` one of others, and
+    `excludes` all of its others.
+    """
+    metadata = {"help": help, "source": source, "choices": choices, "bounds": (low, high)}
+    named = {"group": group, "short": short, "argument": argument, "metavar": metavar}
+    named |= {"complete": complete, "reads": reads, "writes": writes, "parse": parse}
+    named |= {"requires": names_in(requires), "excludes": names_in(excludes)}
+    metadata |= {name: value for name, value in named.items() if value}
+    if usual is not MISSING:
+        metadata["usual"] = usual
+    if default is ...:
+        return field(metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def seed_setting() -> Any:
+    """The seed of a command."""
+    return setting(0, "All randomness is keyed by it and the record's id.", group="run")
+
+
+def names_in(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    """One name, or several, as several."""
+    return (names,) if isinstance(names, str) else names
+
+
+@cache
+def types_of(kind: type) -> dict[str, Any]:
+    """The type of each setting of a class, by name."""
+    return get_type_hints(kind)
+
+
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """The types that a hint allows, without None."""
+    union = get_origin(hint) in (Union, types.UnionType)
+    return tuple(each for each in (get_args(hint) if union else (hint,)) if each is not type(None))
+
+
+def is_several(hint: Any) -> bool:
+    """Whether a setting is a list of values."""
+    return any(get_origin(each) in (tuple, list) for each in alternatives(hint))
+
+
+def choices_of(kind: type, each: Field[Any]) -> tuple[str, ...] | None:
+    """What a setting may be, where that is a list of names."""
+    for hint in alternatives(types_of(kind)[each.name]):
+        if get_origin(hint) is Literal:
+            return get_args(hint)
+    return each.metadata.get("choices")
+
+
+def bounds(kind: type, name: str) -> tuple[float | None, float | None] | None:
+    """The lowest and the highest value of a setting, in a class or in one that it extends."""
+    for each in kind.__mro__:
+        found = vars(each).get("__dataclass_fields__", {}).get(name)
+        if found is not None and found.metadata.get("bounds", (None, None)) != (None, None):
+            low, high = found.metadata["bounds"]
+            return low, high
+    return None
+
+
+def group_of(kind: type, name: str) -> str:
+    """The group of a setting: a key of `GROUPS`, or a heading of its own."""
+    for each in kind.__mro__:
+        found = vars(each).get("__dataclass_fields__", {}).get(name)
+        if found is not None and "group" in found.metadata:
+            return str(found.metadata["group"])
+    return getattr(kind, "own_group", "common")
+
+
+Made = TypeVar("Made")
+
+
+def made(kind: type[Made], values: Mapping[str, Any]) -> Made:
+    """Settings of a class with these values, checked: wrong usage raises before any work is done.
+
+    Errors: `UserError` with status 2 for a value of another type, out of its bounds or choices, for
+    a missing one, and for settings that do not go together.
+    """
+    for each in fields(kind):  # type: ignore[arg-type]
+        if each.name not in values and each.default is each.default_factory is MISSING:
+            raise UserError(f"{flag(each.name)} is missing", "add it", status=2)
+    fitted = {name: fitting(kind, name, value) for name, value in values.items()}
+    for each in fields(kind):  # type: ignore[arg-type]
+        _check_values(kind, each, fitted.get(each.name))
+    settings = kind(**fitted)
+    for each in fields(kind):  # type: ignore[arg-type]
+        _check_others(settings, each)
+    return settings
+
+
+def fitting(kind: type, name: str, value: Any) -> Any:
+    """A value in the type of its setting: a path as text, a list as a tuple.
+
+    Errors: `UserError` with status 2 for a value of another type.
+    """
+    hint = types_of(kind)[name]
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if value is None and alternatives(hint) != (hint,):
+        return None
+    if is_several(hint):
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise UserError(f"{flag(name)} is {value!r}, not a list", f"give [{value!r}]", status=2)
+        return tuple(value)
+    kinds = [str if get_origin(each) is Literal else each for each in alternatives(hint)]
+    named = [each for each in kinds if isinstance(each, type)]
+    if isinstance(value, bool):
+        fits = bool in named
+    else:
+        fits = isinstance(value, (*named, int) if float in named else tuple(named))
+    if fits or len(named) < len(kinds):
+        return value
+    wanted = " or ".join(each.__name__ for each in named)
+    raise UserError(f"{flag(name)} is {value!r}, not {wanted}", "give one", status=2)
+
+
+def check(settings: Any) -> None:
+    """Raise for a setting out of its choices or bounds, or without what it requires."""
+    for each in fields(settings):
+        _check_values(type(settings), each, getattr(settings, each.name))
+        _check_others(settings, each)
+
+
+def _check_values(kind: type, each: Field[Any], value: Any) -> None:
+    for one in value if isinstance(value, tuple) else (value,):
+        if one is not None:
+            _check_value(kind, each, one)
+
+
+def _check_value(kind: type, each: Field[Any], value: Any) -> None:
+    """Raise for one value of a setting that is out of its choices or bounds."""
+    if isinstance(value, str):
+        if not _is_utf8(value):  # a model folder records it as JSON
+            problem = f"{flag(each.name, value)} is not UTF-8"
+            raise UserError(problem, "give it another name", status=2)
+        choices = choices_of(kind, each)
+        if choices and value not in choices:
+            raise unknown(flag(each.name), value, choices)
+        if value == "" != each.default:
+            raise UserError(f"{flag(each.name)} is empty", "give it a value", status=2)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        low, high = bounds(kind, each.name) or (None, None)
+        # NaN is in no range
+        if not (-BITS if low is None else low) <= value <= (BITS - 1 if high is None else high):
+            raise UserError(
+                f"{flag(each.name, value)} is not {range_of(low, high)}",
+                "give such a number",
+                status=2,
+            )
+        if not math.isfinite(value):
+            problem = f"{flag(each.name, value)} is not a finite number"
+            raise UserError(problem, "give one", status=2)
+
+
+def range_of(low: float | None, high: float | None) -> str:
+    """Bounds in words.
+
+    >>> range_of(1, None), range_of(0.0, 1.0), range_of(None, None)
+    ('1 or more', 'in 0 … 1', 'in 64 bits')
+    """
+    if low is None and high is None:
+        return "in 64 bits"
+    if high is None:
+        return f"{spoken(low or 0)} or more"
+    return f"{spoken(high)} or less" if low is None else f"in {spoken(low)} … {spoken(high)}"
+
+
+def is_given(each: Field[Any], value: Any) -> bool:
+    """Whether a setting has another value than its default."""
+    return value is not None and value is not False and value != () and value != each.default
+
+
+def _check_others(settings: Any, each: Field[Any]) -> None:
+    """Raise if a setting is given without what it requires, or with what it excludes."""
+    if not is_given(each, getattr(settings, each.name)):
+        return
+    known = {other.name: other for other in fields(settings)}
+
+    def given(names: Iterable[str]) -> list[str]:
+        return [name for name in names if is_given(known[name], getattr(settings, name))]
+
+    needed = each.metadata.get("requires", ())
+    if needed and not given(needed):
+        others = " or ".join(map(flag, needed))
+        add = "it" if len(needed) == 1 else "one"
+        raise UserError(f"{flag(each.name)} needs {others}", f"add {add}", status=2)
+    if others := given(each.metadata.get("excludes", ())):
+        problem = f"{flag(each.name)} and {flag(others[0])} exclude each other"
+        raise UserError(problem, "leave one out", status=2)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def parsed(kind: type, each: Field[Any], text: str) -> Any:
+    """The value that a flag's text stands for, in the setting's type.
+
+    Errors: `UserError` with status 2 where it is no number.
+    """
+    if parse := each.metadata.get("parse"):
+        return parse(text)
+    hints = alternatives(types_of(kind)[each.name])
+    if is_several(hints[0]):
+        hints = get_args(hints[0])[:1]
+    for number in (int, float):
+        if number in hints:
+            try:
+                return number(text)
+            except ValueError:
+                noun = "a whole number" if number is int else "a number"
+                shown = text if len(text) < 40 else text[:40] + "…"
+                raise UserError(
+                    f"{flag(each.name, repr(shown))} is not {noun}", "give one", status=2
+                ) from None
+    return text
+
+
+def flag_of(name: str) -> str:
+    """The flag of a setting.
+
+    >>> flag_of("max_steps")
+    '--max-steps'
+    """
+    return "--" + name.replace("_", "-")
+
+
+def help_of(metadata: Any) -> str:
+    """A setting's help with its source, as the help shows it."""
+    text = str(metadata.get("help", "")).rstrip(".")
+    text = text[:1].upper() + text[1:]
+    if "usual" in metadata:
+        usual = metadata["usual"]
+        said = ("no", "yes")[usual] if isinstance(usual, bool) else usual or "none"
+        text += f"; default: the model's own, otherwise {said}"
+    return f"{text} ({metadata['source']})." if metadata.get("source") else f"{text}."
+
+
+def paths(settings: Iterable[Any], what: Literal["reads", "writes"]) -> Iterator[tuple[str, str]]:
+    """The settings that are files which are read, or written: each with its path."""
+    for kind in settings:
+        for each in fields(kind):
+            if each.metadata.get(what):
+                value = getattr(kind, each.name)
+                for path in value if isinstance(value, tuple) else (value,):
+                    if path is not None:
+                        yield each.name, path
