@@ -101,7 +101,8 @@ class Program(Group):
     def command(self, name: str) -> Command | Group:
         if name not in COMMANDS:
             raise unknown("command", name, COMMANDS)
-        return command_of(name)
+        found: Command | Group = command_of(name)
+        return found
 
     def summary(self, name: str) -> str:
         """The first line of a command's file, read without importing it."""

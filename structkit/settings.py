@@ -62,8 +62,15 @@ def setting(
     is written is none that is read. A setting that is given `requires` one of others, and
     `excludes` all of its others.
     """
-    metadata = {"help": help, "source": source, "choices": choices, "bounds": (low, high)}
-    named = {"group": group, "short": short, "argument": argument, "metavar": metavar}
+    metadata: dict[str, Any] = {
+        **{"help": help, "source": source, "choices": choices, "bounds": (low, high)}
+    }
+    named: dict[str, Any] = {
+        "group": group,
+        "short": short,
+        "argument": argument,
+        "metavar": metavar,
+    }
     named |= {"complete": complete, "reads": reads, "writes": writes, "parse": parse}
     named |= {"requires": names_in(requires), "excludes": names_in(excludes)}
     metadata |= {name: value for name, value in named.items() if value}
@@ -196,7 +203,7 @@ def _check_value(kind: type, each: Field[Any], value: Any) -> None:
         choices = choices_of(kind, each)
         if choices and value not in choices:
             raise unknown(flag(each.name), value, choices)
-        if value == "" != each.default:
+        if value == "" and "" not in (each.default, each.metadata.get("usual")):
             raise UserError(f"{flag(each.name)} is empty", "give it a value", status=2)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = bounds(kind, each.name) or (None, None)
@@ -244,8 +251,8 @@ def _check_others(settings: Any, each: Field[Any]) -> None:
         others = " or ".join(map(flag, needed))
         add = "it" if len(needed) == 1 else "one"
         raise UserError(f"{flag(each.name)} needs {others}", f"add {add}", status=2)
-    if others := given(each.metadata.get("excludes", ())):
-        problem = f"{flag(each.name)} and {flag(others[0])} exclude each other"
+    if against := given(each.metadata.get("excludes", ())):
+        problem = f"{flag(each.name)} and {flag(against[0])} exclude each other"
         raise UserError(problem, "leave one out", status=2)
 
 

@@ -131,7 +131,7 @@ def _told(text: str, ours: Collection[str]) -> str:
 def _ways(remedy: str, ours: Collection[str]) -> str:
     """Those ways out that a function has, or another command; all if it has none of them.
 
-    >>> _ways("raise --max-record-bytes, or leave the record out with --on-error skip", [])
+    >>> _ways("raise --depth, or leave the record out with --on-error skip", [])
     'leave the record out'
     >>> _ways("encode with --quantize int8, or search without --rescore", ["rescore"])
     'encode with --quantize int8, or search without --rescore'

@@ -18,7 +18,6 @@ from structkit.cli.pages import Page, PageGroup, shown
 from structkit.errors import flag
 from structkit.progress import hush
 from structkit.settings import (
-    BITS,
     GROUPS,
     alternatives,
     bounds,
@@ -30,6 +29,9 @@ from structkit.settings import (
     parsed,
     types_of,
 )
+
+
+BEYOND = 1e6  # nobody gives so much, so the help names no bound
 
 
 class Texts:
@@ -125,16 +127,16 @@ def _parameter(kind: type, each: Field[Any], heading: str) -> inspect.Parameter:
     help = f"{help_of(each.metadata)}{_default(kind, each)}"
     more: dict[str, Any] = {"help": help, "show_default": False}
     more["autocompletion"] = _completion(kind, each)
-    if metavar := each.metadata.get("metavar") or (not either and _metavar(kind, each)):
-        more["metavar"] = metavar
+    metavar = each.metadata.get("metavar", "")
     if each.metadata.get("argument"):
-        info: Any = typer.Argument(**more)
+        info: Any = typer.Argument(**more, metavar=metavar or each.name.upper())
     else:
         names = [f"--{each.name.strip('_').replace('_', '-')}"]
         if either and (hint is not bool or each.default):
             names = [f"{names[0]}/{flag(each.name, False)}"]
         names += [each.metadata["short"]] if "short" in each.metadata else []
-        info = typer.Option(*names, rich_help_panel=heading, **more)
+        metavar = metavar or ("" if either else _metavar(kind, each))
+        info = typer.Option(*names, rich_help_panel=heading, metavar=metavar or None, **more)
     text: Any = bool if either else list[str] if several else str
     return inspect.Parameter(
         each.name,
@@ -159,12 +161,9 @@ def _default(kind: type, each: Field[Any]) -> str:
         said.append("required")
     elif each.default is not None and each.default is not False and each.default != ():
         said.append(f"default: {_shown(each.default)}")
-    limits = bounds(kind, each.name)
-    if limits and BITS - 1 not in limits:
-        low, high = limits
+    low, high = bounds(kind, each.name) or (None, None)
+    if high is not None and high < BEYOND:
         said.append(" … ".join(_shown(end) for end in (low, high) if end is not None))
-        if high is None:
-            said[-1] += " or more"
     return f"  [{'; '.join(said)}]" if said else ""
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
-from functools import wraps
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
@@ -40,46 +38,15 @@ def _problem(value: Any) -> str:
     return ""
 
 
-def _limit(most: int) -> int:
-    from structkit.records.limits import limit_bytes
-
-    limit_bytes(most)
-    return most
-
-
-MaxRecordBytes = Annotated[
-    int, typer.Option(min=1, max=2**40, callback=_limit, help="Refuse records with more bytes.")
-]
-READ_NO_RECORDS = ("ask", "doctor", "merge-embeddings", "plugins")
-
-
-def limited(function: Callable[..., None]) -> Callable[..., None]:
-    """A command's function with the flag --max-record-bytes, which holds for all that it reads."""
-
-    @wraps(function)
-    def body(*, max_record_bytes: int, **values: Any) -> None:
-        function(**values)
-
-    name, signature = "max_record_bytes", inspect.signature(function, eval_str=True)
-    flag = inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=64_000_000, annotation=MaxRecordBytes
-    )
-    parameters = [*signature.parameters.values(), flag]
-    body.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    body.__annotations__ = {**function.__annotations__, name: MaxRecordBytes}
-    return body
-
-
 class CheckedTyper(typer.Typer):
-    """An app whose commands are `Checked`, and `limited` if they read records."""
+    """An app whose commands are `Checked`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(cls=PageGroup, rich_markup_mode=None, **options)
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
         """A command, as typer makes it."""
-        made = super().command(name, **{"cls": Checked, **options})
-        return made if name in READ_NO_RECORDS else lambda function: made(limited(function))
+        return super().command(name, **{"cls": Checked, **options})
 
 
 def checked(name: str, function: Callable[..., None], help: str | None = None, **more: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from structkit.command import Command
 from structkit.errors import UserError, flag
@@ -12,9 +12,11 @@ from structkit.records.jsonl import Record, json_kind, text_field
 from structkit.records.stream import WorkerOptions, staged
 from structkit.seeds import random_for
 from structkit.settings import seed_setting, setting
-from structkit.structure.html.html import Document, Reader, untag
 from structkit.structure.html.markdown import CONVERTERS
 from structkit.structure.html.tags import kept
+
+if TYPE_CHECKING:
+    from structkit.structure.html.html import Document
 
 FIELDS = {
     "html": ("html", "content", "positive"),
@@ -70,6 +72,8 @@ def html_variants(records: Iterable[Record], settings: Settings | None = None) -
     >>> variant["tagged"], variant["untagged"], variant["masked"]
     ('<h1>Tea</h1><p>is hot</p>', 'Tea is hot', '<h1>Tea</h1>is hot')
     """
+    from structkit.structure.html.html import Reader, untag
+
     settings = settings or Settings()
     reader = Reader(kept(settings.tags), attributes=settings.keep_attributes)
     convert = CONVERTERS[settings.from_]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from structkit import plugin, registry
 from structkit.command import Command
@@ -13,9 +13,9 @@ from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, several, text_field
 from structkit.records.stream import WorkerOptions, staged
 from structkit.settings import seed_setting, setting
-from structkit.structure.trees.brackets import binarize, clean, escaped, lift_final, read, write
-from structkit.structure.trees.parsers import all_trees
-from structkit.structure.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from structkit.structure.trees.tree import Tree
 
 # texts that a parser gets at a time: enough to sort by length, or to fill a few requests
 BATCH = 256
@@ -83,6 +83,8 @@ class Settings:
 
     def written(self, tree: Tree) -> str:
         """A tree as the record gets it."""
+        from structkit.structure.trees.brackets import binarize, lift_final, write
+
         if self.final_punct == "root":
             tree = lift_final(tree)
         if self.binarize:
@@ -105,6 +107,8 @@ def parse_trees(records: Iterable[Record], settings: Settings | None = None) -> 
 
 def _parsed(records: list[Record], settings: Settings) -> Iterator[Record | UserError]:
     """The records with their trees: all texts at once, for parsers that work on batches."""
+    from structkit.structure.trees.parsers import all_trees
+
     of_records = [_texts(record, settings) for record in records]
     texts = [
         _unparsed(record, name, text, settings)
@@ -133,6 +137,8 @@ def _good(
 
 def _texts(record: Record, settings: Settings) -> Fields | UserError:
     """The fields of a record with their texts."""
+    from structkit.structure.trees.brackets import clean, escaped, read
+
     texts = []
     try:
         for name in settings.fields_of(record):

@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
+import os
+
 import orjson
 
 from structkit.errors import MEND, UserError
 
-MOST = 64_000_000  # bytes of a line, unless --max-record-bytes says otherwise
+VARIABLE = "STRUCTKIT_MAX_RECORD_BYTES"  # of the environment
+MOST = 64_000_000  # bytes of a line, unless it says otherwise
 DEEPEST = 254  # levels that orjson writes
-
-_most = MOST
-
-
-def limit_bytes(most: int) -> None:
-    """Read no longer lines from now on, in this process and in those that it starts.
-
-    What is longer is not held in memory, even where a small gzip file unpacks to it.
-    """
-    global _most  # noqa: PLW0603 the flag of a command holds for all that it reads
-    _most = most
 
 
 def most_bytes() -> int:
-    """The most bytes of a line that is read."""
-    return _most
+    """The maximum of bytes of a line, in this process and in those that it starts.
+
+    What is longer is not held in memory, even where a small gzip file unpacks to it.
+    Errors: `UserError` with status 2 where the environment does not say a number.
+    """
+    text = os.environ.get(VARIABLE, str(MOST))
+    if not text.isdecimal() or not 1 <= int(text) <= 2**40:
+        problem = f"{VARIABLE}={text} is not a number from 1 to {2**40:,}"
+        raise UserError(problem, "set it to a number of bytes, or unset it", status=2)
+    return int(text)
+
+
+def limit_bytes(most: int) -> None:
+    """Read no longer lines from now on."""
+    os.environ[VARIABLE] = str(most)
 
 
 def too_long() -> UserError:
     """The error for a line with more bytes.
 
-    >>> print(too_long())
-    the record has more than 64,000,000 bytes; raise --max-record-bytes, or leave the record out
+    >>> print(too_long().problem)
+    the record has more than 64,000,000 bytes
     """
     return UserError(
-        f"the record has more than {_most:,} bytes",
-        "raise --max-record-bytes, or leave the record out",
+        f"the record has more than {most_bytes():,} bytes",
+        f"set {VARIABLE} to a larger number, or leave the record out",
     )
 
 

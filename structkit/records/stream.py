@@ -53,7 +53,7 @@ class InputOptions:
     """What a command reads."""
 
     files: tuple[str, ...] = setting(
-        (), "JSONL files, also .gz; stdin if none, or for -.", argument=True, metavar="[FILE]..."
+        (), "JSONL files, also .gz; stdin if none, or for -.", argument=True, metavar="FILE"
     )
 
 

@@ -71,12 +71,12 @@ def test_records_are_asked_for_as_they_are_needed():
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        (lambda: structkit.mask_entities([], mask_ratio=2), "mask_ratio 2 is not in 0 … 1;"),
+        (lambda: structkit.mask_entities([], mask_ratio=2), "mask_ratio=2 is not in 0 … 1;"),
         (lambda: structkit.mask_entities([], mask_ratio="2"), "mask_ratio is '2', not float;"),
         (lambda: structkit.mask_entities([], max_entities=True), "max_entities is True, not int;"),
         (lambda: structkit.mask_entities([], mask_rate=1), "did you mean 'mask_ratio'?"),
         (lambda: structkit.mask_entities([], strategy="x"), "no strategy 'x'; there are: entity"),
-        (lambda: structkit.html_variants([], source="md"), "no source 'md'; there are: html"),
+        (lambda: structkit.html_variants([], from_="md"), "no from_ 'md'; there are: html"),
         (lambda: structkit.parse_trees([], parser="rigth"), "no parser 'rigth'"),
         (lambda: structkit.pair([], margin=1.0), "margin needs negatives_from; add it"),
         (lambda: structkit.collect(["."], unit="line"), "no unit 'line'; there are: chunk"),
@@ -151,7 +151,7 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
     [
         (
             lambda: structkit.mask_entities([{**CODE, "code": "x" * 64_000_000}]),
-            "records:1: the record has more than 64,000,000 bytes; leave the record out",
+            "records:1: the record has more than 64,000,000 bytes; set STRUCTKIT_MAX_RECORD_BYTES",
         ),
         (
             lambda: structkit.pair([{"docstring": 3, "code": "x"}], query="docstring"),

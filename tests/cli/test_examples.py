@@ -6,20 +6,24 @@ import shlex
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from conftest import environment
+from typer import Context
 
 from structkit.cli.app import COMMANDS, app
 from structkit.plugin import flag_of
 from structkit.registry import load, names
 
-EXAMPLES = {
-    name: import_module(f"structkit.cli.{name.replace('-', '_')}").EXAMPLES.strip().splitlines()
-    for name in COMMANDS
-}
+
+def examples(name: str) -> list[str]:
+    """The command lines at the end of a command's help."""
+    epilog = app.get_command(Context(app), name).epilog
+    return [line.strip() for line in epilog.partition("Examples:\n")[2].splitlines()]
+
+
+EXAMPLES = {name: examples(name) for name in COMMANDS}
 PROGRAM = 'set -eo pipefail; structkit() { "$PYTHON" -m structkit "$@"; }\n'
 FIXTURES = {
     "functions.jsonl": "code/test.jsonl",

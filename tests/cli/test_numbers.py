@@ -1,5 +1,6 @@
 """Every number and text of every flag: beyond both ends, NaN, infinite, empty, no number."""
 
+import re
 import sys
 from typing import get_args
 
@@ -9,6 +10,7 @@ from typer import Context
 from structkit.cli.app import app
 from structkit.cli.main import main
 
+NUMBER = re.compile("<(int|float)>")  # how a setting's flag says what it takes
 MODULE = "train"  # its flags are made of settings, which check themselves
 
 
@@ -27,6 +29,8 @@ def wrong_values(option):
     """Values that a flag of numbers, or of text, must refuse."""
     kind = option.type_descriptor.annotation
     kind = (get_args(kind) or (kind,))[0]
+    if kind is str and (number := NUMBER.match(option.metavar or "")):
+        yield from ("nan", "inf", "x", "", "9" * 5000, *(["1" + "0" * 30] if number else []))
     if kind in (int, float):
         yield from ("nan", "inf", "-inf", "1e400", "x", "", "0x10", "9" * 5000)
         if option.min is not None:
@@ -64,7 +68,8 @@ def test_a_wrong_value_is_wrong_usage_before_any_work(words, option, monkeypatch
         assert 2 == status(), arguments
         told = capfd.readouterr()
         assert "" == told.out
-        assert told.err.startswith("structkit: Invalid value for '"), told.err
+        beginnings = "structkit: Invalid value for '", f"structkit: {option.opts[0]} "
+        assert told.err.startswith(beginnings), told.err
         assert 1 == told.err.count("\n")
         assert option.opts[0].lstrip("-") in told.err.replace("'-", "").replace("/ '-", "")
         assert not list(tmp_path.iterdir())

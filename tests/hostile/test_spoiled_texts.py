@@ -48,10 +48,8 @@ def made(command, record):
 @given(st.data())
 def test_spoiled_documents(source, good, data):
     spoilt = text(data.draw(spoiled(good.encode(), 8)))
-    variation = VariantSettings(
-        source=source, tags=data.draw(st.sampled_from(["structure", "all"]))
-    )
-    made(partial(html_variants, variation=variation), {"text": spoilt, source: spoilt})
+    settings = VariantSettings(from_=source, tags=data.draw(st.sampled_from(["structure", "all"])))
+    made(partial(html_variants, settings=settings), {"text": spoilt, source: spoilt})
 
 
 @pytest.mark.parametrize(
@@ -61,7 +59,7 @@ def test_spoiled_documents(source, good, data):
 def test_documents_that_only_open(mark):
     for source in ("html", "markdown"):
         made(
-            partial(html_variants, settings=VariantSettings(source=source)),
+            partial(html_variants, settings=VariantSettings(from_=source)),
             {source: f"{mark * 3_000}a"},
         )
 
@@ -76,7 +74,7 @@ def test_spoiled_brackets(data):
         return
     assert tree.words
     parsing = ParseSettings(parser="brackets", field=("tree",))
-    assert made(partial(parse_trees, parsing=parsing), {"tree": text(data)})
+    assert made(partial(parse_trees, settings=parsing), {"tree": text(data)})
 
 
 @pytest.mark.parametrize(
@@ -84,7 +82,7 @@ def test_spoiled_brackets(data):
 )
 def test_deep_brackets(tree):
     parsing = ParseSettings(parser="brackets", field=("tree",))
-    whole = made(partial(parse_trees, parsing=parsing), {"tree": tree})
+    whole = made(partial(parse_trees, settings=parsing), {"tree": tree})
     assert (whole is None) == (tree.count("(") != tree.count(")"))
 
 

@@ -96,7 +96,7 @@ def brackets(text: str) -> None:
 
 def variants(source: str, text: str) -> None:
     """The variants of a page."""
-    [made] = html_variants([{"id": "1", source: text}], VariantSettings(source=source))
+    [made] = html_variants([{"id": "1", source: text}], VariantSettings(from_=source))
     dump(made)
 
 

@@ -5,6 +5,7 @@ import re
 import shutil
 from dataclasses import dataclass, fields, make_dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -26,6 +27,7 @@ def page(made, name="x"):
 
 @dataclass(frozen=True)
 class Base:
+    own_group: ClassVar[str] = "method"
     warmth: float = setting(1.0, "degrees", low=0, high=100, group="schedule")
     cups: int = setting(2, "cups", low=0, high=9, group="common")
 
