@@ -30,7 +30,6 @@ from structkit.settings import (
     types_of,
 )
 
-
 BEYOND = 1e6  # nobody gives so much, so the help names no bound
 
 
