@@ -21,8 +21,9 @@ from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
 from structkit.records.lines import shown
-from structkit.records.output import cannot_write
+from structkit.records.output import Output, name_together
 from structkit.records.rejects import Rejected, Rejects, accepted
+from structkit.records.whole import cannot_write
 
 
 @dataclass
@@ -167,11 +168,14 @@ class Conversion:
         keep_apart(writes, [name for job in jobs for name in job.files or ["-"]])
         for job in jobs:
             lines_name(job.path, ".parquet")
+        outputs: list[Output] = []
         with rejects as rejected, ExitStack() as stack:
             for job in jobs:
                 stack.callback(_remove_empty, _folders(job.path))
                 output = stack.enter_context(self.target.parts[job.part].output(job.path))
+                outputs.append(output.output)
                 self._convert(job, output, rejected.add)
+            name_together(outputs)
 
     def _convert(self, job: Job, output: RowOutput, reject: Callable[[Rejected], None]) -> None:
         source, target = self.source.parts[job.part], self.target.parts[job.part]

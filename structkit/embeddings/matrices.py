@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from structkit.embeddings.fingerprints import check_together
 from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, BinaryRows, Int8Rows, columns
 from structkit.embeddings.vectors import Floats, Matrix, Numbers, Rows, largest_norm
 from structkit.errors import UserError
@@ -100,6 +101,9 @@ def read_matrix(path: str, *, fields: bool = False, looked: bool = True) -> Embe
     chunks, kept = f"{stem}.doc_ids.txt", f"{stem}.fields.jsonl"
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
     records = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
+    read = {".ids.txt": True, ".doc_ids.txt": doc_ids is not ids, ".fields.jsonl": bool(records)}
+    read[SCALES] = kind == "int8"
+    check_together(path, meta, [".npy", *(ending for ending in read if read[ending])])
     facts = doc_ids, Matrix([rows]), ids, records, meta.get("model_sha256")
     return _of_rows(path, *facts, looked=looked and not isinstance(rows, BinaryRows))
 
@@ -223,7 +227,10 @@ def read_ids(path: str, rows: int, again: str = AGAIN) -> list[str]:
         with open(path, encoding="utf-8", newline="\n") as handle:
             lines = handle.read().removesuffix("\n").split("\n")
     except (OSError, ValueError) as error:
-        raise cannot_read(error).at(path) from None
+        failed = cannot_read(error)
+        if isinstance(error, FileNotFoundError):  # the last file of a run that was killed
+            failed.remedy = f"write one id a line, or {again}"
+        raise failed.at(path) from None
     if len(lines) != rows:
         raise UserError(f"holds {len(lines):,} ids for {rows:,} embeddings", again).at(path)
     return lines
