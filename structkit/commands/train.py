@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from structkit.arithmetic import DIFFERENT
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import write_facts
 from structkit.learning.folders.card import write_card
@@ -196,6 +197,7 @@ def fit(
         "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
         "texts": dict(truncation.texts),
         "seconds_per_step": round(trainer.log.seconds, 4),
+        **({"bits": f"may differ in an equal run: {DIFFERENT}"} if DIFFERENT else {}),
     }
 
 

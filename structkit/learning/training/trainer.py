@@ -17,7 +17,7 @@ import torch
 from structkit.errors import UserError
 from structkit.learning.training.averaging import WeightAverage
 from structkit.learning.training.checkpoints import RunFolder
-from structkit.learning.training.devices import fastest_matmul
+from structkit.learning.training.devices import fastest_matmul, matmul
 from structkit.learning.training.distributed import (
     add_gradients,
     merged,
@@ -79,12 +79,8 @@ class Trainer:
         self.module.train()
         self._restore()
         same_parameters(self.module)
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision(self._matmul())
-        try:
+        with matmul(self._matmul()):
             self._steps()
-        finally:
-            torch.set_float32_matmul_precision(before)
 
     def _matmul(self) -> str:
         """The precision of float32 products: as before a stop, and the same in all processes."""
