@@ -26,6 +26,7 @@ from structkit.paths import keep_apart
 from structkit.plugin import Method
 from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
+from structkit.records.rejects import Rejects
 from structkit.records.stream import Stream
 
 
@@ -42,10 +43,13 @@ def train(
     with hushed(options.quiet):
         if options.node_rank:
             return _follow(name, method, options)
-        return _train(name, method, files, options)
+        with Rejects(options.on_error, options.rejects) as rejects:
+            return _train(name, method, files, options, rejects)
 
 
-def _train(name: str, method: Method, files: Sequence[str], options: RunOptions) -> Record:
+def _train(
+    name: str, method: Method, files: Sequence[str], options: RunOptions, rejects: Rejects
+) -> Record:
     started = time.monotonic()
     output = options.output or f"models/{name}"
     writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
@@ -56,9 +60,8 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
         output, overwrite=options.overwrite, resume=options.resume, keep=options.keep
     )
     check_processes(name, method, options)
-    stream = Stream(files, on_error=options.on_error, rejects=options.rejects)
     chosen, method = method, settled(method, options)
-    spool = read(method, stream)
+    spool = read(method, Stream(files), rejects)
     run = {"method": name, **method.values(), "data": spool.hash}
     data = {"records": len(spool), "sha256": spool.hash}
     held_out = None
@@ -181,10 +184,10 @@ def fit(
         trainer.run()
     truncation = trainer.truncation()
     if rank() == 0:
-        target = folder.new_model()
-        module.eval().save(target)
-        facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
-        write_facts(target, name, method, data, facts)
+        with folder.writing(lambda: (trainer.step, trainer.end(truncation))) as target:
+            module.eval().save(target)
+            facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
+            write_facts(target, name, method, data, facts)
         for message in truncation.messages():
             say(message)
     return {
@@ -225,9 +228,9 @@ def agree(spools: tuple[Spool, Spool | None], options: RunOptions) -> None:
             )
 
 
-def read(method: Method, stream: Stream) -> Spool:
+def read(method: Method, stream: Stream, rejects: Rejects | None = None) -> Spool:
     """All records of files or stdin, checked, on disk."""
-    with stream.reading("read") as (records, reject):
+    with stream.reading("read", rejects) as (records, reject):
         return Spool(records, method.prepare, reject, empty=method.without_records)
 
 
