@@ -7,9 +7,11 @@ NAME.fields.jsonl, NAME.hashes.txt with the hash of what was read of each row's 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -30,6 +32,7 @@ from structkit.records.partial import keep_mode
 # room for any number of rows: the header is written again when their count is known
 HEADER = 128
 BUFFER = 1 << 20
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HASHES, HASHES_FORMAT = ".hashes.txt", 1
 JSONL = "write JSONL, or change the id"
 
@@ -208,11 +211,14 @@ class VectorFiles:
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         for handle in self._handles:
-            handle.close()
+            with suppress(OSError):  # of a full disk, which was told
+                handle.close()
         if not self.resume or kind is None:
             for partial in (*self._partial, self._journal_path):
                 partial.unlink(missing_ok=True)
         self._journal.close()  # this frees the lock
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise cannot_write(error).at(self.path) from None
 
 
 def half_replaced(path: str) -> bool:

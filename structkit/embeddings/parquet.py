@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -77,16 +78,20 @@ class ParquetFile:
         """Complete the file and give it its name; returns the metadata as written."""
         meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
         self._writer.add_key_value_metadata({"structkit": orjson.dumps(meta).decode()})
-        self._writer.close()
-        keep_mode(str(self._partial), str(self.target))
-        os.replace(self._partial, self.target)
+        try:
+            self._writer.close()
+            keep_mode(str(self._partial), str(self.target))
+            os.replace(self._partial, self.target)
+        except OSError as error:
+            raise cannot_write(error).at(str(self.target)) from None
         return meta
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         if self._writer is not None and kind is not None:
-            self._writer.close()
+            with suppress(OSError):  # of a full disk, which was told
+                self._writer.close()
         self._partial.unlink(missing_ok=True)
 
 
