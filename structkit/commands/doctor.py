@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
+from structkit import arithmetic
 from structkit.extras import USES
 from structkit.records.jsonl import Record
 from structkit.records.table import rows
@@ -45,7 +46,8 @@ def version(package: str) -> str:
 def doctor() -> Iterator[Record]:
     """One record for each thing that was looked at: `part`, `state`, `found`, `remedy`.
 
-    `state` is ok, missing (something would work with the remedy), or slow (it would be faster).
+    `state` is ok, missing (something would work with the remedy), slow (it would be faster), low (a
+    disk), or differs (equal runs may give other bits).
     """
     for name, found in versions().items():
         yield _finding(name, found, f"pip install {name}")
@@ -53,6 +55,7 @@ def doctor() -> Iterator[Record]:
     yield _finding("NLTK data", _tagger(), f"python -m nltk.downloader {TAGGER}")
     yield from _folders()
     yield _processor()
+    yield _arithmetic()
     yield _gpu()
     yield from _disks()
 
@@ -140,6 +143,17 @@ def _processor() -> Record:
         return _finding("processor", found)
     remedy = "it computes bf16 slowly: leave --bf16 and --dtype bf16 out"
     return _finding("processor", found, remedy, state="slow")
+
+
+def _arithmetic() -> Record:
+    """What multiplies float32 matrices, and whether equal runs give equal bits."""
+    name, mode = arithmetic.maker() or "no x86", os.environ.get(arithmetic.MODE)
+    way = f"{name}: {arithmetic.MODE} {mode or 'unset'}"
+    if arithmetic.DIFFERENT:
+        why, _, remedy = arithmetic.DIFFERENT.partition("; ")
+        return _finding("arithmetic", f"{way}, equal runs may differ: {why}", remedy, "differs")
+    large = ", large products by oneDNN where it has bf16" if arithmetic.is_slow() else ""
+    return _finding("arithmetic", f"{way}, equal runs give equal bits{large}")
 
 
 def _gpu() -> Record:

@@ -7,6 +7,7 @@ NAME.fields.jsonl, NAME.hashes.txt with the hash of what was read of each row's 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ from structkit.records.whole import (
 # room for any number of rows: the header is written again when their count is known
 HEADER = 128
 META, IDS = ".meta.json", ".ids.txt"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HASHES, HASHES_FORMAT = ".hashes.txt", 1
 JSONL = "write JSONL, or change the id"
 
@@ -253,6 +255,8 @@ class VectorFiles:
         if not self.resume or kind is None:
             self._journal_path.unlink(missing_ok=True)
         self._journal.close()  # this frees the lock
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise cannot_write(error).at(self.path) from None
 
 
 def _lines(lines: Iterable[str]) -> bytes:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
 import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import orjson
 import torch
+from torch import Tensor
 
 from structkit.errors import UserError
 from structkit.learning.folders.facts import FACTS, read_facts
@@ -20,6 +24,7 @@ from structkit.records.jsonl import Record
 from structkit.records.whole import cannot_write, remove, replace_folder, whole_file
 
 RUN = "run.json"
+ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
 DAMAGE = (OSError, RuntimeError, ValueError, LookupError, EOFError, pickle.UnpicklingError)
 
 
@@ -213,6 +218,44 @@ class RunFolder:
         self.model.mkdir()
         return self.model
 
+    def keep_room(self, weights: Mapping[str, Tensor]) -> None:
+        """Take the room on the disk that the weights need: a full disk ends no training.
+
+        Errors: `UserError` where there is none, before there is anything to lose.
+        """
+        sizes = {each.data_ptr(): each.nbytes for each in weights.values()}
+        room = sum(sizes.values()) + len(weights) * ENTRY + SLACK
+        try:
+            with self.room.open("wb") as file:
+                if hasattr(os, "posix_fallocate"):  # macOS has none
+                    os.posix_fallocate(file.fileno(), 0, room)
+        except OSError as error:
+            raise cannot_write(error).at(str(self.partial)) from None
+
+    @property
+    def room(self) -> Path:
+        """A file as large as a checkpoint without what only steps need."""
+        return self.partial / "room"
+
+    @contextmanager
+    def writing(self, end: Callable[[], tuple[int, dict[str, Any]]]) -> Iterator[Path]:
+        """An empty folder for the finished model; where that cannot be written, `end()` is kept.
+
+        `end` gives the last step and its state, which takes the room that was kept.
+        """
+        try:
+            yield self.new_model()
+            self.room.unlink(missing_ok=True)  # what else belongs to the model is small
+        except Exception as error:
+            if (refused := system_error(error)) is None:
+                raise
+            shutil.rmtree(self.model, ignore_errors=True)
+            self.room.unlink(missing_ok=True)
+            self.save(*end())
+            problem = cannot_write(refused)
+            remedy = f"the trained weights are in {self.partial}; make room, and add --resume"
+            raise UserError(problem.problem, remedy).at(str(self.final)) from None
+
     def finish(self) -> None:
         """Move the model into place and clean up."""
         replace_folder(self.model, self.final, self.partial / "old")
@@ -222,6 +265,19 @@ class RunFolder:
         """Remove the folder if it has no checkpoint."""
         if self.latest() is None:
             remove(self.partial)
+        self.room.unlink(missing_ok=True)
+
+
+def system_error(error: BaseException) -> OSError | None:
+    """What the system refused; libraries written in Rust tell it in words.
+
+    >>> system_error(ValueError("I/O error: No space left on device (os error 28)")).errno
+    28
+    """
+    if isinstance(error, OSError):
+        return error
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(int(told[1]), os.strerror(int(told[1]))) if told else None
 
 
 def differences(before: Record, run: Record) -> list[str]:
