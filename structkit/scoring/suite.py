@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
+from structkit.children import without_script
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, shown
 from structkit.scoring.classification import right_answers
@@ -87,9 +88,12 @@ def _all(files: Mapping[str, str], seed: int, seeds: int, workers: int) -> Itera
         yield from map(one, files.values())
         return
     # one thread per process: sums in another order differ
-    with ProcessPoolExecutor(
-        min(workers, len(files)), get_context("spawn"), torch.set_num_threads, (1,)
-    ) as pool:
+    with (
+        without_script(),
+        ProcessPoolExecutor(
+            min(workers, len(files)), get_context("spawn"), torch.set_num_threads, (1,)
+        ) as pool,
+    ):
         yield from pool.map(one, files.values())
 
 

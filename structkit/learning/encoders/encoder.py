@@ -21,9 +21,8 @@ from structkit.learning.encoders.pretrained import (
     add_tokens,
     explained,
     load_pretrained,
-    positions,
-    stretch_positions,
 )
+from structkit.learning.encoders.positions import positions, stretch_positions
 from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.settings import MCLS_EVERY, EncoderSettings
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
@@ -70,7 +69,7 @@ class Encoder(TokenModel, TorchModel):
             check_cls(tokenizer, pooling)
         self.model = model
         self.pooling, self.normalize, self.mcls_every = pooling, normalize, mcls_every
-        most = positions(model.config)
+        most = positions(model)
         self.tokenizing = Tokenizing(
             tokenizer,
             _possible(lengths, most),
