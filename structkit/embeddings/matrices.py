@@ -17,6 +17,7 @@ from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, BinaryRows, In
 from structkit.embeddings.vectors import Floats, Matrix, Numbers, Rows, largest_norm
 from structkit.errors import UserError
 from structkit.extras import require
+from structkit.paths import refuse_pipe
 from structkit.records.jsonl import Record, cannot_read, json_kind
 
 MAKER = "write it with structkit encode -o"
@@ -134,8 +135,10 @@ def _quantized(stem: str, codes: Any, kind: str, meta: Record) -> Rows:
 def mapped(path: str) -> Any:
     """The array in a .npy file, not read before it is used; never a pickle.
 
-    Errors: `ValueError` with what NumPy says of a header that is damaged, or says what is not so.
+    Errors: `ValueError` with what NumPy says of a header that is damaged, or says what is not so;
+    `UserError` for a pipe.
     """
+    refuse_pipe(path, "a .npy file")
     try:
         with warnings.catch_warnings(action="ignore"):  # of sizes beyond all numbers
             return np.load(path, mmap_mode="r", allow_pickle=False)
@@ -161,6 +164,7 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     chunks `doc_id`, and kept fields.
     """
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    refuse_pipe(path, "a Parquet file")
     try:
         file = parquet.ParquetFile(path)
         table = file.read()

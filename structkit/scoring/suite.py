@@ -15,6 +15,7 @@ import torch
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.children import without_script
 from structkit.errors import UserError
+from structkit.paths import is_pipe
 from structkit.records.jsonl import Record, shown
 from structkit.scoring.classification import right_answers
 from structkit.scoring.measures import CONFIDENCE, Values
@@ -84,7 +85,7 @@ def suite(
 
 def _all(files: Mapping[str, str], seed: int, seeds: int, workers: int) -> Iterator[Scored]:
     one = partial(_scored, seed=seed, seeds=seeds)
-    if workers == 1 or len(files) == 1:
+    if workers == 1 or len(files) == 1 or any(map(is_pipe, files.values())):  # only here
         yield from map(one, files.values())
         return
     # one thread per process: sums in another order differ
