@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import structkit
+from structkit.asking.answers import Asking
 from structkit.asking.meaning import NONSENSE, Chance, nonsense
+from structkit.collecting.walking import Walk
+from structkit.commands.ask import ask
+from structkit.learning.encode.encoding import Encoding
+from structkit.ranking.weights import chosen
 
 
 class Given:
@@ -43,3 +50,34 @@ def test_nonsense_is_always_the_same() -> None:
     assert questions == nonsense(NONSENSE)
     assert NONSENSE == len(set(questions))
     assert {1, 2, 3, 4, 5, 6} == {len(question.split()) for question in questions}
+
+
+@pytest.mark.parametrize("model", ["minilm", "table"])
+def test_what_chance_finds_is_no_answer(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if model == "table":  # of the words of some functions
+        code = "fixtures/code/functions.jsonl"
+        model = structkit.train(
+            "static", code, dimensions=64, output=tmp_path / "table", quiet=True
+        )["folder"]
+    asked = ["zzzqqq xxyyzz", "qwertz", "radius", "surface of a disc"]
+    found = ask(
+        "fixtures/collect/src",
+        asked,
+        asking=Asking(k=5, ranking=chosen("code").ranking()),
+        walk=Walk(),
+        cache=None,
+        encoding=lambda side: Encoding(model, side, field="text"),
+    )
+    paths: dict[str, set[str]] = {question: set() for question in asked}
+    for record in found:
+        paths[record["query"]].add(record["path"])
+    assert not paths["zzzqqq xxyyzz"] | paths["qwertz"]
+    assert paths["radius"]
+    told = capsys.readouterr().err
+    for question in asked[:2]:
+        why = "none of its words is there, and no passage is closer to it than chance"
+        assert f'fixtures/collect/src: nothing answers "{question}": {why}; ask in' in told
+    if model == "minilm":  # which knows that without a word of it
+        assert "fixtures/collect/src/shapes.py" in paths["surface of a disc"]

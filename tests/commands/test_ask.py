@@ -14,7 +14,6 @@ from tests.tolerances import bound
 
 FIXTURES = Path("fixtures/collect").absolute()
 LISTS = Path("fixtures/lists").absolute()
-CODE = Path("fixtures/code/functions.jsonl").absolute()
 HINT = "structkit: searched by words alone; to search by meaning too"
 
 
@@ -122,26 +121,6 @@ def test_no_question_asks_nothing_and_says_so(ask, tmp_path, words, status):
     assert b"" == done.stdout
     assert done.stderr.endswith(b'; write structkit ask FOLDER "QUESTION"\n')
     assert not (tmp_path / "cache").exists()  # the folder was not read
-
-
-@pytest.mark.parametrize("model", ["minilm", "table"])
-def test_what_chance_finds_is_no_answer(ask, run, tmp_path, model):
-    named = model
-    if model == "table":  # of the words of some functions
-        named = str(tmp_path / "table")
-        run("train", "static", str(CODE), "--dimensions", "64", "-o", named, "-q")
-    done = ask(".", "zzzqqq xxyyzz", "qwertz", "--model", named, status=1)
-    assert b"" == done.stdout
-    told = b"none of its words is there, and no passage is closer to it than chance"
-    assert 2 == done.stderr.count(told)
-    found = ask("metres", "--model", named, fields=["path"])
-    assert ("docs/notes.md",) in found
-
-
-def test_an_answer_needs_no_word_of_the_question(ask):
-    assert b"" == ask("surface of a disc", "--no-model", status=1).stdout
-    paths = {path for (path,) in ask("surface of a disc", "--model", "minilm", fields=["path"])}
-    assert "src/shapes.py" in paths
 
 
 def test_the_first_time_is_told_and_later_ones_are_silent(ask):
