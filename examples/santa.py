@@ -7,6 +7,9 @@ import json
 import sys
 from pathlib import Path
 
+if __name__ == "__main__" and len(sys.argv) < 3:
+    sys.exit(__doc__)  # before anything slow is imported
+
 from structkit import encode, mask_entities, pair, score, search, train
 
 # a small T5 from scratch; `structkit train santa --help` has all settings and their sources

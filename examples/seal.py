@@ -7,6 +7,9 @@ import json
 import sys
 from pathlib import Path
 
+if __name__ == "__main__" and len(sys.argv) < 3:
+    sys.exit(__doc__)  # before anything slow is imported
+
 from structkit import encode, html_variants, search, train
 
 # a small BERT from scratch; name a pretrained one with `model`

@@ -5,6 +5,9 @@ python examples/search_folder.py FOLDER QUESTION …
 
 import sys
 
+if __name__ == "__main__" and len(sys.argv) < 3:
+    sys.exit(__doc__)  # before anything slow is imported
+
 from structkit import collect, search
 
 

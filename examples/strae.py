@@ -7,6 +7,9 @@ import json
 import sys
 from pathlib import Path
 
+if __name__ == "__main__" and len(sys.argv) < 3:
+    sys.exit(__doc__)  # before anything slow is imported
+
 from structkit import encode, parse_trees, score, train
 
 PARSER = "builtin"  # a constituency parser; balanced, right-branching … need no model

@@ -1,7 +1,7 @@
 # Questions about source repositories, answered by chunks of files: nDCG@10 next to published systems.
 # MODEL is an encoder's folder or name, by default the one of `make santa-model`, if it is there. A
 # table of token vectors is distilled from MiniLM (SLOW= leaves out MiniLM itself). PEERS= leaves out ripgrep and semble: install ripgrep with the
-# system's packages, semble with `pip install 'structkit[bench]'`.
+# system's packages, semble with `pip install semble`.
 .PHONY: repositories FORCE
 
 REPOSITORIES := runs/repositories

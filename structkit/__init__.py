@@ -10,6 +10,8 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from structkit import arithmetic as arithmetic  # before torch: it says how torch computes
+
 if TYPE_CHECKING:
     from structkit.api.collect import collect
     from structkit.api.encode import encode

@@ -5,10 +5,27 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
+
+
+@contextmanager
+def without_script() -> Iterator[None]:
+    """Within, processes that multiprocessing spawns do not run the user's script again.
+
+    Otherwise a script would have to guard what it does by `if __name__ == "__main__":`.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def in_child(work: Callable[[], T], seconds: float) -> T | None:

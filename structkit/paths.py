@@ -28,7 +28,7 @@ def keep_apart(
 ) -> None:
     """Raise if a path that is written is also read, is written twice, or is empty.
 
-    And if stdin is read twice.
+    And if stdin, or another pipe, is read twice.
 
     `writes` are flags with their paths, `reads` are paths; None is skipped, `-` is stdout or stdin.
     `folders` are the flags that write a folder, with all that is in it. `replaced` are inputs that
@@ -44,6 +44,10 @@ def keep_apart(
     if names.count("-") > 1:
         raise UserError("stdin is read twice", "give a file for one of them", status=2)
     inputs = [(name, _Place.of(_named(name), 0)) for name in names]
+    pipes = [place.pipe for _, place in inputs]
+    if again := [name for name, place in inputs if place.pipe and pipes.count(place.pipe) > 1]:
+        problem = f"{again[-1]} is a pipe and is read twice"
+        raise UserError(problem, "give a file for one of them", status=2)
     for (flag, path, place), (name, source) in product(written, inputs):
         holds = flag in folders and _inside(source, place)
         if not source.there or not (holds or place.same(source) or _inside(place, source)):
@@ -59,6 +63,22 @@ def keep_apart(
             raise UserError(problem, REMEDY, status=2)
 
 
+def is_pipe(name: str) -> bool:
+    """Whether an input can be read only once, from its beginning to its end."""
+    try:
+        status = os.fstat(0) if name == "-" else os.stat(name)
+    except OSError:
+        return False
+    return stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode)
+
+
+def refuse_pipe(name: str, kind: str) -> None:
+    """Raise for a pipe where files of a kind are not read from the beginning to the end."""
+    if is_pipe(name):
+        problem = f"is a pipe, and {kind} is read in any order"
+        raise UserError(problem, "write it to a file, and name that", status=2).at(name)
+
+
 def lines_name(path: str, *others: str) -> None:
     """Raise for JSON lines in a file named as another format; endings in `others` are allowed."""
     ending = next((end for end in TAKEN if path.removesuffix(".gz").endswith(end)), None)
@@ -69,25 +89,26 @@ def lines_name(path: str, *others: str) -> None:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a path leads, through links, and its device and inode number if it exists."""
+    """Where a path leads, through links, and its device and inode number if it keeps something."""
 
     path: str
     number: tuple[int, int] | None = None
     there: bool = False
     file: bool = False
+    pipe: tuple[int, int] | None = None  # its number, if it can be read once
 
     @classmethod
     def of(cls, name: str, standard: int) -> _Place:
         """The place of a file, or of stdin (0) or stdout (1) for `-`."""
         path = os.path.realpath(("/dev/stdin", "/dev/stdout")[standard] if name == "-" else name)
         try:
-            status = os.fstat(standard) if name == "-" else os.stat(path)
+            status = os.fstat(standard) if name == "-" else os.stat(name)
         except OSError:
             return cls(path)
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            return cls("")  # a device or a pipe keeps nothing
-        number, file = (status.st_dev, status.st_ino), stat.S_ISREG(status.st_mode)
-        return cls(path, number, there=True, file=file)
+        mode, number = status.st_mode, (status.st_dev, status.st_ino)
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a device or a pipe keeps nothing
+            return cls("", pipe=number if is_pipe(name) else None)
+        return cls(path, number, there=True, file=stat.S_ISREG(mode))
 
     def same(self, other: _Place) -> bool:
         if self.number and self.number == other.number:

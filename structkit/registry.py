@@ -92,7 +92,11 @@ class Plugin:
         except ImportError as error:
             if (error.name or "").partition(".")[0] == "structkit":
                 raise self.outdated(str(error)) from error
-            raise
+            lacking = error.name if isinstance(error, ModuleNotFoundError) else None
+            raise UserError(
+                f"the {self.kind} {self.name} of the pack {self.pack} cannot be imported: {error}",
+                f"install the package that has {lacking}" if lacking else f"mend {self.pack}",
+            ).at(str(self.path)) from error
 
     def load(self) -> type:
         """The class named after its kind, imported now; raises if it is missing or incomplete."""

@@ -2,10 +2,12 @@
 
 import os
 import signal
+import sys
+from multiprocessing.spawn import get_preparation_data
 
 import pytest
 
-from structkit.children import in_child
+from structkit.children import in_child, without_script
 
 
 def test_what_work_gives_comes_back_from_another_process():
@@ -29,3 +31,10 @@ def test_work_whose_process_is_killed_gives_nothing():
 def test_what_work_raises_is_raised_here():
     with pytest.raises(ZeroDivisionError):
         in_child(lambda: 1 / 0, 5)
+
+
+def test_a_spawned_process_does_not_run_the_script_again():
+    script = sys.modules["__main__"]
+    with without_script():
+        assert not {"init_main_from_path", "init_main_from_name"} & {*get_preparation_data("child")}
+    assert script is sys.modules["__main__"]

@@ -80,6 +80,17 @@ FACTS = {
     "steps": 0,
     "losses": {},
 }
+# what it imports, and what is said of it
+LACKING = {
+    "lacking": (
+        "import tea_leaves",
+        "No module named 'tea_leaves'; install the package that has tea_leaves",
+    ),
+    "renamed": (
+        "from json import leaves",
+        "cannot import name 'leaves' from 'json' ({json}); mend shout",
+    ),
+}
 BROKEN = '"""Broken: must never be imported unless it is asked for."""\nraise SystemExit(7)\n'
 
 
@@ -114,6 +125,8 @@ def pack(tmp_path_factory):
     (languages / "_private.py").write_text(BROKEN)
     for name, (text, _) in OUTDATED.items():
         (languages / f"{name}.py").write_text(text)
+    for name, (text, _) in LACKING.items():
+        (languages / f"{name}.py").write_text(text)
     (languages / "zig.py").write_text(example())
     methods = source / "shout" / "methods"
     methods.mkdir()
@@ -141,6 +154,17 @@ def test_a_pack_for_another_contract_is_one_clear_line(pack, name):
         f"structkit: {path}: the language {name} of the pack shout cannot be used: {problem}; "
         "install a version of shout for this structkit, whose structkit/plugin says what a "
         "plugin file provides\n"
+    )
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_a_missing_import_is_one_clear_line(pack, name):
+    done = structkit(pack, "mask-entities", "--language", name, input=b'{"code":"A"}')
+    path, (_, problem) = pack / "shout" / "languages" / f"{name}.py", LACKING[name]
+    assert done.returncode == 1
+    assert done.stderr.decode() == (
+        f"structkit: {path}: the language {name} of the pack shout cannot be imported: "
+        f"{problem.format(json=json.__file__)}\n"
     )
 
 

@@ -36,3 +36,13 @@ def test_an_example_runs_from_its_own_words(name, tmp_path):
     assert lines == len(done.stdout.splitlines()), done.stdout
     assert all(re.search(r"\d", line) for line in done.stdout.splitlines())
     assert f"python examples/{name}.py" in script.read_text("utf-8")
+
+
+@pytest.mark.parametrize("given", [[], ["only"]], ids=len)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_without_arguments_says_at_once_how_it_is_called(name, given):
+    bare = [sys.executable, "-I", "-S"]  # has no structkit, and nothing slow, to import
+    done = subprocess.run([*bare, f"examples/{name}.py", *given], capture_output=True, text=True)
+    assert (1, "") == (done.returncode, done.stdout)
+    assert f"\n\npython examples/{name}.py " in done.stderr
+    assert "Error" not in done.stderr

@@ -17,8 +17,9 @@ from structkit.structure.code.treesitter import Grammar
 KEYWORDS = (
     "alignas alignof auto break case char const constexpr continue default defined do double else "
     "enum extern false float for goto if inline int long nullptr register restrict return short "
-    "signed sizeof static static_assert struct switch true typedef typeof union unsigned void "
-    "volatile while _Alignas _Alignof _Atomic _Bool _Complex _Generic _Noreturn _Static_assert "
+    "signed sizeof static static_assert struct switch thread_local true typedef typeof "
+    "typeof_unqual union unsigned void volatile while _Alignas _Alignof _Atomic _BitInt _Bool "
+    "_Complex _Decimal128 _Decimal32 _Decimal64 _Generic _Imaginary _Noreturn _Static_assert "
     "_Thread_local"
 ).split()
 GRAMMAR = Grammar.load(

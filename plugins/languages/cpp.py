@@ -19,13 +19,14 @@ from structkit.structure.code.outline import Outline
 from structkit.structure.code.treesitter import Grammar
 
 KEYWORDS = (
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl "
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t "
+    "char16_t char32_t class compl "
     "const const_cast consteval constexpr constinit continue co_await co_return co_yield decltype "
     "default defined delete do double dynamic_cast else enum explicit export extern false float "
     "for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator "
     "or or_eq private protected public register reinterpret_cast requires return short signed "
     "sizeof static static_assert static_cast struct switch template this thread_local throw true "
-    "try typedef typeid typename union unsigned using virtual void volatile while xor xor_eq"
+    "try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq"
 ).split()
 # `class EXPORT Name {`, `class api(1) Name final {`, and a macro on the line before a namespace
 MACROS = re.compile(

@@ -63,7 +63,8 @@ GRAMMAR = Grammar.load(
         *("primary_constructor_base_type>identifier", "type_argument_list", "type_parameter_list"),
         *("type_parameter_constraints_clause", "explicit_interface_specifier"),
     ),
-    never=("var", "_"),
+    # words of the language that look like a function or a namespace
+    never=("var", "_", "nameof", "global", "__arglist", "__makeref", "__reftype", "__refvalue"),
     reserved=KEYWORDS,
     lexical=LEXICAL,
     member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",

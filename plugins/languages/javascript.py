@@ -30,6 +30,7 @@ GRAMMAR = Grammar.load(
     tree_sitter_javascript.language(),
     take=ECMASCRIPT_NAMES,
     skip=("string", "template_string", "regex", "comment", "html_comment"),
+    never=("constructor",),  # a method that the language names
     reserved=(*KEYWORDS, "undefined"),
     member=MEMBER,
     lexical=ECMASCRIPT,

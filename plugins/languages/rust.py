@@ -2,8 +2,8 @@
 
 Types are names where only a type can be: `x: Foo`, `Foo { .. }`, `impl Foo`, `struct Foo`;
 `--types` adds them. In the path `Foo::new()`, in imports and inside the brackets of a macro, `Foo`
-is a name like any other; a variant of an enumeration is a name. Lifetimes and attributes are
-neither names nor types.
+is a name like any other, but not a primitive type as in `u32::MAX`; a variant of an enumeration is
+a name. Lifetimes and attributes are neither names nor types.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from structkit.structure.code.doc_comments import DocComments
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.outline import Outline
+from structkit.structure.code.spans import Span
 from structkit.structure.code.treesitter import Grammar
 
 KEYWORDS = (
@@ -21,6 +22,7 @@ KEYWORDS = (
     "let loop match mod move mut pub ref return self static struct super trait true type unsafe "
     "use where while"
 ).split()
+PRIMITIVES = "bool char f32 f64 i8 i16 i32 i64 i128 isize str u8 u16 u32 u64 u128 usize".split()
 LEXICAL = Lexical(
     (
         until_line("//"),
@@ -67,3 +69,13 @@ class Language(CodeLanguage):
     interpreters = ("rust-script",)
     grammar = GRAMMAR
     outline = OUTLINE
+
+    def names(self, text: str) -> list[Span]:
+        """Every name; a primitive type at the start of a path is none."""
+        return [
+            (start, end)
+            for start, end in super().names(text)
+            if text[start:end] not in PRIMITIVES
+            or not text.startswith("::", end)
+            or text.endswith("::", 0, start)  # the module std::str
+        ]

@@ -29,6 +29,7 @@ GRAMMAR, TSX = (
         skip=("string", "template_string", "template_literal_type", "regex", "comment"),
         type_names=("type_identifier",),
         types=("new_expression>identifier", "extends_clause>identifier", "enum_declaration.name"),
+        never=("constructor",),  # a method that the language names
         reserved=KEYWORDS,
         lexical=ECMASCRIPT,
         member=(

@@ -24,7 +24,7 @@ from structkit.progress import say
 from structkit.records.jsonl import Record
 
 from ._entity_prediction import MaskedBatch, Predictor, Read, TokensInPlace, WrittenEntities
-from ._masked_tokens import has_decoder, token_head
+from ._masked_tokens import check_mask, has_decoder, token_head
 
 if TYPE_CHECKING:
     from .santa import Method
@@ -68,7 +68,7 @@ class Santa(DualEncoder[Inputs]):
         align, predict = settings.alignment_weight > 0, settings.entity_weight > 0
         original = align and settings.align_on == "original"
         masked = None
-        if predict or settings.align_on == "masked":
+        if settings.reads_masked:
             masked = self.predictor.masked(records, self.field, predict=predict)
         documents = self.documents(records, step)
         group = 1 + self.negatives
@@ -132,7 +132,8 @@ def built(method: Method, spool: Spool, offline: bool) -> Santa:
     encoder = build_encoder(
         method, spool, offline=offline, head=True, lengths={"target": method.target_length}
     )
-    check_sentinels(encoder.tokenizing.tokenizer)
+    if method.reads_masked:
+        check_sentinels(encoder.tokenizing.tokenizer)
     return Santa(method, encoder, negatives, WrittenEntities())
 
 
@@ -149,6 +150,8 @@ def without_decoder(settings: Method, spool: Spool, negatives: int, offline: boo
         settings = replace(settings, pooling="cls")
         say("the model has no decoder: pooling is cls, and masked tokens are predicted in place")
     encoder = build_encoder(settings, spool, offline=offline)
+    if settings.reads_masked:
+        check_mask(encoder.tokenizing.tokenizer)
     start = settings.model if settings.entity_weight else None  # otherwise the head is not used
     head = token_head(encoder.model, start, offline=offline)
     return Santa(settings, encoder, negatives, TokensInPlace(encoder, head))
@@ -158,5 +161,6 @@ def check_sentinels(tokenizer: Any) -> None:
     """Raise if the tokenizer would cut a sentinel into pieces."""
     if tokenizer.convert_tokens_to_ids("<extra_id_0>") in (None, tokenizer.unk_token_id):
         raise UserError(
-            "the model's tokenizer has no sentinels <extra_id_0> …", "use a T5 model such as CodeT5"
+            "the model's tokenizer has no sentinels <extra_id_0> …",
+            "use a T5 model such as CodeT5, or align alone: --entity-weight 0 --align-on original",
         )

@@ -69,8 +69,6 @@ class MaskedTokens:
     def __init__(self, tokenizing: Any) -> None:
         self.tokenizing = tokenizing
         self.mask = tokenizing.tokenizer.mask_token_id
-        if self.mask is None:
-            raise UserError("the model's tokenizer has no mask token", "use a BERT-like model")
 
     def batch(self, masked: Sequence[str], targets: Sequence[str]) -> tuple[Tokens, Tensor]:
         """Tokens with masks, and the ids to predict, (batch, length), `IGNORED` elsewhere."""
@@ -127,6 +125,15 @@ def _transformer(name: str, offline: bool) -> Path:
     folder = model_folder(name, offline=offline)
     place: Path = own_facts(folder).get("transformer", folder)
     return place
+
+
+def check_mask(tokenizer: Any) -> None:
+    """Raise if entities cannot be masked."""
+    if tokenizer.mask_token_id is None:
+        raise UserError(
+            "the model's tokenizer has no mask token",
+            "use a BERT-like model, or align alone: --entity-weight 0 --align-on original",
+        )
 
 
 class TokenHead(nn.Module):

@@ -21,6 +21,7 @@ import orjson
 from floret.floret import floret as library
 from numpy.typing import NDArray
 
+from structkit.children import without_script
 from structkit.errors import UserError
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -82,7 +83,8 @@ def learned(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
         target = Path(folder) / "rows"
         process = get_context("spawn").Process(target=_learn, args=(arguments, ngrams, target))
         try:
-            process.start()
+            with without_script():
+                process.start()
             process.join()
         finally:
             if process.pid:

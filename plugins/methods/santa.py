@@ -89,6 +89,11 @@ class Method(EncoderSettings):
                 "--alignment-weight and --entity-weight are both 0", "leave one out", status=2
             )
 
+    @property
+    def reads_masked(self) -> bool:
+        """Whether a loss needs the masked documents."""
+        return self.entity_weight > 0 or self.align_on == "masked"
+
     def completed(self, own: Record) -> Method:
         settings = super().completed(own)
         if self.temperature is None and "temperature" not in own and settings.normalize:

@@ -1,4 +1,4 @@
-"""Stanza's constituency parser: `pip install 'structkit[stanza]'`, and its English models."""
+"""Stanza's constituency parser: `pip install stanza`, and its English models."""
 
 from __future__ import annotations
 

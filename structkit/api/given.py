@@ -17,9 +17,26 @@ from structkit.records.jsonl import Record
 from structkit.records.lines import Block, Lines
 from structkit.records.output import dump
 
-Rows: TypeAlias = "Iterable[Mapping[str, Any]]"
+Rows: TypeAlias = "Iterable[Mapping[str, Any]]"  # a DataFrame too
 Names: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 SEVERAL = 256  # dicts in a block: what a parser is given at a time
+
+
+def rows(given: Any) -> Any:
+    """What was given; a DataFrame of pandas or polars as its rows, a dict each."""
+    if callable(dicts := getattr(given, "to_dicts", None)):  # polars
+        return dicts()
+    if hasattr(given, "columns") and callable(dicts := getattr(given, "to_dict", None)):
+        return dicts("records")
+    return given
+
+
+def texts_as(field: str, given: Any, parameter: str) -> Iterator[Any]:
+    """Dicts as they are, and strings as dicts with that field. Errors: one string alone."""
+    if isinstance(given, str):
+        problem = f"{parameter} is {given!r}, not a list"
+        raise UserError(problem, f"give [{given!r}]", status=2)
+    return ({field: each} if isinstance(each, str) else each for each in rows(given))
 
 
 class Given(Lines):
@@ -31,7 +48,7 @@ class Given(Lines):
     def __init__(self, records: Rows, name: str = "records") -> None:
         self.files, self.file, self.total = [name], name, None
         self.line = self.number = self.bytes = 0
-        self.records = records
+        self.records = rows(records)
 
     def blocks(self, least: int = 1) -> Iterator[Block]:
         records = iter(self.records)
@@ -92,14 +109,14 @@ class Held:
         """The names that were given, or one of a new file with the records."""
         if isinstance(given, str | os.PathLike):
             return [os.fspath(given)]
-        records = iter(given)
+        records = iter(rows(given))
         first = next(records, None)
         if isinstance(first, str | os.PathLike):
-            return [os.fspath(first), *map(os.fspath, records)]  # type: ignore[arg-type]
+            return [os.fspath(first), *map(os.fspath, records)]
         path = Path(self.folder.name, quote(parameter, safe="") + ".jsonl")
         with path.open("wb") as file:
-            rows = [] if first is None else _again(first, records)
-            file.writelines(block.data for block in Given(rows, parameter).blocks())
+            every = [] if first is None else _again(first, records)
+            file.writelines(block.data for block in Given(every, parameter).blocks())
         return [str(path)]
 
     def file(self, given: Names | Rows, parameter: str) -> str:

@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any
 
 from structkit.api.arguments import check, in_python
-from structkit.api.given import Held, Names, Rows
+from structkit.api.given import Held, Names, Rows, rows
 from structkit.commands import score as command
 from structkit.commands import score_pairs
 from structkit.errors import UserError, unknown
@@ -44,7 +44,7 @@ def score(
     `compare_with` names some of `runs`: the others are compared with these by paired tests. With
     `task` ("similarity" or "space"), `runs` are pairs of embeddings. The others are the flags.
     """
-    given = dict(locals())
+    given = {name: rows(value) for name, value in locals().items()}
     runs, qrels, task = given.pop("runs"), given.pop("qrels"), given.pop("task")
     named = runs if isinstance(runs, Mapping) else {"run": runs}
     with in_python(signature(score).parameters):
@@ -75,7 +75,7 @@ def _scores(
             given[name] = held.files(given[name], name) if given[name] != () else ()
         yield from command.score(
             {name: path for name, path in files.items() if name not in against},
-            "self" if qrels == "self" else held.file(qrels or (), "qrels"),
+            "self" if qrels == "self" else held.file(() if qrels is None else qrels, "qrels"),
             compare_with={name: files[name] for name in against},
             **given,
         )

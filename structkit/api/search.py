@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any, TypeAlias
 
 from structkit.api.arguments import check, in_python
-from structkit.api.given import Given, Held, Names, Rows
+from structkit.api.given import Given, Held, Names, Rows, texts_as
 from structkit.commands import search as command
 from structkit.learning.encode.encoding import Encoding
 from structkit.records.jsonl import Record, Records
@@ -57,13 +57,14 @@ def search(
     given = dict(locals())
     corpus, queries = given.pop("corpus"), given.pop("queries")
     with in_python(signature(search).parameters):
+        asked: Rows = texts_as(query_field or "query", queries, "queries")
         check("search", given, given)
         options = SearchOptions(
             **{each: given.pop(each) for each in OPTIONS},
             filters=tuple(given.pop("filters")),
             rescore=tuple(given.pop("rescore")),
         )
-    return _run(corpus, queries, options, **given)
+    return _run(corpus, asked, options, **given)
 
 
 # of the embeddings' backend
@@ -75,7 +76,7 @@ OPTIONS = (
 
 def _run(
     corpus: Names | Rows,
-    queries: Queries,
+    queries: Rows,
     options: SearchOptions,
     *,
     method: str | None,
@@ -89,7 +90,7 @@ def _run(
         files = held.files(corpus, "corpus")
         yield from command.search(
             files,
-            Records(Given(map(_question, queries), "queries")),
+            Records(Given(queries, "queries")),
             method=method_of(files, method),
             options=options,
             encoding=Encoding(model, "query", field=query_field, engine=engine) if model else None,
@@ -97,7 +98,3 @@ def _run(
             texts=None if texts is None else held.files(texts, "texts"),
             **given,
         )
-
-
-def _question(query: str | Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"query": query} if isinstance(query, str) else query

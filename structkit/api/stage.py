@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from structkit.api.arguments import check, in_python
-from structkit.api.given import Given, Rows
+from structkit.api.given import Given, Rows, texts_as
 from structkit.records.jsonl import Record, Records
 from structkit.records.rejects import Command, Rejected, accepted
 
@@ -19,10 +19,12 @@ def stage(
     name: str,
     settings: Callable[P, Settings],
     command: Callable[[Any, Settings], Iterator[Record]],
+    field: Callable[[Settings], str] | None = None,
 ) -> Callable[Concatenate[Rows, P], Iterator[Record]]:
     """The function `name` over dicts: it makes settings of its keywords, and runs the command.
 
-    Settings are checked when it is called, records when they are asked for.
+    Settings are checked when it is called, records when they are asked for. Strings are records
+    with the `field` of the settings.
     """
     parameters = inspect.signature(settings).parameters
 
@@ -30,6 +32,8 @@ def stage(
         with in_python(parameters):
             check(name, {**dict(zip(parameters, args, strict=False)), **keywords}, parameters)
             made = settings(*args, **keywords)
+            if field:
+                records = texts_as(field(made), records, "records")
         return _run(records, lambda some: command(some, made), parameters)
 
     function.__name__ = function.__qualname__ = name

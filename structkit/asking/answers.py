@@ -44,20 +44,26 @@ class Asking:
 def answers(
     folder: Folder, question: str, asking: Asking, meaning: Meaning | None = None
 ) -> list[tuple[Hit, Record]]:
-    """The best passages and their records, best first."""
+    """The best passages and their records, best first.
+
+    Each has a word of the question, or another one with its stem, or is closer to its meaning than
+    chance; the others only count in how the scores are scaled.
+    """
     depth = max(asking.k, DEPTH)
     chosen = _chosen(folder, asking.globs)
     asked, postings = asked_words(question), folder.postings
-    lexical = best((postings.scores(asked) + RELATED * postings.related(asked)) * chosen, depth)
-    dense = best(meaning.scores(question) * chosen, depth) if meaning else {}
+    by_word = postings.scores(asked) + RELATED * postings.related(asked)
+    scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
+    lexical, dense = best(by_word * chosen, depth), best(scores * chosen, depth)
     records = folder.records({*lexical, *dense})
     by_id = {record["id"]: record for record in records.values()}
     by_words, by_meaning = (
         [Hit(records[n]["id"], s) for n, s in each.items()] for each in (lexical, dense)
     )
     hits = hybrid(by_meaning, by_words, 2 * depth, asking.dense_share) if meaning else by_words
-    ranked = rerank(Query("1", question), hits, by_id, asking.ranking, asking.k)
-    return [(hit, by_id[hit.doc_id]) for hit in ranked]
+    ranked = rerank(Query("1", question), hits, by_id, asking.ranking, len(hits))
+    found = {records[n]["id"] for n in records if by_word[n] > 0 or beyond[n]}
+    return [(hit, by_id[hit.doc_id]) for hit in ranked if hit.doc_id in found][: asking.k]
 
 
 def asked_words(question: str) -> list[str]:

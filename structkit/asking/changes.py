@@ -37,11 +37,6 @@ def changes(target: Target, walk: Walk, known: Mapping[str, File]) -> FileChange
             if each.fault:
                 changed.faults.append(each.error)
             continue
-        if path in seen:  # bytes that are not UTF-8 look alike
-            changed.faults.append(
-                UserError("has the same name as another as UTF-8", "rename it").at(path)
-            )
-            continue
         try:
             state = _state(each)
         except OSError as error:

@@ -30,7 +30,8 @@ class Target:
 
     @classmethod
     def of(cls, named: str) -> Target:
-        return cls(named, os.path.realpath(named))
+        real = os.path.realpath(named)
+        return cls(named, real if os.path.exists(real) else os.path.abspath(named))  # of a pipe
 
     @property
     def _root(self) -> str:
@@ -48,7 +49,7 @@ class Target:
         if "://" in path:
             return path
         name = os.path.normpath(self.named)
-        if os.path.isfile(self.real) and path == os.path.basename(self.real):
+        if not os.path.isdir(self.real) and path == os.path.basename(self.real):
             return name
         return path if name == "." else os.path.join(name, path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -94,7 +95,8 @@ def ask(
     """Answer questions about a folder with its passages: path, line and text.
 
     All files are read the first time, and later only those that changed. A terminal gets a list,
-    a pipe JSONL: one line per answer, best first.
+    a pipe JSONL: one line per answer, best first. An answer has a word of the question, or is
+    closer to its meaning than passages are to nonsense. Exit status 1 if there is none.
     """
     from structkit.asking.answers import Asking
     from structkit.asking.place import default_folder, default_model
@@ -121,10 +123,14 @@ def ask(
         encoding=encodings(model, engine),
         by_words=no_model,
     )
-    if listed(questions, output, "jsonl" if json else None):
+    first = next(answers, None)
+    answers = chain([] if first is None else [first], answers)
+    if first is not None and listed(questions, output, "jsonl" if json else None):
         write_answers(answers, questions, carried, rows=2 * context + 1)
     else:
         write_records(answers, output)
+    if first is None:
+        raise typer.Exit(1)
 
 
 def encodings(model: str | None, engine: EngineName) -> Callable[[str], Any] | None:

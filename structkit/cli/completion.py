@@ -30,7 +30,7 @@ def plugin_names(kind: str) -> Callable[[str], Completions]:
 def brief(text: str) -> str:
     """The beginning of a description, on one line: a shell takes each line for another word.
 
-    >>> brief("Words.") + brief("Stanza's parser: `pip install 'structkit[stanza]'` and its models")
+    >>> brief("Words.") + brief("Stanza's parser: `pip install stanza` and its English models")
     "Words.Stanza's parser: `pip install …"
     """
     return textwrap.shorten(text, 45, placeholder=" …").replace("[", r"\[")  # typer reads markup

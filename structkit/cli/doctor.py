@@ -17,7 +17,8 @@ EXAMPLES = "structkit doctor"
 def doctor(output: OutputFile = "-", quiet: Quiet = False) -> None:
     """Look at packages, extras, data, caches, processor, GPU and disk, and name remedies.
 
-    A terminal gets a table, a pipe JSONL. The state is ok, missing, slow, or low (a disk).
+    A terminal gets a table, a pipe JSONL. The state is ok, missing, slow, low (a disk), or
+    differs (equal runs may give other bits).
     """
     apart(output)
     from structkit.commands.doctor import doctor as command

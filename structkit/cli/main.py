@@ -46,7 +46,7 @@ def _run() -> int:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        from structkit.records.output import cannot_write
+        from structkit.records.whole import cannot_write
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written
         return _fail(str(cannot_write(error).at("stdout")), 1)

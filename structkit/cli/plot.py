@@ -29,7 +29,7 @@ structkit parse-trees sentences.jsonl --field text | structkit plot trees -o tre
 
 
 plot = CheckedTyper(
-    help="Draw what the papers draw, to .svg, .png or .pdf (extra: structkit[plot]).",
+    help="Draw what the papers draw, to .svg, .png or .pdf (extra: plot).",
     no_args_is_help=True,
 )
 

@@ -12,7 +12,8 @@ RECORDS = {
     "reads": "those of the method: structkit train METHOD --help",
     "writes": (
         "`folder`, `method`, `steps`, `records`, `parameters`, `losses`, `truncated`, "
-        "`texts`, `seconds_per_step`, `seconds`; with --validate: `held_out`"
+        "`texts`, `seconds_per_step`, `seconds`; with --validate: `held_out`; where an equal run "
+        "may give other bits: `bits`"
     ),
 }
 EXAMPLES = """

@@ -27,10 +27,12 @@ from structkit.collecting.sources import (
     Found,
     LeftOut,
     Source,
+    readable,
     too_large,
 )
 from structkit.errors import UserError
 from structkit.extras import require
+from structkit.paths import refuse_pipe
 from structkit.records.lines import cannot_read
 
 ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
@@ -46,6 +48,7 @@ DAMAGE = (
 )
 LARGEST = 1_000_000  # bytes of an ignore file
 OUTSIDE = UserError("its name leads out of the archive", "pack the archive again")
+NAMELESS = UserError("has no name in the archive", "pack the archive again")
 
 ReadBytes = Callable[[], bytes]
 
@@ -86,6 +89,8 @@ class Archives:
         """All files of an archive, sorted by path; a compressed tar or WARC in its own order."""
         name = path.lower()
         try:
+            if name.endswith((*ZIP, *TAR)):
+                refuse_pipe(path, "an archive")
             if name.endswith(WARC):
                 yield from self._pages(path)
             elif name.endswith(ZIP):
@@ -103,14 +108,16 @@ class Archives:
         last: dict[str, Member] = {}  # of two with the same name the later counts, as in unpacking
         for member in members:
             name = posixpath.normpath(member.name)
-            if member.name.startswith("/") or "\\" in name or name.split("/")[0] == "..":
-                yield LeftOut.because(f"{shown}/{member.name}", OUTSIDE)
+            if name == ".":
+                yield LeftOut.because(f"{shown}/{readable(member.name)}", NAMELESS)
+            elif member.name.startswith("/") or "\\" in name or name.split("/")[0] == "..":
+                yield LeftOut.because(f"{shown}/{readable(member.name)}", OUTSIDE)
             else:
                 last.pop(name, None)
                 last[name] = member
         rules = _Rules(last) if self.ignore_files else None
         for name, member in last.items():
-            yield self._member(f"{shown}/{name}", name, member, rules)
+            yield self._member(f"{shown}/{readable(name)}", name, member, rules)
 
     def _member(self, path: str, name: str, member: Member, rules: _Rules | None) -> Found:
         parts = name.split("/")
@@ -204,7 +211,7 @@ def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
     for info in sorted(
         packed.infolist(), key=lambda info: info.filename.encode("utf-8", "replace")
     ):
-        if not info.is_dir():
+        if not info.filename.endswith("/"):
             link = (info.external_attr >> 28) == 0o12
             read = partial(_content, packed.open, info, info.file_size)
             yield Member(info.filename, info.file_size, read, LINK_INSIDE if link else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from structkit.errors import UserError
@@ -18,6 +19,7 @@ LINK_INSIDE = "a link in an archive", "leave it out"
 ARCHIVE_INSIDE = "an archive in an archive", "unpack the outer one"
 COMPRESSED_INSIDE = "compressed in an archive", "unpack the archive"
 SPECIAL = "not a regular file", "write its content to a file"
+ALIKE = "has the same name as another as UTF-8", "rename it"
 OUTPUT = "the output itself", "write it to another folder"
 BINARY = "binary", "convert it to text"
 MINIFIED = "minified", "include it with --generated"
@@ -65,3 +67,12 @@ Found = Source | LeftOut
 def too_large(most: int) -> UserError:
     """The error for a file with too many bytes."""
     return UserError(f"has more than {most:,} bytes", "raise --max-file-bytes")
+
+
+def readable(path: str) -> str:
+    r"""A path as text: bytes that are not UTF-8 are written as `\xff`, so that names differ.
+
+    >>> readable(os.fsdecode(b"caf\xe9.py"))
+    'caf\\xe9.py'
+    """
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -12,6 +12,7 @@ from pathlib import Path
 from structkit.collecting.archives import Archives, is_archive, is_packed
 from structkit.collecting.ignoring import VERSIONS, Ignoring, above, read_in
 from structkit.collecting.sources import (
+    ALIKE,
     ARCHIVE,
     COMPRESSED,
     HIDDEN,
@@ -22,8 +23,11 @@ from structkit.collecting.sources import (
     Found,
     LeftOut,
     Source,
+    readable,
+    too_large,
 )
 from structkit.errors import UserError
+from structkit.paths import is_pipe
 from structkit.records.lines import cannot_read
 
 
@@ -38,15 +42,24 @@ class Walk:
     outputs: frozenset[str] = field(default_factory=frozenset)  # what is written, as real paths
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
-        """Every file under the paths, sorted by path, each once; `-` reads paths from stdin."""
-        roots = {readable(os.path.normpath(path)): path for path in _named(paths)}
-        seen: set[str] | None = set() if len(roots) > 1 else None
+        """Every file under the paths, sorted by path, each once; `-` reads paths from stdin.
+
+        Two files whose names are the same text are a fault: one is not UTF-8.
+        """
+        roots = {os.path.normpath(path): path for path in _named(paths)}
+        seen: dict[str, str] = {}
         for root in sorted(roots, key=lambda root: _sorted_as(root, os.path.isdir(roots[root]))):
-            for found in self._root(root, roots[root]):
-                if seen is None or found.path not in seen:
+            for found in self._root(readable(root), roots[root]):
+                if len(roots) == 1 and "\\" not in found.path:  # it comes once
                     yield found
-                if seen is not None:
-                    seen.add(found.path)
+                    continue
+                file = found.file if isinstance(found, Source) else ""
+                before = seen.get(found.path)
+                if before is None:
+                    seen[found.path] = file
+                    yield found
+                elif before and file and not os.path.samefile(before, file):
+                    yield LeftOut.because(found.path, UserError(*ALIKE))
 
     def _root(self, shown: str, path: str) -> Iterator[Found]:
         try:
@@ -58,8 +71,18 @@ class Walk:
             yield from self._folder(shown, path)
         elif is_packed(path):
             yield from self._archive(shown, path)
+        elif is_pipe(path):
+            yield self._pipe(shown, path)
         else:
             yield Source(shown, path, size=status.st_size)
+
+    def _pipe(self, shown: str, path: str) -> Found:
+        """The content of a pipe, which is there once."""
+        with open(path, "rb") as handle:
+            data = handle.read(self.max_file_bytes + 1)
+        if len(data) > self.max_file_bytes:
+            return LeftOut.because(shown, too_large(self.max_file_bytes))
+        return Source(shown, path, data=data, size=len(data))
 
     def _archive(self, shown: str, path: str) -> Iterator[Found]:
         archives = Archives(self.hidden, self.ignore_files, self.max_file_bytes)
@@ -149,11 +172,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 def _sorted_as(name: str, folder: bool) -> bytes:
     """The key that sorts whole paths: `a.py` before what is in the folder `a`."""
     return os.fsencode(name.rstrip("/") + "/" if folder else name)
-
-
-def readable(path: str) -> str:
-    """A path as text: bytes that are not UTF-8 are replaced."""
-    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _named(paths: Sequence[str]) -> Iterator[str]:

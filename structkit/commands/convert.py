@@ -21,8 +21,9 @@ from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
 from structkit.records.lines import shown
-from structkit.records.output import cannot_write
+from structkit.records.output import Output, name_together
 from structkit.records.rejects import Rejected, Rejects, accepted
+from structkit.records.whole import cannot_write
 
 
 @dataclass
@@ -62,6 +63,7 @@ class Job:
     part: str
     files: list[str]
     path: str
+    rows: Rows | None = None  # opened already, where the first one told the part
 
 
 @dataclass(frozen=True)
@@ -106,10 +108,14 @@ class Conversion:
             )
         for side in (self.source, self.target) if part else ():
             side.part(part or "")
+        rows = None
         if len(files) == 1 and os.path.isdir(files[0]):
             parts = self._inside(files[0], part)
+        elif part:
+            parts = {part: list(files)}
         else:
-            parts = {part or self._kind(files): list(files)}
+            part, rows = self.source.opened(files, self._common())
+            parts = {part: list(files)}
         several = len(parts) > 1
         into = output.endswith("/") or os.path.isdir(output)
         if several and not into and (output == "-" or os.path.exists(output)):
@@ -122,7 +128,7 @@ class Conversion:
         for name, each in parts.items():
             usual = self._possible(name).files[0]
             path = os.path.join(output, usual) if into or several else output
-            jobs.append(Job(name, each, path))
+            jobs.append(Job(name, each, path, rows))
         return jobs
 
     def _possible(self, name: str) -> Part:
@@ -150,7 +156,8 @@ class Conversion:
             say(problem)
         return fits
 
-    def _kind(self, files: Sequence[str]) -> str:
+    def _common(self) -> list[str]:
+        """The parts that both formats have; none is wrong usage."""
         both = [name for name in self.source.parts if name in self.target.parts]
         if not both:
             raise UserError(
@@ -158,7 +165,7 @@ class Conversion:
                 f"{self.target.name} has: {', '.join(self.target.parts)}",
                 status=2,
             )
-        return self.source.kind(files, both)
+        return both
 
     def run(self, jobs: Sequence[Job], rejects: Rejects | None = None) -> None:
         """Convert all parts; their files appear together, or none does."""
@@ -167,15 +174,18 @@ class Conversion:
         keep_apart(writes, [name for job in jobs for name in job.files or ["-"]])
         for job in jobs:
             lines_name(job.path, ".parquet")
+        outputs: list[Output] = []
         with rejects as rejected, ExitStack() as stack:
             for job in jobs:
                 stack.callback(_remove_empty, _folders(job.path))
                 output = stack.enter_context(self.target.parts[job.part].output(job.path))
+                outputs.append(output.output)
                 self._convert(job, output, rejected.add)
+            name_together(outputs)
 
     def _convert(self, job: Job, output: RowOutput, reject: Callable[[Rejected], None]) -> None:
         source, target = self.source.parts[job.part], self.target.parts[job.part]
-        rows = source.rows(job.files)
+        rows = job.rows or source.rows(job.files)
         losses = Losses(f"{self.target.name} {job.part}", self.strict)
 
         def converted(rows: Rows) -> Iterator[Any]:

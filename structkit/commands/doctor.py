@@ -13,21 +13,23 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-from structkit.extras import USES
+import structkit
+from structkit import arithmetic
+from structkit.extras import PACKAGES, USES, install
 from structkit.records.jsonl import Record
 from structkit.records.table import rows
 from structkit.user import cache_folder, data_folder
 
 # what computes, in the order of a bug report
-PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "faiss-cpu", "lxml", "nltk", "typer")
+COMPUTING = ("torch", "transformers", "tokenizers", "numpy", "faiss-cpu", "lxml", "nltk", "typer")
 LITTLE = 5 * 2**30  # bytes of a disk that a model and its checkpoints fill
 TAGGER = "averaged_perceptron_tagger_eng"
 
 
 def versions() -> dict[str, str]:
     """The versions of structkit, Python and the packages that results depend on."""
-    own = {"structkit": version("structkit"), "python": platform.python_version()}
-    return own | {name: version(name) for name in PACKAGES}
+    own = {"structkit": structkit.__version__, "python": platform.python_version()}
+    return own | {name: version(name) for name in COMPUTING}
 
 
 def version(package: str) -> str:
@@ -45,14 +47,16 @@ def version(package: str) -> str:
 def doctor() -> Iterator[Record]:
     """One record for each thing that was looked at: `part`, `state`, `found`, `remedy`.
 
-    `state` is ok, missing (something would work with the remedy), or slow (it would be faster).
+    `state` is ok, missing (something would work with the remedy), slow (it would be faster), low (a
+    disk), or differs (equal runs may give other bits).
     """
     for name, found in versions().items():
-        yield _finding(name, found, f"pip install {name}")
+        yield _finding(name, found, install(name))
     yield from _extras()
     yield _finding("NLTK data", _tagger(), f"python -m nltk.downloader {TAGGER}")
     yield from _folders()
     yield _processor()
+    yield _arithmetic()
     yield _gpu()
     yield from _disks()
 
@@ -75,15 +79,10 @@ def _finding(part: str, found: str, remedy: str = "", state: str = "missing") ->
 
 def _extras() -> Iterator[Record]:
     """The extras, with the versions of their packages if all are there."""
-    wanted: dict[str, list[str]] = {name: [] for name in USES}
-    for requirement in metadata.requires("structkit") or []:
-        match = re.match(r"([\w.-]+).*extra == ['\"](\w+)['\"]", requirement)
-        if match and match[2] in wanted:
-            wanted[match[2]].append(match[1])
-    for extra, packages in wanted.items():
-        found = {package: version(package) for package in packages}
+    for extra, packages in PACKAGES.items():
+        found = {name: version(name) for name in (each.partition("[")[0] for each in packages)}
         there = ", ".join(f"{name} {each}" for name, each in found.items() if each)
-        remedy = f"pip install 'structkit[{extra}]': {USES[extra]}"
+        remedy = f"{install(*packages)}: {USES[extra]}"
         yield _finding(f"extra {extra}", there if all(found.values()) else "", remedy)
 
 
@@ -140,6 +139,17 @@ def _processor() -> Record:
         return _finding("processor", found)
     remedy = "it computes bf16 slowly: leave --bf16 and --dtype bf16 out"
     return _finding("processor", found, remedy, state="slow")
+
+
+def _arithmetic() -> Record:
+    """What multiplies float32 matrices, and whether equal runs give equal bits."""
+    name, mode = arithmetic.maker() or "no x86", os.environ.get(arithmetic.MODE)
+    way = f"{name}: {arithmetic.MODE} {mode or 'unset'}"
+    if arithmetic.DIFFERENT:
+        why, _, remedy = arithmetic.DIFFERENT.partition("; ")
+        return _finding("arithmetic", f"{way}, equal runs may differ: {why}", remedy, "differs")
+    large = ", large products by oneDNN where it has bf16" if arithmetic.is_slow() else ""
+    return _finding("arithmetic", f"{way}, equal runs give equal bits{large}")
 
 
 def _gpu() -> Record:

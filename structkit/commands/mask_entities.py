@@ -172,7 +172,22 @@ def _entities(record: Record, settings: Settings) -> Marked:
         language = text_field(record, "language", remedy)
     configured = settings.configured(language)
     text = _text(record, settings.field, configured.fields)
-    return text, configured.entities(text, record)
+    return text, _within(configured.entities(text, record), text, configured)
+
+
+def _within(spans: list[Span], text: str, language: plugin.Language) -> list[Span]:
+    """The spans, if a language may give them for this text."""
+    last = 0
+    for start, end in spans:
+        if not last <= start < end <= len(text):
+            raise UserError(
+                f"the language {type(language).__module__} gives the entity ({start}, {end}), "
+                f"which is empty, before the end of another or outside the text of {len(text):,} "
+                "characters",
+                "mend it",
+            )
+        last = end
+    return spans
 
 
 def _replaced(record: Record, text: str, spans: list[Span], settings: Settings) -> Masked:

@@ -18,7 +18,7 @@ from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record
 
-OWN = ("count", "dim", "dtype", "run")  # metadata that belong to one file alone
+OWN = ("count", "dim", "dtype", "run", "files")  # metadata that belong to one file alone
 
 
 def merge_embeddings(files: Sequence[str], output: str) -> Record:
@@ -49,7 +49,9 @@ def merge_embeddings(files: Sequence[str], output: str) -> Record:
         raise UserError("some files have fields, others have none", "encode all with --keep")
     run = merged_run(facts)
     hashes = (
-        [each for name in files for each in hashes_of(name, facts[name]["count"])] if run else []
+        [each for name in files for each in hashes_of(name, facts[name]["count"], facts[name])]
+        if run
+        else []
     )
     quantize = first.get("quantize")
     with VectorFiles(

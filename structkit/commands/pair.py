@@ -9,11 +9,12 @@ from functools import cached_property, partial
 from structkit.errors import UserError
 from structkit.pairs.examples import Fields
 from structkit.pairs.hard_negatives import HardNegatives
-from structkit.pairs.judged import Judged
+from structkit.pairs.judged import Corpus, Judged
 from structkit.pairs.splits import drop_repeated, parse_split, split
 from structkit.plugin import flag_of
 from structkit.records.jsonl import Record
 from structkit.records.rejects import Command
+from structkit.scoring.qrels import Qrels, read_qrels
 
 
 def pair(
@@ -96,15 +97,26 @@ class Pairing:
         return Fields(self.query, self.positive, self.template)
 
     @cached_property
+    def judgements(self) -> Qrels:
+        """The judgements, read once; none without a file of them."""
+        return {} if self.qrels is None else read_qrels(self.qrels)
+
+    @cached_property
+    def documents(self) -> Corpus:
+        """The corpus, for all stages that need it."""
+        assert self.corpus is not None
+        return Corpus(self.corpus, self.fields.document_text)
+
+    @cached_property
     def judged(self) -> Judged | None:
         """The stage that makes examples from judgements."""
         if self.qrels is None or self.queries is None or self.corpus is None:
             return None
         return Judged(
             self.qrels,
-            self.corpus,
+            self.judgements,
+            self.documents,
             self.fields.query_text,
-            self.fields.document_text,
             per_query=0 if self.negatives_from else self.per_query,
             seed=self.seed,
         )
@@ -126,15 +138,16 @@ class Pairing:
         if self.negatives_from and self.corpus:
             hard = HardNegatives(
                 self.negatives_from,
-                self.corpus,
-                fields.document_text,
-                qrels_path=self.qrels,
+                self.documents,
+                self.judgements,
                 depth=self.depth or 100,
                 per_query=self.per_query or 1,
                 margin=self.margin,
                 seed=self.seed,
             )
             stages.append(hard)
+        if self.corpus:
+            self.documents.read()
         return _chain(stages)
 
     @cached_property

@@ -31,8 +31,9 @@ def ranks(
     """
     if temperature <= 0 or bins < 1:
         raise UserError("--temperature or --bins is not above 0", "the defaults work", status=2)
+    judged = None if qrels == "self" else read_qrels(qrels)
     of_runs = {
-        name: probabilities(run, _own(run) if qrels == "self" else read_qrels(qrels), temperature)
+        name: probabilities(run, judged or _own(run), temperature)
         for name, run in zip(names(runs), map(read_run, runs), strict=True)
     }
 

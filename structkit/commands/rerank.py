@@ -18,7 +18,8 @@ from structkit.ranking.reranking import rerank as best_hits
 from structkit.ranking.weights import Weights
 from structkit.records.fields import ABSENT, lookup, plain
 from structkit.records.jsonl import Record
-from structkit.scoring.qrels import read_qrels
+from structkit.scoring.passages import Targets, targets
+from structkit.scoring.qrels import read_judgements
 from structkit.scoring.runs import Hit, read_run, run_records, write_run
 
 
@@ -60,11 +61,11 @@ def fit(
 ) -> Iterator[Record]:
     """One record: the weights of these rankers with the best nDCG@10 on judged queries.
 
-    A hit is judged by its id, or as a passage by its `doc_id` or path, each document once; all
-    relevant documents have the same gain. `folds` is a field of the queries (default: ten parts):
-    means are over its values, and the record has nDCG@10 of the queries of each value with weights
-    fitted to the others. The k best hits of each query with those weights are written to the file
-    `held_out`.
+    A hit is judged by its id, or as a passage as `score --passages` does: by its `doc_id`,
+    otherwise path, and its lines; all relevant judgements have the same gain. `folds` is a field of
+    the queries (default: ten parts): means are over its values, and the record has nDCG@10 of the
+    queries of each value with weights fitted to the others. The k best hits of each query with
+    those weights are written to the file `held_out`.
     """
     order = weights.ranking(flags)
     if not order.rankers:
@@ -105,12 +106,10 @@ def fit(
     }
 
 
-def relevant_of(qrels: str) -> dict[str, list[str]]:
-    """The relevant documents of each judged query."""
-    return {
-        query_id: [doc_id for doc_id, relevance in documents.items() if relevance > 0]
-        for query_id, documents in read_qrels(qrels).items()
-    }
+def relevant_of(qrels: str) -> Targets:
+    """The judgements of each judged query that say relevant, the most relevant first."""
+    best_first = sorted(read_judgements(qrels), key=lambda each: -each.relevance)
+    return targets(each for each in best_first if each.relevance > 0)
 
 
 def ordered(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from structkit.arithmetic import DIFFERENT
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import write_facts
 from structkit.learning.folders.card import write_card
@@ -25,6 +26,7 @@ from structkit.paths import keep_apart
 from structkit.plugin import Method
 from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
+from structkit.records.rejects import Rejects
 from structkit.records.stream import Stream
 
 
@@ -41,10 +43,13 @@ def train(
     with hushed(options.quiet):
         if options.node_rank:
             return _follow(name, method, options)
-        return _train(name, method, files, options)
+        with Rejects(options.on_error, options.rejects) as rejects:
+            return _train(name, method, files, options, rejects)
 
 
-def _train(name: str, method: Method, files: Sequence[str], options: RunOptions) -> Record:
+def _train(
+    name: str, method: Method, files: Sequence[str], options: RunOptions, rejects: Rejects
+) -> Record:
     started = time.monotonic()
     output = options.output or f"models/{name}"
     writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
@@ -55,9 +60,8 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
         output, overwrite=options.overwrite, resume=options.resume, keep=options.keep
     )
     check_processes(name, method, options)
-    stream = Stream(files, on_error=options.on_error, rejects=options.rejects)
     chosen, method = method, settled(method, options)
-    spool = read(method, stream)
+    spool = read(method, Stream(files), rejects)
     run = {"method": name, **method.values(), "data": spool.hash}
     data = {"records": len(spool), "sha256": spool.hash}
     held_out = None
@@ -180,10 +184,10 @@ def fit(
         trainer.run()
     truncation = trainer.truncation()
     if rank() == 0:
-        target = folder.new_model()
-        module.eval().save(target)
-        facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
-        write_facts(target, name, method, data, facts)
+        with folder.writing(lambda: (trainer.step, trainer.end(truncation))) as target:
+            module.eval().save(target)
+            facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
+            write_facts(target, name, method, data, facts)
         for message in truncation.messages():
             say(message)
     return {
@@ -196,6 +200,7 @@ def fit(
         "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
         "texts": dict(truncation.texts),
         "seconds_per_step": round(trainer.log.seconds, 4),
+        **({"bits": f"may differ in an equal run: {DIFFERENT}"} if DIFFERENT else {}),
     }
 
 
@@ -223,9 +228,9 @@ def agree(spools: tuple[Spool, Spool | None], options: RunOptions) -> None:
             )
 
 
-def read(method: Method, stream: Stream) -> Spool:
+def read(method: Method, stream: Stream, rejects: Rejects | None = None) -> Spool:
     """All records of files or stdin, checked, on disk."""
-    with stream.reading("read") as (records, reject):
+    with stream.reading("read", rejects) as (records, reject):
         return Spool(records, method.prepare, reject, empty=method.without_records)
 
 

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import orjson
 
+from structkit.embeddings.fingerprints import check_together
 from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, BinaryRows, Int8Rows, columns
 from structkit.embeddings.vectors import Floats, Matrix, Numbers, Rows, largest_norm
 from structkit.errors import UserError
 from structkit.extras import require
+from structkit.paths import refuse_pipe
 from structkit.records.jsonl import Record, cannot_read, json_kind
 
 MAKER = "write it with structkit encode -o"
@@ -100,6 +102,9 @@ def read_matrix(path: str, *, fields: bool = False, looked: bool = True) -> Embe
     chunks, kept = f"{stem}.doc_ids.txt", f"{stem}.fields.jsonl"
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
     records = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
+    read = {".ids.txt": True, ".doc_ids.txt": doc_ids is not ids, ".fields.jsonl": bool(records)}
+    read[SCALES] = kind == "int8"
+    check_together(path, meta, [".npy", *(ending for ending in read if read[ending])])
     facts = doc_ids, Matrix([rows]), ids, records, meta.get("model_sha256")
     return _of_rows(path, *facts, looked=looked and not isinstance(rows, BinaryRows))
 
@@ -130,8 +135,10 @@ def _quantized(stem: str, codes: Any, kind: str, meta: Record) -> Rows:
 def mapped(path: str) -> Any:
     """The array in a .npy file, not read before it is used; never a pickle.
 
-    Errors: `ValueError` with what NumPy says of a header that is damaged, or says what is not so.
+    Errors: `ValueError` with what NumPy says of a header that is damaged, or says what is not so;
+    `UserError` for a pipe.
     """
+    refuse_pipe(path, "a .npy file")
     try:
         with warnings.catch_warnings(action="ignore"):  # of sizes beyond all numbers
             return np.load(path, mmap_mode="r", allow_pickle=False)
@@ -157,6 +164,7 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     chunks `doc_id`, and kept fields.
     """
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    refuse_pipe(path, "a Parquet file")
     try:
         file = parquet.ParquetFile(path)
         table = file.read()
@@ -223,7 +231,10 @@ def read_ids(path: str, rows: int, again: str = AGAIN) -> list[str]:
         with open(path, encoding="utf-8", newline="\n") as handle:
             lines = handle.read().removesuffix("\n").split("\n")
     except (OSError, ValueError) as error:
-        raise cannot_read(error).at(path) from None
+        failed = cannot_read(error)
+        if isinstance(error, FileNotFoundError):  # the last file of a run that was killed
+            failed.remedy = f"write one id a line, or {again}"
+        raise failed.at(path) from None
     if len(lines) != rows:
         raise UserError(f"holds {len(lines):,} ids for {rows:,} embeddings", again).at(path)
     return lines

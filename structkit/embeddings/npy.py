@@ -7,29 +7,40 @@ NAME.fields.jsonl, NAME.hashes.txt with the hash of what was read of each row's 
 
 from __future__ import annotations
 
+import errno
 import fcntl
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO
 
 import numpy as np
 import orjson
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from structkit.embeddings.fingerprints import check_together, fingerprint
+from structkit.embeddings.matrices import read_matrix
 from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, columns, quantized
 from structkit.embeddings.rows import EmbeddingRow, id_line
 from structkit.errors import UserError
 from structkit.paths import BESIDE
+from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.records.output import cannot_write, write_json
-from structkit.records.partial import keep_mode
+from structkit.records.output import indented
+from structkit.records.whole import (
+    WholeFile,
+    append_to,
+    cannot_write,
+    keep_together,
+    own,
+    remove,
+)
 
 # room for any number of rows: the header is written again when their count is known
 HEADER = 128
-BUFFER = 1 << 20
+META, IDS = ".meta.json", ".ids.txt"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HASHES, HASHES_FORMAT = ".hashes.txt", 1
 JSONL = "write JSONL, or change the id"
 
@@ -57,23 +68,28 @@ class VectorFiles:
     ) -> None:
         self.path, self.run, self.resume = path, run or {}, resume
         name = path.removesuffix(".npy")
-        endings = [".npy", ".ids.txt"]
+        endings = [".npy", IDS]
         endings += [SCALES] * (quantize == "int8")
         endings += [".doc_ids.txt"] * chunks + [HASHES] * hashes + [".fields.jsonl"] * fields
-        self.targets = [Path(name + ending) for ending in (*endings, ".meta.json")]
-        self._partial = [target.with_name(f".{target.name}.partial") for target in self.targets]
-        self._journal_path = journal_of(path)
+        self.targets = {ending: Path(name + ending) for ending in (*endings, META)}
+        self._journal_path = Path(path).with_name(f".{Path(path).name}.resume")
         self.chunks, self.hashes, self.fields, self.quantize = chunks, hashes, fields, quantize
         self.count = self.dim = 0
         self.state: Record | None = None
         self.complete = False
-        try:
+        self._files: dict[str, WholeFile] = {}
+        with self._writing():
             self._open()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
-            raise cannot_write(error).at(path) from None
+            raise cannot_write(error).at(self.path) from None
 
     def _open(self) -> None:
-        self._journal = self._journal_path.open("ab+", buffering=0)
+        self._journal = append_to(self._journal_path)
         try:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -82,34 +98,49 @@ class VectorFiles:
                 self.path
             ) from None
         last = self._last() if self.resume else None
-        self._handles: list[IO[bytes]] = []
-        if last and last.get("finished") or self.resume and not last and self._finished():
+        if last and last.get("finished"):  # a run was killed before all files had their names
+            for ending in self.targets:
+                if own(partial := self._partial(ending)):
+                    self._add_file(ending, partial.stat().st_size)
+            self._name_files()
+            last = None
+        if self.resume and not last and self._finished():
             self.complete = True
             return
-        for number, partial in enumerate(self._partial[:-1]):
-            handle = partial.open("r+b" if last else "w+b", buffering=BUFFER)
-            self._handles.append(handle)
-            if last:
-                handle.truncate(last["sizes"][number])
-                handle.seek(0, os.SEEK_END)
+        contents = [ending for ending in self.targets if ending != META]
+        for number, ending in enumerate(contents):
+            self._add_file(ending, last["sizes"][number] if last else None)
         if last:
             self.count, self.dim, self.state = last["count"], last["dim"], last["state"]
         else:
-            for other in self._others():  # what a killed run with other files left
-                other.with_name(f".{other.name}.partial").unlink(missing_ok=True)
-            self._handles[0].write(b"\0" * HEADER)
+            for ending in BESIDE:  # what a killed run with other files left
+                if ending not in self.targets:
+                    remove(self._partial(ending))
+            self._files[".npy"].handle.write(b"\0" * HEADER)
             self._journal.truncate(0)
             self._note({"run": self.run})
 
-    def _others(self) -> list[Path]:
-        """The files beside the vectors that this run does not write."""
-        name = self.path.removesuffix(".npy")
-        return [path for ending in BESIDE if (path := Path(name + ending)) not in self.targets]
+    def _partial(self, ending: str) -> Path:
+        """Where a file is until it is complete, and where `resume` finds it."""
+        path = Path(self.path.removesuffix(".npy") + ending)
+        return path.with_name(f".{path.name}.partial")
+
+    def _add_file(self, ending: str, size: int | None = None) -> WholeFile:
+        file = WholeFile(self.targets[ending], partial=self._partial(ending), size=size)
+        self._files[ending] = file
+        return file
+
+    def _name_files(self) -> None:
+        """Give the files their names; that of the ids, which all readers need, comes last."""
+        files = [self._files[each] for each in sorted(self._files, key=IDS.__eq__)]
+        stem = self.path.removesuffix(".npy")
+        others = [stem + ending for ending in BESIDE if ending not in self.targets]
+        keep_together(files, others)
 
     def _finished(self) -> bool:
         """Whether the complete files of a run are there; another run's raise."""
         try:
-            meta: Record = orjson.loads(self.targets[-1].read_bytes())
+            meta: Record = orjson.loads(self.targets[META].read_bytes())
             known = {**meta, **meta["run"]}
         except (OSError, ValueError, KeyError, TypeError):
             return False
@@ -118,7 +149,14 @@ class VectorFiles:
         except UserError:
             self._journal_path.unlink()  # it is new, and nothing was begun
             raise
-        return all(target.exists() for target in self.targets)
+        try:
+            read_matrix(self.path, fields=True, looked=False)
+            contents = [ending for ending in self.targets if ending != META]
+            check_together(self.path, {"files": {}, **meta}, contents)
+        except UserError as error:
+            say(f"{error}: all is written again")
+            return False
+        return True
 
     def _must_be_the_same(self, known: Record, state: str) -> None:
         for key in {**known, **self.run}:
@@ -137,9 +175,8 @@ class VectorFiles:
         if len(entries) < 2:
             return None
         self._must_be_the_same(entries[0]["run"], "unfinished")
-        if not entries[-1].get("finished") and not all(
-            partial.exists() for partial in self._partial[:-1]
-        ):
+        contents = [self._partial(ending) for ending in self.targets if ending != META]
+        if not entries[-1].get("finished") and not all(map(own, contents)):
             return None
         if lines and not lines[-1].endswith(b"\n"):  # a kill in the middle of an entry
             self._journal.truncate(sum(map(len, lines[:-1])))
@@ -171,62 +208,55 @@ class VectorFiles:
             contents.append(b"".join([orjson.dumps(row.fields) + b"\n" for row in rows]))
         self.dim = embeddings.shape[1]
         self.count += len(rows)
-        for handle, content in zip(self._handles, contents, strict=True):
-            handle.write(content)
+        with self._writing():
+            for file, content in zip(self._files.values(), contents, strict=True):
+                file.handle.write(content)
 
     def checkpoint(self, state: Record) -> None:
         """Remember how far the files are, and `state`: a killed run can continue from here."""
         self.state = state
-        for handle in self._handles:
-            handle.flush()
-        sizes = [handle.tell() for handle in self._handles]
-        self._note({"count": self.count, "dim": self.dim, "sizes": sizes, "state": state})
+        with self._writing():
+            for file in self._files.values():
+                file.handle.flush()
+            sizes = [file.handle.tell() for file in self._files.values()]
+            self._note({"count": self.count, "dim": self.dim, "sizes": sizes, "state": state})
 
     def finish(self, meta: Record) -> Record:
         """Complete the files and give them their names; returns the metadata as written."""
-        if not self.complete:
-            kind = KINDS.get(self.quantize or "", FLOATS)
-            dtype = str(np.dtype(kind))
-            meta = {**meta, "count": self.count, "dim": self.dim, "dtype": dtype}
-            self._handles[0].seek(0)
-            self._handles[0].write(header(self.count, columns(self.dim, self.quantize), kind))
-            for handle in self._handles:
-                handle.close()
-            write_json(self._partial[-1], meta)
-            self._note({"finished": True})
-        for partial, target in zip(self._partial, self.targets, strict=True):
-            if partial.exists():  # a run that was killed here has renamed some already
-                keep_mode(str(partial), str(target))
-                os.replace(partial, target)
-        for other in self._others():  # left by the file that was there before
-            other.unlink(missing_ok=True)
-        self._journal_path.unlink(missing_ok=True)
-        facts: Record = orjson.loads(self.targets[-1].read_bytes())
+        with self._writing():
+            if not self.complete:
+                self._complete(meta)
+            self._journal_path.unlink(missing_ok=True)
+            facts: Record = orjson.loads(self.targets[META].read_bytes())
         return facts
+
+    def _complete(self, meta: Record) -> None:
+        kind = KINDS.get(self.quantize or "", FLOATS)
+        self._files[".npy"].handle.seek(0)
+        top = header(self.count, columns(self.dim, self.quantize), kind)
+        self._files[".npy"].handle.write(top)
+        for file in self._files.values():
+            file.handle.flush()
+        prints = {each: fingerprint(file.handle, each) for each, file in self._files.items()}
+        meta = {**meta, "count": self.count, "dim": self.dim, "dtype": str(np.dtype(kind))}
+        self._add_file(META).handle.write(indented({**meta, "files": prints}))
+        self._files[META].handle.flush()
+        self._note({"finished": True})
+        self._name_files()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        for handle in self._handles:
-            handle.close()
+        for file in self._files.values():
+            if self.resume and kind:
+                file.close()
+            else:
+                file.drop()
         if not self.resume or kind is None:
-            for partial in (*self._partial, self._journal_path):
-                partial.unlink(missing_ok=True)
+            self._journal_path.unlink(missing_ok=True)
         self._journal.close()  # this frees the lock
-
-
-def half_replaced(path: str) -> bool:
-    """Whether a run was killed while it was renaming the files at a path."""
-    try:
-        last = journal_of(path).read_bytes().splitlines()[-1]
-    except (FileNotFoundError, IndexError):
-        return False
-    return b"finished" in last
-
-
-def journal_of(path: str) -> Path:
-    """The file in which a run that writes the files at a path notes its progress."""
-    return Path(path).with_name(f".{Path(path).name}.resume")
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise cannot_write(error).at(self.path) from None
 
 
 def _lines(lines: Iterable[str]) -> bytes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
@@ -15,8 +14,7 @@ from numpy.typing import NDArray
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.extras import require
 from structkit.records.jsonl import Record
-from structkit.records.output import cannot_write
-from structkit.records.partial import keep_mode, partial_of
+from structkit.records.whole import WholeFile, cannot_write
 
 # how many numbers each field of a part's place has
 NUMBERS = {"start": 1, "end": 1, "node": 1, "lines": 2, "span": 2}
@@ -31,12 +29,20 @@ class ParquetFile:
     """
 
     def __init__(self, path: str) -> None:
-        self.target = Path(path)
+        self.path = path
         self.arrow = require("pyarrow", "parquet")
         self.parquet = require("pyarrow.parquet", "parquet")
-        self._partial = Path(partial_of(path))
         self._writer: Any = None
         self.count = self.dim = 0
+        with self._writing():
+            self._file = WholeFile(path)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise cannot_write(error).at(self.path) from None
 
     def __enter__(self) -> ParquetFile:
         return self
@@ -63,12 +69,10 @@ class ParquetFile:
                 else arrow.array(map(as_text, values), arrow.string())
             )
         table = arrow.table(columns)
-        try:
+        with self._writing():
             if self._writer is None:
-                self._writer = self.parquet.ParquetWriter(self._partial, table.schema)
+                self._writer = self.parquet.ParquetWriter(self._file.handle, table.schema)
             self._writer.write_table(table)
-        except OSError as error:
-            raise cannot_write(error).at(str(self.target)) from None
 
     def checkpoint(self, state: Record) -> None:
         """Do nothing: a Parquet file cannot be continued."""
@@ -76,18 +80,19 @@ class ParquetFile:
     def finish(self, meta: Record) -> Record:
         """Complete the file and give it its name; returns the metadata as written."""
         meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
-        self._writer.add_key_value_metadata({"structkit": orjson.dumps(meta).decode()})
-        self._writer.close()
-        keep_mode(str(self._partial), str(self.target))
-        os.replace(self._partial, self.target)
+        with self._writing():
+            self._writer.add_key_value_metadata({"structkit": orjson.dumps(meta).decode()})
+            self._writer.close()
+            self._file.keep()
         return meta
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         if self._writer is not None and kind is not None:
-            self._writer.close()
-        self._partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._writer.close()
+        self._file.drop()
 
 
 def as_text(value: object) -> str | None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from structkit import registry
 from structkit.errors import UserError, unknown
 from structkit.formats.interchange import Options, Part, Parts, Row
-from structkit.formats.rows import JsonRows
+from structkit.formats.rows import Rows
+from structkit.paths import is_pipe
 from structkit.progress import say
 from structkit.records.jsonl import Record, cannot_read, shown
-from structkit.records.rejects import accepted
 from structkit.records.texts import DOCUMENT
 
 OURS = "structkit"
@@ -70,11 +70,20 @@ class Format:
             raise UserError(f"holds none of {usual}", "name files and --part").at(folder)
         return files_of
 
-    def kind(self, files: Sequence[str], known: Sequence[str]) -> str:
-        """The part, one of `known`, that files hold: by name, ending, content, or the only one."""
-        base = os.path.basename(files[0]).removesuffix(".gz") if files else "-"
-        if self.name == OURS and base != "-":
-            return content(files[0], base)
+    def opened(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, Rows]:
+        """The part that files hold, and its rows, not read before: of ours the first one tells it.
+
+        Errors: of another format, `UserError` where the name tells none of the parts in `known`.
+        """
+        if self.name != OURS:
+            name = self._named(files, known)
+            return name, self.parts[name].rows(files)
+        rows = self.parts[KINDS[0]].rows(files)  # all of ours are tables
+        return content(rows.first(), _base(files)), rows
+
+    def _named(self, files: Sequence[str], known: Sequence[str]) -> str:
+        """The part, one of `known`, that files hold: by name, ending, or the only one."""
+        base = _base(files)
         for name in known:
             if any(fnmatch(base, os.path.basename(usual)) for usual in self.parts[name].files):
                 return name
@@ -93,6 +102,7 @@ class Format:
                 os.stat(files[0])
             except OSError as error:
                 raise cannot_read(error).at(files[0]) from None
+            base = "a pipe" if is_pipe(files[0]) else base  # whose name is a number
         raise UserError(
             f"{shown(base)} may be any part of {self.name}",
             f"name it with --part: {', '.join(known)}",
@@ -106,12 +116,16 @@ def _all(record: Record) -> Row:
     return row
 
 
-def content(path: str, name: str) -> str:
-    """The kind of our own records in a file, by the first one; where that is unclear, by name.
+def _base(files: Sequence[str]) -> str:
+    """The name of the first file without its folder; - is stdin."""
+    return os.path.basename(files[0]).removesuffix(".gz") if files else "-"
+
+
+def content(first: Record, name: str) -> str:
+    """The kind of our own records, by the first one; where that is unclear, by their file's name.
 
     A document and a query may have the same fields: `queries.jsonl` holds queries.
     """
-    first = next(accepted(iter, JsonRows([path]), lambda _: None), {})
     for kind, names in SIGNS.items():
         if all(name in first for name in names):
             return kind

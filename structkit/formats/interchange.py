@@ -18,6 +18,7 @@ from structkit.formats.rows import (
     BracketRows,
     ColumnRows,
     DelimitedRows,
+    FileRows,
     JsonRows,
     ParagraphRows,
     ParquetRows,
@@ -58,7 +59,7 @@ class Part:
     as_is: bool = False  # nulls of rows stay, and a record without an id does not get its number
     by_name: bool = False  # not converted with its folder, only if --part names it
 
-    def rows(self, files: Sequence[str]) -> Rows:
+    def rows(self, files: Sequence[str]) -> FileRows:
         """The rows of files of this part."""
         if self.form == "columns":
             return ColumnRows(files, tuple(self.names))

@@ -7,15 +7,18 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, Protocol, TypeAlias
 
 import orjson
 
 from structkit.errors import UserError
 from structkit.extras import require
+from structkit.paths import refuse_pipe
 from structkit.records import limits
 from structkit.records.jsonl import BEGINNING, BOM, Record, Records
-from structkit.records.lines import Lines, cannot_read
+from structkit.records.lines import Block, Lines, cannot_read
+from structkit.records.rejects import accepted
 
 Row: TypeAlias = "dict[str, Any]"
 csv.field_size_limit(sys.maxsize)  # the limit is that of a row
@@ -38,6 +41,14 @@ class Rows(Protocol):
         ...
 
 
+class FileRows(Rows, Protocol):
+    """Rows of files, of which the first may be known before they are read."""
+
+    def first(self) -> Row:
+        """The first good row, which iterating gives too; empty where it is not known."""
+        ...
+
+
 class JsonRows(Records):
     """JSON objects, one per line; one without an id gets none."""
 
@@ -50,6 +61,15 @@ class JsonRows(Records):
         record = super()._with_id(record)
         record.pop("_id", None)
         return record
+
+    def first(self) -> Row:
+        seen: list[Block] = []
+        row: Row = {}
+        while not row and (block := next(self._blocks, None)):
+            seen.append(block)
+            row = next(accepted(iter, Records(block, numbered=False), lambda _: None), {})
+        self._blocks = chain(seen, self._blocks)  # a pipe cannot be read again
+        return row
 
 
 class _LineRows:
@@ -76,6 +96,9 @@ class _LineRows:
         for name in self.files:
             self.lines = Lines([name], cut=True)
             yield from self.units(self.lines)
+
+    def first(self) -> Row:
+        return {}
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         for line in lines:
@@ -257,6 +280,7 @@ class ParquetRows:
         self.count = self._number = 0
         self.file = files[0]
         for name in files:
+            refuse_pipe(name, "a Parquet file")
             if name == "-" or not os.path.isfile(name):
                 raise UserError("is not a file", "Parquet is read from files").at(name)
         self._row: Row = {}
@@ -277,6 +301,11 @@ class ParquetRows:
         for self._number, self._row in self._rest:  # noqa: B020 the place stays known
             self.count += 1
             yield {name: value for name, value in self._row.items() if value is not None}
+
+    def first(self) -> Row:
+        first = list(islice(self._rest, 1))
+        self._rest = chain(first, self._rest)
+        return dict(first[0][1]) if first else {}
 
     @property
     def raw(self) -> bytes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from structkit.errors import UserError
-from structkit.pairs.judged import Corpus, TextOf
+from structkit.pairs.judged import Corpus
 from structkit.records.jsonl import Record
-from structkit.scoring.qrels import read_qrels
+from structkit.scoring.qrels import Qrels
 from structkit.scoring.runs import ranking, read_run
 from structkit.seeds import random_for
 
@@ -25,20 +25,17 @@ class HardNegatives:
     """
 
     run_path: str
-    corpus_path: str
-    document_text: TextOf
-    qrels_path: str | None = None
+    corpus: Corpus
+    qrels: Qrels = field(default_factory=dict)
     depth: int = 100
     per_query: int = 1
     margin: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        self.qrels = read_qrels(self.qrels_path) if self.qrels_path else {}
         self.run = read_run(self.run_path)
         self.top = {query: ranking(scores)[: self.depth] for query, scores in self.run.items()}
-        wanted = set().union(*self.top.values())
-        self.corpus = Corpus(self.corpus_path, wanted, self.document_text)
+        self.corpus.wanted.update(*self.top.values())
 
     def __call__(self, examples: Iterable[Record]) -> Iterator[Record]:
         for example in examples:

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
-from structkit.scoring.qrels import read_qrels
+from structkit.scoring.qrels import Qrels
 from structkit.seeds import random_for
 
 TextOf = Callable[[Record], str]
 
 
 class Corpus:
-    """The texts of the wanted documents of a file, by id.
+    """The texts of the wanted documents of a file, by id, once all are wanted and it is read.
 
     A document with an unusable text raises when it is asked for, with its place in the file.
     """
 
-    def __init__(self, path: str, wanted: Collection[str], text: TextOf) -> None:
-        self.path = path
+    def __init__(self, path: str, text: TextOf) -> None:
+        self.path, self.text_of = path, text
+        self.wanted: set[str] = set()
         self.texts: dict[str, str | UserError] = {}
-        records = Records.read([path])
+
+    def read(self) -> None:
+        """Read the file, which may be a pipe: once."""
+        records = Records.read([self.path])
         try:
             for record in records:
-                if record["id"] in wanted:
-                    self._add(record, records, text)
+                if record["id"] in self.wanted:
+                    self._add(record, records)
         except UserError as error:
             raise records.place(error) from None
 
-    def _add(self, record: Record, records: Records, text: TextOf) -> None:
+    def _add(self, record: Record, records: Records) -> None:
         if record["id"] in self.texts:
             raise UserError(f'document "{record["id"]}" occurs twice', "keep one")
         try:
-            self.texts[record["id"]] = text(record)
+            self.texts[record["id"]] = self.text_of(record)
         except UserError as error:
             self.texts[record["id"]] = records.place(error)
 
@@ -65,16 +69,15 @@ class Judged:
     """
 
     qrels_path: str
-    corpus_path: str
+    qrels: Qrels
+    corpus: Corpus
     query_text: TextOf
-    document_text: TextOf
     per_query: int | None = None
     seed: int = 0
     seen: set[str] = field(default_factory=set)
     alone: bool = False  # there are no negatives, which has not been reported yet
 
     def __post_init__(self) -> None:
-        self.qrels = read_qrels(self.qrels_path)
         self.top = max(max(grades.values()) for grades in self.qrels.values())
         if self.top < 1:
             raise UserError("judges no document above 0", "give judgements with answers").at(
@@ -89,8 +92,7 @@ class Judged:
         if self.per_query is None:
             self.per_query = 1 if both else 0
             self.alone = not both
-        wanted = set().union(*self.qrels.values())
-        self.corpus = Corpus(self.corpus_path, wanted, self.document_text)
+        self.corpus.wanted.update(*self.qrels.values())
 
     def __call__(self, queries: Iterable[Record]) -> Iterator[Record]:
         for query in queries:

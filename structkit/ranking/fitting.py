@@ -6,16 +6,19 @@ repositories of the published comparison it gains 0.02 nDCG@10 over a logistic r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
 from structkit.embeddings.vectors import Floats, Numbers
+from structkit.errors import UserError
 from structkit.ranking.candidates import Candidate, Query
 from structkit.ranking.folders import PutDown
 from structkit.ranking.reranking import Ranking, candidates_of
 from structkit.records.jsonl import Record
+from structkit.scoring.passages import Passage, first_met
+from structkit.scoring.qrels import Judgement
 from structkit.scoring.runs import Hit
 
 GRID = (0.0, 0.25, 0.5, 1.0, 1.5)  # a finer or wider grid overfits the judged queries
@@ -27,25 +30,25 @@ DEPTH = 10
 
 @dataclass(frozen=True)
 class JudgedHits:
-    """The hits of a judged query, by descending score of the search.
+    """The hits of a judged query, by descending id, as runs order equal scores.
 
-    `target` is the number of the relevant document that a hit matches, by its id, or as a passage
-    by its `doc_id` or path, or -1. `most` is the ideal DCG.
+    `met` are the numbers of the relevant judgements that a hit meets: by its id, or as a passage.
+    `most` is the ideal DCG.
     """
 
     features: Floats  # (hits, 1 + rankers)
-    target: Numbers  # (hits,)
+    met: Sequence[Set[int]]  # (hits,)
     group: Numbers  # (hits,)
     most: float
 
     def ndcg(self, weights: Floats, repeats: float) -> float:
-        """nDCG@10 of the hits in the order of these weights, each target counted once."""
+        """nDCG@10 of the hits in the order of these weights, as `score` has it of their run."""
         scores = self.features @ weights
-        order = np.argsort(-scores, kind="stable")
+        order = _order(scores)
         scores = np.where(scores > 0, scores * repeats ** self._before(order), scores)
-        best = self.target[np.argsort(-scores, kind="stable")[:DEPTH]]
-        targets, ranks = np.unique(best, return_index=True)
-        return float((1 / np.log2(ranks[targets >= 0] + 2)).sum() / self.most)
+        gained = first_met(self.met[hit] for hit in _order(scores)[:DEPTH])
+        ranks = [rank for rank, number in enumerate(gained, 1) if number is not None]
+        return float((1 / np.log2(np.array(ranks) + 1)).sum() / self.most)
 
     def _before(self, order: Numbers) -> Numbers:
         """How many hits of its own group precede each hit."""
@@ -57,32 +60,47 @@ class JudgedHits:
         return before
 
 
+def _order(scores: Floats) -> Numbers:
+    """The places of the scores, highest first, as float32 of runs; equal ones as they stand."""
+    return np.argsort(-scores.astype(np.float32), kind="stable")
+
+
 def judged(
     query: Query,
     hits: Sequence[Hit],
     records: Mapping[str, Record],
     ranking: Ranking,
-    relevant: Sequence[str],
+    relevant: Sequence[Judgement],
 ) -> JudgedHits:
     """The features of the hits of a query, from search and rankers, and which are relevant."""
     candidates = candidates_of(hits, records)
     columns = [np.array([each.score for each in candidates])]
     columns += [ranker.scores(query, candidates) for ranker, _ in ranking.rankers]
-    numbers = {doc_id: number for number, doc_id in enumerate(relevant)}
+    order = sorted(range(len(candidates)), key=lambda place: candidates[place].doc_id, reverse=True)
+    candidates = [candidates[place] for place in order]
     groups: dict[str, int] = {}
     of_hits = [ranking.group_of(each.doc_id, each.record) for each in candidates]
     ideal = min(DEPTH, len(relevant))
     return JudgedHits(
-        np.column_stack(columns),
-        np.array([_target(each, numbers) for each in candidates]),
+        np.column_stack(columns)[order],
+        [_met(each, relevant) for each in candidates],
         np.array([groups.setdefault(each, len(groups)) for each in of_hits]),
         float((1 / np.log2(np.arange(ideal) + 2)).sum()),
     )
 
 
-def _target(candidate: Candidate, numbers: Mapping[str, int]) -> int:
-    document = candidate.record.get("doc_id", candidate.path)
-    return numbers.get(candidate.doc_id, numbers.get(document, -1))
+def _met(candidate: Candidate, relevant: Sequence[Judgement]) -> set[int]:
+    """The numbers of the judgements of a hit, or of the document whose passage it is."""
+    try:
+        passage = Passage.of(candidate.record)
+    except UserError as error:
+        raise error.at(f'document "{candidate.doc_id}"') from None
+    itself = Passage(candidate.doc_id, passage and passage.lines)
+    return {
+        number
+        for number, target in enumerate(relevant)
+        if itself.meets(target) or (passage and passage.meets(target))
+    }
 
 
 Mean = Callable[[Floats], float]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import json
 import os
@@ -16,7 +15,7 @@ import orjson
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.records.lines import BUFFER
-from structkit.records.partial import keep_mode, partial_of
+from structkit.records.whole import WholeFile, cannot_write, keep_together
 
 # numbers of 32 bits in their shortest form: half the bytes, and the same when read
 LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
@@ -37,36 +36,12 @@ def dump(record: Record) -> bytes:
         return line.encode() + b"\n"
 
 
-# the remedies, by what the system says when it refuses to write
-REMEDIES = {
-    errno.ENOENT: "make its folder first, or choose another with {flag}",
-    errno.ENOTDIR: "make its folder first, or choose another with {flag}",
-    errno.EACCES: "choose a place with {flag} that you may write to",
-    errno.EPERM: "choose a place with {flag} that you may write to",
-    errno.EROFS: "choose a place with {flag} that you may write to",
-    errno.ENOSPC: "make room, or choose another disk with {flag}",
-    errno.EDQUOT: "make room, or choose another disk with {flag}",
-    errno.ENAMETOOLONG: "choose a shorter name with {flag}",
-}
-
-
-def cannot_write(error: OSError, verb: str = "written", flag: str = "-o") -> UserError:
-    """The error for an output that the system refuses to write, with what helps.
-
-    >>> print(cannot_write(PermissionError(errno.EACCES, "Permission denied")))
-    cannot be written: Permission denied; choose a place with -o that you may write to
-    """
-    remedy = REMEDIES.get(error.errno or 0, "choose another name with {flag}")
-    problem = f"cannot be {verb}: {error.strerror or error}"
-    return UserError(problem, remedy.format(flag=flag))
-
-
 class Output:
     """A file that appears whole or not at all, or stdout (`-`); `flag` is the one that names it."""
 
     def __init__(self, path: str = "-", flag: str = "-o") -> None:
         self.path, self.flag = path, flag
-        self._partial = self._target = ""
+        self.whole: WholeFile | None = None
         try:
             self.handle = self._open()
         except OSError as error:
@@ -80,15 +55,11 @@ class Output:
             raise UserError("is a folder", f"name a file with {self.flag}").at(self.path)
         if os.path.exists(self.path) and not os.path.isfile(self.path):
             return open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
-        # a link stays a link, and so does /dev/stdout: the file that it points to is replaced
-        self._target = os.path.realpath(self.path)
-        self._partial = partial_of(self._target)
-        handle = open(self._partial, "wb", buffering=BUFFER)
-        keep_mode(self._partial, self._target)
-        if self._target.endswith(".gz"):
+        self.whole = WholeFile(self.path)
+        if self.whole.target.endswith(".gz"):
             # no name and no time inside: the same records give the same bytes
-            return cast(IO[bytes], gzip.GzipFile("", "wb", 6, handle, 0))
-        return handle
+            return cast(IO[bytes], gzip.GzipFile("", "wb", 6, self.whole.handle, 0))
+        return self.whole.handle
 
     def write(self, data: bytes) -> None:
         try:
@@ -133,23 +104,32 @@ class Output:
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         try:
-            self._close()
-            if self._partial and kind is None:
-                os.replace(self._partial, self._target)
+            self.handle.close()  # flushes, so that stdout ends with a whole record
+            if self.whole and kind is None and not self.whole.kept:
+                self.whole.keep()
         except OSError as problem:
             if kind is None:
                 if isinstance(problem, BrokenPipeError):
                     raise
                 raise self._cannot_write(problem) from None
         finally:
-            if self._partial and os.path.exists(self._partial):
-                os.unlink(self._partial)
+            if self.whole:
+                self.whole.drop()
 
-    def _close(self) -> None:
-        raw = getattr(self.handle, "fileobj", None)
-        self.handle.close()  # flushes, so that stdout ends with a whole record
-        if raw is not None:
-            raw.close()
+
+def name_together(outputs: Iterable[Output]) -> None:
+    """Give files that belong together their names at once; no kill leaves old and new ones."""
+    files = []
+    for output in outputs:
+        try:
+            output.handle.close()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise cannot_write(error, flag=output.flag).at(output.path) from None
+        if output.whole:
+            files.append(output.whole)
+    keep_together(files)
 
 
 def write_records(records: Iterable[Record], path: str = "-") -> None:
@@ -160,4 +140,9 @@ def write_records(records: Iterable[Record], path: str = "-") -> None:
 
 def write_json(file: Path, content: object) -> None:
     """Write a JSON file that people can read too: indented, with a final newline."""
-    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    file.write_bytes(indented(content))
+
+
+def indented(content: object) -> bytes:
+    """JSON that people can read too, with a final newline."""
+    return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

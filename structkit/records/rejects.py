@@ -61,6 +61,7 @@ class Rejects:
         if path and not self.skip:
             raise UserError("--rejects needs --on-error skip", "add it", status=2)
         self.path = path
+        self._silent = False
         self.reasons: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
@@ -75,8 +76,13 @@ class Rejects:
     ) -> None:
         if self._output:
             self._output.__exit__(kind, error, trace)
-        total = self.reasons.total()
-        if total and kind is None:
+        if kind is None:
+            self.tell()
+
+    def tell(self) -> None:
+        """Say how many records there are, and why, unless it was said."""
+        if (total := self.reasons.total()) and not self._silent:
+            self._silent = True
             common = [f"{count:,} x {text}" for text, count in self.reasons.most_common(self.most)]
             more = "; …" if len(self.reasons) > self.most else ""
             plural = "" if total == 1 else "s"

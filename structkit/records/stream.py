@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import chain
@@ -168,16 +168,21 @@ class Stream:
             raise UserError(problem, "leave it out", status=2)
 
     @contextmanager
-    def reading(self, label: str) -> Iterator[tuple[Records, Callable[[Rejected], None]]]:
+    def reading(
+        self, label: str, rejects: Rejects | None = None
+    ) -> Iterator[tuple[Records, Callable[[Rejected], None]]]:
         """The records and what takes rejected ones, while progress is shown.
 
-        A command takes both: `accepted(command, records, reject)`.
+        A command takes both: `accepted(command, records, reject)`. Work that goes on after reading
+        gives `rejects`, whose file appears when that work is done.
         """
         lines = Lines(self.files)
         records = Records(lines, self.shard, numbered=self.numbered)
-        with Rejects(self.on_error, self.rejects) as rejects:
+        own = Rejects(self.on_error, self.rejects)
+        with own if rejects is None else nullcontext(rejects) as rejects:
             with progress(label, lambda: _position(lines, records.count)):
                 yield records, rejects.add
+            rejects.tell()
 
     def run(
         self,

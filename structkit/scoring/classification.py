@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.errors import UserError
+from structkit.learning.training.devices import fastest_matmul, matmul
 from structkit.seeds import key
 
 HIDDEN = 512  # StrAE, section 3
@@ -84,9 +85,10 @@ def answered(
     scale = torch.where(deviation > 1e-12, deviation, torch.ones_like(deviation))
     inputs, questions = (((each - mean) / scale).float() for each in (inputs, test[0].double()))
     answers = torch.tensor(test[1])
-    models = [_trained(inputs, wanted, seed) for seed in seeds]
-    with torch.inference_mode():
-        return np.stack([(model(questions).argmax(1) == answers).numpy() for model in models])
+    with matmul(fastest_matmul()):
+        models = [_trained(inputs, wanted, seed) for seed in seeds]
+        with torch.inference_mode():
+            return np.stack([(model(questions).argmax(1) == answers).numpy() for model in models])
 
 
 def _trained(inputs: Tensor, wanted: Tensor, seed: int) -> nn.Module:

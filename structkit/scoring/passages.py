@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from structkit.errors import UserError
@@ -31,6 +31,34 @@ class Passage(NamedTuple):
             return True
         return self.lines[0] <= target.lines[1] and target.lines[0] <= self.lines[1]
 
+    @classmethod
+    def of(cls, record: Record) -> Passage | None:
+        """The passage that a record is, by its `doc_id`, otherwise `path`, and `lines`, if any."""
+        doc_id = record.get("doc_id", record.get("path"))
+        if not isinstance(doc_id, str):
+            return None
+        lines = record.get("lines")
+        if lines is None:
+            return cls(doc_id, None)
+        if not (isinstance(lines, list) and [int, int] == [type(line) for line in lines]):
+            raise UserError('field "lines" is not [first, last]', "write two whole numbers")
+        return cls(doc_id, (lines[0], lines[1]))
+
+
+def first_met(passages: Iterable[Set[int]]) -> Iterator[int | None]:
+    """Of passages, best first, with the numbers of the judgements that each meets: which it gains.
+
+    Where a passage meets several, the lowest number counts, and later passages do not gain the
+    others.
+
+    >>> list(first_met([{2}, {0, 1}, {1}, set(), {2, 3}]))
+    [2, 0, None, None, 3]
+    """
+    gone: set[int] = set()
+    for met in passages:
+        yield min(met - gone, default=None)
+        gone |= met
+
 
 def targets(judgements: Iterator[Judgement]) -> Targets:
     """Judgements by query."""
@@ -49,9 +77,9 @@ def whole(qrels: Qrels) -> Targets:
 
 
 class Passages:
-    """The documents of ranked passages: their records' `doc_id`, otherwise `path`, and `lines`.
+    """The documents of ranked passages, as `Passage.of` their records.
 
-    Errors: a record with neither, an id that occurs twice.
+    Errors: a record without a document, an id that occurs twice.
     """
 
     def __init__(self, files: Sequence[str]) -> None:
@@ -62,16 +90,20 @@ class Passages:
             try:
                 if record["id"] in self.places:
                     raise UserError(f'id "{record["id"]}" occurs twice', "keep one of them")
-                self.places[record["id"]] = _passage(record)
+                if (passage := Passage.of(record)) is None:
+                    raise UserError(
+                        'the passage has neither "doc_id" nor "path" with its document',
+                        "rename a field with select --rename FIELD=doc_id",
+                    )
+                self.places[record["id"]] = passage
             except UserError as error:
                 raise records.place(error) from None
 
     def judged(self, run: Run, targets: Targets) -> tuple[Run, Qrels]:
-        """The run with each judged document in place of the first passage that matches it.
+        """The run with each judged document in place of the first passage that gains it.
 
         Ranks do not change: further passages of a document keep theirs, and gain nothing. Where a
-        passage matches several judgements, the best one counts, and later passages do not gain
-        the others.
+        passage meets several judgements, the best one counts.
         """
         met: Run = {}
         qrels: Qrels = {}
@@ -86,17 +118,21 @@ class Passages:
     def _of_query(
         self, hits: Mapping[str, float], names: Mapping[Judgement, str], judged: dict[str, int]
     ) -> dict[str, float]:
-        left = sorted(names, key=lambda target: -target.relevance)
+        best_first = sorted(names, key=lambda target: -target.relevance)
         documents = {target.doc_id for target in names}
+        passages = [(passage_id, self._passage(passage_id)) for passage_id in ranking(dict(hits))]
+        met = (
+            {number for number, target in enumerate(best_first) if passage.meets(target)}
+            for _, passage in passages
+        )
         ranked: dict[str, float] = {}
-        for rank, passage_id in enumerate(ranking(dict(hits)), 1):
-            passage = self._passage(passage_id)
-            met = [target for target in left if passage.meets(target)]
-            name = names[met[0]] if met else f"{passage_id} at {rank}"
+        for rank, ((passage_id, passage), gained) in enumerate(
+            zip(passages, first_met(met), strict=True), 1
+        ):
+            name = f"{passage_id} at {rank}" if gained is None else names[best_first[gained]]
             ranked[name] = -rank
-            if not met and passage.doc_id in documents:
+            if gained is None and passage.doc_id in documents:
                 judged[name] = 0  # judged like its document, without a gain of its own
-            left = [target for target in left if target not in met]
         return ranked
 
     def _passage(self, passage_id: str) -> Passage:
@@ -107,21 +143,6 @@ class Passages:
                 f'"{passage_id}" is not among the passages in {self.file}',
                 "give the records that were searched",
             ) from None
-
-
-def _passage(record: Record) -> Passage:
-    doc_id = record.get("doc_id", record.get("path"))
-    if not isinstance(doc_id, str):
-        raise UserError(
-            'the passage has neither "doc_id" nor "path" with its document',
-            "rename a field with select --rename FIELD=doc_id",
-        )
-    lines = record.get("lines")
-    if lines is None:
-        return Passage(doc_id, None)
-    if not (isinstance(lines, list) and [int, int] == [type(line) for line in lines]):
-        raise UserError('field "lines" is not [first, last]', "write two whole numbers")
-    return Passage(doc_id, (lines[0], lines[1]))
 
 
 def _names(judgements: Sequence[Judgement]) -> dict[Judgement, str]:

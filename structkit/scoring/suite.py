@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from structkit.children import without_script
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError
+from structkit.paths import is_pipe
 from structkit.records.jsonl import Record, shown
 from structkit.scoring.classification import right_answers
 from structkit.scoring.measures import CONFIDENCE, Values
@@ -83,13 +85,16 @@ def suite(
 
 def _all(files: Mapping[str, str], seed: int, seeds: int, workers: int) -> Iterator[Scored]:
     one = partial(_scored, seed=seed, seeds=seeds)
-    if workers == 1 or len(files) == 1:
+    if workers == 1 or len(files) == 1 or any(map(is_pipe, files.values())):  # only here
         yield from map(one, files.values())
         return
     # one thread per process: sums in another order differ
-    with ProcessPoolExecutor(
-        min(workers, len(files)), get_context("spawn"), torch.set_num_threads, (1,)
-    ) as pool:
+    with (
+        without_script(),
+        ProcessPoolExecutor(
+            min(workers, len(files)), get_context("spawn"), torch.set_num_threads, (1,)
+        ) as pool,
+    ):
         yield from pool.map(one, files.values())
 
 

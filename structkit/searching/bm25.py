@@ -12,9 +12,9 @@ import numpy as np
 
 from structkit.embeddings.rows import id_line
 from structkit.errors import UserError
-from structkit.records.folder import whole_folder
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
+from structkit.records.whole import whole_folder
 from structkit.searching.bm25_folder import FORMAT, IDS, META, METHOD, SavedIndex
 from structkit.searching.index import best, places
 from structkit.searching.words import WORD, words

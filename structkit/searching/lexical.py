@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from structkit.embeddings.reading import identified
 from structkit.errors import UserError
 from structkit.plugin import flag_of
-from structkit.records.folder import refuse_existing
 from structkit.records.jsonl import Records
 from structkit.records.texts import document_text
+from structkit.records.whole import refuse_existing
 from structkit.searching.bm25_folder import is_saved
 
 if TYPE_CHECKING:

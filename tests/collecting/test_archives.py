@@ -134,3 +134,18 @@ def test_links_in_a_tar_lead_to_what_is_in_it_and_nowhere_else(tmp_path, run, na
     assert b"secret" not in done.stdout
     told = b"structkit: 6 paths left out (5 x a link in an archive; 1 x not a regular file)\n"
     assert told == done.stderr
+
+
+def test_a_member_without_a_name_is_told_and_the_others_are_read(tmp_path, run):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        for name in ("a.md", "", "b.md"):
+            info = zipfile.ZipInfo("x")
+            info.filename = name
+            packed.writestr(info, "# Tea\n\nGreen.\n")
+    done = run("collect", "a.zip")
+    paths = [json.loads(line)["path"] for line in done.stdout.splitlines()]
+    assert (0, ["a.zip/a.md", "a.zip/b.md"]) == (done.returncode, paths)
+    assert b"structkit: 1 path left out (1 x has no name in the archive)\n" == done.stderr
+    done = run("collect", "a.zip", "--on-error", "fail")
+    told = b"structkit: a.zip/: has no name in the archive; pack the archive again\n"
+    assert (1, told) == (done.returncode, done.stderr)

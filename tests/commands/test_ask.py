@@ -97,13 +97,30 @@ def test_globs_choose_files(ask):
     assert python == {path for path in everything if path.endswith(".py")}
     assert python
     assert everything - python == others
-    done = ask("area", "-g", "*.zig", "-g", "*.nim")
+    done = ask("area", "-g", "*.zig", "-g", "*.nim", status=1)
     assert b"" == done.stdout
     assert b"files matches --glob *.zig *.nim\n" in done.stderr
 
 
-def test_nothing_found_is_no_error(ask):
-    assert b"" == ask("zebra xylophone").stdout
+def test_nothing_found_is_told_and_the_status_of_grep(ask):
+    done = ask("docs", "zebra xylophone", status=1)
+    told = (
+        b'docs: nothing answers "zebra xylophone": none of its words is there; ask in other words'
+    )
+    assert (b"", b"structkit: " + told) == (done.stdout, done.stderr.splitlines()[-1])
+    quiet = ask("docs", "zebra xylophone", "-q", "-o", "none.jsonl", status=1)
+    assert (b"", b"") == (quiet.stdout, quiet.stderr)
+    some = ask("docs", "zebra xylophone", "metres")  # a question of several has answers
+    assert {"2"} == {json.loads(line)["query_id"] for line in some.stdout.splitlines()}
+    assert told in some.stderr
+
+
+@pytest.mark.parametrize(("words", "status"), [([], 1), (["-"], 1), ([""], 2)])
+def test_no_question_asks_nothing_and_says_so(ask, tmp_path, words, status):
+    done = ask("docs", *words, input=b"\n \n", status=status)
+    assert b"" == done.stdout
+    assert done.stderr.endswith(b'; write structkit ask FOLDER "QUESTION"\n')
+    assert not (tmp_path / "cache").exists()  # the folder was not read
 
 
 def test_the_first_time_is_told_and_later_ones_are_silent(ask):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 
 import pytest
 from conftest import PROGRAM, environment
@@ -244,3 +245,23 @@ def test_records_are_no_folders(run):
     done = run("collect", "--records", "in.jsonl", "--hidden")
     assert 2 == done.returncode
     assert b"leave out --hidden" in done.stderr
+
+
+@pytest.mark.parametrize("paths", [["."], [b"a\xfe.py", b"a\xff.py"], ["a.tar"]], ids=str)
+def test_names_that_are_not_utf8_stay_apart(tmp_path, run, paths):
+    with tarfile.open(tmp_path / "a.tar", "w") as packed:
+        for name in (b"a\xfe.py", b"a\xff.py"):
+            (tmp_path / os.fsdecode(name)).write_text("a = 1\n")
+            packed.add(tmp_path / os.fsdecode(name), os.fsdecode(name))
+    done = run("collect", *map(os.fsdecode, paths))
+    names = [record["path"].removeprefix("a.tar/") for record in read(done.stdout)]
+    assert ["a\\xfe.py", "a\\xff.py"] == names, done.stderr
+
+
+@pytest.mark.parametrize("paths", [["."], [b"a\\xff.py", b"a\xff.py"]], ids=str)
+def test_a_name_that_is_the_escape_of_another_is_told(tmp_path, run, paths):
+    for name in (b"a\\xff.py", b"a\xff.py"):
+        (tmp_path / os.fsdecode(name)).write_text("a = 1\n")
+    done = run("collect", *map(os.fsdecode, paths))
+    assert ["a\\xff.py"] == [record["path"] for record in read(done.stdout)]
+    assert b"1 path left out (1 x has the same name as another as UTF-8)" in done.stderr

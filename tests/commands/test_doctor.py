@@ -12,7 +12,7 @@ from terminals import seen
 
 from structkit import __version__
 from structkit.commands import doctor
-from structkit.extras import USES
+from structkit.extras import PACKAGES, USES
 
 
 @pytest.fixture
@@ -26,14 +26,20 @@ def findings(monkeypatch, tmp_path):
 
 def test_each_extra_for_users_has_a_use_and_its_pip_command(findings, monkeypatch):
     extras = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
-    assert {*USES} == extras["optional-dependencies"].keys() - {"dev", "bench", "docs"}
+    packages = {
+        extra: tuple(re.match(r"[^<>=; ]+", each)[0] for each in needed)
+        for extra, needed in extras["optional-dependencies"].items()
+        if extra not in {"dev", "bench", "docs"}
+    }
+    assert PACKAGES == packages
+    assert PACKAGES.keys() == USES.keys()
     found = doctor.version
     monkeypatch.setattr(
         doctor, "version", lambda name: "" if name in ("onnxruntime", "warcio") else found(name)
     )
-    missing = {part for part, each in findings().items() if "pip install 'struct" in each["remedy"]}
+    missing = {part for part, each in findings().items() if "pip install " in each["remedy"]}
     assert missing >= {"extra onnx", "extra warc"} and "extra plot" not in missing
-    assert findings()["extra onnx"]["remedy"].startswith("pip install 'structkit[onnx]': ")
+    assert findings()["extra onnx"]["remedy"].startswith("pip install onnx onnxruntime: ")
 
 
 def test_data_of_nltk_is_found_where_nltk_looks(findings, monkeypatch, tmp_path):
@@ -71,7 +77,7 @@ def test_a_pipe_gets_records_without_a_heavy_import():
     assert set() == heavy
     records = [json.loads(line) for line in told.splitlines()]
     assert all({"part", "state", "found", "remedy"} == record.keys() for record in records)
-    assert {"ok", "missing", "slow", "low"} >= {record["state"] for record in records}
+    assert {"ok", "missing", "slow", "low", "differs"} >= {record["state"] for record in records}
     assert all(record["found"] or record["remedy"] for record in records)
 
 
@@ -92,3 +98,18 @@ def test_the_version_names_what_results_depend_on():
     assert f"structkit {__version__}" == lines[0]
     assert {"python", "torch", "transformers", "numpy"} <= {line.split()[0] for line in lines}
     assert all(re.fullmatch(r"\S+ (\d\S*|is not installed)", line) for line in lines)
+
+
+def test_nothing_advises_the_package_of_another_project():
+    """`structkit` on PyPI is not ours."""
+    kinds = {".py", ".md", ".txt", ".toml", ".mk", ".1", ".cff", ".jsonl"}
+    folders = ("structkit", "plugins", "docs", "examples", "recipes", "man", "fixtures/help")
+    files = [path for each in folders for path in Path(each).rglob("*")]
+    advised = re.compile(r"pip3? install[^`\n]*?[ '\"]structkit\b(?![-/])|\bstructkit\[[a-z]")
+    told = {
+        str(path): found[0]
+        for path in [*files, *Path().glob("*.*")]
+        if path.suffix in kinds and path.is_file()
+        if (found := advised.search(path.read_text("utf-8")))
+    }
+    assert {} == told

@@ -18,6 +18,7 @@ from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
 from structkit.registry import load, plugins
+from structkit.structure.code.docstrings import without_docstring
 from structkit.structure.code.sentinels import SENTINEL, mask, random_spans, target, unmask
 from structkit.structure.code.spans import from_bytes
 
@@ -91,6 +92,22 @@ def test_rejected(record, reason):
     with pytest.raises(UserError) as error:
         list(mask_entities([{"id": "1", **record}]))
     assert reason in str(error.value)
+
+
+@pytest.mark.parametrize("span", [(0, 99), (-1, 2), (1, 1), (2, 1), (0, 2)])
+def test_a_languages_span_outside_its_text_is_refused(span, monkeypatch):
+    python = load("language", "python")
+    monkeypatch.setattr(python, "entities", lambda *_: [(0, 1), span])
+    with pytest.raises(UserError) as error:
+        list(mask_entities([{"id": "1", "language": "python", "code": "x = y + x"}]))
+    assert f"{python.__module__} gives the entity {span}, which is" in error.value.problem
+
+
+@pytest.mark.parametrize("span", [(0, 99), (-1, 2), (2, 2)])
+def test_a_languages_docstring_outside_its_text_is_refused(span, monkeypatch):
+    monkeypatch.setattr(load("language", "python"), "docstring", lambda *_: span)
+    with pytest.raises(UserError, match="python gives the docstring"):
+        without_docstring("x = y + x", {"language": "python"})
 
 
 @pytest.mark.parametrize("options", [{}, {"strategy": "span"}])

@@ -10,6 +10,7 @@ import pytest
 
 from structkit.commands.fuse import fuse
 from structkit.commands.rerank import fit, rerank
+from structkit.commands.score import score
 from structkit.errors import UserError
 from structkit.ranking.weights import chosen, read, weight_of
 from structkit.records.jsonl import Record
@@ -198,6 +199,58 @@ def test_the_run_of_held_out_queries_has_weights_of_the_others(
             gains[str(row["query_id"] < "qc").lower()].append(1 / np.log2(row["rank"] + 1))
     assert found["folds"] == {half: pytest.approx(np.mean(each)) for half, each in gains.items()}
     assert found["folds"]["true"] < 1.0  # of the others it learned to leave paths unread
+
+
+def test_a_fit_judges_lines_as_score_does(judged: dict[str, Any], tmp_path: Path) -> None:
+    # two passages of each file; the first is the one whose path has the query's word by chance,
+    # and the judged lines are in the second, or in both, or are judged twice
+    corpus = [
+        {"id": f"{word} {part}", "doc_id": f"{word}.py", "path": path, "lines": lines}
+        for word in WORDS
+        for part, path, lines in ((1, f"{word}.py", [1, 9]), (2, "x.py", [10, 19]))
+    ]
+    spans = {"alpha": [(12, 14)], "bravo": [(9, 10)], "delta": [(1, 2), (3, 4), (18, 30)]}
+    rows = [
+        {"query_id": f"q{word}", "doc_id": f"{word}.py", "relevance": 1, **span}
+        for word in WORDS
+        for span in (
+            {"start_line": first, "end_line": last} for first, last in spans.get(word, [(19, 19)])
+        )
+    ]
+    run = [
+        {"query_id": f"q{word}", "doc_id": record["id"], "score": -(place // 2)}  # ties
+        for word in WORDS
+        for place, record in enumerate(corpus)
+    ]
+    judged["runs"], judged["corpus"] = (
+        [written(tmp_path / "r", run)],
+        [written(tmp_path / "c", corpus)],
+    )
+    judged["qrels"] = written(tmp_path / "qrels", rows)
+    held_out = str(tmp_path / "held-out.jsonl")
+    order = weights(["path-words"], group="doc_id", repeats=0.5)
+    (found,) = fit(**judged, weights=order, folds="half", held_out=held_out)
+    fitted = written(
+        tmp_path / "fitted",
+        rerank(
+            **{key: value for key, value in judged.items() if key != "qrels"},
+            weights=read(written(tmp_path / "weights", [found])),
+        ),
+    )
+    scored = score(
+        {"held out": held_out, "fitted": fitted},
+        judged["qrels"],
+        measures=["nDCG@10"],
+        gains="binary",
+        by="half",
+        by_records=judged["queries"],
+        by_mean=True,
+        passages=judged["corpus"],
+    )
+    expected = {record["run"]: pytest.approx(record["nDCG@10"]) for record in scored}
+    told = found["nDCG@10"]
+    assert expected == {"held out": told["cross_validated"], "fitted": told["fitted"]}
+    assert 0 < told["fitted"] < 1
 
 
 def test_weights_that_cannot_be_read(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ for _ in range(20):
     time.sleep(draw.uniform(0, whole / 8))
     os.kill(child, signal.SIGKILL)
     killed += os.waitpid(child, 0)[1] == signal.SIGKILL
-    if os.path.exists(os.path.join(folder, "killed.meta.json")):
+    if os.path.exists(os.path.join(folder, "killed.ids.txt")):
         break
 else:
     run("killed.npy")

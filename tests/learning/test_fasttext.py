@@ -129,6 +129,23 @@ learned(json.loads(sys.argv[1]), NGrams(3, 6, 1000))
 """
 
 
+SCRIPT = """
+import structkit
+
+few = {"epochs": 1, "buckets": 100, "embedding_size": 4, "minimum_count": 1, "quiet": True}
+print(structkit.train("fasttext", [{"text": "a cat and a dog"}], output="model", **few)["records"])
+"""
+
+
+def test_a_script_may_train_without_a_guard(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, "script.py"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (0, "1\n", "") == (done.returncode, done.stdout, done.stderr)
+
+
 def test_ctrl_c_ends_the_librarys_training(tmp_path, fasttext):
     text = tmp_path / "text.txt"
     os.mkfifo(text)  # the library waits for its lines as long as nobody writes any

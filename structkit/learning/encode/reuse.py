@@ -11,7 +11,6 @@ import numpy as np
 
 from structkit.embeddings.hashes import differing, hashes_of
 from structkit.embeddings.matrices import Embeddings, read_matrix, read_meta
-from structkit.embeddings.npy import half_replaced
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
@@ -27,7 +26,7 @@ class Earlier:
     """The rows of NAME.npy by the hash of what was read of their record.
 
     It has none if `run`, what this run says of itself, has another model or other settings.
-    Errors: `UserError` if the file holds no hashes, or a killed run left it half replaced.
+    Errors: `UserError` if the file holds no hashes, or those of another run.
     """
 
     def __init__(self, path: str, run: Record, part: str) -> None:
@@ -36,20 +35,17 @@ class Earlier:
             raise UserError(
                 f"--reuse {path} is not a .npy file", "encode with -o NAME.npy", status=2
             )
-        if half_replaced(path):
-            remedy = "complete it: run its command again with --resume"
-            raise UserError("is half replaced by a run that was killed", remedy).at(path)
         self.old = read_matrix(path, fields=bool(part))
         # floats become what this run writes; codes are only what they are
         known = {"quantize": run.get("quantize"), **settings_of(path, self.old)}
         self.differing = differing(run, known)
         self.precision: str | None = None if self.differing else known.get("precision")
-        self.rows: dict[str, range] = {} if self.differing else self._rows()
+        self.rows: dict[str, range] = {} if self.differing else self._rows(known)
         self.records = self.reused = 0
 
-    def _rows(self) -> dict[str, range]:
+    def _rows(self, meta: Record) -> dict[str, range]:
         """The rows of the first record with each hash."""
-        hashes = hashes_of(self.path, len(self.old.ids))
+        hashes = hashes_of(self.path, len(self.old.ids), meta)
         of_hash: dict[str, range] = {}
         for (hash_, _), rows in groupby(
             range(len(hashes)), lambda row: (hashes[row], self.old.doc_ids[row])

@@ -12,7 +12,7 @@ from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.span_parser.parser import SpanParser
-from structkit.learning.training.devices import chosen_device, fastest_matmul, has_bf16
+from structkit.learning.training.devices import chosen_device, fastest_matmul, has_bf16, matmul
 from structkit.learning.training.module import TorchModel
 from structkit.records.jsonl import Record
 
@@ -66,13 +66,8 @@ class TorchEngine:
         return self._computed(compute)
 
     def _computed(self, compute: Callable[[], Vectors]) -> Vectors:
-        """The result of `compute()` at the precision that is fastest here, measured once."""
+        """The result of `compute()` at the precision that is fastest here, found once."""
         if self.precision is None:
             self.precision = fastest_matmul() if self.model.device.type == "cpu" else "highest"
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision(self.precision)
-        try:
-            with torch.inference_mode():
-                return compute()
-        finally:
-            torch.set_float32_matmul_precision(before)
+        with matmul(self.precision), torch.inference_mode():
+            return compute()

@@ -16,13 +16,12 @@ from structkit.errors import UserError
 from structkit.learning.encoders.packing import Packed, packed
 from structkit.learning.encoders.padded import Tokens, padded
 from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
+from structkit.learning.encoders.positions import positions, stretch_positions
 from structkit.learning.encoders.pretrained import (
     DAMAGE,
     add_tokens,
     explained,
     load_pretrained,
-    positions,
-    stretch_positions,
 )
 from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.settings import MCLS_EVERY, EncoderSettings
@@ -70,7 +69,7 @@ class Encoder(TokenModel, TorchModel):
             check_cls(tokenizer, pooling)
         self.model = model
         self.pooling, self.normalize, self.mcls_every = pooling, normalize, mcls_every
-        most = positions(model.config)
+        most = positions(model)
         self.tokenizing = Tokenizing(
             tokenizer,
             _possible(lengths, most),

@@ -44,8 +44,11 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
         table = encoder.model.table(encoder.tokenizing.tokenizer)
         table.write(folder, normalize=encoder.normalize)
         return
+    tokenizer = encoder.tokenizing.tokenizer
+    if tokenizer.pad_token_id is None:  # GPT-2's; others pad with it, and any masked token will do
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     encoder.model.save_pretrained(folder)
-    encoder.tokenizing.tokenizer.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     if encoder.pooling in POOLING_NAMES:
         _save_sentence_transformers(encoder, folder)
     else:

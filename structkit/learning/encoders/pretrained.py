@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 import transformers
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from tokenizers import AddedToken
-from torch import nn
-from torch.nn import functional
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -105,57 +102,6 @@ def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
     weights = model.get_input_embeddings().weight.data
     for name, ids in zip(new, pieces, strict=True):
         weights[tokenizer.convert_tokens_to_ids(name)] = weights[ids].mean(0)
-
-
-def stretch_positions(model: Any, tokenizer: Any, count: int) -> None:
-    """Let a model read `count` tokens, by interpolation of its position embeddings.
-
-    The first quarter stays, so that short texts keep their embeddings; the others are spread over
-    the rest. Source: Zhang et al. 2024, "Long-CLIP" (arXiv 2403.15378). Errors: `UserError` for a
-    model without position embeddings, or with as many.
-    """
-    embeddings = getattr(model, "embeddings", None)
-    old = getattr(embeddings, "position_embeddings", None)
-    most = positions(model.config)
-    if embeddings is None or old is None or most is None:
-        raise UserError(
-            f"a {model.config.model_type} model has no position embeddings to interpolate",
-            "leave --positions out",
-        )
-    if count < most:
-        raise UserError(
-            f"--positions {count}: the model reads {most} tokens already",
-            "give more, or leave --positions out",
-        )
-    offset = len(old.weight) - most  # the padding's
-    kept = offset + most // 4
-    spread = functional.interpolate(
-        old.weight.data[kept:].T[None],
-        size=offset + count - kept,
-        mode="linear",
-        align_corners=True,
-    )
-    table = torch.cat([old.weight.data[:kept], spread[0].T])  # (offset + count, dim)
-    rows, width = table.shape
-    embeddings.position_embeddings = nn.Embedding(
-        rows, width, padding_idx=old.padding_idx, _weight=table
-    )
-    numbers = torch.arange(len(table))[None]
-    for name, row in (("position_ids", numbers), ("token_type_ids", torch.zeros_like(numbers))):
-        if name in dict(embeddings.named_buffers(recurse=False)):
-            embeddings.register_buffer(name, row, persistent=False)
-    model.config.max_position_embeddings = len(table)
-    tokenizer.model_max_length = count
-
-
-def positions(config: Any) -> int | None:
-    """The most tokens that a model can read, None where its positions have no limit."""
-    most: int | None = getattr(config, "max_position_embeddings", None)
-    if not most or config.is_encoder_decoder:
-        return None
-    if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        most -= config.pad_token_id + 1  # their positions start after the padding's
-    return most
 
 
 def explained(folder: Path, error: Exception) -> UserError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import orjson
 import structkit
 from structkit.learning.engines.runtime import Runtime
 from structkit.records.jsonl import Record
+from structkit.records.whole import whole_folder
 from structkit.user import cache_folder
 
 FORMAT = 3  # of the notes on an export
@@ -47,15 +47,10 @@ def keeping(
     place = _place(model, changes, runtime)
     place.parent.mkdir(parents=True, exist_ok=True)
     _sweep(place.parent)
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".growing-") as growing:
-        new = Path(growing) / "new"
-        new.mkdir()
+    with whole_folder(place) as new:
         about: Record = {"model": str(model.resolve()), "signature": _signature(model)}
         yield new, about
         (new / ABOUT).write_bytes(orjson.dumps(about))
-        if place.exists():
-            place.rename(Path(growing) / "old")
-        new.rename(place)
 
 
 def _place(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Path:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 import torch
+from torch import Tensor
 
 from structkit.errors import UserError
 from structkit.learning.folders.facts import FACTS, read_facts
 from structkit.learning.training.spool import Spool
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.records.output import cannot_write
+from structkit.records.whole import cannot_write, remove, replace_folder, whole_file
 
 RUN = "run.json"
+ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
 DAMAGE = (OSError, RuntimeError, ValueError, LookupError, EOFError, pickle.UnpicklingError)
 
 
@@ -44,7 +48,8 @@ class RunFolder:
         self.resume = resume
         try:
             output.encode()
-            os.lstat(self.partial)
+            if stat.S_ISLNK(os.lstat(self.partial).st_mode):  # it may lead anywhere
+                raise UserError(f"{self.partial} is a link", "remove it, or name another with -o")
         except UnicodeEncodeError:  # bytes that are not UTF-8: tokenizers cannot write there
             raise UserError(
                 f"-o {output!r} is not UTF-8", "choose another name", status=2
@@ -55,7 +60,7 @@ class RunFolder:
             raise cannot_write(error, "made").at(output) from None
         if overwrite:
             self._may_be_replaced()
-            shutil.rmtree(self.partial, ignore_errors=True)
+            remove(self.partial)
         elif not resume:
             self._must_be_free()
         self.complete = resume and self._exists() and self.latest() is None
@@ -94,12 +99,12 @@ class RunFolder:
             self.partial.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(error, "made").at(str(self.partial)) from None
-        for path in self.partial.glob("*.new"):  # of a process that was killed
+        for path in self.partial.glob(".*.partial"):  # of a process that was killed
             path.unlink()
         if self.latest() is None:
             if self.resume:
                 say(f"there is nothing to resume in {self.partial}; the run starts at step 0")
-            with durable(self.partial / RUN) as file:
+            with whole_file(self.partial / RUN) as file:
                 file.write(orjson.dumps(run, option=orjson.OPT_INDENT_2))
             return
         try:
@@ -117,7 +122,7 @@ class RunFolder:
 
     def share(self, spool: Spool) -> None:
         """Copy records to where other machines find them."""
-        with durable(self._records(spool.hash)) as file:
+        with whole_file(self._records(spool.hash)) as file:
             spool.write(file)
 
     def shared(self, settings: Record) -> tuple[Path, Path | None]:
@@ -174,7 +179,7 @@ class RunFolder:
 
     def save(self, step: int, state: dict[str, Any]) -> None:
         """Write a checkpoint, which appears only when complete, and remove those not to be kept."""
-        with durable(self.partial / f"step-{step}") as file:
+        with whole_file(self.partial / f"step-{step}") as file:
             torch.save(state | {"run": self.run}, file)
         for path in self.checkpoints()[self.keep :]:
             path.unlink()
@@ -209,47 +214,70 @@ class RunFolder:
 
     def new_model(self) -> Path:
         """An empty folder for the finished model."""
-        shutil.rmtree(self.model, ignore_errors=True)
+        remove(self.model)
         self.model.mkdir()
         return self.model
 
+    def keep_room(self, weights: Mapping[str, Tensor]) -> None:
+        """Take the room on the disk that the weights need: a full disk ends no training.
+
+        Errors: `UserError` where there is none, before there is anything to lose.
+        """
+        sizes = {each.data_ptr(): each.nbytes for each in weights.values()}
+        room = sum(sizes.values()) + len(weights) * ENTRY + SLACK
+        try:
+            with self.room.open("wb") as file:
+                if hasattr(os, "posix_fallocate"):  # macOS has none
+                    os.posix_fallocate(file.fileno(), 0, room)
+        except OSError as error:
+            raise cannot_write(error).at(str(self.partial)) from None
+
+    @property
+    def room(self) -> Path:
+        """A file as large as a checkpoint without what only steps need."""
+        return self.partial / "room"
+
+    @contextmanager
+    def writing(self, end: Callable[[], tuple[int, dict[str, Any]]]) -> Iterator[Path]:
+        """An empty folder for the finished model; where that cannot be written, `end()` is kept.
+
+        `end` gives the last step and its state, which takes the room that was kept.
+        """
+        try:
+            yield self.new_model()
+            self.room.unlink(missing_ok=True)  # what else belongs to the model is small
+        except Exception as error:
+            if (refused := system_error(error)) is None:
+                raise
+            shutil.rmtree(self.model, ignore_errors=True)
+            self.room.unlink(missing_ok=True)
+            self.save(*end())
+            problem = cannot_write(refused)
+            remedy = f"the trained weights are in {self.partial}; make room, and add --resume"
+            raise UserError(problem.problem, remedy).at(str(self.final)) from None
+
     def finish(self) -> None:
         """Move the model into place and clean up."""
-        if self._exists():
-            os.replace(self.final, self.partial / "old")
-        os.replace(self.model, self.final)
+        replace_folder(self.model, self.final, self.partial / "old")
         shutil.rmtree(self.partial)
 
     def abandon(self) -> None:
         """Remove the folder if it has no checkpoint."""
         if self.latest() is None:
-            shutil.rmtree(self.partial, ignore_errors=True)
+            remove(self.partial)
+        self.room.unlink(missing_ok=True)
 
 
-@contextmanager
-def durable(target: Path) -> Iterator[IO[bytes]]:
-    """A file that appears whole, once it is on the disk, in place of the one before it.
+def system_error(error: BaseException) -> OSError | None:
+    """What the system refused; libraries written in Rust tell it in words.
 
-    Errors: `UserError` where it cannot be written, and the one before it stays.
+    >>> system_error(ValueError("I/O error: No space left on device (os error 28)")).errno
+    28
     """
-    growing = target.with_name(target.name + ".new")
-    try:
-        with growing.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(growing, target)
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # else a power failure may undo the new name
-        finally:
-            os.close(folder)
-    except (OSError, RuntimeError) as error:
-        growing.unlink(missing_ok=True)
-        cause = error if isinstance(error, OSError) else error.__context__  # torch.save hides it
-        if not isinstance(cause, OSError):
-            raise
-        raise cannot_write(cause).at(str(target)) from None
+    if isinstance(error, OSError):
+        return error
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(int(told[1]), os.strerror(int(told[1]))) if told else None
 
 
 def differences(before: Record, run: Record) -> list[str]:

@@ -34,6 +34,7 @@ from torch.distributed.elastic.rendezvous.api import (
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.distributed.rendezvous import rendezvous
 
+from structkit.children import without_script
 from structkit.errors import UserError
 from structkit.learning.training.devices import chosen_device
 from structkit.learning.training.nodes import ALONE, Nodes
@@ -93,7 +94,8 @@ def launch(
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if count * nodes.count > 1:
         device = device.partition(":")[0]
-    with tempfile.TemporaryDirectory(prefix="structkit-ranks-") as folder, _watched():
+    folder_of_ranks = tempfile.TemporaryDirectory(prefix="structkit-ranks-")
+    with folder_of_ranks as folder, _watched(), without_script():
         try:
             config = _config(count, nodes, max_restarts, folder)
             results = elastic_launch(config, _process)(call, count, nodes, device, arguments)

@@ -17,7 +17,7 @@ import torch
 from structkit.errors import UserError
 from structkit.learning.training.averaging import WeightAverage
 from structkit.learning.training.checkpoints import RunFolder
-from structkit.learning.training.devices import fastest_matmul
+from structkit.learning.training.devices import fastest_matmul, matmul
 from structkit.learning.training.distributed import (
     add_gradients,
     merged,
@@ -78,13 +78,11 @@ class Trainer:
         """Train to the end. Errors: a loss that is not a number; Ctrl-C leaves a checkpoint."""
         self.module.train()
         self._restore()
+        if rank() == 0:
+            self.folder.keep_room(self.module.state_dict())
         same_parameters(self.module)
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision(self._matmul())
-        try:
+        with matmul(self._matmul()):
             self._steps()
-        finally:
-            torch.set_float32_matmul_precision(before)
 
     def _matmul(self) -> str:
         """The precision of float32 products: as before a stop, and the same in all processes."""
@@ -170,9 +168,12 @@ class Trainer:
 
     def _save(self) -> None:
         """Write a checkpoint, by one process for all."""
-        truncation = self.truncation().state()
+        truncation = self.truncation()
         if rank() == 0:
-            self.folder.save(self.step, self._state() | {"truncation": truncation})
+            state = self.end(truncation) | {"optimizer": self.optimizer.state_dict()}
+            if self.average is not None:
+                state["average"] = self.average.state()
+            self.folder.save(self.step, state)
         total(0)  # the others wait for it
 
     def truncation(self) -> Truncation:
@@ -183,10 +184,11 @@ class Trainer:
         all_processes.truncated = merged(own.truncated)
         return all_processes
 
-    def _state(self) -> dict[str, Any]:
+    def end(self, truncation: Truncation) -> dict[str, Any]:
+        """The state that is left when no step is to come, so that the model can be written."""
         return {
             "module": self.module.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "truncation": truncation.state(),
             "matmul": self.matmul,
             "step": self.step,
             "taken": self.taken,
@@ -196,7 +198,6 @@ class Trainer:
             "sums": dict(self.sums),
             "counts": dict(self.counts),
             **({} if self.held_out is None else {"held_out": self.held_out.state()}),
-            **({} if self.average is None else {"average": self.average.state()}),
         }
 
     def _restore(self) -> None:
@@ -204,7 +205,8 @@ class Trainer:
         if state is None:
             return
         self.module.load_state_dict(state["module"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        if "optimizer" in state:  # steps are to come
+            self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.records = state["step"], state["records"]
         self.taken = state["taken"]
         self.matmul = state.get("matmul", "")
@@ -212,7 +214,7 @@ class Trainer:
         self.sums, self.counts = Counter(state["sums"]), Counter(state["counts"])
         if self.held_out:
             self.held_out.load(state["held_out"])
-        if self.average:
+        if self.average and "average" in state:
             self.average.load(state["average"])
         if rank() == 0:  # the counts of all processes
             self.module.truncation.load(state["truncation"])

@@ -16,6 +16,12 @@ def without_docstring(code: str, record: Record) -> str:
     span = language_named(language, status=1).docstring(code)
     if span is None:
         return code
+    if not 0 <= span[0] < span[1] <= len(code):
+        raise UserError(
+            f"the language {language} gives the docstring {span}, which is empty or outside the "
+            f"text of {len(code):,} characters",
+            "mend it",
+        )
     if "masked" in record:
         raise UserError(
             "the record is masked already, with the docstring inside",

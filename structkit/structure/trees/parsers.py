@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.structure.trees.tree import Tree
+from structkit.structure.trees.tree import BadSpans, Tree
 
 
 def all_trees(parser: plugin.Parser, texts: Sequence[plugin.Unparsed]) -> list[Tree | UserError]:
@@ -32,6 +32,9 @@ def _until_error(
     trees: list[Tree | UserError] = []
     try:
         trees.extend(parser.trees(texts))
+    except BadSpans as error:
+        name = type(parser).__module__
+        return trees, UserError(f"the parser {name} makes no tree: {error.problem}", "mend it")
     except UserError as error:
         if error.status == 2 or error.file:
             raise

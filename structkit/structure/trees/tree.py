@@ -19,6 +19,10 @@ Ints = NDArray[np.int32]
 Item = TypeVar("Item")
 
 
+class BadSpans(UserError):
+    """Spans that make no tree of a text: the parser's fault, not the text's."""
+
+
 @dataclass(frozen=True)
 class Tree:
     """A tree, its nodes numbered breadth-first: 0 is the root, siblings are adjacent.
@@ -105,7 +109,7 @@ def from_spans(
     """The tree with these nodes above its words; the whole is always one of them.
 
     Spans of one word are that word's leaf; of equal spans the last one gives the label. Errors:
-    `UserError` where two spans cross.
+    `BadSpans` where two spans cross, or one is empty or outside the words.
 
     >>> from_spans(["a", "b", "c"], [(1, 3)]).spans().tolist()
     [[0, 3], [0, 1], [1, 3], [1, 2], [2, 3]]
@@ -114,6 +118,11 @@ def from_spans(
         raise no_words()
     cuts = np.arange(len(words) + 1, dtype=np.int32)
     given = np.asarray(spans, np.int32).reshape(-1, 2)
+    bad = (given[:, 0] < 0) | (given[:, 0] >= given[:, 1]) | (given[:, 1] > len(words))
+    if bad.any():
+        start, end = given[bad][0].tolist()
+        problem = f"the span ({start}, {end}) is empty or outside the text of {len(words)} words"
+        raise BadSpans(problem, MEND)
     starts = np.concatenate(([0], cuts[:-1], given[:, 0]), dtype=np.int32)
     ends = np.concatenate((cuts[-1:], cuts[1:], given[:, 1]), dtype=np.int32)
     order = np.lexsort((-ends, starts))  # outer spans first
@@ -131,7 +140,7 @@ def _depths(starts: Ints, ends: Ints) -> array[int]:
         while stack and stack[-1][1] <= span[0]:
             stack.pop()
         if stack and stack[-1][1] < span[1]:
-            raise UserError(f"the spans {stack[-1]} and {span} cross", MEND)
+            raise BadSpans(f"the spans {stack[-1]} and {span} cross", MEND)
         depths.append(len(stack))
         stack.append(span)
     return depths

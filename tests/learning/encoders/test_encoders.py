@@ -11,6 +11,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     BertConfig,
     BertModel,
+    GPT2Config,
+    GPT2Model,
     ModernBertConfig,
     ModernBertModel,
     PreTrainedTokenizerFast,
@@ -187,6 +189,18 @@ def test_sentence_transformers_gives_the_same_embeddings(tmp_path, pairs, bert_l
 
 def test_sentence_transformers_and_a_decoder_only_model(tmp_path, pairs, decoder_only):
     compare(trained(tmp_path, pairs, model=decoder_only, pooling="last-token"))
+
+
+def test_sentence_transformers_and_a_model_without_padding_token(tmp_path, pairs):
+    tokenizer = word_tokenizer(cls=False)
+    tokenizer.pad_token = None
+    shape = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 66, "n_inner": 64}
+    model = GPT2Model(GPT2Config(vocab_size=12, bos_token_id=1, eos_token_id=1, **shape))
+    start = save(tmp_path / "gpt2", model, tokenizer)
+    folder = trained(tmp_path, pairs, model=start, pooling="last-token")
+    ours, theirs = open_model(folder)[0], SentenceTransformer(folder, device="cpu")
+    expected = theirs.encode(TEXTS, convert_to_tensor=True)
+    torch.testing.assert_close(embeddings(ours), expected, **NEAR)
 
 
 def test_sentence_transformers_and_a_model_from_scratch(tmp_path, pairs):

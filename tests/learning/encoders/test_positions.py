@@ -4,11 +4,13 @@ import json
 
 import pytest
 import torch
+import transformers
 
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
-from structkit.learning.encoders.pretrained import load_pretrained, stretch_positions
+from structkit.learning.encoders.positions import positions, stretch_positions
+from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 from tests.learning.encoders.test_encoders import ENCODERS, NEAR, SHAPE, save, word_tokenizer
@@ -16,6 +18,24 @@ from tests.tolerances import rounding
 
 KINDS = ["bert", "roberta", "xlm-roberta"]
 IDS = {"pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 1}
+
+# how many of the 66 rows of its table a model has for tokens, and what else its configuration needs
+BART = {"d_model": 32, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "encoder_layers": 1}
+BART |= {"decoder_layers": 1, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
+READ = {
+    "Bert": (66, {}),
+    "Bart": (66, BART),  # its table has two rows more
+    "Data2VecText": (65, {}),
+    "Esm": (65, {"position_embedding_type": "absolute"}),
+    "GPT2": (66, {"n_embd": 32, "n_layer": 1, "n_head": 4}),
+    "Longformer": (65, {"attention_window": 8}),
+    "MPNet": (64, {}),
+    "Mra": (66, {}),  # the same
+    "OPT": (66, {"ffn_dim": 64, "word_embed_proj_dim": 32}),  # the same
+    "RobertaPreLayerNorm": (65, {}),
+    "XLMRobertaXL": (65, {}),
+    "Xmod": (65, {"languages": ["en_XX"], "default_language": "en_XX"}),
+}
 
 
 def start(folder, name):
@@ -42,6 +62,28 @@ def trained(tmp_path, records, model, **values):
     settings = load("method", "contrastive")(model=model, max_steps=0, batch_size=2, **values)
     train("contrastive", settings, [records], RunOptions(output=str(tmp_path / "m"), quiet=True))
     return str(tmp_path / "m")
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_text_is_cut_to_what_the_model_reads(tmp_path, name):
+    most, more = READ[name]
+    config = getattr(transformers, f"{name}Config")(vocab_size=12, **{**SHAPE, **IDS, **more})
+    model = getattr(transformers, f"{name}Model")(config)
+    folder = save(tmp_path / name, model, word_tokenizer(cls=True))
+    encoder = open_model(folder, pooling="mean")[0]
+    ids = encoder.inputs(["a b c " * 40], "document")
+    assert (most, most) == (encoder.tokenizing.positions, len(ids[0]))
+    with torch.inference_mode():
+        assert encoder.embed(encoder.batch(ids)).isfinite().all()
+        with pytest.raises((IndexError, RuntimeError)):
+            encoder.embed(encoder.batch([[*ids[0], 3, 3]]))
+
+
+def test_models_that_read_any_text():
+    xlnet = transformers.XLNetConfig(vocab_size=12, d_model=32, n_layer=1, n_head=4, d_inner=64)
+    assert positions(transformers.XLNetModel(xlnet)) is None
+    t5 = transformers.T5Config(vocab_size=12, d_model=32, d_ff=64, num_layers=1, num_heads=4)
+    assert positions(transformers.T5Model(t5)) is None
 
 
 @pytest.mark.parametrize("name", KINDS)

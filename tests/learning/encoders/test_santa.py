@@ -6,13 +6,20 @@ import tempfile
 import pytest
 import torch
 from torch.nn import functional
-from transformers import BertForMaskedLM
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from structkit.errors import UserError
 from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
+from tests.learning.encoders.test_encoders import save, word_tokenizer
 from tests.tolerances import bound, rounding
 
 Method = load("method", "santa")
@@ -210,6 +217,22 @@ def test_without_a_decoder_masked_tokens_are_predicted():
     assert (sums / count).item() == near(parts["entity"])
     assert alignment.item() == near(parts["alignment"])
     assert (alignment + 0.5 * sums / count).item() == near(total)
+
+
+def test_alignment_alone_needs_neither_masks_nor_sentinels(tmp_path):
+    tokenizer = word_tokenizer(cls=True)
+    shape = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
+    bert = BertModel(BertConfig(vocab_size=12, num_hidden_layers=1, **shape))
+    t5 = T5ForConditionalGeneration(
+        T5Config(vocab_size=12, d_model=32, d_ff=64, num_layers=1, decoder_start_token_id=0)
+    )
+    starts = [save(tmp_path / "bert", bert, tokenizer), save(tmp_path / "t5", t5, tokenizer)]
+    for start, lacks in zip(starts, ("no mask token", "no sentinels"), strict=True):
+        module, batch, _ = built(model=start, entity_weight=0.0, align_on="original")
+        assert ["alignment", "loss"] == sorted(module.backward(batch))
+        for changes in ({"entity_weight": 0.0}, {"align_on": "original"}):
+            with pytest.raises(UserError, match=f"{lacks}.*--entity-weight 0 --align-on original"):
+                built(model=start, **changes)
 
 
 def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):

@@ -23,6 +23,8 @@ from structkit.structure.trees.brackets import (
     write,
 )
 from structkit.structure.trees.letters import same
+from structkit.structure.trees.parsers import all_trees
+from structkit.structure.trees.shapes import ShapeParser
 from structkit.structure.trees.treebank import tokenize
 from structkit.structure.trees.words import words_of
 from tests.structure.trees.parsed import check_arrays
@@ -211,6 +213,16 @@ SIGNS = [*"ab 'sS.\"`,:;-–—“”‘’«»()[]{}<>?!*#$%&1\n\tİſ", "can",
 def test_words_are_those_of_nltk(signs):
     text = "".join(signs)
     assert NLTKWordTokenizer().tokenize(text) == tokenize(text)
+
+
+@pytest.mark.parametrize("span", [(1, 4), (-1, 2), (2, 2), (2, 1)])
+def test_a_parsers_span_outside_its_text_is_refused(span):
+    class Parser(ShapeParser):
+        def tree(self, words, key):
+            return from_spans(words, [(0, 2), span])
+
+    [error] = all_trees(Parser(tokenized=True), [Unparsed("a b c")])
+    assert f"the parser {__name__} makes no tree: the span {span} is empty or" in error.problem
 
 
 def test_words_of_a_corpus_are_those_of_nltk():

@@ -1,0 +1,83 @@
+"""Chance: how close passages come to questions that mean nothing, in numbers worked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import structkit
+from structkit.asking.answers import Asking
+from structkit.asking.meaning import NONSENSE, Chance, nonsense
+from structkit.collecting.walking import Walk
+from structkit.commands.ask import ask
+from structkit.learning.encode.encoding import Encoding
+from structkit.ranking.weights import chosen
+
+
+class Given:
+    """An encoding of questions with given vectors."""
+
+    def __init__(self, *vectors: Iterable[float]) -> None:
+        self.vectors = np.array(vectors, np.float32)
+
+    def embedded(self, records: Iterable[object], source: object = None) -> Iterator[object]:
+        questions = list(records)
+        assert NONSENSE == len(questions)
+        yield [], np.resize(self.vectors, (len(questions), self.vectors.shape[1]))
+
+    def meta(self) -> dict[str, object]:
+        return {}
+
+
+def test_standard_scores_by_hand() -> None:
+    # half of the questions along the first axis, half along the second, whatever their lengths
+    passages = np.array([[1, 0], [0.6, 0.8], [0, 0]], np.float32)
+    chance = Chance.of(passages, Given([3, 0], [0, 0.5]))
+    assert [0.5, 0.7, 0.0] == pytest.approx(chance.means.tolist())
+    assert [0.5, 0.1, 0.0] == pytest.approx(chance.deviations.tolist())
+    assert pytest.approx(1.0) == chance.least  # each question is one deviation above some mean
+    again = Chance.read(chance.data())
+    # the second passage is as close as the first, and unlike it never was; an empty one never is
+    assert [False, True, False] == again.exceeded(np.array([0.9, 0.9, 9.0])).tolist()
+    assert chance.least == again.least
+
+
+def test_nonsense_is_always_the_same() -> None:
+    questions = nonsense(NONSENSE)
+    assert questions == nonsense(NONSENSE)
+    assert NONSENSE == len(set(questions))
+    assert {1, 2, 3, 4, 5, 6} == {len(question.split()) for question in questions}
+
+
+@pytest.mark.parametrize("model", ["minilm", "table"])
+def test_what_chance_finds_is_no_answer(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if model == "table":  # of the words of some functions
+        code = "fixtures/code/functions.jsonl"
+        model = structkit.train(
+            "static", code, dimensions=64, output=tmp_path / "table", quiet=True
+        )["folder"]
+    asked = ["zzzqqq xxyyzz", "qwertz", "radius", "surface of a disc"]
+    found = ask(
+        "fixtures/collect/src",
+        asked,
+        asking=Asking(k=5, ranking=chosen("code").ranking()),
+        walk=Walk(),
+        cache=None,
+        encoding=lambda side: Encoding(model, side, field="text"),
+    )
+    paths: dict[str, set[str]] = {question: set() for question in asked}
+    for record in found:
+        paths[record["query"]].add(record["path"])
+    assert not paths["zzzqqq xxyyzz"] | paths["qwertz"]
+    assert paths["radius"]
+    told = capsys.readouterr().err
+    for question in asked[:2]:
+        why = "none of its words is there, and no passage is closer to it than chance"
+        assert f'fixtures/collect/src: nothing answers "{question}": {why}; ask in' in told
+    if model == "minilm":  # which knows that without a word of it
+        assert "fixtures/collect/src/shapes.py" in paths["surface of a disc"]

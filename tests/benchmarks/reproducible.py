@@ -1,0 +1,102 @@
+"""Whether equal runs give equal models on this processor: each method is trained several times.
+
+    python -m tests.benchmarks.reproducible [--runs 12] [METHOD …]
+
+The number of distinct models is 1 everywhere; the exit status is 1 where it is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import tempfile
+from pathlib import Path
+
+from structkit import arithmetic, registry
+from structkit.commands.train import train
+from structkit.learning.training.settings import RunOptions
+from structkit.progress import hushed
+
+WORDS = "red green blue black white yellow brown house tree car door shirt stands".split()
+# of each setting that a method has: small enough for a second, large enough for all its products
+SMALL = {
+    "size": "tiny",
+    "vocabulary_size": 420,
+    "embedding_size": 100,
+    "channels": 10,
+    "hidden_size": 64,
+    "span_size": 32,
+    "buckets": 1000,
+    "minimum_count": 1,
+    "batch_size": 23,
+    "epochs": 1,
+    "max_steps": 3,
+}
+
+
+def records(count: int = 60) -> list[dict[str, str | list[str]]]:
+    """What every method can be trained on."""
+    draw = random.Random(0)
+    made: list[dict[str, str | list[str]]] = []
+    for number in range(count):
+        words = draw.choices(WORDS, k=draw.randint(4, 12))
+        tree = f"(X {words[-1]})"
+        for word in reversed(words[:-1]):
+            tree = f"(X (X {word}) {tree})"
+        text = " ".join(words)
+        made.append(
+            {
+                "id": str(number),
+                "text": text,
+                "tree": tree,
+                "query": f"{words[0]} {words[1]}",
+                "positive": text,
+                "code": text,
+                "docstring": words[0],
+                "masked": text.replace(words[1], "<extra_id_0>"),
+                "target": f"<extra_id_0> {words[1]} <extra_id_1>",
+                "entities": [words[1]],
+                "tagged": f"<p>{text}</p>",
+                "untagged": text,
+            }
+        )
+    return made
+
+
+def models(name: str, data: Path, folder: Path, runs: int) -> int:
+    """How many distinct models so many equal runs give."""
+    kind = registry.load("method", name)
+    known = {key: SMALL[key] for key in SMALL if key in kind.__dataclass_fields__}
+    found = set()
+    for run in range(runs):
+        output = folder / f"{name}-{run}"
+        train(name, kind(**known), [str(data)], RunOptions(output=str(output)))
+        digest = hashlib.sha256()
+        for file in sorted(output.rglob("*.safetensors")):
+            digest.update(file.read_bytes())
+        found.add(digest.hexdigest())
+    return len(found)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print a line for each method."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("methods", nargs="*", default=registry.names("method"))
+    parser.add_argument("--runs", type=int, default=12)
+    args = parser.parse_args(arguments)
+    print(arithmetic.DIFFERENT or "equal runs should give equal models")
+    worst = 1
+    with tempfile.TemporaryDirectory() as place, hushed(True):
+        data = Path(place, "records.jsonl")
+        data.write_text("".join(json.dumps(record) + "\n" for record in records()))
+        for name in args.methods:
+            count = models(name, data, Path(place), args.runs)
+            worst = max(worst, count)
+            print(f"{name:18} {count} distinct of {args.runs} models", flush=True)
+    return int(worst > 1)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,294 @@
+"""What can be read once is read once: a pipe gives what a file gives, in every command."""
+
+import json
+import os
+import sys
+import threading
+import zipfile
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from soak.verdicts import state
+
+from structkit.cli.main import main
+
+LIMIT = 60.0  # seconds after which a pipe is thought to be opened a second time
+TEXTS = [
+    {"id": f"d{number}", "path": f"src/{word}.py", "text": f"{word} {word} is hot"}
+    for number, word in enumerate(("tea", "milk", "coffee", "water"))
+]
+QUERIES = [{"id": "q1", "query": "hot tea"}, {"id": "q2", "query": "cold milk"}]
+RUN = [
+    {"query_id": query, "doc_id": f"d{number}", "score": 4.0 - number, "rank": number + 1}
+    for query in ("q1", "q2")
+    for number in range(4)
+]
+QRELS = [{"query_id": f"q{each + 1}", "doc_id": f"d{each}", "relevance": 1} for each in range(2)]
+PLACES = [{**each, "doc_id": "src/tea.py", "start_line": 1, "end_line": 2} for each in QRELS]
+VECTORS = [{"id": f"d{each}", "embedding": [1.0, each / 4]} for each in range(4)]
+TREES = [{"id": str(each), "text": "a b c", "tree": "(X (X a b) c)"} for each in range(4)]
+SIDES = [
+    {
+        **{"id": str(each), "task": "T", "label": each % 2, "score": each / 8},
+        **{"split": ("train", "test")[each // 4], "text_a_embedding": [1.0, each % 3 + 0.5]},
+        "text_b_embedding": [0.5, float(each)],
+    }
+    for each in range(8)
+]
+FILES = {
+    "texts.jsonl": TEXTS,
+    "passages.jsonl": [{**each, "lines": [1, 4]} for each in TEXTS],
+    "code.jsonl": [{"id": "1", "language": "python", "code": "def f(a):\n    return a"}],
+    "pages.jsonl": [{"id": "q1", "html": "<h1>Tea</h1><p>Green.", "query": "tea", "text": "x"}],
+    "queries.jsonl": QUERIES,
+    "run.jsonl": RUN,
+    "other.jsonl": RUN[::-1],
+    "qrels.jsonl": QRELS,
+    "places.jsonl": PLACES,
+    "vectors.jsonl": VECTORS,
+    "asked.jsonl": [{"id": "q1", "embedding": [0.5, 1.0]}, {"id": "q2", "embedding": [1.0, 0.0]}],
+    "trees.jsonl": TREES,
+    "gold.jsonl": TREES,
+    "sides.jsonl": SIDES,
+    "sides2.jsonl": SIDES[::-1],
+    "examples.jsonl": [{"query": "tea", "positive": "green tea", "negatives": ["milk"]}] * 3,
+    "scores.jsonl": [{"run": each, "queries": 2, "RR": 0.5, "RR_low": 0.25} for each in "ab"],
+    "losses.jsonl": [{"step": step, "loss": 1 / step} for step in range(1, 5)],
+    "products.jsonl": [
+        {"id": "us:1", "language": "product", "title": "Pan", "description": "A steel pan."}
+    ],
+}
+COLUMNS = "".join(f"{hit['query_id']} Q0 {hit['doc_id']} 1 {hit['score']} x\n" for hit in RUN)
+RANKED = "--corpus texts.jsonl --queries queries.jsonl --ranker path-words --ranker definitions"
+# every input of every line is a pipe once
+LINES = [
+    "mask-entities code.jsonl",
+    "mask-entities code.jsonl --workers 2",
+    "html-variants pages.jsonl",
+    "parse-trees texts.jsonl --parser balanced",
+    "pair pages.jsonl --negatives-from run.jsonl --corpus texts.jsonl --query query --positive text"
+    " --qrels qrels.jsonl",
+    "pair --qrels qrels.jsonl --queries queries.jsonl --corpus texts.jsonl",
+    "pair --qrels qrels.jsonl --queries queries.jsonl --corpus texts.jsonl"
+    " --negatives-from run.jsonl",
+    "train static texts.jsonl -o out --vocabulary-size 400 --dimensions 4 -q",
+    "encode texts.jsonl -m model",
+    "encode texts.jsonl -m model -o out.npy",
+    "search texts.jsonl --method bm25 --queries queries.jsonl",
+    "search texts.jsonl code.jsonl --method bm25 --save-index out --query tea",
+    "search vectors.jsonl --queries asked.jsonl",
+    "search vectors.jsonl --queries asked.jsonl --index hnsw",
+    "search encoded.jsonl -m model --queries queries.jsonl",
+    "search encoded.jsonl -m model --method hybrid --texts texts.jsonl --queries queries.jsonl",
+    "fuse run.jsonl run.trec other.jsonl",
+    f"fuse run.jsonl other.jsonl {RANKED}",
+    f"rerank run.jsonl run.trec {RANKED}",
+    f"rerank run.jsonl {RANKED} --fit qrels.jsonl -o out.json",
+    "rerank run.jsonl --corpus texts.jsonl --queries queries.jsonl --weights weights.json",
+    "rerank run.jsonl --corpus texts.jsonl --queries queries.jsonl --ranker maxsim"
+    " --embeddings vectors.jsonl --query-embeddings asked.jsonl",
+    "score --qrels qrels.jsonl run.jsonl other.jsonl --compare run.trec",
+    "score --qrels qrels.jsonl run.jsonl --by query --by-records queries.jsonl",
+    "score --qrels self run.jsonl --queries queries.jsonl",
+    "score --qrels places.jsonl run.jsonl --passages passages.jsonl",
+    "score --task similarity sides.jsonl sides2.jsonl",
+    "score --task classification sides.jsonl --train sides2.jsonl --seeds 1",
+    "score --task suite sides.jsonl sides2.jsonl --seeds 1",
+    "score --task trees trees.jsonl --gold gold.jsonl",
+    "show code.jsonl",
+    "plot embeddings vectors.jsonl asked.jsonl -o out.svg",
+    "plot ranks run.jsonl other.jsonl --qrels qrels.jsonl -o out.svg",
+    "plot runs scores.jsonl -o out.svg",
+    "plot losses losses.jsonl -o out.svg",
+    "plot trees trees.jsonl -o out.svg",
+    "select texts.jsonl --in run.jsonl --on id=doc_id",
+    "select texts.jsonl --not-in qrels.jsonl --on id=doc_id",
+    "select qrels.jsonl --join queries.jsonl --on query_id=id",
+    "collect notes.txt",
+    "collect --records texts.jsonl --unit file",
+    "ask notes.txt tea --no-cache --no-model -q",
+    "convert --to beir texts.jsonl",
+    "convert --to beir queries.jsonl",
+    "convert --to codesearchnet code.jsonl",
+    "convert --to codesearchnet-hub code.jsonl",
+    "convert --to flagembedding examples.jsonl",
+    "convert --to ptb trees.jsonl",
+    "convert --to sentence-transformers examples.jsonl",
+    "convert --to structdocretrieval pages.jsonl",
+    "convert --to tevatron examples.jsonl",
+    "convert --to trec run.jsonl",
+    "convert --to trec qrels.jsonl -o out.txt",
+    "convert --to wands products.jsonl",
+    "convert --from trec --part run run.trec",
+    "convert --from ptb trees.ptb",
+    "convert --from flagembedding rows.flag",
+    "convert --from beir --part qrels rows.tsv",
+]
+
+
+def program(line, folder):
+    """The exit status of the program, run here in a folder."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["structkit", *line.split()])
+        main()
+    return ended.value.code
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """What the lines read."""
+    folder = tmp_path_factory.mktemp("store")
+    for name, records in FILES.items():
+        (folder / name).write_text("".join(json.dumps(each) + "\n" for each in records))
+    (folder / "run.trec").write_text(COLUMNS)
+    (folder / "trees.ptb").write_text("(X (X a b) c)\n(X a (X b c))\n")
+    (folder / "rows.flag").write_text('{"query": "tea", "pos": ["green"], "neg": []}\n' * 3)
+    (folder / "rows.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    (folder / "notes.txt").write_text("Green tea is hot.\n")
+    assert 0 == program("train static texts.jsonl -o model --dimensions 4 -q", folder)
+    assert 0 == program("encode texts.jsonl -m model -o encoded.jsonl -q", folder)
+    assert 0 == program(f"rerank run.jsonl {RANKED} --fit qrels.jsonl -o weights.json", folder)
+    with zipfile.ZipFile(folder / "notes.zip", "w") as packed:
+        packed.write(folder / "notes.txt", "notes.txt")
+    np.save(folder / "rows.npy", np.eye(2, dtype=np.float32))
+    (folder / "rows.ids.txt").write_text("a\nb\n")
+    for name in ("rows.parquet", "notes.tar", "runs"):
+        (folder / name).write_bytes(b"PAR1")
+    late = [b"", b"{", b'{"tree": 1}', b'{"tree": "(X a b)"}', b"["]
+    (folder / "late.jsonl").write_bytes(b"\n".join(late) + b"\n")
+    return folder
+
+
+def made(line, store, folder, capfdbinary, pipe=""):
+    """What the program leaves: its status, what it says, and its files; an input is a pipe."""
+    folder.mkdir()
+    for path in store.iterdir():
+        if path.name in line.split() or path.name == "model" or path.name.endswith(".ids.txt"):
+            (folder / path.name).symlink_to(path)
+    ended = threading.Event()
+    if pipe:
+        (folder / pipe).unlink()
+        os.mkfifo(folder / pipe)
+        content = (store / pipe).read_bytes()
+        served = threading.Thread(target=serve, args=(folder / pipe, content))
+        watched = threading.Thread(target=release, args=(folder / pipe, ended))
+        served.start(), watched.start()
+    capfdbinary.readouterr()
+    try:
+        status = program(line, folder)
+    finally:
+        ended.set()
+    if pipe:
+        watched.join()
+        drain(folder / pipe, served)
+        (folder / pipe).unlink()
+    told = capfdbinary.readouterr()
+    left = {name: each for name, each in state(folder).items() if name.startswith("out")}
+    return status, b"" if line.startswith("train") else told.out, told.err, left
+
+
+def serve(path, content):
+    """Write the content once, to whoever reads first."""
+    with suppress(BrokenPipeError), open(path, "wb") as pipe:
+        pipe.write(content)
+
+
+def release(path, ended):
+    """End the waiting of a reader who has opened a pipe again."""
+    while not ended.wait(LIMIT):
+        with suppress(OSError):
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+
+
+def drain(path, served):
+    """Let the writer go, if nobody has read what it writes."""
+    while served.is_alive():
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+        served.join(0.05)
+
+
+def inputs(line):
+    words = line.split()
+    known = {*FILES, "run.trec", "trees.ptb", "rows.flag", "rows.tsv", "notes.txt", "encoded.jsonl"}
+    return [word for word in words if word in {*known, "weights.json"}]
+
+
+CASES = [(line, each) for line in LINES for each in inputs(line)]
+
+
+@pytest.mark.parametrize(("line", "pipe"), CASES)
+def test_a_pipe_is_read_once(line, pipe, store, tmp_path, capfdbinary):
+    expected = made(line, store, tmp_path / "file", capfdbinary)
+    assert 0 == expected[0], expected[2]
+    assert expected == made(line, store, tmp_path / "pipe", capfdbinary, pipe)
+
+
+# the file that is read in any order, and a line that reads it
+JUMPED = {
+    "rows.npy": "search rows.npy --queries asked.jsonl",
+    "rows.parquet": "search rows.parquet --queries asked.jsonl",
+    "notes.zip": "collect notes.zip",
+    "notes.tar": "ask notes.tar tea --no-cache",
+}
+JUMPS = [
+    *JUMPED.items(),
+    ("rows.npy", "search vectors.jsonl --queries rows.npy"),
+    ("rows.npy", "encode texts.jsonl -m model --reuse rows.npy -o out.npy"),
+    ("rows.npy", "merge-embeddings rows.npy -o out.npy"),
+    ("rows.npy", "plot embeddings rows.npy -o out.svg"),
+    ("rows.parquet", "convert --to beir --part corpus rows.parquet"),
+]
+
+
+@pytest.mark.parametrize(("pipe", "line"), JUMPS)
+def test_what_is_read_in_any_order_is_no_pipe(line, pipe, store, tmp_path, capfdbinary):
+    status, out, told, left = made(line, store, tmp_path / "pipe", capfdbinary, pipe)
+    assert (2, b"", {}) == (status, out, left)
+    assert f"{pipe}: is a pipe, and a" in told.decode()
+    assert told.endswith(b"is read in any order; write it to a file, and name that\n")
+
+
+TWICE = [
+    ("texts.jsonl", "pair texts.jsonl --negatives-from run.jsonl --corpus texts.jsonl"),
+    ("run.jsonl", "fuse run.jsonl run.jsonl"),
+    ("texts.jsonl", f"rerank run.jsonl {RANKED} --queries texts.jsonl"),
+    ("trees.jsonl", "score --task trees trees.jsonl --gold trees.jsonl"),
+    ("run.jsonl", "plot ranks run.jsonl --qrels run.jsonl -o out.svg"),
+    ("texts.jsonl", "train static texts.jsonl texts.jsonl -o out"),
+]
+
+
+@pytest.mark.parametrize(("pipe", "line"), TWICE)
+def test_a_pipe_that_is_named_twice_is_wrong_usage(line, pipe, store, tmp_path, capfdbinary):
+    told = f"structkit: {pipe} is a pipe and is read twice; give a file for one of them\n".encode()
+    assert (2, b"", told, {}) == made(line, store, tmp_path / "pipe", capfdbinary, pipe)
+
+
+def test_stdin_under_another_name_is_the_same_pipe(run):
+    done = run("score", "--qrels", "/dev/stdin", "-", input=b"x")
+    told = b"structkit: /dev/stdin is a pipe and is read twice; give a file for one of them\n"
+    assert (2, told) == (done.returncode, done.stderr)
+
+
+def test_workers_read_no_pipe(store, tmp_path, monkeypatch, capfdbinary):
+    """What is a pipe here, such as /dev/fd/63, is none in another process."""
+    monkeypatch.setattr("structkit.scoring.suite.ProcessPoolExecutor", None)
+    line = "score --task suite sides.jsonl sides2.jsonl --seeds 1 --workers 2"
+    assert 0 == made(line, store, tmp_path / "pipe", capfdbinary, "sides2.jsonl")[0]
+
+
+def test_the_name_of_a_pipe_says_nothing(store, tmp_path, capfdbinary):
+    told = made("convert --from trec runs", store, tmp_path / "pipe", capfdbinary, "runs")
+    line = b"structkit: a pipe may be any part of trec; name it with --part: run, qrels\n"
+    assert (2, b"", line, {}) == told
+
+
+def test_lines_of_a_pipe_come_whole_wherever_the_first_good_one_is(store, tmp_path, capfdbinary):
+    """Bad and blank lines before the record that tells the part keep their places."""
+    line = "convert --to ptb late.jsonl --on-error skip --rejects out.rejects -o out.ptb"
+    expected = made(line, store, tmp_path / "file", capfdbinary)
+    assert (0, {"out.ptb", "out.rejects"}) == (expected[0], set(expected[3]))
+    assert expected == made(line, store, tmp_path / "pipe", capfdbinary, "late.jsonl")
+    assert b"(X a b)\n" == (tmp_path / "pipe" / "out.ptb").read_bytes()

@@ -1,0 +1,108 @@
+"""A disk that is really full: nothing trained is lost, and nothing half-written stays."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from structkit.commands.merge_embeddings import merge_embeddings
+from structkit.commands.train import train
+from structkit.embeddings.npy import VectorFiles
+from structkit.embeddings.parquet import ParquetFile
+from structkit.embeddings.rows import EmbeddingRow
+from structkit.errors import UserError
+from structkit.learning.training.checkpoints import ENTRY, SLACK
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+
+Method = load("method", "contrastive")
+FULL = "cannot be written: No space left on device"
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A function that gives a folder a size in bytes, at first or later."""
+    place = tmp_path / "disk"
+
+    def sized(size):
+        again = ["-o", f"remount,size={size}"] if place.exists() else ["-o", f"size={size}"]
+        place.mkdir(exist_ok=True)
+        if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", *again, "x", place]).returncode:
+            pytest.skip("only root may mount a small disk, and not everywhere")
+        return place
+
+    yield sized
+    if os.path.ismount(place):
+        subprocess.run(["umount", place], check=True)
+
+
+@pytest.fixture
+def data(tmp_path):
+    records = ({"query": f"a {n}", "positive": f"{n} b"} for n in range(8))
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    return str(tmp_path / "data.jsonl")
+
+
+def run(folder, data, **options):
+    method = Method(size="tiny", vocabulary_size=5000, batch_size=4, max_steps=2)
+    return train("contrastive", method, [data], RunOptions(output=str(folder), **options))
+
+
+def test_the_trained_weights_are_kept_and_resumed(disk, data, tmp_path):
+    plain = run(tmp_path / "plain", data)
+    expected = (tmp_path / "plain" / "model.safetensors").read_bytes()
+    # enough for the room that is kept, not for the model beside it
+    folder = disk(len(expected) + 200 * ENTRY + SLACK + len(expected) // 3) / "model"
+    rejects = tmp_path / "rejects.jsonl"
+    with pytest.raises(UserError, match=FULL) as caught:
+        run(folder, data, on_error="skip", rejects=str(rejects))
+    assert f"the trained weights are in {folder}.partial" in caught.value.remedy
+    assert str(folder) == caught.value.file and caught.value.remedy.endswith("and add --resume")
+    assert {"run.json", "step-2"} == set(os.listdir(f"{folder}.partial"))
+    assert not folder.exists() and not rejects.exists()
+    disk(4 * len(expected) + 10 * SLACK)
+    summary = run(folder, data, resume=True, on_error="skip", rejects=str(rejects))
+    assert expected == (folder / "model.safetensors").read_bytes()
+    assert (2, plain["losses"]) == (summary["steps"], summary["losses"])
+    assert b"" == rejects.read_bytes() and [folder.name] == os.listdir(folder.parent)
+
+
+def test_a_disk_that_is_too_small_is_told_before_the_first_step(disk, data):
+    folder = disk(SLACK) / "model"
+    with pytest.raises(UserError, match=f"model.partial: {FULL}; make room"):
+        run(folder, data)
+    assert [] == os.listdir(folder.parent)
+
+
+@pytest.fixture
+def rows():
+    return [EmbeddingRow(f"d{number}", f"d{number}", {}, "") for number in range(300)]
+
+
+@pytest.mark.parametrize("kind", [VectorFiles, ParquetFile])
+def test_vectors_that_do_not_fit_leave_nothing(disk, rows, kind):
+    folder = disk(128 * 1024)
+    numbers = np.random.default_rng(0).random((300, 256), np.float32)
+    ending = "npy" if kind is VectorFiles else "parquet"
+    with (
+        pytest.raises(UserError, match="No space left on device"),
+        kind(str(folder / f"v.{ending}")) as files,
+    ):
+        files.add(rows, numbers)
+        files.finish({})
+    assert [] == os.listdir(folder)
+
+
+def test_merged_vectors_that_do_not_fit_leave_nothing(disk, rows, tmp_path):
+    for name in ("a", "b"):
+        named = [EmbeddingRow(name + row.id, name + row.id, {}, "") for row in rows]
+        with VectorFiles(str(tmp_path / f"{name}.npy")) as files:
+            files.add(named, np.ones((300, 64), np.float32))
+            files.finish({})
+    folder = Path(disk(128 * 1024))
+    with pytest.raises(UserError, match=FULL):
+        merge_embeddings([str(tmp_path / f"{name}.npy") for name in "ab"], str(folder / "c.npy"))
+    assert [] == os.listdir(folder)

@@ -1,0 +1,286 @@
+"""Files, sets of files and folders appear whole or not at all, and no link is followed."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from structkit.commands.merge_embeddings import merge_embeddings
+from structkit.embeddings.npy import VectorFiles
+from structkit.embeddings.parquet import ParquetFile
+from structkit.embeddings.reading import read_embeddings
+from structkit.embeddings.rows import EmbeddingRow
+from structkit.errors import UserError
+from structkit.learning.training.checkpoints import RunFolder
+from structkit.records import whole
+from structkit.records.output import Output, name_together, write_records
+from structkit.records.whole import whole_file, whole_folder
+
+OLD, NEW = ["a", "b", "c"], ["c", "d", "e"]
+
+
+def vectors(path, names, *, last=1.0, chunks=False, resume=False):
+    """A set of files; each row tells its id."""
+    rows = [EmbeddingRow(f"{name}#0" if chunks else name, name * chunks or None) for name in names]
+    numbers = np.array([[ord(name), last] for name in names], np.float32)
+    options = {"chunks": chunks, "fields": chunks, "quantize": "int8" if chunks else None}
+    with VectorFiles(str(path), run={"names": names}, resume=resume, **options) as files:
+        if not files.complete:
+            files.add(rows, numbers)
+            files.checkpoint({})
+        files.finish({"quantize": options["quantize"], "run": {"names": names}})
+
+
+def read(path):
+    """The documents of the files, as their rows have them too; None where they are refused."""
+    try:
+        found = read_embeddings([str(path)], fields=True)
+    except UserError as error:
+        assert error.remedy
+        return None
+    assert found.doc_ids == [chr(round(row[0])) for row in found.vectors[:]]
+    return found.doc_ids
+
+
+def killed_everywhere(work, look):
+    """Run `work` in processes that are killed at its first, second, … change of a name."""
+    for steps in range(1, 40):
+        child = os.fork()
+        if not child:
+            left = steps
+
+            def counted(change):
+                def counting(*arguments, **options):
+                    nonlocal left
+                    left -= 1
+                    if not left:
+                        os._exit(9)
+                    return change(*arguments, **options)
+
+                return counting
+
+            for name in ("replace", "unlink"):
+                setattr(os, name, counted(getattr(os, name)))
+            work()
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (0, 9)
+        look(status)
+        if not status:
+            return steps
+    raise AssertionError("the work does not end")
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["rows", "chunks"])
+@pytest.mark.parametrize("meta", [False, True], ids=["by hand", "by us"])
+def test_vectors_of_a_killed_run_are_never_a_mixture(tmp_path, before, meta):
+    path = tmp_path / "v.npy"
+    seen = []
+
+    def again():
+        for file in tmp_path.iterdir():
+            file.unlink()
+        vectors(path, OLD, chunks=before)
+        if not (meta or before):
+            (tmp_path / "v.meta.json").unlink()
+
+    def look(status):
+        seen.append(read(path))
+        assert seen[-1] in (OLD, NEW, None)
+        assert status or seen[-1] == NEW
+        if status:
+            vectors(path, NEW, chunks=not before, resume=seen[-1] is None)
+            assert NEW == read(path)
+            assert not [each.name for each in tmp_path.iterdir() if each.name.startswith(".")]
+        again()
+
+    again()
+    steps = killed_everywhere(lambda: vectors(path, NEW, chunks=not before), look)
+    assert steps > 8 and OLD in seen and None in seen
+
+
+def test_files_of_different_runs_are_refused(tmp_path):
+    vectors(tmp_path / "v.npy", OLD)
+    vectors(tmp_path / "w.npy", NEW)
+    shutil.copy(tmp_path / "w.npy", tmp_path / "v.npy")
+    with pytest.raises(UserError, match=r"v\.npy: does not belong to .*v\.meta\.json: .*; encode"):
+        read_embeddings([str(tmp_path / "v.npy")])
+    with pytest.raises(UserError, match="does not belong"):
+        merge_embeddings([str(tmp_path / "v.npy")], str(tmp_path / "m.npy"))
+    shutil.copy(tmp_path / "w.meta.json", tmp_path / "v.meta.json")
+    with pytest.raises(UserError, match=r"v\.ids\.txt: does not belong"):
+        read_embeddings([str(tmp_path / "v.npy")])
+
+
+@pytest.mark.parametrize("spoil", ["cut", "another", "ids", "no ids"])
+def test_a_spoiled_set_is_not_complete(tmp_path, capsys, spoil):
+    path = tmp_path / "v.npy"
+    vectors(path, OLD, resume=True)
+    expected = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    if spoil == "cut":
+        os.truncate(path, path.stat().st_size - 5)
+    elif spoil == "another":
+        (tmp_path / "w").mkdir()
+        vectors(tmp_path / "w" / "v.npy", OLD, last=2.0)
+        shutil.move(tmp_path / "w" / "v.npy", path)
+        (tmp_path / "w" / "v.npy").parent.joinpath("v.ids.txt").unlink()
+        shutil.rmtree(tmp_path / "w")
+    elif spoil == "ids":
+        (tmp_path / "v.ids.txt").write_text("b\na\nc\n")
+    else:
+        (tmp_path / "v.ids.txt").unlink()
+    with VectorFiles(str(path), run={"names": OLD}, resume=True) as files:
+        assert not files.complete
+        files.add([EmbeddingRow(name) for name in OLD], np.array([[97, 1], [98, 1], [99, 1]], "f4"))
+        files.finish({"quantize": None, "run": {"names": OLD}})
+    assert "all is written again" in capsys.readouterr().err
+    assert expected == {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+
+
+def test_a_set_of_other_tools_is_never_a_mixture(tmp_path):
+    names = [tmp_path / name for name in ("corpus.jsonl", "queries.jsonl.gz", "qrels.tsv")]
+
+    def write(content):
+        outputs = [Output(str(name)) for name in names]
+        for output in outputs:
+            output.write(content)
+        name_together(outputs)
+
+    def look(status):
+        found = [name.stat().st_mtime_ns == at for name in names if name.exists()]
+        assert len(set(found)) <= 1  # all old, or all new
+        again()
+
+    def again():
+        for name in names:
+            name.write_bytes(b"old")
+            os.utime(name, ns=(at, at))
+
+    at = 10**18
+    again()
+    assert killed_everywhere(lambda: write(b"new"), look) > 6
+
+
+@pytest.mark.parametrize("kind", ["folder", "run"])
+def test_a_folder_that_is_replaced_is_never_a_mixture(tmp_path, kind):
+    folder = tmp_path / "model"
+
+    def write(content="new"):
+        if kind == "folder":
+            with whole_folder(folder) as new:
+                fill(new, content)
+            return
+        run = RunFolder(str(folder), overwrite=True, resume=False)
+        run.open({})
+        fill(run.new_model(), content)
+        run.finish()
+
+    def fill(new, content):
+        for name in ("structkit.json", "b"):
+            (new / name).write_text(content)
+
+    def look(status):
+        found = [each.read_text() for each in folder.glob("*")]
+        assert found in ([], ["old"] * 2, ["new"] * 2)
+        with pytest.raises(ValueError, match="a mistake"), whole_folder(folder):
+            raise ValueError("a mistake")
+        if kind == "folder":  # what a killed process put aside comes back
+            assert len(list(folder.glob("*"))) == 2
+        write("old")
+
+    write("old")
+    assert killed_everywhere(write, look) >= 3
+    assert ["model"] == os.listdir(tmp_path)
+
+
+def test_a_checkpoint_is_replaced_whole(tmp_path):
+    def write():
+        with whole_file(tmp_path / "step") as file:
+            file.write(b"new")
+
+    def look(status):
+        assert (tmp_path / "step").read_bytes() in (b"old", b"new")
+
+    (tmp_path / "step").write_bytes(b"old")
+    killed_everywhere(write, look)
+
+
+WRITERS = {
+    ".o.npy.partial": lambda: vectors("o.npy", OLD),
+    ".o.meta.json.partial": lambda: vectors("o.npy", OLD),
+    ".o.npy.resume": lambda: vectors("o.npy", OLD),
+    ".o.jsonl.{pid}.partial": lambda: write_records([{"id": "1"}], "o.jsonl"),
+    ".o.parquet.{pid}.partial": lambda: parquet("o.parquet"),
+    ".step.{pid}.partial": lambda: checkpoint("step"),
+    ".o.{pid}.partial": lambda: folder("o"),
+}
+
+
+def parquet(path):
+    with ParquetFile(path) as file:
+        file.add([EmbeddingRow("a")], np.ones((1, 2), np.float32))
+        file.finish({})
+
+
+def checkpoint(path):
+    with whole_file(whole.Path(path)) as file:
+        file.write(b"state")
+
+
+def folder(path):
+    with whole_folder(path) as new:
+        (new / "file").write_text("content")
+
+
+@pytest.mark.parametrize("kind", ["link", "hard link", "dangling", "left over"])
+@pytest.mark.parametrize("name", WRITERS)
+def test_no_link_is_followed(tmp_path, monkeypatch, name, kind):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    victim = tmp_path / "victim"
+    if kind != "dangling":
+        victim.write_bytes(b"precious")
+    partial = name.format(pid=os.getpid())
+    if kind == "hard link":
+        os.link(victim, partial)
+    elif kind == "left over":
+        shutil.copy(victim, partial)
+    else:
+        os.symlink("../victim", partial)
+    WRITERS[name]()
+    assert not os.path.lexists(partial)
+    assert victim.read_bytes() == b"precious" if kind != "dangling" else not victim.exists()
+    assert all(not each.startswith(".") for each in os.listdir())
+
+
+def test_resume_follows_no_link(tmp_path):
+    path, victim = tmp_path / "v.npy", tmp_path / "victim"
+    with (
+        pytest.raises(SystemExit),
+        VectorFiles(str(path), run={"names": OLD}, resume=True) as files,
+    ):
+        files.add([EmbeddingRow("a")], np.ones((1, 2), np.float32))
+        files.checkpoint({})
+        raise SystemExit
+    victim.write_bytes(b"precious" * 100)
+    (tmp_path / ".v.npy.partial").unlink()
+    (tmp_path / ".v.npy.partial").symlink_to("victim")
+    vectors(path, OLD, resume=True)
+    assert b"precious" * 100 == victim.read_bytes() and OLD == read(path)
+
+
+def test_the_folder_of_a_run_is_no_link(tmp_path):
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "m.partial").symlink_to("victim")
+    for options in ({"overwrite": True, "resume": False}, {"overwrite": False, "resume": True}):
+        with pytest.raises(UserError, match="m.partial is a link; remove it"):
+            RunFolder(str(tmp_path / "m"), **options)
+
+
+def test_the_metadata_names_its_files(tmp_path):
+    vectors(tmp_path / "v.npy", OLD, chunks=True)
+    meta = json.loads((tmp_path / "v.meta.json").read_bytes())
+    names = [".doc_ids.txt", ".fields.jsonl", ".ids.txt", ".npy", ".scales.f32"]
+    assert names == sorted(meta["files"])

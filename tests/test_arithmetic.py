@@ -1,0 +1,104 @@
+"""Equal runs give equal bits on every processor: how torch computes is settled before it."""
+
+import subprocess
+import sys
+
+import pytest
+from conftest import environment
+
+from structkit import arithmetic
+from structkit.commands import doctor
+from structkit.learning.training import devices
+from tests.benchmarks import reproducible
+
+PROGRAM = """
+import os, sys
+os.environ.pop("MKL_CBWR", None)
+assert "torch" not in sys.modules
+from structkit import arithmetic
+print(arithmetic.settled(sys.argv[1]))
+import torch
+torch.ones(64, 64) @ torch.ones(64, 64)
+"""
+
+
+@pytest.fixture
+def cpuinfo(tmp_path, monkeypatch):
+    """A function that writes what another processor says of itself; nothing is chosen yet."""
+    monkeypatch.setenv("MKL_CBWR", "")
+    monkeypatch.delenv("MKL_CBWR")
+
+    def cpuinfo(maker):
+        file = tmp_path / "cpuinfo"
+        file.write_text(f"processor\t: 0\nvendor_id\t: {maker}\ncpu family\t: 25\n")
+        return str(file)
+
+    return cpuinfo
+
+
+@pytest.mark.skipif("mkl" not in str(devices.torch.__config__.show()), reason="torch has no MKL")
+@pytest.mark.parametrize(
+    ("maker", "mode"), [("AuthenticAMD", "CNR:COMPATIBLE"), ("GenuineIntel", "CNR:OFF")]
+)
+def test_torch_computes_as_was_settled_before_its_import(cpuinfo, maker, mode):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, cpuinfo(maker)],
+        env=environment(MKL_VERBOSE="1"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "\n" == done.stdout[0] and mode in done.stdout
+
+
+def test_what_the_user_chose_stays_and_is_told(cpuinfo, monkeypatch):
+    monkeypatch.setenv("MKL_CBWR", "AVX2")
+    assert "MKL_CBWR is AVX2; leave it unset" == arithmetic.settled(cpuinfo("AuthenticAMD"))
+    assert "" == arithmetic.settled(cpuinfo("GenuineIntel"))
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    assert "" == arithmetic.settled(cpuinfo("AuthenticAMD"))
+
+
+def test_a_torch_that_is_there_already_is_told(cpuinfo):
+    why = "torch was imported before structkit; import structkit first"
+    assert why == arithmetic.settled(cpuinfo("AuthenticAMD"))
+
+
+def test_no_processor_information_changes_nothing(cpuinfo, tmp_path, monkeypatch):
+    assert "" == arithmetic.settled(str(tmp_path / "none"))
+    (tmp_path / "arm").write_text("processor\t: 0\nCPU implementer\t: 0x41\n")
+    assert "" == arithmetic.settled(str(tmp_path / "arm"))
+    assert not arithmetic.is_slow()
+
+
+def test_large_products_go_through_onednn_where_mkl_is_slow(cpuinfo, monkeypatch):
+    monkeypatch.setattr(devices, "has_bf16", lambda device: True)
+    monkeypatch.setattr(devices, "HARMLESS", 1.0)  # this processor may round to bfloat16
+    assert "highest" == devices.fastest_matmul()
+    arithmetic.settled(cpuinfo("AuthenticAMD"))
+    assert "medium" == devices.fastest_matmul()
+    monkeypatch.setattr(devices, "HARMLESS", 0.0)
+    assert "highest" == devices.fastest_matmul()
+
+
+def test_doctor_says_which_way_this_machine_computes(cpuinfo, monkeypatch):
+    def found():
+        return {each["part"]: each for each in doctor.doctor()}["arithmetic"]
+
+    monkeypatch.setattr(arithmetic, "DIFFERENT", "")
+    monkeypatch.setattr(arithmetic, "maker", lambda: "AuthenticAMD")
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    assert "ok" == found()["state"] and "AuthenticAMD: MKL_CBWR COMPATIBLE" in found()["found"]
+    assert "oneDNN" in found()["found"]
+    monkeypatch.setattr(arithmetic, "DIFFERENT", "MKL_CBWR is AVX2; leave it unset")
+    assert ("differs", "leave it unset") == (found()["state"], found()["remedy"])
+
+
+def test_equal_runs_are_counted_and_a_summary_says_when_they_may_differ(monkeypatch, capsys):
+    assert 0 == reproducible.main(["contrastive", "--runs", "2"])
+    assert "contrastive        1 distinct of 2 models" in capsys.readouterr().out
+    told, train = [], reproducible.train
+    monkeypatch.setattr("structkit.commands.train.DIFFERENT", "torch was first; do otherwise")
+    monkeypatch.setattr(reproducible, "train", lambda *given: told.append(train(*given)))
+    reproducible.main(["fasttext", "--runs", "1"])
+    assert "may differ in an equal run: torch was first; do otherwise" == told[0]["bits"]
