@@ -19,7 +19,7 @@ class Surface:
         name = name.strip("_").replace("_", "-")
         if value is False:
             return f"--no-{name}"
-        flag = f"-{name}" if len(name) == 1 else f"--{name}"
+        flag = "-o" if name == "output" else f"-{name}" if len(name) == 1 else f"--{name}"
         return flag if value is None or value is True else f"{flag} {value}"
 
     def command(self, name: str) -> str:

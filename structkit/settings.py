@@ -86,6 +86,11 @@ def seed_setting() -> Any:
     return setting(0, "All randomness is keyed by it and the record's id.", group="run")
 
 
+def quiet_setting() -> Any:
+    """Whether a command speaks."""
+    return setting(False, "Nothing on stderr but errors.", short="-q")
+
+
 def names_in(names: str | tuple[str, ...]) -> tuple[str, ...]:
     """One name, or several, as several."""
     return (names,) if isinstance(names, str) else names
@@ -146,7 +151,8 @@ def made(kind: type[Made], values: Mapping[str, Any]) -> Made:
     """
     for each in fields(kind):  # type: ignore[arg-type]
         if each.name not in values and each.default is each.default_factory is MISSING:
-            raise UserError(f"{flag(each.name)} is missing", "add it", status=2)
+            name = each.metadata.get("metavar") if "argument" in each.metadata else None
+            raise UserError(f"{name or flag(each.name)} is missing", "add it", status=2)
     fitted = {name: fitting(kind, name, value) for name, value in values.items()}
     for each in fields(kind):  # type: ignore[arg-type]
         _check_values(kind, each, fitted.get(each.name))
@@ -299,7 +305,8 @@ def flag_of(name: str) -> str:
 def help_of(metadata: Any) -> str:
     """A setting's help with its source, as the help shows it."""
     text = str(metadata.get("help", "")).rstrip(".")
-    text = text[:1].upper() + text[1:]
+    if ":" not in text.split(" ")[0]:  # what it belongs to is spelled as it is
+        text = text[:1].upper() + text[1:]
     if "usual" in metadata:
         usual = metadata["usual"]
         said = ("no", "yes")[usual] if isinstance(usual, bool) else usual or "none"
@@ -308,11 +315,11 @@ def help_of(metadata: Any) -> str:
 
 
 def paths(settings: Iterable[Any], what: Literal["reads", "writes"]) -> Iterator[tuple[str, str]]:
-    """The settings that are files which are read, or written: each with its path."""
+    """The settings that are files which are read, or written: as messages name them, with paths."""
     for kind in settings:
         for each in fields(kind):
             if each.metadata.get(what):
                 value = getattr(kind, each.name)
                 for path in value if isinstance(value, tuple) else (value,):
                     if path is not None:
-                        yield each.name, path
+                        yield flag(each.name), path

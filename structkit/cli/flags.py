@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, Field, fields
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -16,7 +16,9 @@ from structkit.cli.completion import plugin_names
 from structkit.cli.numbers import CONTEXT
 from structkit.cli.pages import Page, PageGroup, shown
 from structkit.errors import flag
+from structkit.paths import keep_apart
 from structkit.progress import hush
+from structkit.records.stream import Options
 from structkit.settings import (
     GROUPS,
     alternatives,
@@ -27,6 +29,7 @@ from structkit.settings import (
     is_several,
     made,
     parsed,
+    paths,
     types_of,
 )
 
@@ -74,7 +77,10 @@ def command(
 
     def body(**texts: Any) -> None:
         hush(bool(texts.get("quiet")))
-        call(*(_made(kind, some, texts) for kind, some in zip(settings, kinds, strict=True)))
+        given = [_made(kind, some, texts) for kind, some in zip(settings, kinds, strict=True)]
+        if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
+            keep_apart(paths(given, "writes"), [path for _, path in paths(given, "reads")])
+        call(*given)
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     body.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -150,7 +156,7 @@ def _metavar(kind: type, each: Field[Any]) -> str:
     if choices := choices_of(kind, each):
         return f"<{'|'.join(choices)}>"
     hint = alternatives(types_of(kind)[each.name])[0]
-    return "<str>" if is_several(hint) else f"<{hint.__name__}>"
+    return f"<{(get_args(hint)[0] if is_several(hint) else hint).__name__}>"
 
 
 def _default(kind: type, each: Field[Any]) -> str:

@@ -1,4 +1,4 @@
-"""What is installed and what would make it faster or better; nothing heavy is imported."""
+"""What is installed, and what would make it faster or better."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 import structkit
 from structkit import arithmetic
+from structkit.command import Command
 from structkit.extras import PACKAGES, USES, install
 from structkit.records.jsonl import Record
-from structkit.records.table import rows
+from structkit.records.stream import OutputOptions
+from structkit.records.table import rows, write_drawn
 from structkit.user import cache_folder, data_folder
 
 # what computes, in the order of a bug report
@@ -44,7 +47,16 @@ def version(package: str) -> str:
         return ""
 
 
-def doctor() -> Iterator[Record]:
+@dataclass(frozen=True)
+class Settings:
+    """Look at packages, extras, data, caches, processor, GPU and disk, and name remedies.
+
+    A terminal gets a table, a pipe JSONL. The state is ok, missing, slow, low (a disk), or
+    differs (equal runs may give other bits).
+    """
+
+
+def doctor(settings: Settings) -> Iterator[Record]:
     """One record for each thing that was looked at: `part`, `state`, `found`, `remedy`.
 
     `state` is ok, missing (something would work with the remedy), slow (it would be faster), low (a
@@ -173,3 +185,17 @@ def _disks() -> Iterator[Record]:
         found = f"{_amount(free)} free in {os.path.abspath(folder)}"
         state = "missing" if free >= LITTLE else "low"
         yield _finding(f"disk: {part}", found, "free some space before you train", state=state)
+
+
+def _main(settings: Settings, options: OutputOptions) -> None:
+    write_drawn(doctor(settings), options.output, report)
+
+
+COMMAND = Command(
+    doctor,
+    Settings,
+    _main,
+    also=(OutputOptions,),
+    writes="`part`, `state`, `found`, `remedy`",
+    examples="structkit doctor",
+)

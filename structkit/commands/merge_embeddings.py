@@ -1,38 +1,56 @@
-"""Join the embeddings that shards of a corpus were encoded into."""
+"""Join the embeddings of shards."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
+from structkit.command import Command
 from structkit.embeddings.hashes import differing, hashes_of
 from structkit.embeddings.matrices import AGAIN
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import blocks
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.progress import say
 from structkit.records.jsonl import Record
+from structkit.records.output import write_records
+from structkit.settings import quiet_setting, setting
 
 OWN = ("count", "dim", "dtype", "run", "files")  # metadata that belong to one file alone
 
 
-def merge_embeddings(files: Sequence[str], output: str) -> Record:
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Join NAME.npy files of one model in the order given; no id may be in two of them."""
+
+    files: tuple[str, ...] = setting(
+        ..., "NAME.npy files of one model.", argument=True, metavar="FILES", reads=True
+    )
+    output: str = setting(..., "NAME.npy to write.", short="-o", writes=True)
+    quiet: bool = quiet_setting()
+
+
+def merge_embeddings(settings: Settings) -> Record:
     """Write NAME.npy files one after the other, with the files beside them.
 
     The result is `{file, embeddings}`. The hashes that `encode --reuse` reads are kept if all files
     were encoded with the same settings; if not, a message says so. Errors: `UserError` if an id is
     in two files, if models, dimensions or settings differ, or if the output is one of the files.
     """
+    files, output = settings.files, settings.output
     for name in (*files, output):
         if not name.endswith(".npy"):
             raise UserError(f"{name} is not a .npy file", "encode with -o NAME.npy", status=2)
     if os.path.realpath(output) in map(os.path.realpath, files):
-        raise UserError(f"{output} would be overwritten", "name another file with -o", status=2)
+        raise UserError(
+            f"{output} would be overwritten", f"name another file with {flag('output')}", status=2
+        )
     facts = {name: _facts(name) for name in files}
     first = _meta(facts[files[0]])
     for name in files[1:]:
@@ -109,3 +127,16 @@ def _facts(name: str) -> Record:
     if not isinstance(facts, dict) or not isinstance(facts.get("run", {}), dict):
         raise UserError("is not the metadata of embeddings", AGAIN).at(str(path))
     return facts
+
+
+COMMAND = Command(
+    merge_embeddings,
+    Settings,
+    lambda settings: write_records([merge_embeddings(settings)]),
+    writes="`file`, `embeddings`",
+    examples="""
+structkit encode -m models/seal variants.jsonl --shard 0/2 -o part0.npy
+structkit encode -m models/seal variants.jsonl --shard 1/2 -o part1.npy
+structkit merge-embeddings part0.npy part1.npy -o all.npy
+""",
+)

@@ -1,18 +1,24 @@
-"""Show records to a person: masked code, the elements of HTML, trees, hits, or their fields."""
+"""Show a record to a person: entities, elements, trees, hits."""
 
 from __future__ import annotations
 
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 
 from rich.console import Console
 from rich.text import Text
 
-from structkit.errors import UserError
-from structkit.progress import printable
-from structkit.records.jsonl import Record
+from structkit.command import Command
+from structkit.errors import UserError, flag
+from structkit.progress import colored, columns, printable
+from structkit.records.jsonl import Record, Records
+from structkit.records.output import Output
+from structkit.records.stream import OutputOptions
 from structkit.searching.listing import listing
+from structkit.settings import setting
 from structkit.structure.code.sentinels import SENTINEL
 from structkit.structure.html.outline import outline
 from structkit.structure.trees.brackets import read as read_tree
@@ -24,7 +30,38 @@ LONGEST = 300  # characters of a field that is not drawn
 Part = tuple[set[str], Text]  # the fields that it shows
 
 
-def show(
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Show a record as its fields ask for: code with its entities, HTML as a tree with its masked
+    elements, parse trees, a hit with its place and its lines.
+
+    A terminal gets colors, a pipe plain text.
+    """
+
+    files: tuple[str, ...] = setting(
+        (),
+        "JSONL files, also .gz; stdin if none, or for -.",
+        argument=True,
+        metavar="FILE",
+        reads=True,
+    )
+    id: str | None = setting(None, "Show the records with this id.")
+    number: int = setting(1, "Show this many records.", short="-n", low=1)
+
+
+def show(settings: Settings) -> str:
+    """What the records of files hold, as plain text: see `drawn`."""
+    return _shown(settings)
+
+
+def _shown(settings: Settings, width: int | None = None, colors: bool = False) -> str:
+    records = Records.read(settings.files)
+    wanted = (each for each in records if settings.id is None or each["id"] == settings.id)
+    some = islice(wanted, settings.number)
+    return drawn(some, width=width, colors=colors, place=records.place)
+
+
+def drawn(
     records: Iterable[Record],
     *,
     width: int | None = None,
@@ -54,7 +91,9 @@ def show(
         for line in parts:
             console.print(line, no_wrap=True, overflow="ellipsis" if width else "ignore")
     if empty:
-        raise UserError("there is no record to show", "name another --id, or a file that has some")
+        raise UserError(
+            "there is no record to show", f"name another {flag('id')}, or a file that has some"
+        )
     return shown.getvalue().rstrip("\n") + "\n"
 
 
@@ -150,3 +189,25 @@ def _hit(record: Record, width: int) -> Iterator[Part]:
 
 
 SHOWS: tuple[Callable[[Record, int], Iterator[Part]], ...] = (_hit, _masked, _html, _trees)
+
+
+def _main(settings: Settings, options: OutputOptions) -> None:
+    there = options.output == "-"
+    text = _shown(settings, columns() if there else None, there and colored())
+    with Output(options.output) as output:
+        output.write(text.encode())
+
+
+COMMAND = Command(
+    show,
+    Settings,
+    _main,
+    also=(OutputOptions,),
+    reads="`masked` and `entities`; `tagged` and `masked`; `tree`, `FIELD_tree`; `query_id`, "
+    "`doc_id`, `score`, `rank`; any others by name",
+    examples="""
+structkit mask-entities functions.jsonl | structkit show
+structkit html-variants pages.jsonl | structkit show -n 2
+structkit parse-trees --parser ast functions.jsonl | structkit show
+""",
+)

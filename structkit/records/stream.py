@@ -15,7 +15,7 @@ from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Block, Lines, Record, Records, Shard, shown
 from structkit.records.output import Output
 from structkit.records.rejects import Rejected, Rejects, Tally, accepted, counting
-from structkit.settings import paths, setting
+from structkit.settings import paths, quiet_setting, setting
 
 if TYPE_CHECKING:
     from structkit.records.workers.blocks import Workers
@@ -45,7 +45,7 @@ class OutputOptions:
     """Where a command writes, and whether it speaks."""
 
     output: str = setting("-", "File to write, also .gz; - is stdout.", short="-o", writes=True)
-    quiet: bool = setting(False, "Nothing on stderr but errors.", short="-q")
+    quiet: bool = quiet_setting()
 
 
 @dataclass(frozen=True, kw_only=True)
