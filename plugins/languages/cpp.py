@@ -26,7 +26,8 @@ KEYWORDS = (
     "for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator "
     "or or_eq private protected public register reinterpret_cast requires return short signed "
     "sizeof static static_assert static_cast struct switch template this thread_local throw true "
-    "try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq"
+    "try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor "
+    "xor_eq"
 ).split()
 # `class EXPORT Name {`, `class api(1) Name final {`, and a macro on the line before a namespace
 MACROS = re.compile(

@@ -11,7 +11,7 @@ from structkit.asking.folder import Folder
 from structkit.asking.postings import IndexedFile, moves
 from structkit.embeddings.rows import TextEncoding
 from structkit.embeddings.vectors import Floats, Vectors
-from structkit.progress import Position, progress
+from structkit.progress import Position, announce, progress
 from structkit.records.texts import document_text
 
 NAMES = ("model", "embedded", "vectors")
@@ -22,7 +22,8 @@ class Meaning:
 
     def __init__(self, folder: Folder, encoding: Callable[[str], TextEncoding]) -> None:
         self._queries = encoding("query")
-        model = str(self._queries.meta()["model_sha256"]).encode()
+        about = self._queries.meta()
+        model = str(about["model_sha256"]).encode()
         kept = folder.store.parts(NAMES)
         files: list[IndexedFile] = []
         before = np.empty((0, 1), np.float32)
@@ -32,7 +33,7 @@ class Meaning:
             before = np.frombuffer(kept["vectors"], np.float32).reshape(rows, -1)
         self.vectors = before  # (passages, dimensions)
         if files != folder.files:
-            self.vectors = _updated(folder, files, before, encoding("document"))
+            self.vectors = _updated(folder, files, before, encoding("document"), about["model"])
             data = (model, orjson.dumps(list(map(list, folder.files))), self.vectors.tobytes())
             with folder.store.changing():
                 folder.store.put_parts(dict(zip(NAMES, data, strict=True)))
@@ -45,7 +46,7 @@ class Meaning:
 
 
 def _updated(
-    folder: Folder, files: list[IndexedFile], before: Vectors, documents: TextEncoding
+    folder: Folder, files: list[IndexedFile], before: Vectors, documents: TextEncoding, name: str
 ) -> Vectors:
     """The embeddings of all passages: known ones, and computed ones of the other files."""
     moved = moves(files, folder.files)
@@ -54,6 +55,8 @@ def _updated(
     place = np.ones(len(folder), bool)
     place[moved[moved >= 0]] = False  # where a new one goes
     new, done = [], 0
+    if place.any():
+        announce(f"encoding {place.sum():,} passages with {name}")
     records = (
         {"id": record["id"], "text": document_text(record)} for record in folder.all_records(others)
     )

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.children import without_script
+from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, shown
 from structkit.scoring.classification import right_answers

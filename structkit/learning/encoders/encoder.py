@@ -16,13 +16,13 @@ from structkit.errors import UserError
 from structkit.learning.encoders.packing import Packed, packed
 from structkit.learning.encoders.padded import Tokens, padded
 from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
+from structkit.learning.encoders.positions import positions, stretch_positions
 from structkit.learning.encoders.pretrained import (
     DAMAGE,
     add_tokens,
     explained,
     load_pretrained,
 )
-from structkit.learning.encoders.positions import positions, stretch_positions
 from structkit.learning.encoders.scratch import new_model
 from structkit.learning.encoders.settings import MCLS_EVERY, EncoderSettings
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens

@@ -9,12 +9,14 @@ from collections import Counter
 from contextlib import nullcontext
 from copy import copy
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import orjson
 import torch
 
 from structkit.errors import UserError
+from structkit.learning.folders.facts import LOSSES
 from structkit.learning.training.averaging import WeightAverage
 from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.devices import fastest_matmul
@@ -31,7 +33,7 @@ from structkit.learning.training.plan import Plan, Step
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
-from structkit.progress import Position, progress, say
+from structkit.progress import Position, announce, progress, say
 from structkit.seeds import key
 
 
@@ -64,7 +66,7 @@ class Trainer:
         self.counts: Counter[str] = Counter()
         self.matmul = ""
         self.started = time.monotonic()
-        self.log = Log(options, silent=rank() > 0)
+        self.log = Log(options, plan.steps, silent=rank() > 0)
 
     @cached_property
     def optimizer(self) -> torch.optim.Optimizer:
@@ -195,6 +197,7 @@ class Trainer:
             "last": self.last,
             "sums": dict(self.sums),
             "counts": dict(self.counts),
+            "log": self.log.state(),
             **({} if self.held_out is None else {"held_out": self.held_out.state()}),
             **({} if self.average is None else {"average": self.average.state()}),
         }
@@ -210,6 +213,8 @@ class Trainer:
         self.matmul = state.get("matmul", "")
         self.first, self.last = state["first"], state["last"]
         self.sums, self.counts = Counter(state["sums"]), Counter(state["counts"])
+        if "log" in state:
+            self.log.load(state["log"])
         if self.held_out:
             self.held_out.load(state["held_out"])
         if self.average:
@@ -236,11 +241,17 @@ class Trainer:
 
 
 class Log:
-    """One JSON line on stderr every `log_every` steps: means since the line before."""
+    """A line every `log_every` steps: means since the line before.
 
-    def __init__(self, options: RunOptions, *, silent: bool) -> None:
-        self.every = options.log_every if options.log_format == "json" and not silent else 0
+    All are kept for the model folder, without what differs from run to run. On stderr they are
+    JSON, or text where it is not a terminal.
+    """
+
+    def __init__(self, options: RunOptions, steps: int, *, silent: bool) -> None:
+        self.every, self.steps, self.silent = options.log_every, steps, silent
+        self.json = options.log_format == "json"
         self.seconds = 0.0
+        self.lines: list[dict[str, Any]] = []
         self._clear()
 
     def _clear(self) -> None:
@@ -249,9 +260,14 @@ class Log:
         self._records = 0
         self._since = time.monotonic()
 
+    def state(self) -> dict[str, Any]:
+        return {"lines": self.lines, "sums": dict(self._sums), "counts": dict(self._counts)}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.lines = state["lines"]
+        self._sums, self._counts = Counter(state["sums"]), Counter(state["counts"])
+
     def add(self, step: Step, parts: dict[str, float], learning_rate: float, records: int) -> None:
-        if not self.every:
-            return
         self._sums.update(parts)
         self._counts.update(parts.keys())
         self._records += records
@@ -263,12 +279,25 @@ class Log:
             "epoch": step.epoch,
             **{name: value / self._counts[name] for name, value in self._sums.items()},
             "learning_rate": learning_rate,
-            "records_per_second": self._records / (time.monotonic() - self._since),
         }
-        self.line(line)
+        self.line(line, records_per_second=self._records / (time.monotonic() - self._since))
         self._clear()
 
-    def line(self, line: dict[str, Any]) -> None:
-        """Write a line, if there is a log."""
-        if self.every:
-            print(orjson.dumps(line).decode(), file=sys.stderr, flush=True)  # noqa: T201 the log
+    def line(self, line: dict[str, Any], **passing: float) -> None:
+        """Keep a line, and write it with what is only of this run."""
+        self.lines.append(line)
+        if self.silent:
+            return
+        if self.json:
+            shown = orjson.dumps(line | passing).decode()
+            print(shown, file=sys.stderr, flush=True)  # noqa: T201 the log
+            return
+        name = next(name for name in ("loss", "held_out_loss") if name in line)
+        said = f"{name.replace('_', ' ')} {line[name]:.4f}"
+        announce(f"step {line['step']:,} of {self.steps:,}, {said}")
+
+    def write(self, folder: Path) -> None:
+        """Write what was kept into a model folder."""
+        if self.lines:
+            lines = (orjson.dumps(each) + b"\n" for each in self.lines)
+            (folder / LOSSES).write_bytes(b"".join(lines))

@@ -6,8 +6,13 @@ import tempfile
 import pytest
 import torch
 from torch.nn import functional
-from transformers import BertConfig, BertForMaskedLM, BertModel, T5Config
-from transformers import T5ForConditionalGeneration
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from structkit.errors import UserError
 from structkit.learning.training.plan import Step
