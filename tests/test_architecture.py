@@ -141,7 +141,7 @@ def test_imports_stand_at_the_top(path):
 @pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=str)
 def test_files_and_functions_stay_small(path):
     text = path.read_text("utf-8")
-    assert len(text.splitlines()) <= 300
+    assert len(text.splitlines()) <= 500
     if path in TESTS:
         return
     if path.parent.name == "cli":
