@@ -154,7 +154,7 @@ def test_files_and_functions_stay_small(path):
 def test_rooms_stay_small_and_say_what_they_are_for():
     for folder in {path.parent for path in SOURCES + TESTS}:
         files = [path for path in folder.glob("*.py") if path.stem != "__init__"]
-        assert len(files) <= 14 or folder in UNLIMITED, folder
+        assert len(files) <= 20 or folder in UNLIMITED, folder
     for folder in {path.parent for path in SOURCES}:
         assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))), folder
 
