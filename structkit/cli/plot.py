@@ -89,7 +89,9 @@ def plot_runs(
 
 @plot.command("losses", short_help="Losses over the steps of training runs.")
 def plot_losses(
-    files: Annotated[list[str], typer.Argument(help="Logs of `train --log-format json`.")],
+    files: Annotated[
+        list[str], typer.Argument(help="Model folders, or logs of `train --log-format json`.")
+    ],
     output: Picture,
     quiet: Quiet = False,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Sequence
 from itertools import cycle
@@ -12,6 +13,7 @@ import numpy as np
 
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, missing
+from structkit.learning.folders.facts import LOSSES
 from structkit.pictures import COLORS, FILLS, HATCHES, LINES, MARKERS, drawn, label, names
 from structkit.records.jsonl import Record, Records, shown
 from structkit.records.output import Output
@@ -174,10 +176,10 @@ def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None,
 
 
 def losses(files: Sequence[str], path: str) -> None:
-    """Draw the loss over the steps, from what `train --log-format json` wrote on stderr."""
+    """Draw the loss over the steps, from model folders or what `train --log-format json` wrote."""
     curves: dict[str, tuple[list[float], list[float]]] = {}
     for name, file in zip(names(files), files, strict=True):
-        for record in _records([file]):
+        for record in _records([_log(file)]):
             if all(isinstance(record.get(each), int | float) for each in ("step", "loss")):
                 steps, values = curves.setdefault(name, ([], []))
                 steps.append(record["step"])
@@ -195,6 +197,16 @@ def losses(files: Sequence[str], path: str) -> None:
         axes.legend()
 
     _save(draw, path, (6, 4))
+
+
+def _log(name: str) -> str:
+    """The log of a training: a file, or that in a model folder."""
+    path = os.path.join(name, LOSSES) if os.path.isdir(name) else name
+    if path != name and not os.path.exists(path):
+        raise UserError(
+            f"the folder holds no {LOSSES}", "name a model folder of `train`, or a log"
+        ).at(name)
+    return path
 
 
 def _records(files: Sequence[str]) -> list[Record]:
