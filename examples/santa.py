@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from structkit import encode, mask_entities, pair, score, search, train
+import structkit
 
 # a small T5 from scratch; `structkit train santa --help` has all settings and their sources
 SETTINGS = {
@@ -32,20 +32,22 @@ def records(path: str) -> list[dict[str, object]]:
 
 def main(train_file: str, test_file: str, epochs: str = "10") -> None:
     """Train, encode both sides, search, and compare with BM25."""
-    examples = mask_entities(pair(records(train_file)))
-    done = train("santa", examples, output="models/santa", epochs=int(epochs), **SETTINGS)
+    examples = structkit.mask_entities(structkit.pair(records(train_file)))
+    done = structkit.train("santa", examples, output="models/santa", epochs=int(epochs), **SETTINGS)
     print(f"{done['folder']}: {done['steps']} steps, {done['parameters']:,} parameters")
-    test = list(pair(records(test_file)))
-    documents = list(encode(test, "models/santa", "document"))
-    queries = list(encode(test, "models/santa", "query"))
+    test = list(structkit.pair(records(test_file)))
+    documents = list(structkit.encode(test, "models/santa", "document"))
+    queries = list(structkit.encode(test, "models/santa", "query"))
     runs = {
-        "santa": list(search(documents, queries)),
-        "bm25": list(search(test, test, method="bm25")),
+        "santa": list(structkit.search(documents, queries)),
+        "bm25": list(structkit.search(test, test, method="bm25")),
     }
-    for scored in score(runs, "self", measures=["RR@100"]):
+    for scored in structkit.score(runs, "self", measures=["RR@100"]):
         low, high = scored["RR@100_low"], scored["RR@100_high"]
         print(f"{scored['run']:6} RR@100 {scored['RR@100']:.3f} [{low:.3f}, {high:.3f}]")
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

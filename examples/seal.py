@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from structkit import encode, html_variants, search, train
+import structkit
 
 # a small BERT from scratch; name a pretrained one with `model`
 SETTINGS = {"size": "tiny", "vocabulary_size": 1000, "document_length": 64, "batch_size": 16}
@@ -20,15 +20,17 @@ def records(path: str) -> list[dict[str, object]]:
 
 def main(train_file: str, test_file: str, steps: str = "100") -> None:
     """Train in two stages, encode the elements of pages, and print where each query is answered."""
-    variants = html_variants(records(train_file))
-    done = train("seal", variants, output="models/seal", max_steps=int(steps), **SETTINGS)
+    variants = structkit.html_variants(records(train_file))
+    done = structkit.train("seal", variants, output="models/seal", max_steps=int(steps), **SETTINGS)
     print(f"{done['folder']}: {done['steps']} steps, {done['parameters']:,} parameters")
     pages = records(test_file)
-    elements = list(encode(pages, "models/seal", elements=True))
-    queries = list(encode(pages, "models/seal", "query"))
-    for hit in search(elements, queries, k=1, explain=True):
+    elements = list(structkit.encode(pages, "models/seal", elements=True))
+    queries = list(structkit.encode(pages, "models/seal", "query"))
+    for hit in structkit.search(elements, queries, k=1, explain=True):
         print(hit["query_id"], hit["doc_id"], hit["best"]["xpath"], f"{hit['score']:.3f}")
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -5,17 +5,19 @@ python examples/search_folder.py FOLDER QUESTION …
 
 import sys
 
-from structkit import collect, search
+import structkit
 
 
 def main(folder: str, *questions: str) -> None:
     """Print the three best places for each question."""
-    records = list(collect(folder))
+    records = list(structkit.collect(folder))
     place = {record["id"]: (record["path"], record["lines"][0]) for record in records}
-    for hit in search(records, questions, method="bm25", k=3):
+    for hit in structkit.search(records, questions, method="bm25", k=3):
         path, line = place[hit["doc_id"]]
         print(f"{hit['query_id']}.{hit['rank']}  {path}:{line}  {hit['score']:.3f}")
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -36,3 +36,19 @@ def test_an_example_runs_from_its_own_words(name, tmp_path):
     assert lines == len(done.stdout.splitlines()), done.stdout
     assert all(re.search(r"\d", line) for line in done.stdout.splitlines())
     assert f"python examples/{name}.py" in script.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_without_arguments_prints_its_usage_and_imports_little(name, tmp_path):
+    # what costs seconds is imported only by what uses it
+    script = Path("examples", f"{name}.py").absolute()
+    for heavy in ("torch", "numpy"):
+        (tmp_path / f"{heavy}.py").write_text("raise ImportError('not needed for a usage')")
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env=environment(PYTHONPATH=str(tmp_path)),
+        capture_output=True,
+        text=True,
+    )
+    assert (1, "") == (done.returncode, done.stdout)
+    assert f"\npython examples/{name}.py " in done.stderr and "Error" not in done.stderr
