@@ -20,10 +20,10 @@ from structkit.records.texts import document_text
 from structkit.seeds import random_for
 
 NAMES = ("model", "embedded", "vectors", "chance")
-# of 257 questions about 13 repositories, 96 % find a passage beyond chance with a static table of
-# MiniLM, 98 % with MiniLM; of other nonsense 2 and 2 %, of everyday questions 3 and 5 %. Without
-# each passage's own mean and deviation it would be 29 % with the table: some passages have
-# something of every rare word
+# of 257 questions about 13 repositories, 95 % find a passage beyond chance with a static table of
+# MiniLM, 98 % with MiniLM; of other nonsense 2 %, of everyday questions 6 %. By the scores alone it
+# would be 26 % with the table: some passages have something of every rare word. Measured by
+# `python -m tests.benchmarks.chance`
 NONSENSE = 256  # questions of random letters
 QUANTILE = 0.99  # of their best passages
 TINY = 1e-6
