@@ -17,9 +17,19 @@ from structkit.signals import ending, leave
 
 def main() -> NoReturn:
     """Run the program, and turn what the user can fix into one line and an exit status."""
+    _keep_closed()
     with ending():
         status = _run()
     leave(status)
+
+
+def _keep_closed() -> None:
+    """Let no file take the number of a standard stream that is closed."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:  # the lowest free number is this one; it cannot be read, or not be written
+            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_WRONLY)
 
 
 def _run() -> int:

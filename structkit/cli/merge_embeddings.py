@@ -28,7 +28,7 @@ def merge_embeddings(
     """Join NAME.npy files of one model in the order given; no id may be in two of them."""
     from structkit.commands.merge_embeddings import merge_embeddings as command
     from structkit.paths import keep_apart
-    from structkit.records.output import write_records
+    from structkit.records.output import write_summary
 
     keep_apart([("-o", output)], files)
-    write_records([command(files, output)])
+    write_summary(command(files, output))
