@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-NUMBERS = 66  # columns of a line of progress besides its bar
+NUMBERS = 80  # columns of a line of progress besides its bar
 
 _hushed = False
 
@@ -73,7 +73,7 @@ def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
 
     The work is not slowed down: a thread looks at its position from outside.
     """
-    if _hushed or not sys.stderr or not sys.stderr.isatty():
+    if _hushed or not _watched():
         yield
         return
     from rich import progress as rich  # 50 ms that only a terminal pays
@@ -81,13 +81,16 @@ def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
 
     console = Console(stderr=True, no_color=not colored(2))
     bar = min(40, console.width - NUMBERS)  # a narrow terminal has no room for it
+    named = console.width >= NUMBERS
     shown = (
         rich.TextColumn("{task.description}"),
         *([rich.BarColumn(bar)] if bar > 0 else []),
         rich.TextColumn("{task.fields[records]:,} records, {task.fields[rate]:,.0f}/s"),
         rich.TextColumn("{task.fields[note]}"),
         rich.TimeElapsedColumn(),
+        *([rich.TextColumn("elapsed,")] if named else []),
         rich.TimeRemainingColumn(),
+        *([rich.TextColumn("left")] if named else []),
     )
     stop = threading.Event()
     with rich.Progress(*shown, console=console, transient=True) as bars:
@@ -118,7 +121,7 @@ def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Say on a terminal what is being done, and wipe it away when it is done."""
-    if _hushed or not sys.stderr or not sys.stderr.isatty():
+    if _hushed or not _watched():
         yield
         return
     sys.stderr.write(f"structkit: {what} …")
@@ -149,6 +152,17 @@ def say(message: str) -> None:
     """One line for people, on stderr, unless they asked for quiet."""
     if not _hushed:
         complain(message)
+
+
+def announce(message: str) -> None:
+    """The same, where no bar shows what is being done: stderr is not a terminal."""
+    if not _watched():
+        say(message)
+
+
+def _watched() -> bool:
+    """Whether a person looks at stderr."""
+    return bool(sys.stderr) and sys.stderr.isatty()
 
 
 def complain(message: str) -> None:

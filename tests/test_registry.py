@@ -222,7 +222,7 @@ def test_a_wheel_holds_everything(tmp_path):
         assert str(expected) in installed
     with zipfile.ZipFile(wheel) as packed:  # no tests, no programs of docs/
         tops = {name.partition("/")[0] for name in packed.namelist()}
-    about = {f"structkit-{__version__}.{kind}" for kind in ("data", "dist-info")}
+    about = {f"structkit_retrieval-{__version__}.{kind}" for kind in ("data", "dist-info")}
     assert {"structkit", "structkit_plugins", *about} == tops
     pages = (tmp_path / "environment/share/man/man1").iterdir()
     assert {path.name for path in Path("man").iterdir()} == {path.name for path in pages}

@@ -13,7 +13,7 @@ from structkit.progress import say
 
 @contextmanager
 def warnings_told(factory: str) -> Iterator[None]:
-    """Report the first warning of faiss, which itself writes many to file descriptor 2."""
+    """Say once that faiss warns; what it writes itself, to file descriptor 2, is not passed on."""
     sys.stderr.flush()
     stderr = os.dup(2)
     with tempfile.TemporaryFile() as warnings:
@@ -23,7 +23,6 @@ def warnings_told(factory: str) -> Iterator[None]:
         finally:
             os.dup2(stderr, 2)
             os.close(stderr)
-        warnings.seek(0)
-        first = warnings.readline().decode("utf-8", "replace").strip()
-    if first:
-        say(f"few rows to train {factory} on; --index hnsw may find more (faiss: {first})")
+        warned = warnings.seek(0, os.SEEK_END)
+    if warned:
+        say(f"few rows to train {factory} on; --index hnsw may find more")

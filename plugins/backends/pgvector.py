@@ -30,6 +30,9 @@ BATCH = 100
 MOST = 1000  # most rows that pgvector's HNSW returns (hnsw.ef_search)
 INDEXED = 2000  # most dimensions of an index in pgvector
 MEMORY = 4096  # MiB that building an index may take
+URL = "check --database-url: postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+PIECE = re.compile(r"[\w.%-]+")  # of an address
+PUBLIC = {"port": re.compile(r"\d+"), **dict.fromkeys(("host", "user", "dbname"), PIECE)}
 GRAPH = 512  # bytes of a row in pgvector's graph besides its numbers
 
 
@@ -160,9 +163,9 @@ class Backend(plugin.Backend):
         psycopg = require("psycopg", "pgvector")
         try:
             connection = psycopg.connect(options.database_url, autocommit=True)
-        except psycopg.Error as error:
-            problem = f"the database cannot be reached: {_line(error)}"
-            raise UserError(problem, "check --database-url") from None
+        except (psycopg.Error, ValueError) as error:
+            problem = f"the database cannot be reached{_told(error, options.database_url)}"
+            raise UserError(problem, URL) from None
         loaded = len(corpus) == 1 and not os.path.exists(corpus[0])
         table = corpus[0] if loaded else options.table or default_table(corpus)
         try:
@@ -175,7 +178,8 @@ class Backend(plugin.Backend):
             return opened
         except psycopg.Error as error:
             connection.close()
-            refused = UserError(f"the database says: {_line(error)}", "try another --table")
+            problem = f"the database refuses{_told(error, options.database_url)}"
+            refused = UserError(problem, "try another --table")
             raise refused.at(f"table {table}") from None
         except BaseException:
             connection.close()
@@ -248,5 +252,22 @@ def default_table(files: Sequence[str]) -> str:
     return "structkit_" + re.sub(r"[^a-z0-9]+", "_", stem)[:40]
 
 
-def _line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+def _told(error: Exception, url: str) -> str:
+    """What the library says, unless that holds a part of the address that may be a secret.
+
+    It quotes what it cannot read, and takes for a host or a port what stands in their place.
+    """
+    conninfo = require("psycopg.conninfo", "pgvector")
+    line = str(error).strip().partition("\n")[0]
+    try:
+        known = conninfo.conninfo_to_dict(url)
+    except (require("psycopg", "pgvector").Error, ValueError):
+        return ""
+    public = {*known, "postgres", "postgresql"}
+    public |= {
+        str(known[name])
+        for name, form in PUBLIC.items()
+        if name in known and form.fullmatch(str(known[name]))
+    }
+    private = {*PIECE.findall(url), str(known.get("password") or "")} - {*public, ""}
+    return "" if any(piece in line for piece in private) else f": {line}"

@@ -34,7 +34,7 @@ def locked(path: Path) -> Iterator[None]:
 
 def _taken(path: Path) -> int | None:
     """The open file, if nobody else has the lock on it."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(handle), os.stat(path)):

@@ -15,15 +15,15 @@ from structkit.asking.folder import Folder
 from structkit.asking.postings import IndexedFile, moves
 from structkit.embeddings.rows import TextEncoding
 from structkit.embeddings.vectors import BLOCK, Floats, Vectors
-from structkit.progress import Position, progress
+from structkit.progress import Position, announce, progress
 from structkit.records.texts import document_text
 from structkit.seeds import random_for
 
 NAMES = ("model", "embedded", "vectors", "chance")
-# of 257 questions about 13 repositories, 96 % find a passage beyond chance with a static table of
-# MiniLM, 98 % with MiniLM; of other nonsense 2 and 2 %, of everyday questions 3 and 5 %. Without
-# each passage's own mean and deviation it would be 29 % with the table: some passages have
-# something of every rare word
+# of 257 questions about 13 repositories, 95 % find a passage beyond chance with a static table of
+# MiniLM, 98 % with MiniLM; of other nonsense 2 %, of everyday questions 6 %. By the scores alone it
+# would be 26 % with the table: some passages have something of every rare word. Measured by
+# `python -m tests.benchmarks.chance`
 NONSENSE = 256  # questions of random letters
 QUANTILE = 0.99  # of their best passages
 TINY = 1e-6
@@ -102,7 +102,8 @@ class Meaning:
 
     def __init__(self, folder: Folder, encoding: Callable[[str], TextEncoding]) -> None:
         self._queries = encoding("query")
-        model = str(self._queries.meta()["model_sha256"]).encode()
+        about = self._queries.meta()
+        model = str(about["model_sha256"]).encode()
         kept = folder.store.parts(NAMES)
         files: list[IndexedFile] = []
         before = np.empty((0, 1), np.float32)
@@ -114,7 +115,7 @@ class Meaning:
             chance = kept["chance"]
         self.vectors = before  # (passages, dimensions)
         if files != folder.files:
-            self.vectors = _updated(folder, files, before, encoding("document"))
+            self.vectors = _updated(folder, files, before, encoding("document"), about["model"])
             chance = Chance.of(self.vectors, self._queries).data()
             known = orjson.dumps(list(map(list, folder.files)))
             data = (model, known, self.vectors.tobytes(), chance)
@@ -134,7 +135,7 @@ class Meaning:
 
 
 def _updated(
-    folder: Folder, files: list[IndexedFile], before: Vectors, documents: TextEncoding
+    folder: Folder, files: list[IndexedFile], before: Vectors, documents: TextEncoding, name: str
 ) -> Vectors:
     """The embeddings of all passages: known ones, and computed ones of the other files."""
     moved = moves(files, folder.files)
@@ -143,6 +144,8 @@ def _updated(
     place = np.ones(len(folder), bool)
     place[moved[moved >= 0]] = False  # where a new one goes
     new, done = [], 0
+    if place.any():
+        announce(f"encoding {place.sum():,} passages with {name}")
     records = (
         {"id": record["id"], "text": document_text(record)} for record in folder.all_records(others)
     )

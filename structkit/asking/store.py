@@ -6,6 +6,7 @@ checksum, because SQLite is told not to wait for the disk: a cache is not worth 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,6 +51,11 @@ class Store:
 
     def __init__(self, place: Path | None) -> None:
         self.place = place
+        if place is not None:  # what it holds of files is its user's alone
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            file = os.open(place, flags, 0o600)
+            os.fchmod(file, 0o600)
+            os.close(file)
         self._connection = sqlite3.connect(place or ":memory:", isolation_level=None)
         self._connection.text_factory = _text
 

@@ -31,7 +31,7 @@ def brief(text: str) -> str:
     """The beginning of a description, on one line: a shell takes each line for another word.
 
     >>> brief("Words.") + brief("Stanza's parser: `pip install stanza` and its English models")
-    "Words.Stanza's parser: `pip install …"
+    "Words.Stanza's parser: `pip install stanza` and …"
     """
     return textwrap.shorten(text, 45, placeholder=" …").replace("[", r"\[")  # typer reads markup
 

@@ -17,9 +17,19 @@ from structkit.signals import ending, leave
 
 def main() -> NoReturn:
     """Run the program, and turn what the user can fix into one line and an exit status."""
+    _keep_closed()
     with ending():
         status = _run()
     leave(status)
+
+
+def _keep_closed() -> None:
+    """Let no file take the number of a standard stream that is closed."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:  # the lowest free number is this one; it cannot be read, or not be written
+            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_WRONLY)
 
 
 def _run() -> int:
@@ -43,15 +53,35 @@ def _run() -> int:
         return exit.code if isinstance(exit.code, int) else 1
     except (KeyboardInterrupt, typer.Abort):
         return 130
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        from structkit.records.whole import cannot_write
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            from structkit.records.whole import cannot_write
 
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written
-        return _fail(str(cannot_write(error).at("stdout")), 1)
-    except MemoryError:
-        return _fail("out of memory; try smaller batches or fewer --workers", 1)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written
+            return _fail(str(cannot_write(error).at("stdout")), 1)
+        if not (lack := _lack(error)):
+            raise
+        return _fail(lack, 1)
+
+
+# what libraries say where the system gives them no more memory
+NO_MEMORY = re.compile(
+    "[Cc]annot allocate memory|failed to map segment|[Cc]an't start new thread|bad_alloc|"
+    "without exception set|without setting an exception"
+)
+
+
+def _lack(error: Exception) -> str:
+    """What the system did not give, with what helps; empty where the error is another one."""
+    number = error.errno if isinstance(error, OSError) else None
+    said = f"{error} {error.__context__}"  # a pool that cannot start fails again when it ends
+    if number in (errno.EMFILE, errno.ENFILE):
+        return "too many open files; raise the limit with ulimit -n, or use fewer --workers"
+    if isinstance(error, MemoryError) or NO_MEMORY.search(said):
+        return "out of memory; try smaller batches or fewer --workers, or raise ulimit -v"
+    if number == errno.EAGAIN:  # fork
+        return "too many processes; raise the limit with ulimit -u, or use fewer --workers"
+    return ""
 
 
 # what pydantic makes of a value that is none of an enumeration's

@@ -61,8 +61,14 @@ def plot_ranks(
     output: Picture,
     qrels: Annotated[str, typer.Option(help="Judgements, or `self`.")],
     temperature: Annotated[
-        float, typer.Option(min=1e-6, max=1e6, help="Divides the scores.")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            min=1e-6,
+            max=1e6,
+            help="Divides the scores; default: of each run what makes its relevant documents most "
+            "probable.",
+        ),
+    ] = None,
     bins: Annotated[int, typer.Option(min=1, max=1000, help="Bars of the histogram.")] = 20,
     quiet: Quiet = False,
 ) -> None:
@@ -77,10 +83,12 @@ def plot_ranks(
 def plot_runs(
     files: Annotated[list[str], typer.Argument(help="What `structkit score` wrote, as JSONL.")],
     output: Picture,
-    measure: Annotated[str | None, typer.Option(help="Default: the first in the files.")] = None,
+    measure: Annotated[
+        str | None, typer.Option(help="Default: all in the files; by groups the first.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw a measure of runs as bars with 95 % intervals, grouped as by `score --by`."""
+    """Draw measures of runs as bars with 95 % intervals, one grouped as by `score --by`."""
     apart(output, *files)
     from structkit.commands.plot import runs
 
@@ -89,7 +97,9 @@ def plot_runs(
 
 @plot.command("losses", short_help="Losses over the steps of training runs.")
 def plot_losses(
-    files: Annotated[list[str], typer.Argument(help="Logs of `train --log-format json`.")],
+    files: Annotated[
+        list[str], typer.Argument(help="Model folders, or logs of `train --log-format json`.")
+    ],
     output: Picture,
     quiet: Quiet = False,
 ) -> None:

@@ -25,14 +25,14 @@ structkit train seal --help
 def fit(method: str, settings: Any, options: Any, inputs: Any) -> None:
     """Train one method: called with its settings and the run's options as instances."""
     from structkit.progress import hush, waiting
-    from structkit.records.output import write_records
+    from structkit.records.output import write_summary
 
     hush(options.quiet)
     with waiting(f"loading {method}"):  # importing torch takes seconds
         from structkit.commands.train import train as command
     summary = command(method, settings, list(inputs.files), options)
     if not options.node_rank:  # one machine tells for all
-        write_records([summary])
+        write_summary(summary)
 
 
 def _run_options() -> list[type]:

@@ -16,7 +16,7 @@ from structkit.embeddings.parquet import ParquetFile
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encode.reading import ReadRecord
-from structkit.progress import say
+from structkit.progress import announce, say
 from structkit.records.jsonl import Record, shown
 from structkit.records.rejects import accepted
 from structkit.records.stream import Stream
@@ -55,6 +55,7 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
         raise UserError(
             "--resume and --reuse of -o's own file exclude each other", remedy, status=2
         )
+    announce(f"encoding {', '.join(map(shown, stream.files or ['-']))} with {encoding.model}")
     if not stream.output.endswith((".npy", ".parquet")):
         stream.run(encoding.texts, encoding.embeddings, label="encode")
     else:

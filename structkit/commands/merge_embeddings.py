@@ -19,7 +19,7 @@ from structkit.embeddings.vectors import blocks
 from structkit.errors import UserError, flag
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.records.output import write_records
+from structkit.records.output import write_summary
 from structkit.settings import quiet_setting, setting
 
 OWN = ("count", "dim", "dtype", "run", "files")  # metadata that belong to one file alone
@@ -132,7 +132,7 @@ def _facts(name: str) -> Record:
 COMMAND = Command(
     merge_embeddings,
     Settings,
-    lambda settings: write_records([merge_embeddings(settings)]),
+    lambda settings: write_summary(merge_embeddings(settings)),
     writes="`file`, `embeddings`",
     examples="""
 structkit encode -m models/seal variants.jsonl --shard 0/2 -o part0.npy

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy as np
 
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, missing
+from structkit.learning.folders.facts import LOSSES
 from structkit.pictures import COLORS, FILLS, HATCHES, LINES, MARKERS, drawn, label, names
+from structkit.progress import say
 from structkit.records.jsonl import Record, Records, shown
 from structkit.records.output import Output
 from structkit.scoring.qrels import Qrels, read_qrels
@@ -22,20 +25,22 @@ NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 def ranks(
-    runs: Sequence[str], qrels: str, path: str, *, temperature: float = 1.0, bins: int = 20
+    runs: Sequence[str], qrels: str, path: str, *, temperature: float | None = None, bins: int = 20
 ) -> None:
     """Draw how probable each query's relevant document is among those found, as a histogram.
 
     The probability is the softmax of the scores of a query; a document that was not found has 0.
-    Source: SANTA, fig. 3a.
+    Scores of other models have other scales: without a `temperature`, each run has that which makes
+    its relevant documents most probable, and the legend tells it. Source: SANTA, fig. 3a.
     """
-    if temperature <= 0 or bins < 1:
+    if (temperature is not None and temperature <= 0) or bins < 1:
         raise UserError("--temperature or --bins is not above 0", "the defaults work", status=2)
     judged = None if qrels == "self" else read_qrels(qrels)
-    of_runs = {
-        name: probabilities(run, judged or _own(run), temperature)
-        for name, run in zip(names(runs), map(read_run, runs), strict=True)
-    }
+    of_runs: dict[str, Floats] = {}
+    for name, run in zip(names(runs), map(read_run, runs), strict=True):
+        relevant = judged or _own(run)
+        fits = fitted_temperature(run, relevant) if temperature is None else temperature
+        of_runs[f"{name} (temperature {fits:.2g})"] = probabilities(run, relevant, fits)
 
     def draw(axes: Any) -> None:
         edges = np.linspace(0, 1, bins + 1)
@@ -66,33 +71,61 @@ def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
     >>> probabilities(run, {"q": {"a": 1}, "r": {"c": 1}}).round(6).tolist()
     [0.75, 0.0]
     """
-    bests = []
-    for query_id, judged in qrels.items():
-        documents = run.get(query_id, {})
-        scores = np.array(list(documents.values()), np.float64)
-        best = 0.0
-        if len(scores):
-            with np.errstate(over="ignore"):  # far below the best is a probability of 0
-                exponentials = np.exp((scores - scores.max()) / temperature)
-            share = dict(zip(documents, exponentials / exponentials.sum(), strict=True))
-            best = max(
-                (share.get(doc_id, 0.0) for doc_id in judged if judged[doc_id] > 0), default=0
-            )
-        bests.append(float(best))
-    return np.array(bests)
+    below = (_below(run.get(query_id, {}), judged) for query_id, judged in qrels.items())
+    with np.errstate(over="ignore"):  # far below the best is a probability of 0
+        return np.array([1 / np.exp(each / temperature).sum() for each in below])
+
+
+def _below(documents: Mapping[str, float], judged: Mapping[str, int]) -> Floats:
+    """How far each score is above that of the best relevant document, infinitely if none is there.
+
+    A document that is infinitely far above it makes its probability 0.
+    """
+    found = [documents[name] for name in judged if judged[name] > 0 and name in documents]
+    if not found:
+        return np.array([np.inf])
+    return np.array(list(documents.values()), np.float64) - max(found)
+
+
+def fitted_temperature(run: Run, qrels: Qrels) -> float:
+    """The temperature with which the relevant documents that were found are most probable.
+
+    Of 49 from a thousandth to a thousand times the scores' mean deviation. Source: Guo et al.,
+    ICML 2017, temperature scaling.
+
+    >>> run = {f"q{n}": {"a": 0.2, "b": 0.1} for n in range(5)}
+    >>> qrels = {f"q{n}": {"a" if n else "b": 1} for n in range(5)}  # a is right in 4 of 5
+    >>> probabilities(run, qrels, fitted_temperature(run, qrels)).round(1).tolist()
+    [0.2, 0.8, 0.8, 0.8, 0.8]
+    """
+    below = [_below(run.get(query_id, {}), judged) for query_id, judged in qrels.items()]
+    below = [each for each in below if np.isfinite(each).all()]
+    spread = float(np.mean([each.std() for each in below])) if below else 0.0
+    if not spread:  # all are equal, or none was found: any will do
+        return 1.0
+
+    def surprise(temperature: float) -> float:
+        # logaddexp does not overflow where exp does
+        return float(sum(np.logaddexp.reduce(each / temperature) for each in below))
+
+    return float(min(spread * np.geomspace(1e3, 1e-3, 49), key=surprise))
 
 
 def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None:
-    """Draw a measure with intervals, from what `structkit score` wrote (with --by: groups).
+    """Draw measures with intervals, from what `structkit score` wrote (with --by: groups).
 
-    Groups that are numbers, such as lengths, are along an axis; others have bars. `measure` is by
-    default the first that the records have.
+    Without groups, all measures that the records have are drawn, or `measure` alone; with groups
+    one, by default the first. Groups that are numbers, such as lengths, are along an axis; others
+    have bars.
     """
-    name, group, records = _scores(files, measure)
+    measures, group, records = _scores(files, measure)
+    name = measures[0]
+    if group and len(measures) > 1:
+        say(f"{name} is drawn; for another, --measure {' or '.join(measures[1:])}")
     if group and _are_numbers({record[group] for record in records}):
         _save(lambda axes: _lines(axes, records, name, group), path, (6, 4))
         return
-    labels = list(dict.fromkeys(label(record[group]) if group else "" for record in records))
+    labels = list(dict.fromkeys(label(record[group]) for record in records)) if group else measures
     series = _runs(records)
     width = 0.8 / len(series)
 
@@ -100,8 +133,11 @@ def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None
         looks = zip(cycle(HATCHES), cycle(FILLS), strict=False)
         for number, (run, (hatch, fill)) in enumerate(zip(series, looks, strict=False)):
             of_run = [record for record in records if label(record["run"]) == run]
-            at = [labels.index(label(record[group]) if group else "") for record in of_run]
-            values, errors = _with_errors(of_run, name)
+            bars = [(each, name) for each in of_run]
+            if not group:
+                bars = [(each, measure) for each in of_run for measure in measures]
+            at = [labels.index(label(each[group]) if group else of) for each, of in bars]
+            values, errors = _with_errors(bars)
             axes.bar(
                 np.array(at) + (number - (len(series) - 1) / 2) * width,
                 values,
@@ -113,18 +149,20 @@ def runs(files: Sequence[str], path: str, *, measure: str | None = None) -> None
                 edgecolor="black",
                 label=run,
             )
-        axes.set(ylabel=name, xlabel=group or "", ylim=(0, None))
+        axes.set(
+            ylabel=name if group else "score, 95 % interval", xlabel=group or "", ylim=(0, None)
+        )
         axes.set_xticks(range(len(labels)), labels)
         axes.legend(ncols=min(3, len(series)), fontsize="small")
 
     _save(draw, path, (max(5.0, 1.2 * len(labels) * max(1, len(series) / 3)), 4))
 
 
-def _with_errors(records: Sequence[Record], name: str) -> tuple[Floats, Floats]:
-    """The values of a measure, (records,), and how far its interval reaches below and above."""
-    values = np.array([record[name] for record in records], np.float64)
-    low = np.array([record.get(f"{name}_low", record[name]) for record in records])
-    high = np.array([record.get(f"{name}_high", record[name]) for record in records])
+def _with_errors(bars: Sequence[tuple[Record, str]]) -> tuple[Floats, Floats]:
+    """The values of measures of records, (bars,), and how far their intervals reach: (2, bars)."""
+    values = np.array([record[name] for record, name in bars], np.float64)
+    low = np.array([record.get(f"{name}_low", record[name]) for record, name in bars])
+    high = np.array([record.get(f"{name}_high", record[name]) for record, name in bars])
     return values, np.abs([values - low, high - values])
 
 
@@ -134,7 +172,7 @@ def _lines(axes: Any, records: Sequence[Record], name: str, group: str) -> None:
     for run, (line, marker, color) in zip(_runs(records), looks, strict=False):
         of_run = [record for record in records if label(record["run"]) == run]
         of_run.sort(key=lambda record: float(record[group]))
-        values, errors = _with_errors(of_run, name)
+        values, errors = _with_errors([(record, name) for record in of_run])
         look = {"linestyle": line, "marker": marker, "color": color, "capsize": 3, "label": run}
         axes.errorbar([float(record[group]) for record in of_run], values, errors, **look)
     axes.set(xlabel=label(group), ylabel=name, ylim=(0, None))
@@ -150,18 +188,22 @@ def _runs(records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(label(record["run"]) for record in records))
 
 
-def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None, list[Record]]:
-    """The measure, the field by which it is grouped, and the records, which hold all of it."""
+def _scores(
+    files: Sequence[str], measure: str | None
+) -> tuple[list[str], str | None, list[Record]]:
+    """The measures, the field by which they are grouped, and the records, which hold all of it."""
     records = Records.read(files)
-    name, group = measure or "", None
+    names, group = [measure] if measure else [], None
     scored: list[Record] = []
     for record in records:
         if not scored:
-            name = name or _measure(record)
+            names = names or _measures(record)
             group = next((key for key in list(record)[1:2] if key not in ("queries", "n")), None)
-        if absent := [field for field in ("run", group or "run", name) if field not in record]:
+        first = names[0]
+        if absent := [field for field in ("run", group or "run", first) if field not in record]:
             raise records.place(missing(absent[0], record))
-        for field in (name, f"{name}_low", f"{name}_high"):
+        names = [name for name in names if name in record]  # what files have in common
+        for field in (f"{name}{end}" for name in names for end in ("", "_low", "_high")):
             value = record.get(field, 0)
             if type(value) not in (int, float) or not math.isfinite(value):
                 raise records.place(
@@ -170,14 +212,14 @@ def _scores(files: Sequence[str], measure: str | None) -> tuple[str, str | None,
         scored.append(record)
     if not scored:
         raise _nothing(files)
-    return name, group, scored
+    return names, group, scored
 
 
 def losses(files: Sequence[str], path: str) -> None:
-    """Draw the loss over the steps, from what `train --log-format json` wrote on stderr."""
+    """Draw the loss over the steps, from model folders or what `train --log-format json` wrote."""
     curves: dict[str, tuple[list[float], list[float]]] = {}
     for name, file in zip(names(files), files, strict=True):
-        for record in _records([file]):
+        for record in _records([_log(file)]):
             if all(isinstance(record.get(each), int | float) for each in ("step", "loss")):
                 steps, values = curves.setdefault(name, ([], []))
                 steps.append(record["step"])
@@ -197,6 +239,16 @@ def losses(files: Sequence[str], path: str) -> None:
     _save(draw, path, (6, 4))
 
 
+def _log(name: str) -> str:
+    """The log of a training: a file, or that in a model folder."""
+    path = os.path.join(name, LOSSES) if os.path.isdir(name) else name
+    if path != name and not os.path.exists(path):
+        raise UserError(
+            f"the folder holds no {LOSSES}", "name a model folder of `train`, or a log"
+        ).at(name)
+    return path
+
+
 def _records(files: Sequence[str]) -> list[Record]:
     records = list(Records.read(files))
     if not records:
@@ -209,14 +261,14 @@ def _nothing(files: Sequence[str]) -> UserError:
     return UserError("holds no records", "name a file that has some").at(file)
 
 
-def _measure(record: Record) -> str:
-    """The first measure of a score record: the one with an interval."""
-    measure = next((name for name in record if f"{name}_low" in record), None)
-    if measure is None or "run" not in record:
+def _measures(record: Record) -> list[str]:
+    """The measures of a score record: those with an interval."""
+    measures = [name for name in record if f"{name}_low" in record]
+    if not measures or "run" not in record:
         raise UserError(
             "the records are not scores of runs", "give what `structkit score` writes as JSONL"
         )
-    return measure
+    return measures
 
 
 def _save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 
 from structkit.records.jsonl import Record
-from structkit.records.table import Column, aligned, padded, write_drawn
+from structkit.records.table import Column, aligned, markdown_text, padded, write_drawn
 
 SMALLEST = 0.001  # a smaller p is shown as `<0.001`
 
@@ -38,15 +38,16 @@ def table(records: Sequence[Record], markdown: bool = False, width: int | None =
     kinds = {name: type(record[name]) for record in reversed(records) for name in record}
     named = dict.fromkeys(name for record in records for name in record)
     names = [name for name in named if not _is_end(name, kinds)]
+    told = markdown_text if markdown else str
     columns = [
-        Column([name, *(_cell(record, name) for record in records)], kinds[name] is int)
+        Column([told(name), *(_cell(record, name, told) for record in records)], kinds[name] is int)
         for name in names
     ]
     labels = list(takewhile(lambda name: isinstance(records[0][name], str), names))
     parts = _parts(columns[: len(labels)], columns[len(labels) :], markdown, width)
     if not parts:
         rows = list(zip(*(column.cells for column in columns), strict=True))[1:]
-        parts = [[Column(names), Column([*row])] for row in rows]
+        parts = [[Column([*map(told, names)]), Column([*row])] for row in rows]
     return "\n\n".join(_drawn(part, markdown) for part in parts)
 
 
@@ -82,10 +83,10 @@ def _is_end(name: str, record: Collection[str]) -> bool:
     return name.endswith(("_low", "_high", "_deviation")) and name.rpartition("_")[0] in record
 
 
-def _cell(record: Record, name: str) -> str:
+def _cell(record: Record, name: str, told: Callable[[str], str]) -> str:
     value = record.get(name, "")
     if not isinstance(value, float):
-        return str(value)
+        return told(str(value))
     if name.startswith("p_") and value < SMALLEST:
         return f"<{SMALLEST}"
     digits, deviation = 3, ""

@@ -188,6 +188,7 @@ def fit(
             module.eval().save(target)
             facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
             write_facts(target, name, method, data, facts)
+            trainer.log.write(target)
         for message in truncation.messages():
             say(message)
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import os
@@ -136,6 +137,12 @@ def write_records(records: Iterable[Record], path: str = "-") -> None:
     """Write records as JSONL to a file, whole or not at all, or to stdout."""
     with Output(path) as output:
         output.write_records(records)
+
+
+def write_summary(record: Record) -> None:
+    """Write what a command says of its complete output to stdout, if that is open."""
+    if fcntl.fcntl(1, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
+        write_records([record])
 
 
 def write_json(file: Path, content: object) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import os
+import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +14,8 @@ from structkit.records.jsonl import Record
 from structkit.records.output import Output, write_records
 
 NARROW = 20  # columns that the last cell of a line gets at least
+
+SPECIAL = re.compile(r"[\\`*|\[\]]")  # what Markdown gives a meaning, in names too
 
 
 class Column(NamedTuple):
@@ -32,6 +36,15 @@ def padded(columns: Sequence[Column]) -> list[tuple[str, ...]]:
         for each in columns
     ]
     return list(zip(*cells, strict=True))
+
+
+def markdown_text(text: str) -> str:
+    r"""A text in a line of Markdown, or a cell of its tables: nothing in it means more than itself.
+
+    >>> print(markdown_text("a|b\n<i>"))
+    a\|b &lt;i&gt;
+    """
+    return html.escape(SPECIAL.sub(r"\\\g<0>", " ".join(text.split())), quote=False)
 
 
 def aligned(columns: Sequence[Column]) -> list[str]:

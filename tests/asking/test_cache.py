@@ -196,3 +196,20 @@ def test_another_version_of_a_grammar_is_another_cache(
     assert before == grammars([language])
     os.utime(package / "__init__.py", (1, 1))
     assert before != grammars([language])
+
+
+@pytest.mark.parametrize("before", [None, 0o644])
+def test_the_cache_is_its_users_alone(tmp_path: Path, before: int | None) -> None:
+    place = tmp_path / "a.sqlite"
+    if before:
+        with Store(place):
+            place.chmod(before)
+    with Store(place):
+        assert 0o600 == place.stat().st_mode & 0o777
+
+
+def test_the_cache_follows_no_link(tmp_path: Path) -> None:
+    (tmp_path / "a.sqlite").symlink_to("victim")
+    with pytest.raises(OSError, match="symbolic links"), Store(tmp_path / "a.sqlite"):
+        pass
+    assert ["a.sqlite"] == os.listdir(tmp_path)

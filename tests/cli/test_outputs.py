@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from complaints import GOOD, complaint
 from conftest import Run
@@ -112,3 +114,24 @@ def test_the_output_may_be_dev_stdout(run: Run, tmp_path: Path) -> None:
         assert 0 == run("mask-entities", "-o", "/dev/stdout", input=GOOD, stdout=file).returncode
     assert expected == (tmp_path / "out").read_bytes()
     assert link == os.readlink("/dev/stdout")
+
+
+def test_a_closed_stdout_is_no_error_where_the_output_is_a_file(run: Run, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones((2, 3), np.float32))
+    (tmp_path / "a.ids.txt").write_text("a\nb\n")
+    closed = {"stdout": None, "preexec_fn": lambda: os.close(1)}
+    done = run("merge-embeddings", "a.npy", "-o", "b.npy", **closed)
+    assert 0 == done.returncode, done.stderr
+    assert "a\nb\n" == (tmp_path / "b.ids.txt").read_text()
+    assert 1 == run("plugins", **closed).returncode  # what was asked for is lost
+
+
+def test_torch_leaves_nothing_among_temporary_files(tmp_path: Path) -> None:
+    for name in ("temporary", "cache"):
+        (tmp_path / name).mkdir()
+    places = {"TMPDIR": str(tmp_path / "temporary"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    given = {key: value for key, value in os.environ.items() if key != "TORCHINDUCTOR_CACHE_DIR"}
+    program = "import structkit.learning, torch._dynamo.package"
+    subprocess.run([sys.executable, "-c", program], env=given | places, check=True)
+    assert [] == os.listdir(tmp_path / "temporary")
+    assert ["torch"] == os.listdir(tmp_path / "cache" / "structkit")

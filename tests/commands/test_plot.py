@@ -78,6 +78,57 @@ def test_ranks_are_softmax_probabilities_by_hand() -> None:
     assert pytest.approx(1 / (math.e**2 + 2)) == plot.probabilities(run, qrels, 0.5)[0]
 
 
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+def test_a_good_run_is_not_beside_zero_whatever_its_scores_are(scale: float) -> None:
+    # 99 of 100 queries have their document first, by as much as cosines have: 0.5 before 0.2
+    run = {
+        f"q{n}": {f"d{d}": scale * (0.5 if d == (n == 0) else 0.2) for d in range(100)}
+        for n in range(100)
+    }
+    qrels = {f"q{n}": {"d0": 1} for n in range(100)}
+    temperature = plot.fitted_temperature(run, qrels)
+    found = plot.probabilities(run, qrels, temperature)
+    # the likeliest: what is first is right in 99 of 100
+    assert [0.99] * 99 == pytest.approx(found[1:].tolist(), abs=0.01)
+    assert 0.01 > found[0]
+    assert 0.02 > plot.probabilities(run, qrels, scale)[1]
+    assert 1.0 == plot.fitted_temperature({"q": {"a": 1.0, "b": 1.0}}, {"q": {"a": 1}})
+    assert 1.0 == plot.fitted_temperature({"q": {"a": 1.0}}, {"r": {"a": 1}})
+
+
+def test_ranks_tell_the_temperature_of_each_run(write: Write, tmp_path: Path) -> None:
+    run = write("run.jsonl", {"query_id": "a", "doc_id": "a", "score": 1.0})
+    target = tmp_path / "ranks.svg"
+    plot.ranks([run], "self", str(target), temperature=0.25)
+    assert "run (temperature 0.25)" in texts(target)
+
+
+def test_all_measures_are_drawn_and_named(
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measures = ("nDCG@10", "RR@10", "R@100")
+    rows = [
+        {"run": run, "queries": 9}
+        | {f"{name}{end}": 0.5 for name in measures for end in ("", "_low", "_high")}
+        for run in ("bm25", "santa")
+    ]
+    target = tmp_path / "runs.svg"
+    plot.runs([write("scores.jsonl", *rows)], str(target))
+    assert {*measures, "bm25", "santa"} <= set(texts(target).split())
+    plot.runs([write("scores.jsonl", *rows)], str(target), measure="RR@10")
+    told = set(texts(target).split())
+    assert "RR@10" in told and "nDCG@10" not in told
+    # what the second file lacks is not drawn
+    few = {name: value for name, value in rows[1].items() if not name.startswith("RR")}
+    plot.runs([write("one.jsonl", rows[0]), write("two.jsonl", few)], str(target))
+    told = set(texts(target).split())
+    assert {"nDCG@10", "R@100"} <= told and "RR@10" not in told
+    assert "" == capsys.readouterr().err
+    groups = [{"run": "x", "language": language, **rows[0]} for language in ("go", "ruby")]
+    plot.runs([write("groups.jsonl", *groups)], str(target))
+    assert "nDCG@10 is drawn; for another, --measure RR@10 or R@100" in capsys.readouterr().err
+
+
 def test_runs_show_groups_and_names(write: Write, tmp_path: Path) -> None:
     rows = [
         {"run": run, "language": name, "queries": 9, "RR": 0.5, "RR_low": 0.4, "RR_high": 0.7}

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from structkit.commands.encode import encode
+from structkit.commands.plot import losses
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
@@ -213,6 +215,28 @@ def test_overwrite_never_deletes_what_is_no_model(tmp_path, data):
         run = RunOptions(output=str(kept.parent), overwrite=True)
         train("contrastive", method(), [data], run)
     assert kept.exists()
+
+
+def test_what_is_no_terminal_gets_a_line_every_log_every_steps(tmp_path, data, capsys):
+    run = options(tmp_path, log_every=2)
+    losses = train("contrastive", method(epochs=2), [data], run)["losses"]
+    told = capsys.readouterr().err.splitlines()
+    assert ["structkit: step 2 of 4, loss", "structkit: step 4 of 4, loss"] == [
+        line.rpartition(" ")[0] for line in told
+    ]
+    shown = sum(float(line.rpartition(" ")[2]) for line in told) / 2
+    assert shown == pytest.approx(losses["loss"]["mean"], abs=1e-4)
+    train("contrastive", method(epochs=2), [data], replace(run, overwrite=True, quiet=True))
+    assert "" == capsys.readouterr().err
+
+
+def test_the_losses_of_a_model_can_be_drawn(tmp_path, data):
+    train("contrastive", method(epochs=2), [data], options(tmp_path, log_every=2, quiet=True))
+    losses([str(tmp_path / "model")], str(tmp_path / "losses.svg"))
+    assert "<path" in (tmp_path / "losses.svg").read_text()
+    (tmp_path / "model" / "losses.jsonl").unlink()
+    with pytest.raises(UserError, match="model: the folder holds no losses.jsonl; name a model"):
+        losses([str(tmp_path / "model")], str(tmp_path / "losses.svg"))
 
 
 def test_the_log_is_json(tmp_path, data, capsys):

@@ -121,7 +121,8 @@ def test_the_output_may_be_the_older_file(model, tmp_path):  # noqa: F811
             text=True,
         )
         assert 0 == done.returncode, done.stderr
-    assert "structkit: 57 of 60 records are as in v.npy\n" == done.stderr
+    told = f"structkit: encoding lines.jsonl with {model}\n"
+    assert f"{told}structkit: 57 of 60 records are as in v.npy\n" == done.stderr
     assert [line["id"] for line in edited(lines)] == read_embeddings([str(tmp_path / "v.npy")]).ids
     for output in ("v.jsonl", "v.parquet"):
         subprocess.run(

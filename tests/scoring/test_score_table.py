@@ -106,3 +106,10 @@ def test_a_run_is_not_compared_with_itself(run, files, tmp_path):
     assert b"first.jsonl is not compared with itself" in done.stderr
     [record] = map(json.loads, done.stdout.splitlines())
     assert ("first", runs[1][:-6]) == (record["against"], record["run"])
+
+
+def test_names_mean_nothing_in_markdown():
+    shown = table([{"run": "a|b\n<img src=x>.jsonl", "type=[x](y)": "`c`", "RR": 0.5}], True)
+    assert 3 == len(shown.splitlines())
+    assert r"| a\|b &lt;img src=x&gt;.jsonl | \`c\`" in shown and r"type=\[x\](y)" in shown
+    assert "a|b\n<i>" in table([{"run": "a|b\n<i>", "RR": 0.5}])

@@ -257,3 +257,31 @@ def test_queries_of_other_dimensions_or_of_another_model(
     for known in (files[0], "of_a_model"):  # the table remembers whose embeddings it holds
         with pytest.raises(UserError, match="queries.npy: was encoded with another model than"):
             in_table(known, files[1], url, "of_a_model")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://u:secret@[::",
+        "postgresql://u:secret%zz@127.0.0.1/x",
+        "postgres:/u:secret@127.0.0.1/x",
+        "secret",
+        "host=127.0.0.1 port=1 password='secret",
+        "postgresql://u:a@secret@127.0.0.1:1/x",
+        "postgresql://u:5secret@127.0.0.1:1:secret/x",
+        "postgresql://127.0.0.1:secret/x",
+        "postgresql://u@127.0.0.1:1/x?secret=1",
+        "postgresql://127.0.0.1:1/x?connect_timeout=secret",
+    ],
+)
+def test_no_message_holds_a_secret(corpus: str, queries: str, address: str) -> None:
+    options = SearchOptions(database_url=address)
+    with pytest.raises(UserError, match="the database cannot be reached; check --data") as caught:
+        list(search([corpus], Records.read([queries]), backend="pgvector", options=options))
+    assert "secret" not in str(caught.value)
+
+
+def test_what_holds_no_secret_is_told(corpus: str, queries: str) -> None:
+    options = SearchOptions(database_url="postgresql://u:secret@127.0.0.1:1/x")
+    with pytest.raises(UserError, match="cannot be reached: .*Connection refused; check"):
+        list(search([corpus], Records.read([queries]), backend="pgvector", options=options))

@@ -285,6 +285,7 @@ def test_few_rows_are_told_in_a_line_of_our_own(
     lines = capfd.readouterr().err.splitlines()
     assert 1 == len(lines)
     assert lines[0].startswith("structkit: few rows to train IVF50,PQ4x4 on; ")
+    assert "WARNING" not in lines[0]  # the words of faiss
 
 
 @pytest.mark.parametrize("name", ["nope", "\udcff"])

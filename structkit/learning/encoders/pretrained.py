@@ -106,6 +106,12 @@ def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
 
 def explained(folder: Path, error: Exception) -> UserError:
     """What an error of transformers on this folder means."""
+    if "trust_remote_code" in str(error):
+        return UserError(
+            f"the model {folder} is made by code of its own, which structkit never runs",
+            "use a model whose architecture transformers has (BERT, ModernBERT, T5, Qwen3 …), or "
+            "encode with the model's own program: search reads its embeddings too",
+        )
     weights = sorted(file.name for file in folder.glob("*.safetensors"))
     if not weights:
         if pickles := sorted(file.name for file in folder.glob("*") if file.suffix in PICKLES):

@@ -14,8 +14,10 @@ from structkit.learning.folders.facts import json_of
 from structkit.learning.folders.hub import looks_like_path
 from structkit.plugin import Method, flag_of
 from structkit.records.jsonl import Record
+from structkit.records.table import markdown_text
 
 CARD = "README.md"
+UNSTATED = "not stated: see those of the start model and the training data"
 
 
 def write_card(
@@ -40,18 +42,19 @@ def write_card(
     )
     rows = {
         "method": f"`{summary['method']}`",
-        "start": f"`{Path(method.start).name}`" if method.start else "from scratch",
+        "start": _code(Path(method.start).name) if method.start else "from scratch",
         "parameters": f"{summary['parameters']:,}",
         "size": f"{_size(folder) / 1e6:,.1f} MB",
         "training records": f"{summary['records']:,}, from {_names(files)}",
         "sha256 of the records": f"`{summary['sha256']}`",
         "steps": f"{summary['steps']:,}",
-        "license": license or "not stated: see those of the start model and the training data",
+        "license": markdown_text(license or "")
+        or "not stated: see those of the start model and the training data",
     }
     table = [f"| {name} | {value} |" for name, value in rows.items()]
     parts = [
         f"---\n{about.to_yaml()}\n---",
-        f"# {title}",
+        f"# {markdown_text(title)}",
         f"Trained by structkit {__version__}.",
         "\n".join(["| | |", "|---|---|", *table]),
         "## Settings",
@@ -79,7 +82,13 @@ def _size(folder: Path) -> int:
 
 
 def _names(files: Sequence[str]) -> str:
-    return ", ".join(f"`{Path(file).name}`" if file != "-" else "stdin" for file in files or ["-"])
+    return ", ".join(_code(Path(file).name) if file != "-" else "stdin" for file in files or ["-"])
+
+
+def _code(name: str) -> str:
+    """A name as code, where nothing in it ends the code or the cell."""
+    plain = " ".join(name.split()) == name and not {"`", "|"} & {*name}
+    return f"`{name}`" if plain else markdown_text(name)
 
 
 def _flags(method: Method) -> str:

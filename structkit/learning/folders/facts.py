@@ -17,6 +17,7 @@ from structkit.records.jsonl import Record, cannot_read
 from structkit.records.texts import DOCUMENT, QUERY
 
 FORMAT = 1
+LOSSES = "losses.jsonl"  # the log of a training, in its model folder
 FACTS = "structkit.json"
 TABLE = "StaticEmbedding"  # sentence-transformers' module of token vectors and their mean
 POOLING_NAMES = {"cls": "cls", "mean": "mean", "last-token": "lasttoken"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections import Counter
 from contextlib import nullcontext
@@ -11,7 +10,6 @@ from copy import copy
 from functools import cached_property
 from typing import Any
 
-import orjson
 import torch
 
 from structkit.errors import UserError
@@ -26,6 +24,7 @@ from structkit.learning.training.distributed import (
     total,
 )
 from structkit.learning.training.interrupt import Interrupt
+from structkit.learning.training.log import Log
 from structkit.learning.training.module import HeldOut, TrainingModule
 from structkit.learning.training.plan import Plan, Step
 from structkit.learning.training.settings import RunOptions
@@ -64,7 +63,7 @@ class Trainer:
         self.counts: Counter[str] = Counter()
         self.matmul = ""
         self.started = time.monotonic()
-        self.log = Log(options, silent=rank() > 0)
+        self.log = Log(options, plan.steps, silent=rank() > 0)
 
     @cached_property
     def optimizer(self) -> torch.optim.Optimizer:
@@ -197,6 +196,7 @@ class Trainer:
             "last": self.last,
             "sums": dict(self.sums),
             "counts": dict(self.counts),
+            "log": self.log.state(),
             **({} if self.held_out is None else {"held_out": self.held_out.state()}),
         }
 
@@ -212,6 +212,8 @@ class Trainer:
         self.matmul = state.get("matmul", "")
         self.first, self.last = state["first"], state["last"]
         self.sums, self.counts = Counter(state["sums"]), Counter(state["counts"])
+        if "log" in state:
+            self.log.load(state["log"])
         if self.held_out:
             self.held_out.load(state["held_out"])
         if self.average and "average" in state:
@@ -235,42 +237,3 @@ class Trainer:
             }
             for name in self.last
         }
-
-
-class Log:
-    """One JSON line on stderr every `log_every` steps: means since the line before."""
-
-    def __init__(self, options: RunOptions, *, silent: bool) -> None:
-        self.every = options.log_every if options.log_format == "json" and not silent else 0
-        self.seconds = 0.0
-        self._clear()
-
-    def _clear(self) -> None:
-        self._sums: Counter[str] = Counter()
-        self._counts: Counter[str] = Counter()
-        self._records = 0
-        self._since = time.monotonic()
-
-    def add(self, step: Step, parts: dict[str, float], learning_rate: float, records: int) -> None:
-        if not self.every:
-            return
-        self._sums.update(parts)
-        self._counts.update(parts.keys())
-        self._records += records
-        if (step.number + 1) % self.every:
-            return
-        line = {
-            "step": step.number + 1,
-            "stage": step.stage,
-            "epoch": step.epoch,
-            **{name: value / self._counts[name] for name, value in self._sums.items()},
-            "learning_rate": learning_rate,
-            "records_per_second": self._records / (time.monotonic() - self._since),
-        }
-        self.line(line)
-        self._clear()
-
-    def line(self, line: dict[str, Any]) -> None:
-        """Write a line, if there is a log."""
-        if self.every:
-            print(orjson.dumps(line).decode(), file=sys.stderr, flush=True)  # noqa: T201 the log

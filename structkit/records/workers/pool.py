@@ -8,7 +8,8 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, Generic, TypeVar
 
@@ -17,6 +18,7 @@ from structkit.signals import ENDINGS
 
 T = TypeVar("T")
 R = TypeVar("R")
+PATIENCE = 1.0  # seconds between two looks whether all threads are there
 
 
 def cores() -> int:
@@ -31,6 +33,7 @@ class Pool(Generic[T, R]):
         self.workers = workers
         self.work = work
         self.abandoned = False
+        self.failed: BaseException | None = None  # what ended a thread that serves the workers
         self.ends: tuple[int, ...] = ()  # of the pipe by which workers know that their parent lives
 
     def start(self) -> Executor:
@@ -44,11 +47,33 @@ class Pool(Generic[T, R]):
         )
 
     def result(self, future: Future[R]) -> R:
-        """What came of a task, once it is done."""
+        """What came of a task, once it is done. Errors: nobody is left to do it."""
+        while not future.done() and not self.failed:
+            wait([future], PATIENCE)
+        if self.failed:
+            raise self.failed
         return future.result()
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Notice where a thread that serves the workers cannot go on: they would wait for ever."""
+        before = threading.excepthook
+
+        def note(ended: threading.ExceptHookArgs) -> None:
+            self.failed = ended.exc_value or MemoryError()
+
+        threading.excepthook = note
+        try:
+            yield
+        finally:
+            threading.excepthook = before
 
     def results(self, tasks: Iterator[T]) -> Generator[R]:
         """What the workers made of each task, in order; few tasks are under way at a time."""
+        with self.watched():
+            yield from self._results(tasks)
+
+    def _results(self, tasks: Iterator[T]) -> Generator[R]:
         waiting: deque[Future[R]] = deque()
         pool = self.start()
         try:
@@ -103,7 +128,10 @@ def start_worker(work: Callable[[Any], Any], reader: int, writer: int) -> None:
         os.read(reader, 1)
         os._exit(1)  # the parent has ended, or wants no result
 
-    threading.Thread(target=watch, daemon=True).start()
+    try:
+        threading.Thread(target=watch, daemon=True).start()
+    except RuntimeError:  # no memory for it: the parent tells
+        os._exit(1)
 
 
 def do(task: Any) -> Any:

@@ -39,8 +39,7 @@ class TimedWorkers(Workers):
     that ended one, the records are done again one at a time, until the one to blame is known.
     """
 
-    def results(self, tasks: Iterator[Block]) -> Generator[Done]:
-        """What the workers made of each block, in order; few blocks are under way at a time."""
+    def _results(self, tasks: Iterator[Block]) -> Generator[Done]:
         self.ends = os.pipe()
         self._new_lane = partial(
             ProcessPoolExecutor,
@@ -90,7 +89,7 @@ class TimedWorkers(Workers):
     def _done(self, given: _Given) -> Done:
         """What came of a block, whatever it did to its process."""
         try:
-            return given.future.result()
+            return self.result(given.future)
         except MemoryError:
             return self._one_by_one(given.block)
         except BrokenProcessPool:
@@ -121,8 +120,7 @@ class TimedWorkers(Workers):
     def _alone(self, single: Block) -> Done:
         started = time.monotonic()
         try:
-            done: Done = self.single.submit(do, single).result()
-            return done
+            return self.result(self.single.submit(do, single))
         except MemoryError:
             error = UserError("needs more memory than there is", "leave the record out")
         except BrokenProcessPool:

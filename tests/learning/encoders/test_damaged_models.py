@@ -77,6 +77,14 @@ def refused(folder, file="structkit.json"):
     return message
 
 
+def test_a_model_with_code_of_its_own(tmp_path):
+    maps = {"AutoConfig": "own.Config", "AutoModel": "own.Model"}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "own", "auto_map": maps}))
+    (tmp_path / "own.py").write_text("raise SystemExit(7)")
+    with pytest.raises(UserError, match="code of its own.*use a model whose architecture"):
+        open_model(str(tmp_path))
+
+
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "gone", "of another model"])
 def test_weights(copied, name, damage):

@@ -9,6 +9,7 @@ from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
 
 from structkit.commands.train import train
+from structkit.learning.folders.card import _names
 from structkit.learning.training.settings import RunOptions
 from structkit.plugin import flag_of
 from structkit.registry import load
@@ -89,3 +90,8 @@ def test_every_method_writes_one(tmp_path, method):
     _, card = trained(tmp_path / "m", method, **steps)
     assert f"`{method}`" == rows_of(card)["method"]
     assert "structkit" == ModelCard(card).data.library_name
+
+
+def test_no_name_breaks_the_table():
+    names = _names(["a|b.jsonl", "c`d\n<i>.jsonl", "plain.jsonl"])
+    assert r"a\|b.jsonl, c\`d &lt;i&gt;.jsonl, `plain.jsonl`" == names

@@ -103,7 +103,7 @@ def test_a_model_of_the_hub_is_downloaded_once(run, hub, model):
     assert found.stdout == expected.stdout != b"", found.stderr
     assert f"there is no folder {NAME}: asking the model hub" in found.stderr.decode()
     assert not [path for path in hub.asked if "onnx" in path]
-    again = run(*command, NAME, "--offline", input=TEXT, env=hub.env)
+    again = run(*command, NAME, "--offline", "-q", input=TEXT, env=hub.env)
     assert (again.stdout, again.stderr) == (expected.stdout, b"")
     hub.shutdown()
     hub.server_close()

@@ -167,7 +167,9 @@ def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys
     encoding = Encoding(model, "document", keep=["set"], nodes="phrases", downward=True)
     capsys.readouterr()
     write(encoding, Stream([texts], str(target)))
-    assert "structkit: texts without phrases, and so without a row: 1\n" == capsys.readouterr().err
+    told = f"structkit: encoding {texts} with {model}\n"
+    told += "structkit: texts without phrases, and so without a row: 1\n"
+    assert told == capsys.readouterr().err
     found = [orjson.loads(line) for line in target.read_bytes().splitlines()]
     expected = [("t0", [0, 4]), ("t0", [0, 3]), ("t0", [1, 3]), ("t2", [0, 2])]
     assert expected == [(record["doc_id"], record["span"]) for record in found]
@@ -187,7 +189,8 @@ def test_each_word_is_read_and_counted_once(trained, tmp_path, monkeypatch, caps
     write(encoding, Stream([str(text)], str(tmp_path / "nodes.jsonl")))
     assert 1 == len(prepared)
     expected = "2 of 3 words (66.7%) are not in the vocabulary and share one embedding"
-    assert f"structkit: {expected}\n" == capsys.readouterr().err
+    told = f"structkit: encoding {text} with {trained[1]}\nstructkit: {expected}\n"
+    assert told == capsys.readouterr().err
 
 
 def test_a_text_without_a_tree_is_told_where_trees_come_from(trained, tmp_path):

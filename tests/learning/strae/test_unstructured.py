@@ -168,7 +168,7 @@ def test_training_is_repeatable_learns_and_encodes(name, tmp_path):
     assert first.read_bytes() == second.read_bytes()
     names = {file.name for file in (tmp_path / "first").iterdir()}
     weights = {"model.safetensors", "vocabulary.json", "tokenizer.json"}
-    assert names <= weights | {"structkit.json", "README.md"}
+    assert names <= weights | {"structkit.json", "losses.jsonl", "README.md"}
 
     model, _ = open_model(str(tmp_path / "first"))
     check_leaves(str(tmp_path / "first"))

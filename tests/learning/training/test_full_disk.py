@@ -36,7 +36,7 @@ def disk(tmp_path):
 
     yield sized
     if os.path.ismount(place):
-        subprocess.run(["umount", place], check=True)
+        subprocess.run(["umount", "-l", place], check=True)
 
 
 @pytest.fixture

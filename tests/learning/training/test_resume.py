@@ -115,6 +115,8 @@ train("contrastive", method, [sys.argv[1]], RunOptions(output=sys.argv[2], save_
     assert weights(expected) == weights(stopped)
     facts = [json.loads((folder / "structkit.json").read_text()) for folder in (expected, stopped)]
     assert facts[0] == facts[1]
+    logs = [(folder / "losses.jsonl").read_bytes() for folder in (expected, stopped)]
+    assert logs[0] == logs[1] and 2 == logs[0].count(b"\n")
     assert not (tmp_path / "stopped.partial").exists()
 
 

@@ -1,0 +1,49 @@
+"""What the system does not give, files or memory, is one clear line and never a traceback."""
+
+import json
+import resource
+import threading
+
+import pytest
+
+from structkit.records.workers.pool import Pool
+
+
+@pytest.fixture
+def codes(tmp_path):
+    lines = (json.dumps({"id": str(n), "code": f"a = {n}"}) + "\n" for n in range(50))
+    (tmp_path / "codes.jsonl").write_text("".join(lines))
+    return ["mask-entities", "--language", "python", "--workers", "2", "codes.jsonl", "-o", "o"]
+
+
+def limited(name, value):
+    return lambda: resource.setrlimit(getattr(resource, name), (value, value))
+
+
+@pytest.mark.parametrize("more", [[], ["--record-timeout", "9"]])
+def test_too_few_files_are_one_line(run, codes, tmp_path, more):
+    done = run(*codes, *more, preexec_fn=limited("RLIMIT_NOFILE", 12))
+    [line] = done.stderr.decode().splitlines()
+    assert line.startswith("structkit: too many open files; raise the limit with ulimit -n, or ")
+    assert 1 == done.returncode and ["codes.jsonl"] == [path.name for path in tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("megabytes", [40, 45, 60])
+def test_too_little_memory_is_no_traceback(run, codes, megabytes):
+    limit = limited("RLIMIT_AS", megabytes << 20)
+    done = run(*codes, preexec_fn=limit, env={"OPENBLAS_NUM_THREADS": "1"})
+    told = done.stderr.decode()
+    assert "Traceback" not in told and len(told.splitlines()) == (done.returncode != 0)
+
+
+def test_a_pool_whose_thread_ends_waits_no_more(monkeypatch):
+    start = threading.Thread.start
+
+    def refused(thread):
+        if thread.name == "QueueFeederThread":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        list(Pool(1, abs).results(iter([-1, -2])))
