@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 from structkit import arithmetic as arithmetic  # before torch: it says how torch computes
 
 if TYPE_CHECKING:
-    from structkit.api.collect import collect
     from structkit.api.encode import encode
-    from structkit.api.pair import pair
     from structkit.api.score import score
     from structkit.api.search import search
     from structkit.api.train import train
@@ -33,11 +31,14 @@ __all__ = [
     "plugins",
     "score",
     "search",
+    "select",
     "train",
 ]
 
 # made of what their command declares
-DECLARED = ("html_variants", "mask_entities", "parse_trees", "plugins")
+DECLARED = (
+    *("collect", "html_variants", "mask_entities", "pair", "parse_trees", "plugins", "select"),
+)
 
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine
