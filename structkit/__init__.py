@@ -23,21 +23,37 @@ __version__ = "0.1.0"
 __all__ = [
     "UserError",
     "collect",
+    "doctor",
     "encode",
+    "fuse",
     "html_variants",
     "mask_entities",
+    "merge_embeddings",
     "pair",
     "parse_trees",
     "plugins",
+    "rerank",
     "score",
     "search",
     "select",
+    "show",
     "train",
 ]
 
 # made of what their command declares
 DECLARED = (
-    *("collect", "html_variants", "mask_entities", "pair", "parse_trees", "plugins", "select"),
+    "collect",
+    "doctor",
+    "fuse",
+    "html_variants",
+    "mask_entities",
+    "merge_embeddings",
+    "pair",
+    "parse_trees",
+    "plugins",
+    "rerank",
+    "select",
+    "show",
 )
 
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
