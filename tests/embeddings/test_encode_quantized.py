@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from structkit import merge_embeddings
 from structkit.commands.encode import encode, encode_to_file
 from structkit.commands.encode import write as command_line
-from structkit.commands.merge_embeddings import merge_embeddings
 from structkit.embeddings.quantized import quantized
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
@@ -87,7 +87,7 @@ def test_resume_and_shards(model, tmp_path, monkeypatch, kind):
     for number, shard in enumerate(shards):
         write(model, tmp_path / f"{number}.npy", LINES[30 * number :][:30], quantize=kind)
         assert 30 == len(read_embeddings([shard]).ids)
-    merge_embeddings(shards, str(tmp_path / "all.npy"))
+    merge_embeddings(shards, output=str(tmp_path / "all.npy"))
     assert (tmp_path / "all.npy").read_bytes() == (tmp_path / "whole/v.npy").read_bytes()
     write(model, tmp_path / "reused" / "v.npy", quantize=kind, reuse=str(tmp_path / "all.npy"))
     assert (tmp_path / "all.npy").read_bytes() == (tmp_path / "reused/v.npy").read_bytes()

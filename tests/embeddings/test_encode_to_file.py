@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
+from structkit import merge_embeddings
 from structkit.commands.encode import encode_to_file, tokens_of_a_batch
 from structkit.commands.encode import write as command_line
-from structkit.commands.merge_embeddings import merge_embeddings
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.learning.encode import windows as windowed
@@ -72,7 +72,7 @@ def test_shards_and_the_whole(model, tmp_path):  # noqa: F811
     for number in range(3):
         write(model, tmp_path / f"{number}.npy", lines[number::3], keep=["n"])
     shards = [str(tmp_path / f"{number}.npy") for number in range(3)]
-    assert 60 == merge_embeddings(shards, str(tmp_path / "all.npy"))["embeddings"]
+    assert 60 == merge_embeddings(shards, output=str(tmp_path / "all.npy"))["embeddings"]
     found = read_embeddings([str(tmp_path / "all.npy")], fields=True)
     whole = dict(zip(found.ids, found.vectors[0:60], strict=True))
     write(model, tmp_path / "v.npy")

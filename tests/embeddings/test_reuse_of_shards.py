@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from structkit import merge_embeddings
 from structkit.commands.encode import encode_to_file
 from structkit.commands.encode import write as command_line
-from structkit.commands.merge_embeddings import merge_embeddings
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
@@ -24,7 +24,7 @@ def sharded(model, folder, **options):  # noqa: F811
     for number, part in enumerate(parts):
         stream = Stream([whole], part, shard=Shard(number, 2), others=(".npy",))
         command_line(Encoding(model, "document", **options), stream)
-    merge_embeddings(parts, str(folder / "all.npy"))
+    merge_embeddings(parts, output=str(folder / "all.npy"))
     return str(folder / "all.npy")
 
 
@@ -54,7 +54,7 @@ def test_merged_files_of_other_settings_hold_no_hashes(model, tmp_path, capsys):
     write(model, tmp_path / "a.npy", lines[:30])
     write(model, tmp_path / "b.npy", lines[30:], mcls_every=7)
     parts = [str(tmp_path / name) for name in ("a.npy", "b.npy")]
-    merge_embeddings(parts, str(tmp_path / "all.npy"))
+    merge_embeddings(parts, output=str(tmp_path / "all.npy"))
     told = f"{parts[1]} has another mcls_every than {parts[0]}: encode --reuse cannot use"
     assert told in capsys.readouterr().err
     with pytest.raises(UserError, match="holds no hashes of its texts"):
