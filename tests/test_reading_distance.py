@@ -37,7 +37,7 @@ sys.exit(status)
 """
 BOUNDS = {
     "train santa": 66,
-    "ask": 60,
+    "ask": 94,
     "encode": 66,
     "search -m": 75,
     "mask-entities": 33,
