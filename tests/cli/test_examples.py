@@ -5,12 +5,11 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from conftest import environment
+from conftest import WARM, environment
 
 from structkit.cli.app import COMMANDS, app
 from structkit.plugin import flag_of
@@ -20,7 +19,7 @@ EXAMPLES = {
     name: import_module(f"structkit.cli.{name.replace('-', '_')}").EXAMPLES.strip().splitlines()
     for name in COMMANDS
 }
-PROGRAM = 'set -eo pipefail; structkit() { "$PYTHON" -m structkit "$@"; }\n'
+PROGRAM = f'set -eo pipefail; structkit() {{ {shlex.join(WARM)} "$@"; }}\n'
 FIXTURES = {
     "functions.jsonl": "code/test.jsonl",
     "pages.jsonl": "pages/test.jsonl",
@@ -33,7 +32,7 @@ def shell(line: str, folder: Path) -> None:
     done = subprocess.run(
         ["bash", "-c", PROGRAM + line],
         cwd=folder,
-        env=environment(PYTHON=sys.executable, OMP_NUM_THREADS="1"),
+        env=environment(OMP_NUM_THREADS="1"),
         capture_output=True,
         text=True,
     )
