@@ -33,6 +33,7 @@ def drawn(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> 
     figure_class = require("matplotlib.figure", "plot").Figure
     plain = {"svg.hashsalt": "structkit", "font.size": 10, "text.parse_math": False}
     with matplotlib.rc_context(plain), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")  # at every picture
         figure = figure_class(figsize=size, layout="constrained")
         draw(figure)
         picture = io.BytesIO()

@@ -43,6 +43,9 @@ def train(
     with hushed(options.quiet):
         if options.node_rank:
             return _follow(name, method, options)
+        output = options.output or f"models/{name}"
+        writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
+        keep_apart(writes, [*(files or ["-"]), *method.reads], folders=["-o"])
         with Rejects(options.on_error, options.rejects) as rejects:
             return _train(name, method, files, options, rejects)
 
@@ -51,11 +54,9 @@ def _train(
     name: str, method: Method, files: Sequence[str], options: RunOptions, rejects: Rejects
 ) -> Record:
     started = time.monotonic()
-    output = options.output or f"models/{name}"
-    writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
-    keep_apart(writes, [*(files or ["-"]), *method.reads], folders=["-o"])
     if not files and method.without_records and sys.stdin.isatty():
         files = [os.devnull]  # a person means the start model alone
+    output = options.output or f"models/{name}"
     folder = RunFolder(
         output, overwrite=options.overwrite, resume=options.resume, keep=options.keep
     )

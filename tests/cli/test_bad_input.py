@@ -22,6 +22,7 @@ QUICK = (
 )
 
 
+@pytest.mark.long
 def test_a_slice_of_the_soak(tmp_path: Path) -> None:
     only = [word for name in QUICK for word in ("--only", name)]
     done = subprocess.run(

@@ -113,12 +113,14 @@ def alone(model, tmp_path_factory):  # noqa: F811
     return folder, done
 
 
+@pytest.mark.long
 @with_ray
 def test_the_files_are_those_of_one_process(model, alone):  # noqa: F811
     folder, expected = alone
     assert expected == made(folder / "ray", *encoded(model, "../in.jsonl", "--ray", "local"))
 
 
+@pytest.mark.long
 @with_ray
 def test_what_a_killed_run_goes_on_with_is_the_file_of_one_process(model, alone):  # noqa: F811
     folder, expected = alone
@@ -130,6 +132,7 @@ def test_what_a_killed_run_goes_on_with_is_the_file_of_one_process(model, alone)
     assert expected == (status, out, told.partition(b"\n")[2], files)
 
 
+@pytest.mark.long
 @with_ray
 def test_a_run_of_queries_is_that_of_one_process(model, alone):  # noqa: F811
     folder, _ = alone

@@ -16,7 +16,7 @@ from structkit.learning.encode import windows as windowed
 from structkit.learning.encode.encoding import Encoding
 from structkit.records.stream import Stream
 from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
-from tests.conftest import PROGRAM, environment
+from tests.conftest import WARM, environment
 from tests.embeddings.test_encode_to_file import stopped_after
 from tests.learning.strae.test_tree_nodes import trained  # noqa: F401
 from tests.learning.test_static import made
@@ -108,7 +108,7 @@ def test_elements_stand_where_they_stand_now(model, tmp_path):  # noqa: F811
 
 
 def test_the_output_may_be_the_older_file(model, tmp_path):  # noqa: F811
-    run = [*PROGRAM, "encode", "-m", model, "lines.jsonl"]
+    run = [*WARM, "encode", "-m", model, "lines.jsonl"]
     lines = records()
     for number, some in enumerate((lines, edited(lines))):
         (tmp_path / "lines.jsonl").write_text("".join(json.dumps(line) + "\n" for line in some))

@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 import pytest
 import torch
-from conftest import PROGRAM
+from conftest import WARM
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -282,7 +282,7 @@ def test_a_damaged_table_is_told(scratch, tmp_path, damage):
 def test_without_records_a_model_is_needed(tmp_path):
     for flags in (["--weights", "idf", "--model", "minilm"], []):
         done = subprocess.run(
-            [*PROGRAM, "train", "static", *flags, "-o", str(tmp_path / "model")],
+            [*WARM, "train", "static", *flags, "-o", str(tmp_path / "model")],
             input=b"",
             capture_output=True,
             check=False,

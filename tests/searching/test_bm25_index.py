@@ -16,7 +16,7 @@ from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.searching.bm25 import BM25
 from structkit.searching.hits import SearchOptions
-from tests.conftest import PROGRAM, environment
+from tests.conftest import PROGRAM, WARM, environment
 
 TEXTS = [
     f"def word{number % 7}(self): return the_{number} + readFile({number})" for number in range(50)
@@ -75,7 +75,7 @@ def test_the_command_writes_it_and_knows_it_by_its_folder(files):
 
 
 def test_bytes_on_the_command_line_are_those_of_a_fresh_index(files):
-    run = [*PROGRAM, "search", "--queries", "q.jsonl", "-o"]
+    run = [*WARM, "search", "--queries", "q.jsonl", "-o"]
     for more in (
         ["a.jsonl", "c.jsonl", "--method", "bm25"],
         ["b.jsonl", "c.jsonl", "--method", "bm25", "--save-index", "words"],
@@ -84,7 +84,7 @@ def test_bytes_on_the_command_line_are_those_of_a_fresh_index(files):
         subprocess.run([*run, *more], cwd=files, env=environment(), check=True)
     assert (files / "a.jsonl").read_bytes() == (files / "b.jsonl").read_bytes()
     assert (files / "a.jsonl").read_bytes() == (files / "c2.jsonl").read_bytes()
-    asked = [*PROGRAM, "search", "words", "--query", "word3 read", "-k", "2"]
+    asked = [*WARM, "search", "words", "--query", "word3 read", "-k", "2"]
     done = subprocess.run(asked, cwd=files, env=environment(), capture_output=True, check=True)
     best = json.loads(done.stdout.splitlines()[0])
     assert found(files, "c.jsonl", method="bm25")[0]["doc_id"] == best["doc_id"]
@@ -136,6 +136,7 @@ def test_what_cannot_be_written_leaves_the_older_index(files):
     assert {"c.jsonl", "d.jsonl", "q.jsonl", "words"} == {path.name for path in files.iterdir()}
 
 
+@pytest.mark.long
 def test_a_kill_leaves_a_whole_index_or_none(files):
     lines = [json.dumps({"id": str(i), "code": f"word{i} other{i}"}) for i in range(20000)]
     (files / "d.jsonl").write_text("\n".join(lines))

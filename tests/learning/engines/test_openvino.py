@@ -64,6 +64,7 @@ main()
 """
 
 
+@pytest.mark.long
 def test_nothing_is_told(t5, tmp_path):
     """A package in the place of OpenVINO's telemetry notices when it is imported."""
     (tmp_path / "openvino_telemetry").mkdir()

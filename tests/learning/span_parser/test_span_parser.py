@@ -261,6 +261,7 @@ def test_training_learns_the_trees(trained):
         "vocabulary.json",
         "structkit.json",
         "README.md",
+        "losses.jsonl",
     }
     (tree,) = model.trees(["The owl likes the fox of a dog .".split()])
     # no fox of a dog was in the training
