@@ -14,9 +14,7 @@ from structkit import arithmetic as arithmetic  # before torch: it says how torc
 from structkit.user import keep_torch_apart
 
 if TYPE_CHECKING:
-    from structkit.api.collect import collect
     from structkit.api.encode import encode
-    from structkit.api.pair import pair
     from structkit.api.score import score
     from structkit.api.search import search
     from structkit.api.train import train
@@ -26,19 +24,38 @@ __version__ = "0.1.0"
 __all__ = [
     "UserError",
     "collect",
+    "doctor",
     "encode",
+    "fuse",
     "html_variants",
     "mask_entities",
+    "merge_embeddings",
     "pair",
     "parse_trees",
     "plugins",
+    "rerank",
     "score",
     "search",
+    "select",
+    "show",
     "train",
 ]
 
 # made of what their command declares
-DECLARED = ("html_variants", "mask_entities", "parse_trees", "plugins")
+DECLARED = (
+    "collect",
+    "doctor",
+    "fuse",
+    "html_variants",
+    "mask_entities",
+    "merge_embeddings",
+    "pair",
+    "parse_trees",
+    "plugins",
+    "rerank",
+    "select",
+    "show",
+)
 
 keep_torch_apart()
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the

@@ -58,7 +58,9 @@ def parameters(command: Command) -> list[inspect.Parameter]:
     """Of a function: records or arguments by position, settings by keyword."""
     listed = []
     if is_stage(command):
-        listed.append(inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY))
+        default = next(iter(inspect.signature(command.work).parameters.values())).default
+        first = inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY, default=default)
+        listed.append(first)
     each: Field[Any]
     for each in sorted(fields(command.settings), key=lambda each: "argument" not in each.metadata):
         either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
@@ -71,7 +73,7 @@ def parameters(command: Command) -> list[inspect.Parameter]:
 
 def _called(command: Command, given: dict[str, Any]) -> Any:
     """What the command returns; a generator keeps the files that it reads until it ends."""
-    records = given.pop("records", None)
+    records = given.pop("records", None) if is_stage(command) else None
     with ExitStack() as stack:
         held = stack.enter_context(Held())
         for each in fields(command.settings):
@@ -79,12 +81,12 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
                 several = is_several(types_of(command.settings)[each.name])
                 files = held.files if several else held.file
                 given[each.name] = files(given[each.name], each.name)
-        settings = made(command.settings, given)
+        settings: Any = made(command.settings, given)
         if records is not None:
             work = partial(command.work, settings=settings)
-            result = accepted(work, Records(Given(records)), raising)
+            result = accepted(work, Records(Given(records), numbered=command.numbered), raising)
         else:
-            result = command.work(settings)
+            result = command.work(settings=settings)
         if isinstance(result, Iterator):
             return _each(result, stack.pop_all())
         return result

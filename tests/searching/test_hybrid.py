@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 import pytest
 
-from structkit.commands.fuse import fuse
+from structkit import fuse
 from structkit.commands.search import search
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import Vectors
@@ -85,7 +85,7 @@ def test_it_is_the_weighted_fusion_of_both_searches(
     dense, lexical = str(tmp_path / "dense"), str(tmp_path / "lexical")
     write_run(found(files, encoding=Letters()), dense)
     write_run(found(files, method="bm25"), lexical)
-    expected = list(fuse([dense, lexical], method="weighted", weights=[share, 1 - share]))
+    expected = list(fuse([dense, lexical], method="weighted", weight=[share, 1 - share]))
     both = found(
         files, method="hybrid", encoding=Letters(), texts=[files["texts"]], dense_share=share
     )
