@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from structkit.api.encode import encode
     from structkit.api.pair import pair
     from structkit.api.score import score
-    from structkit.api.search import search
     from structkit.api.train import train
     from structkit.errors import UserError
 
@@ -37,7 +36,7 @@ __all__ = [
 ]
 
 # made of what their command declares
-DECLARED = ("html_variants", "mask_entities", "parse_trees", "plugins")
+DECLARED = ("html_variants", "mask_entities", "parse_trees", "plugins", "search")
 
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine

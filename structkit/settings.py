@@ -240,7 +240,7 @@ def range_of(low: float | None, high: float | None) -> str:
 
 def is_given(each: Field[Any], value: Any) -> bool:
     """Whether a setting has another value than its default."""
-    return value is not None and value is not False and value != () and value != each.default
+    return value is not None and value != () and value != each.default
 
 
 def _check_others(settings: Any, each: Field[Any]) -> None:
