@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 from structkit import arithmetic as arithmetic  # before torch: it says how torch computes
 
 if TYPE_CHECKING:
-    from structkit.api.collect import collect
     from structkit.api.encode import encode
-    from structkit.api.pair import pair
     from structkit.api.score import score
     from structkit.api.train import train
     from structkit.errors import UserError
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "UserError",
+    "ask",
     "collect",
     "encode",
     "html_variants",
@@ -32,11 +31,15 @@ __all__ = [
     "plugins",
     "score",
     "search",
+    "select",
     "train",
 ]
 
 # made of what their command declares
-DECLARED = ("html_variants", "mask_entities", "parse_trees", "plugins", "search")
+DECLARED = (
+    *("ask", "collect", "html_variants", "mask_entities", "pair", "parse_trees", "plugins"),
+    *("search", "select"),
+)
 
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine

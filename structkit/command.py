@@ -36,7 +36,7 @@ class Command(Declared):
     `work` is what Python calls: with settings, or with records and settings, if records are what
     the command is about. The docstring of `settings` is the help. `also` are settings that several
     commands share, and `main` is what the command line calls with one instance of each class.
-    Settings in `without` have no flag.
+    Settings in `without` have no flag. A record without an id gets its number, if `numbered`.
     """
 
     work: Callable[..., Any]
@@ -44,6 +44,7 @@ class Command(Declared):
     main: Callable[..., None]
     also: tuple[type, ...] = ()
     without: Collection[str] = ()
+    numbered: bool = True
     name: str = ""
 
     def __post_init__(self) -> None:

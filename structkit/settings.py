@@ -28,6 +28,7 @@ GROUPS: dict[str, str] = {
     "speed": "Memory and speed",
     "run": "Run",
 }
+FILE = {"argument", "reads", "writes"}  # whose name may be any bytes
 BITS = 2**63  # an integer beyond it fits into no file of numbers
 
 
@@ -45,7 +46,7 @@ def setting(
     argument: bool = False,
     metavar: str = "",
     complete: str | Callable[[str], Any] = "",
-    reads: bool = False,
+    reads: bool | Literal["walks"] = False,
     writes: bool = False,
     parse: Callable[[str], Any] | None = None,
     requires: str | tuple[str, ...] = (),
@@ -59,8 +60,8 @@ def setting(
     has none. `short` is a second flag, such as `-o`; an `argument` is no flag. `metavar` stands for
     the value in the help, `parse` makes it of the flag's text. `complete` is the kind of plugin
     whose names a shell offers, or what makes a list of words. `reads` and `writes` are files: what
-    is written is none that is read. A setting that is given `requires` one of others, and
-    `excludes` all of its others.
+    is written is none that is read, nor in a folder that is, unless the command "walks" it. A
+    setting that is given `requires` one of others, and `excludes` all of its others.
     """
     metadata: dict[str, Any] = {
         **{"help": help, "source": source, "choices": choices, "bounds": (low, high)}
@@ -203,7 +204,8 @@ def _check_values(kind: type, each: Field[Any], value: Any) -> None:
 def _check_value(kind: type, each: Field[Any], value: Any) -> None:
     """Raise for one value of a setting that is out of its choices or bounds."""
     if isinstance(value, str):
-        if not _is_utf8(value):  # a model folder records it as JSON
+        if not _is_utf8(value) and FILE.isdisjoint(each.metadata):
+            # a model folder records it as JSON
             problem = f"{flag(each.name, value)} is not UTF-8"
             raise UserError(problem, "give it another name", status=2)
         choices = choices_of(kind, each)
@@ -320,6 +322,7 @@ def paths(settings: Iterable[Any], what: Literal["reads", "writes"]) -> Iterator
         for each in fields(kind):
             if each.metadata.get(what):
                 value = getattr(kind, each.name)
+                walks = each.metadata[what] == "walks"
                 for path in value if isinstance(value, tuple) else (value,):
-                    if path is not None:
+                    if path is not None and not (walks and os.path.isdir(path)):
                         yield flag(each.name), path

@@ -58,7 +58,9 @@ def parameters(command: Command) -> list[inspect.Parameter]:
     """Of a function: records or arguments by position, settings by keyword."""
     listed = []
     if is_stage(command):
-        listed.append(inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY))
+        default = next(iter(inspect.signature(command.work).parameters.values())).default
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        listed.append(inspect.Parameter("records", kind, default=default))
     each: Field[Any]
     for each in sorted(fields(command.settings), key=lambda each: "argument" not in each.metadata):
         either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
@@ -71,7 +73,7 @@ def parameters(command: Command) -> list[inspect.Parameter]:
 
 def _called(command: Command, given: dict[str, Any]) -> Any:
     """What the command returns; a generator keeps the files that it reads until it ends."""
-    records = given.pop("records", None)
+    records = given.pop("records", None) if is_stage(command) else None
     with ExitStack() as stack:
         held = stack.enter_context(Held())
         for each in fields(command.settings):
@@ -82,9 +84,9 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
         settings = made(command.settings, given)
         if records is not None:
             work = partial(command.work, settings=settings)
-            result = accepted(work, Records(Given(records)), raising)
+            result = accepted(work, Records(Given(records), numbered=command.numbered), raising)
         else:
-            result = command.work(settings)
+            result = command.work(settings=settings)
         if isinstance(result, Iterator):
             return _each(result, stack.pop_all())
         return result
