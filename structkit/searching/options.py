@@ -103,7 +103,12 @@ class WordOptions:
         group=WORDS,
     )
     b: float | None = setting(
-        None, f"Length normalization; default: {B}.", low=0.0, high=1.0, group=WORDS
+        None,
+        f"Length normalization; default: {B}.",
+        short="-b",
+        low=0.0,
+        high=1.0,
+        group=WORDS,
     )
     stopwords: bool | None = setting(
         None, "Leave out English function words; default: stopwords.", group=WORDS

@@ -157,7 +157,7 @@ def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (["--ray", "local"], "--ray needs --model: it encodes queries; leave it out"),
+        (["--ray", "local"], "--ray needs --model; add it"),
         (["--ray", "node-7", "-m", "none"], "--ray node-7 is no address; give local"),
     ],
 )

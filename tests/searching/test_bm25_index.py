@@ -165,7 +165,7 @@ def test_a_kill_leaves_a_whole_index_or_none(files):
     ("given", "told"),
     [
         ({"k1": 0.9}, "words: was built with --k1 1.2, not --k1 0.9; leave it out"),
-        ({"b": 0.0}, "words: was built with --b 0.75, not --b 0.0; leave it out"),
+        ({"b": 0.0}, "words: was built with -b 0.75, not -b 0.0; leave it out"),
         ({"stopwords": True}, "words: was built with --no-stopwords, not --stopwords; leave"),
         ({"paths": True}, "words: was built with the default of --paths, not --paths; leave"),
         ({"document_field": "x"}, "with the default of --document-field, not --document-field x"),

@@ -198,9 +198,7 @@ def test_hostile_names_are_only_names(corpus: str, queries: str, url: str) -> No
 def test_a_table_of_somebody_else_stays(corpus: str, queries: str, url: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE structkit_theirs (content text)")
-    with pytest.raises(
-        UserError, match="has a table structkit_theirs that structkit did"
-    ):
+    with pytest.raises(UserError, match="has a table structkit_theirs that structkit did"):
         in_table(corpus, queries, url, "theirs")
     with psycopg.connect(url) as connection:
         assert [] == connection.execute("SELECT * FROM structkit_theirs").fetchall()
