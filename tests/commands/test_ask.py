@@ -115,11 +115,21 @@ def test_nothing_found_is_told_and_the_status_of_grep(ask):
     assert told in some.stderr
 
 
-@pytest.mark.parametrize(("words", "status"), [([], 1), (["-"], 1), ([""], 2)])
-def test_no_question_asks_nothing_and_says_so(ask, tmp_path, words, status):
+WRITE = 'write structkit ask FOLDER "QUESTION"'
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        ([], 1, f"stdin holds no question; {WRITE}"),
+        (["-"], 1, f"stdin holds no question; {WRITE}"),
+        ([" "], 2, f"the question is empty; {WRITE}"),
+        ([""], 2, "QUESTION is empty; give it a value"),
+    ],
+)
+def test_no_question_asks_nothing_and_says_so(ask, tmp_path, words, status, told):
     done = ask("docs", *words, input=b"\n \n", status=status)
-    assert b"" == done.stdout
-    assert done.stderr.endswith(b'; write structkit ask FOLDER "QUESTION"\n')
+    assert (b"", f"structkit: {told}\n") == (done.stdout, done.stderr.decode())
     assert not (tmp_path / "cache").exists()  # the folder was not read
 
 
