@@ -23,22 +23,39 @@ __all__ = [
     "UserError",
     "ask",
     "collect",
+    "doctor",
     "encode",
+    "fuse",
     "html_variants",
     "mask_entities",
+    "merge_embeddings",
     "pair",
     "parse_trees",
     "plugins",
+    "rerank",
     "score",
     "search",
     "select",
+    "show",
     "train",
 ]
 
 # made of what their command declares
 DECLARED = (
-    *("ask", "collect", "html_variants", "mask_entities", "pair", "parse_trees", "plugins"),
-    *("search", "select"),
+    "ask",
+    "collect",
+    "doctor",
+    "fuse",
+    "html_variants",
+    "mask_entities",
+    "merge_embeddings",
+    "pair",
+    "parse_trees",
+    "plugins",
+    "rerank",
+    "search",
+    "select",
+    "show",
 )
 
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the

@@ -222,14 +222,11 @@ def _check_value(kind: type, each: Field[Any], value: Any) -> None:
         low, high = bounds(kind, each.name) or (None, None)
         # NaN is in no range
         if not (-BITS if low is None else low) <= value <= (BITS - 1 if high is None else high):
-            raise UserError(
-                f"{flag(each.name, value)} is not {range_of(low, high)}",
-                "give such a number",
-                status=2,
-            )
-        if not math.isfinite(value):
-            problem = f"{flag(each.name, value)} is not a finite number"
-            raise UserError(problem, "give one", status=2)
+            wanted = range_of(low, high)
+            if low is high is None and isinstance(value, float) and not math.isfinite(value):
+                wanted = "a finite number"
+            problem = f"{flag(each.name, value)} is not {wanted}"
+            raise UserError(problem, "give such a number", status=2)
 
 
 def range_of(low: float | None, high: float | None) -> str:

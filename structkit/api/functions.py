@@ -59,8 +59,8 @@ def parameters(command: Command) -> list[inspect.Parameter]:
     listed = []
     if is_stage(command):
         default = next(iter(inspect.signature(command.work).parameters.values())).default
-        kind = inspect.Parameter.POSITIONAL_ONLY
-        listed.append(inspect.Parameter("records", kind, default=default))
+        first = inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY, default=default)
+        listed.append(first)
     each: Field[Any]
     for each in sorted(fields(command.settings), key=lambda each: "argument" not in each.metadata):
         either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
@@ -81,7 +81,7 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
                 several = is_several(types_of(command.settings)[each.name])
                 files = held.files if several else held.file
                 given[each.name] = files(given[each.name], each.name)
-        settings = made(command.settings, given)
+        settings: Any = made(command.settings, given)
         if records is not None:
             work = partial(command.work, settings=settings)
             result = accepted(work, Records(Given(records), numbered=command.numbered), raising)

@@ -8,13 +8,12 @@ import numpy as np
 import orjson
 import pytest
 
-from structkit.commands.fuse import Settings, fuse
+from structkit import fuse
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import write_run
-from structkit.settings import made
 from tests.searching.index_runs import found as run_of
 
 LINES = [1, 1]
@@ -85,10 +84,7 @@ def test_it_is_the_weighted_fusion_of_both_searches(
     dense, lexical = str(tmp_path / "dense"), str(tmp_path / "lexical")
     write_run(found(files, encoding=Letters()), dense)
     write_run(found(files, method="bm25"), lexical)
-    weight = [share, 1 - share]
-    expected = list(
-        fuse(made(Settings, {"runs": [dense, lexical], "method": "weighted", "weight": weight}))
-    )
+    expected = list(fuse([dense, lexical], method="weighted", weight=[share, 1 - share]))
     both = found(
         files, method="hybrid", encoding=Letters(), texts=[files["texts"]], dense_share=share
     )
