@@ -16,13 +16,13 @@ from structkit.user import keep_torch_apart
 if TYPE_CHECKING:
     from structkit.api.encode import encode
     from structkit.api.score import score
-    from structkit.api.search import search
     from structkit.api.train import train
     from structkit.errors import UserError
 
 __version__ = "0.1.0"
 __all__ = [
     "UserError",
+    "ask",
     "collect",
     "doctor",
     "encode",
@@ -43,6 +43,7 @@ __all__ = [
 
 # made of what their command declares
 DECLARED = (
+    "ask",
     "collect",
     "doctor",
     "fuse",
@@ -53,6 +54,7 @@ DECLARED = (
     "parse_trees",
     "plugins",
     "rerank",
+    "search",
     "select",
     "show",
 )

@@ -24,15 +24,14 @@ def keep_apart(
     reads: Iterable[str | None],
     *,
     replaced: Sequence[str | None] = (),
-    folders: Sequence[str] = (),
 ) -> None:
     """Raise if a path that is written is also read, is written twice, or is empty.
 
     And if stdin, or another pipe, is read twice.
 
     `writes` are flags with their paths, `reads` are paths; None is skipped, `-` is stdout or stdin.
-    `folders` are the flags that write a folder, with all that is in it. `replaced` are inputs that
-    `-o` may replace once everything is read.
+    A folder is written with all that is in it. `replaced` are inputs that `-o` may replace once
+    everything is read.
     """
     written = [
         (flag, name, _Place.of(name, 1))
@@ -49,8 +48,7 @@ def keep_apart(
         problem = f"{again[-1]} is a pipe and is read twice"
         raise UserError(problem, "give a file for one of them", status=2)
     for (flag, path, place), (name, source) in product(written, inputs):
-        holds = flag in folders and _inside(source, place)
-        if not source.there or not (holds or place.same(source) or _inside(place, source)):
+        if not source.there or not place.touches(source):
             continue
         if place.same(source) and flag == "-o" and path != "-" and name in replaced:
             continue

@@ -152,8 +152,7 @@ def made(kind: type[Made], values: Mapping[str, Any]) -> Made:
     """
     for each in fields(kind):  # type: ignore[arg-type]
         if each.name not in values and each.default is each.default_factory is MISSING:
-            name = each.metadata.get("metavar") if "argument" in each.metadata else None
-            raise UserError(f"{name or flag(each.name)} is missing", "add it", status=2)
+            raise UserError(f"{_named(each)} is missing", "add it", status=2)
     fitted = {name: fitting(kind, name, value) for name, value in values.items()}
     for each in fields(kind):  # type: ignore[arg-type]
         _check_values(kind, each, fitted.get(each.name))
@@ -161,6 +160,12 @@ def made(kind: type[Made], values: Mapping[str, Any]) -> Made:
     for each in fields(kind):  # type: ignore[arg-type]
         _check_others(settings, each)
     return settings
+
+
+def _named(each: Field[Any]) -> str:
+    """A setting in a message: an argument by what the help calls it."""
+    name = each.metadata.get("metavar") if "argument" in each.metadata else None
+    return name or flag(each.name)
 
 
 def fitting(kind: type, name: str, value: Any) -> Any:
@@ -212,7 +217,7 @@ def _check_value(kind: type, each: Field[Any], value: Any) -> None:
         if choices and value not in choices:
             raise unknown(flag(each.name), value, choices)
         if value == "" and "" not in (each.default, each.metadata.get("usual")):
-            raise UserError(f"{flag(each.name)} is empty", "give it a value", status=2)
+            raise UserError(f"{_named(each)} is empty", "give it a value", status=2)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = bounds(kind, each.name) or (None, None)
         # NaN is in no range
@@ -239,7 +244,7 @@ def range_of(low: float | None, high: float | None) -> str:
 
 def is_given(each: Field[Any], value: Any) -> bool:
     """Whether a setting has another value than its default."""
-    return value is not None and value is not False and value != () and value != each.default
+    return value is not None and value != () and value != each.default
 
 
 def _check_others(settings: Any, each: Field[Any]) -> None:

@@ -57,6 +57,6 @@ def apart(
     from structkit.paths import keep_apart, lines_name
 
     writes = [("--save-index", save_index), ("--held-out", held_out), ("-o", output)]
-    keep_apart(writes, reads, folders=["--save-index"])
+    keep_apart(writes, reads)
     lines_name(output)
     lines_name(held_out or "-")

@@ -45,7 +45,7 @@ def train(
             return _follow(name, method, options)
         output = options.output or f"models/{name}"
         writes = [("--rejects", options.rejects), ("-o", output), ("-o", f"{output}.partial")]
-        keep_apart(writes, [*(files or ["-"]), *method.reads], folders=["-o"])
+        keep_apart(writes, [*(files or ["-"]), *method.reads])
         with Rejects(options.on_error, options.rejects) as rejects:
             return _train(name, method, files, options, rejects)
 

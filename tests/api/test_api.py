@@ -84,8 +84,8 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.train("santa", [], epochs=0.5), "epochs is 0.5, not int;"),
         (lambda: structkit.train("santa", [], epoch=1), "did you mean 'epochs'?"),
         (lambda: structkit.train("santta"), "no method 'santta'; did you mean 'santa'?"),
-        (lambda: structkit.search([], [], k=0), "k 0 is not 1 or more;"),
-        (lambda: structkit.search([], [], similarity="l2"), "no similarity 'l2'"),
+        (lambda: structkit.search([], k=0), "k 0 is not 1 or more;"),
+        (lambda: structkit.search([], similarity="l2"), "no similarity 'l2'"),
         (lambda: structkit.score([]), "score needs one of qrels and task; give one"),
         (lambda: structkit.score([], task="x"), "no task 'x'; there are:"),
         (lambda: structkit.score([], "self", by_mean="x"), "by_mean is 'x', not bool;"),
@@ -95,7 +95,7 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.encode([], "x", batch_tokens="auto"), "is 'auto', not int; give one"),
         (lambda: structkit.encode([], "x", keep="id"), "keep is 'id', not a list; give ['id']"),
         (lambda: structkit.parse_trees([], field="code"), "field is 'code', not a list; give ['"),
-        (lambda: structkit.search([], [], filters="a=1"), "filters is 'a=1', not a list; give"),
+        (lambda: structkit.search([], filter="a=1"), "filter is 'a=1', not a list; give"),
         (lambda: structkit.score([], "self", measures="AP"), "measures is 'AP', not a list; give"),
         (
             lambda: structkit.score({"a": []}, "self", compare_with=["a"]),
@@ -123,11 +123,11 @@ def test_a_wrong_argument_is_told_at_the_call(call, expected):
             "records:1: JSON has no form for the record's 'tags' (set); convert it,",
         ),
         (
-            lambda: structkit.search([{"id": "a"}], ["tea"], method="bm25"),
+            lambda: structkit.search([{"id": "a"}], query=["tea"], method="bm25"),
             "corpus:1: the record has none of the fields",
         ),
         (
-            lambda: structkit.search([{"id": "a"}], ["tea"]),
+            lambda: structkit.search([{"id": "a"}], query=["tea"]),
             "structkit.encode, or search texts with method bm25",
         ),
         (lambda: structkit.score([{"doc_id": 1}], "self"), 'run:1: field "query_id" is missing;'),
@@ -184,7 +184,7 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
             "run: there are no positive pairs; give pairs with higher scores",
         ),
         (
-            lambda: structkit.search([{"id": "a", "embedding": [1]}], [], texts=[{"id": "a"}]),
+            lambda: structkit.search([{"id": "a", "embedding": [1]}], queries=[], texts=[{"id": "a"}]),
             "texts goes with method hybrid; leave it out",
         ),
     ],
@@ -195,8 +195,8 @@ def test_a_remedy_is_one_that_the_function_has(call, expected):
 
 def test_a_setting_that_is_off_is_told_as_a_parameter(tmp_path):
     folder = str(tmp_path / "words")
-    list(structkit.search([{"id": "a", "text": "b"}], ["b"], method="bm25", save_index=folder))
-    error = told(lambda: structkit.search(folder, ["b"], stopwords=False))
+    list(structkit.search([{"id": "a", "text": "b"}], query=["b"], method="bm25", save_index=folder))
+    error = told(lambda: structkit.search(folder, query=["b"], stopwords=False))
     assert "was built with stopwords, not stopwords False; leave it out, or build another" in error
 
 
@@ -220,7 +220,7 @@ def test_search_and_score_over_dicts_and_files(tmp_path):
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in corpus))
     found = [
-        list(structkit.search(each, ["hot tea", {"id": "q", "query": "ice"}], method="bm25"))
+        list(structkit.search(each, query=["hot tea", {"id": "q", "query": "ice"}], method="bm25"))
         for each in (
             corpus,
             iter(corpus),
@@ -246,7 +246,7 @@ def test_examples_of_judgements_and_hard_negatives():
     qrels = [{"query_id": "q", "doc_id": "a", "relevance": 1}]
     [example] = structkit.pair(queries, qrels=qrels, corpus=corpus, per_query=0, positive="text")
     assert ("tea", "hot tea") == (example["query"], example["positive"])
-    run = structkit.search(corpus, queries, method="bm25")
+    run = structkit.search(corpus, queries=queries, method="bm25")
     aligned = [{"id": "a", "query": "tea", "text": "hot tea"}]
     run = [{**hit, "query_id": "a"} for hit in run]
     [example] = structkit.pair(aligned, negatives_from=run, corpus=corpus, positive="text")
@@ -269,8 +269,8 @@ def test_pairs_of_embeddings_are_scored():
 
 def test_dicts_are_files_that_vanish(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    list(structkit.search([{"id": "a", "text": "tea"}], ["tea"], method="bm25"))
-    found = structkit.search([{"id": "a", "text": "tea"}], ["tea", "a tea"], method="bm25")
+    list(structkit.search([{"id": "a", "text": "tea"}], query=["tea"], method="bm25"))
+    found = structkit.search([{"id": "a", "text": "tea"}], query=["tea", "a tea"], method="bm25")
     next(found)
     found.close()
     assert [] == list(tmp_path.iterdir())

@@ -28,7 +28,7 @@ from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import blocks
 from structkit.registry import load
-from structkit.searching.hits import SearchOptions
+from structkit.searching.options import SearchOptions
 from tests.benchmarks.corpora import made
 from tests.benchmarks.indexes import K, recall, timed
 from tests.benchmarks.table import machine

@@ -50,7 +50,7 @@ NUMERIC = [
 # any number will do
 ENDLESS = {"--margin", "--positive-above", "--weight"}
 # more than there is means all there is
-ALL = {"-k", "--k", "--depth", "--per-query", "--recall-sample", "--sample", "--rrf-k"}
+ALL = {"-k", "--k", "--depth", "--per-query", "--sample", "--rrf-k"}
 # what a command asks for before it looks at a number
 GIVEN = {"score": ["--qrels", "nope.jsonl"]}
 

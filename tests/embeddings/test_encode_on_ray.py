@@ -12,15 +12,14 @@ from conftest import environment
 
 from structkit.cli.main import main
 from structkit.commands.encode import encode_to_file
-from structkit.commands.search import search
 from structkit.embeddings.npy import VectorFiles
 from structkit.errors import UserError
 from structkit.learning.encode import windows as windowed
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encode.on_ray import _Remote, over
 from structkit.learning.training.tokens import Truncation
-from structkit.records.jsonl import Records
 from tests.commands.test_encode import model, records  # noqa: F401
+from tests.searching.index_runs import found as run_of
 
 
 @pytest.mark.parametrize("flags", [["--reuse", "o.npy"], ["--device", "cuda"], ["--field", "b"]])
@@ -161,7 +160,7 @@ def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (["--ray", "local"], "--ray needs --model: it encodes queries; leave it out"),
+        (["--ray", "local"], "--ray needs --model; add it"),
         (["--ray", "node-7", "-m", "none"], "--ray node-7 is no address; give local"),
     ],
 )
@@ -192,4 +191,4 @@ def test_a_repeated_query_has_its_line_where_windows_are_read_ahead(
     corpus.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     words = {"method": "hybrid", "texts": [str(texts)]} if hybrid else {}
     with pytest.raises(UserError, match=r'q.jsonl:11: id "d3" is repeated'):
-        list(search([str(corpus)], Records.read([str(queries)]), encoding=encoding, **words))
+        run_of(str(corpus), str(queries), encoding=encoding, **words)

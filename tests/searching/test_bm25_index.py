@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.commands.search import search
 from structkit.errors import UserError
-from structkit.records.jsonl import Records
 from structkit.searching.bm25 import BM25
-from structkit.searching.hits import SearchOptions
 from tests.conftest import PROGRAM, WARM, environment
+from tests.searching.index_runs import found as run_of
 
 TEXTS = [
     f"def word{number % 7}(self): return the_{number} + readFile({number})" for number in range(50)
@@ -35,9 +33,8 @@ def files(tmp_path: Path) -> Path:
 
 def found(files: Path, corpus: str, save: str | None = None, **options):
     if save:
-        options["options"] = SearchOptions(save_index=str(files / save))
-    queries = Records.read([str(files / "q.jsonl")])
-    return list(search([str(files / corpus)], queries, k=20, **options))
+        options["save_index"] = str(files / save)
+    return run_of(str(files / corpus), str(files / "q.jsonl"), 20, **options)
 
 
 @given(
@@ -169,7 +166,7 @@ def test_a_kill_leaves_a_whole_index_or_none(files):
     ("given", "told"),
     [
         ({"k1": 0.9}, "words: was built with --k1 1.2, not --k1 0.9; leave it out"),
-        ({"b": 0.0}, "words: was built with --b 0.75, not --b 0.0; leave it out"),
+        ({"b": 0.0}, "words: was built with -b 0.75, not -b 0.0; leave it out"),
         ({"stopwords": True}, "words: was built with --no-stopwords, not --stopwords; leave"),
         ({"paths": True}, "words: was built with the default of --paths, not --paths; leave"),
         ({"document_field": "x"}, "with the default of --document-field, not --document-field x"),

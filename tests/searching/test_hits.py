@@ -9,15 +9,13 @@ from pyarrow import parquet
 
 from structkit import registry
 from structkit.commands.encode import encode, write
-from structkit.commands.search import search
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.training.settings import RunOptions
-from structkit.records.jsonl import Records
 from structkit.records.stream import Stream
-from structkit.searching.hits import SearchOptions
 from tests.commands.test_encode import model  # noqa: F401
+from tests.searching.index_runs import found as run_of
 from tests.tolerances import bound
 
 OTHERS = (".npy", ".parquet")  # what encode writes beside JSON lines
@@ -51,8 +49,7 @@ def written(source, target, model, **options):  # noqa: F811
 def best(corpus, vector, tmp_path, **options):
     """The best hit of a query, and by what it was found."""
     queries = lines(tmp_path / "queries.jsonl", [{"id": "q", "embedding": vector}])
-    given = SearchOptions(explain=True, **options)
-    hit = next(search([corpus], Records.read([queries]), k=1, options=given))
+    (hit,) = run_of(corpus, queries, 1, explain=True, **options)
     return hit["doc_id"], hit["best"]
 
 
@@ -72,7 +69,7 @@ def test_a_hit_names_its_element(model, tmp_path, name, index):  # noqa: F811
     }
     assert ("d0", expected) == best(corpus, query["embedding"], tmp_path, index=index)
     # as many numbers as the index looks at, a document is there once
-    found, _ = best(corpus, query["embedding"], tmp_path, index=index, filters=("site=1",))
+    found, _ = best(corpus, query["embedding"], tmp_path, index=index, filter=("site=1",))
     assert "d1" == found
 
 
