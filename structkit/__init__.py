@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from structkit.api.collect import collect
     from structkit.api.encode import encode
     from structkit.api.pair import pair
-    from structkit.api.score import score
     from structkit.api.search import search
     from structkit.api.train import train
     from structkit.errors import UserError
@@ -30,6 +29,7 @@ __all__ = [
     "mask_entities",
     "pair",
     "parse_trees",
+    "plot",
     "plugins",
     "score",
     "search",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 # made of what their command declares
-DECLARED = ("html_variants", "mask_entities", "parse_trees", "plugins")
+DECLARED = ("html_variants", "mask_entities", "parse_trees", "plot", "plugins", "score")
 
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine

@@ -17,7 +17,6 @@ from structkit.scoring.qrels import Qrels
 from structkit.scoring.runs import Run, ranking
 from structkit.seeds import key
 
-DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
 ALIASES = {"hitrate": "Success", "hit": "Success"}
 # the default providers that need no other program; gdeval is a Perl script
 PROVIDERS = FallbackProvider(  # type: ignore[no-untyped-call]
@@ -108,7 +107,7 @@ def macro(parts: Sequence[Values], seed: int = 0) -> tuple[Values, Values, Value
     return np.mean([values.mean(axis=0) for values in parts], axis=0), low, high
 
 
-def evaluate(run: Run, qrels: Qrels, names: Sequence[str] = DEFAULT) -> Evaluation:
+def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
     """The values of the measures for every judged query.
 
     A judged query that the run lacks counts 0. A run that shares no query with the judgements

@@ -84,9 +84,14 @@ def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[floa
             f"all {len(gold):,} {which} are equal: there is no correlation", "check the pairs"
         )
     draws = resampled(len(gold), lambda rows: drawn_spearman(similarities, gold, rows), seed)
+    return value, *ends(draws)
+
+
+def ends(draws: Values) -> tuple[float, float]:
+    """The ends of the 95 % interval of a statistic's draws; those that are NaN do not count."""
     outside = (1 - CONFIDENCE) / 2
     low, high = np.nanquantile(draws, [outside, 1 - outside])
-    return value, float(low), float(high)
+    return float(low), float(high)
 
 
 def resampled(count: int, statistic: Callable[[Numbers], Values], seed: int = 0) -> Values:

@@ -8,9 +8,9 @@ import numpy as np
 import orjson
 import pytest
 
+from structkit import score
 from structkit.commands.fuse import fuse
 from structkit.commands.rerank import fit, rerank
-from structkit.commands.score import score
 from structkit.errors import UserError
 from structkit.ranking.weights import chosen, read, weight_of
 from structkit.records.jsonl import Record
@@ -239,12 +239,12 @@ def test_a_fit_judges_lines_as_score_does(judged: dict[str, Any], tmp_path: Path
     )
     scored = score(
         {"held out": held_out, "fitted": fitted},
-        judged["qrels"],
+        qrels=judged["qrels"],
         measures=["nDCG@10"],
         gains="binary",
         by="half",
         by_records=judged["queries"],
-        by_mean=True,
+        mean=True,
         passages=judged["corpus"],
     )
     expected = {record["run"]: pytest.approx(record["nDCG@10"]) for record in scored}

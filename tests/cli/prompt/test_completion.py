@@ -11,7 +11,7 @@ from structkit import registry
 from structkit.cli.app import COMMANDS
 from structkit.cli.completion import MEASURES
 from structkit.cli.main import _run
-from structkit.scoring.measures import DEFAULT, measure
+from structkit.scoring.measures import measure
 
 PLUGINS = {
     "train ": "method",
