@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from structkit import arithmetic as arithmetic  # before torch: it says how torch computes
+from structkit.user import keep_torch_apart
 
 if TYPE_CHECKING:
     from structkit.api.collect import collect
@@ -39,6 +40,7 @@ __all__ = [
 # made of what their command declares
 DECLARED = ("html_variants", "mask_entities", "parse_trees", "plot", "plugins", "score")
 
+keep_torch_apart()
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
