@@ -67,7 +67,7 @@ def keep_apart(
 class Named(str):
     """The path of a file that has a name of its own, as what a program holds in memory has."""
 
-    __slots__ = ("name",)
+    name: str
 
     def __new__(cls, path: str, name: str = "") -> Named:
         """A path with the name to show for it."""

@@ -100,7 +100,7 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
                 several = is_several(types_of(command.settings)[each.name])
                 files = held.files if several else held.file
                 given[each.name] = files(given[each.name], each.name)
-        settings = made(command.settings, given)
+        settings: Any = made(command.settings, given)
         if records is not None:
             work = partial(command.work, settings=settings)
             result = accepted(work, Records(Given(records)), raising)

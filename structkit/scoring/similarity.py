@@ -99,6 +99,7 @@ def resampled(count: int, statistic: Callable[[Numbers], Values], seed: int = 0)
 
     `statistic` takes the drawn rows (draws, count) and returns (draws,).
     """
+    # scipy.stats.bootstrap draws the same, but refuses a single pair
     generator = np.random.default_rng(key(seed, "bootstrap"))
     step, draws = max(1, CELLS // count), list[Values]()
     for start in range(0, RESAMPLES, step):

@@ -8,9 +8,9 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from structkit.command import Command
+from structkit.commands.plot.pictures import COLORS, MARKERS, PictureSettings, names, save_figure
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.pictures import COLORS, MARKERS, PictureSettings, names, save_figure
 from structkit.seeds import key
 from structkit.settings import seed_setting, setting
 

@@ -8,8 +8,8 @@ from itertools import cycle
 from typing import Any
 
 from structkit.command import Command
+from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, names, save
 from structkit.errors import UserError
-from structkit.pictures import COLORS, LINES, PictureSettings, names, save
 from structkit.records.jsonl import Records, shown
 from structkit.settings import setting
 

@@ -7,7 +7,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from structkit.command import Command
-from structkit.pictures import COLORS, LINES, PictureSettings, names, save
+from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, names, save
 from structkit.settings import setting
 
 if TYPE_CHECKING:

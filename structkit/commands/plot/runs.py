@@ -10,8 +10,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from structkit.command import Command
-from structkit.errors import UserError, flag, missing, program
-from structkit.pictures import (
+from structkit.commands.plot.pictures import (
     COLORS,
     FILLS,
     HATCHES,
@@ -21,6 +20,7 @@ from structkit.pictures import (
     label,
     save,
 )
+from structkit.errors import UserError, flag, missing, program
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records, shown
 from structkit.settings import setting

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from structkit.command import Command
+from structkit.commands.plot.pictures import save_figure
 from structkit.errors import UserError, flag, program
-from structkit.pictures import save_figure
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.output import Output
 from structkit.settings import quiet_setting, setting

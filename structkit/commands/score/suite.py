@@ -15,7 +15,7 @@ import torch
 from structkit.children import without_script
 from structkit.commands.score.settings import Settings, named
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.paths import is_pipe
 from structkit.records.jsonl import Record, shown
 from structkit.scoring.classification import right_answers
@@ -145,7 +145,8 @@ def _of_tasks(pairs: EmbeddingPairs, seed: int, seeds: int) -> Scored:
     for row, record in enumerate(pairs.records):
         if "task" not in record:
             raise UserError(
-                f'the pair "{record["id"]}": field "task" is missing', "encode with --keep task"
+                f'the pair "{record["id"]}": field "task" is missing',
+                f"encode with {flag('keep')} task",
             )
         rows.setdefault(str(record["task"]), []).append(row)
     values: Record = {}

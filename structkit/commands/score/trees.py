@@ -89,8 +89,8 @@ def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> R
             return f1(np.stack([column[rows].sum(1) for column in counts.T], -1))
 
         low, high = ends(resampled(len(counts), of_draws, seed))
-        values = {"": f1(counts.sum(0)), "_low": low, "_high": high}
-        scores |= {f"{name}{end}": float(value) for end, value in values.items()}
+        value = float(f1(counts.sum(0)))
+        scores |= {name: value, f"{name}_low": low, f"{name}_high": high}
     return scores
 
 

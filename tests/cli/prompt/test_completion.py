@@ -9,8 +9,8 @@ from imported import imported
 
 from structkit import registry
 from structkit.cli.app import COMMANDS
-from structkit.cli.completion import MEASURES
 from structkit.cli.main import _run
+from structkit.commands.score.settings import DEFAULT, MEASURES
 from structkit.scoring.measures import measure
 
 PLUGINS = {
