@@ -15,7 +15,6 @@ from structkit.user import keep_torch_apart
 
 if TYPE_CHECKING:
     from structkit.api.encode import encode
-    from structkit.api.score import score
     from structkit.api.train import train
     from structkit.errors import UserError
 
@@ -32,6 +31,7 @@ __all__ = [
     "merge_embeddings",
     "pair",
     "parse_trees",
+    "plot",
     "plugins",
     "rerank",
     "score",
@@ -43,20 +43,8 @@ __all__ = [
 
 # made of what their command declares
 DECLARED = (
-    "ask",
-    "collect",
-    "doctor",
-    "fuse",
-    "html_variants",
-    "mask_entities",
-    "merge_embeddings",
-    "pair",
-    "parse_trees",
-    "plugins",
-    "rerank",
-    "search",
-    "select",
-    "show",
+    *("ask", "collect", "doctor", "fuse", "html_variants", "mask_entities", "merge_embeddings"),
+    *("pair", "parse_trees", "plot", "plugins", "rerank", "score", "search", "select", "show"),
 )
 
 keep_torch_apart()

@@ -107,7 +107,8 @@ class Program(Group):
 
     def summary(self, name: str) -> str:
         """The first line of a command's file, read without importing it."""
-        path = Path(__file__).with_name("commands") / f"{name.replace('-', '_')}.py"
+        path = Path(__file__).with_name("commands") / name.replace("-", "_")
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         with path.open(encoding="utf-8") as file:
             return file.readline().strip().strip('"')
 

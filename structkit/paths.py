@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from pathlib import Path
 
 from structkit.errors import UserError
 
@@ -59,6 +60,29 @@ def keep_apart(
         if flag != other and place.touches(its_place):
             problem = f"of {flag} {path} and {other} {its_path}, one is inside the other"
             raise UserError(problem, REMEDY, status=2)
+
+
+class Named(str):
+    """The path of a file that has a name of its own, as what a program holds in memory has."""
+
+    name: str
+
+    def __new__(cls, path: str, name: str = "") -> Named:
+        """A path with the name to show for it."""
+        made = super().__new__(cls, path)
+        made.name = name
+        return made
+
+
+def names_of(files: Sequence[str], stdin: str = "-") -> list[str]:
+    """The names to show for files: without folders and endings, if they stay distinct.
+
+    >>> names_of(["runs/bm25.jsonl.gz", "runs/santa.trec"])
+    ['bm25', 'santa']
+    """
+    short = [stdin if file == "-" else Path(file).name.partition(".")[0] for file in files]
+    named = [getattr(file, "name", name) for file, name in zip(files, short, strict=True)]
+    return named if len(set(named)) == len(files) else list(files)
 
 
 def is_pipe(name: str) -> bool:

@@ -46,7 +46,7 @@ def setting(
     argument: bool = False,
     metavar: str = "",
     complete: str | Callable[[str], Any] = "",
-    reads: bool | Literal["walks"] = False,
+    reads: bool | str = False,
     writes: bool = False,
     parse: Callable[[str], Any] | None = None,
     requires: str | tuple[str, ...] = (),
@@ -60,8 +60,9 @@ def setting(
     has none. `short` is a second flag, such as `-o`; an `argument` is no flag. `metavar` stands for
     the value in the help, `parse` makes it of the flag's text. `complete` is the kind of plugin
     whose names a shell offers, or what makes a list of words. `reads` and `writes` are files: what
-    is written is none that is read, nor in a folder that is, unless the command "walks" it. A
-    setting that is given `requires` one of others, and `excludes` all of its others.
+    is written is none that is read; a text is the value that is no file, and "walks" says that what
+    is written may be in a folder that is read. A setting that is given `requires` one of others,
+    and `excludes` all of its others.
     """
     metadata: dict[str, Any] = {
         **{"help": help, "source": source, "choices": choices, "bounds": (low, high)}
@@ -322,9 +323,9 @@ def paths(settings: Iterable[Any], what: Literal["reads", "writes"]) -> Iterator
     """The settings that are files which are read, or written: as messages name them, with paths."""
     for kind in settings:
         for each in fields(kind):
-            if each.metadata.get(what):
+            if no_file := each.metadata.get(what):
                 value = getattr(kind, each.name)
                 walks = each.metadata[what] == "walks"
                 for path in value if isinstance(value, tuple) else (value,):
-                    if path is not None and not (walks and os.path.isdir(path)):
+                    if path not in (None, no_file) and not (walks and os.path.isdir(path)):
                         yield flag(each.name), path

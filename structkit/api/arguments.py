@@ -19,17 +19,14 @@ FLAGS = {
     "source": "from",
     "template": "positive-template",
     "filters": "filter",
-    "compare_with": "compare",
-    "by_mean": "mean",
 }
 PARAMETERS = {flag: parameter for parameter, flag in FLAGS.items()}
 # types that differ from those of the flags: text with `auto`, and text with blanks between names
-OTHERWISE = {("encode", "batch_tokens"): int, ("score", "measures"): list[str]}
+OTHERWISE = {("encode", "batch_tokens"): int}
 # lists that may be one string: a field, or the name of a file
 ALSO_ONE = {
     ("encode", "field"),
     ("search", "texts"),
-    *(("score", name) for name in ("queries", "by_records", "passages")),
 }
 FUNCTIONS = (
     *("collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from structkit.api.given import Given, Held
-from structkit.command import Command, command_of
+from structkit.command import Command, Group, command_of
 from structkit.errors import Python, UserError, spelled_for, unknown
 from structkit.records.jsonl import Record, Records
 from structkit.records.rejects import accepted, raising
@@ -26,6 +26,27 @@ def function_of(name: str) -> Callable[..., Any]:
     Its settings are checked when it is called, its records when they are asked for.
     """
     command = command_of(name.replace("_", "-"))
+    return _of_group(name, command) if isinstance(command, Group) else _of(name, command)
+
+
+def _of_group(name: str, group: Group) -> Callable[..., Any]:
+    """The function of commands below a command: the first argument names one of them."""
+
+    def function(kind: str, /, *given: Any, **values: Any) -> Any:
+        with spelled_for(PYTHON):
+            command = group.command(kind)
+            assert isinstance(command, Command)
+        return _of(name, command)(*given, **values)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "structkit"
+    kinds = "\n".join(f"{kind}: {group.summary(kind)}" for kind in group.names())
+    keywords = f"The keywords are the flags of `structkit {group.name} KIND --help`."
+    function.__doc__ = f"{group.help}\n\n{kinds}\n\n{keywords}"
+    return function
+
+
+def _of(name: str, command: Command) -> Callable[..., Any]:
     declared = parameters(command)
 
     def function(*given: Any, **values: Any) -> Any:

@@ -16,9 +16,9 @@ from structkit.cli.completion import plugin_names
 from structkit.cli.numbers import CONTEXT
 from structkit.cli.pages import Page, PageGroup, shown
 from structkit.errors import flag
-from structkit.paths import keep_apart
+from structkit.paths import keep_apart, lines_name
 from structkit.progress import hush
-from structkit.records.stream import Options
+from structkit.records.stream import Options, OutputOptions
 from structkit.settings import (
     GROUPS,
     alternatives,
@@ -80,6 +80,9 @@ def command(
         given = [_made(kind, some, texts) for kind, some in zip(settings, kinds, strict=True)]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
             keep_apart(paths(given, "writes"), [path for _, path in paths(given, "reads")])
+            for each in given:
+                if isinstance(each, OutputOptions):
+                    lines_name(each.output)
         call(*given)
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

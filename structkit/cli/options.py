@@ -108,16 +108,6 @@ class Nodes(StrEnum):
     all = "all"
 
 
-class Task(StrEnum):
-    """What embeddings, or trees, are scored on."""
-
-    similarity = "similarity"
-    classification = "classification"
-    space = "space"
-    suite = "suite"
-    trees = "trees"
-
-
 class Strategy(StrEnum):
     """What to mask."""
 
@@ -279,9 +269,6 @@ PathsFlag = Annotated[
     ),
 ]
 RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six columns.")]
-Picture = Annotated[
-    str, typer.Option("--output", "-o", help="Picture to write: .svg, .png or .pdf.")
-]
 FILES = "Files"
 Hidden = Annotated[
     bool,

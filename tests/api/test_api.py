@@ -88,19 +88,17 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.search([], similarity="l2"), "no similarity 'l2'"),
         (lambda: structkit.score([]), "score needs one of qrels and task; give one"),
         (lambda: structkit.score([], task="x"), "no task 'x'; there are:"),
-        (lambda: structkit.score([], "self", by_mean="x"), "by_mean is 'x', not bool;"),
+        (lambda: structkit.score([], qrels="self", mean="x"), "mean is 'x', not bool;"),
         (lambda: structkit.pair([], template=3), "template is 3, not str;"),
-        (lambda: structkit.score([], "self", compare_with=["x"]), "no run 'x'; there are: run"),
         (lambda: structkit.encode([], "nowhere-to-be-found", dtype="fp8"), "no dtype 'fp8'"),
         (lambda: structkit.encode([], "x", batch_tokens="auto"), "is 'auto', not int; give one"),
         (lambda: structkit.encode([], "x", keep="id"), "keep is 'id', not a list; give ['id']"),
         (lambda: structkit.parse_trees([], field="code"), "field is 'code', not a list; give ['"),
         (lambda: structkit.search([], filter="a=1"), "filter is 'a=1', not a list; give"),
-        (lambda: structkit.score([], "self", measures="AP"), "measures is 'AP', not a list; give"),
-        (
-            lambda: structkit.score({"a": []}, "self", compare_with=["a"]),
-            "compare_with names all runs: none is left to compare with them; add another run",
-        ),
+        (lambda: structkit.score([], qrels="x", measures="AP"), "measures is 'AP', not a list;"),
+        (lambda: structkit.score({}, qrels="self"), "runs names none; give a run"),
+        (lambda: structkit.plot("rank"), "no command of plot 'rank'; did you mean 'ranks'?"),
+        (lambda: structkit.plot("trees", nummer=1), "did you mean 'number'?"),
     ],
 )
 def test_a_wrong_argument_is_told_at_the_call(call, expected):
@@ -130,7 +128,10 @@ def test_a_wrong_argument_is_told_at_the_call(call, expected):
             lambda: structkit.search([{"id": "a"}], query=["tea"]),
             "structkit.encode, or search texts with method bm25",
         ),
-        (lambda: structkit.score([{"doc_id": 1}], "self"), 'run:1: field "query_id" is missing;'),
+        (
+            lambda: structkit.score([{"doc_id": 1}], qrels="self"),
+            'runs:1: field "query_id" is missing;',
+        ),
         (lambda: structkit.collect("nowhere"), "nowhere: does not exist;"),
         (
             lambda: structkit.train("santa", [{"query": "x"}], output=Path("models/santa")),
@@ -181,7 +182,7 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
             lambda: structkit.score(
                 [{"id": "1", "a_embedding": [1], "b_embedding": [2], "score": 0}], task="space"
             ),
-            "run: there are no positive pairs; give pairs with higher scores",
+            "runs: there are no positive pairs; give pairs with higher scores",
         ),
         (
             lambda: structkit.search([{"id": "a", "embedding": [1]}], queries=[], texts=[{"id": "a"}]),
@@ -202,10 +203,11 @@ def test_a_setting_that_is_off_is_told_as_a_parameter(tmp_path):
 
 def test_runs_may_have_any_names():
     run = [{"query_id": "q", "doc_id": "q", "score": 1.0}]
-    runs = {"a/v1.2": run, "v1.3": run}
-    [compared] = structkit.score(runs, "self", measures=["AP"], compare_with=["a/v1.2"])
-    assert ("v1.3", "a/v1.2") == (compared["run"], compared["against"])
-    assert "a/b:1: field" in told(lambda: structkit.score({"a/b": [{}]}, "self"))
+    others = {"a/v1.2": run, "qrels": [{**run[0], "doc_id": "other"}]}  # a parameter's too
+    found = structkit.score({"a/v1.2": run}, qrels="self", measures=["AP"], compare=others)
+    told_apart = [(each["run"], each["against"], each["difference"]) for each in found]
+    assert [("a/v1.2", "a/v1.2", 0.0), ("a/v1.2", "qrels", 1.0)] == told_apart
+    assert "a/b:1: field" in told(lambda: structkit.score({"a/b": [{}]}, qrels="self"))
 
 
 def test_records_before_a_wrong_one_come_first():
@@ -231,10 +233,12 @@ def test_search_and_score_over_dicts_and_files(tmp_path):
     assert [found[0]] * 4 == found
     assert [("1", "a"), ("q", "b")] == [(hit["query_id"], hit["doc_id"]) for hit in found[0]]
     qrels = [{"query_id": "1", "doc_id": "a", "relevance": 1}]
-    [scored] = structkit.score(found[0], qrels, measures=["RR@10"])
-    assert ("run", 1.0) == (scored["run"], scored["RR@10"])
-    runs = {"words": found[0], "other": [{"query_id": "1", "doc_id": "b", "score": 1.0}]}
-    [compared] = structkit.score(runs, qrels, measures=["RR@10"], compare_with=["other"])
+    [scored] = structkit.score(found[0], qrels=qrels, measures=["RR@10"])
+    assert ("runs", 1.0) == (scored["run"], scored["RR@10"])
+    others = {"other": [{"query_id": "1", "doc_id": "b", "score": 1.0}]}
+    [compared] = structkit.score(
+        {"words": found[0]}, qrels=qrels, measures=["RR@10"], compare=others
+    )
     assert ("words", "other", 1.0) == tuple(
         compared[name] for name in ("run", "against", "difference")
     )

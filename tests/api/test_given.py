@@ -54,8 +54,8 @@ def test_a_data_frame_is_its_rows(polars):
     run = same(structkit.search, texts, queries=[{"id": "q", "query": "tea"}], method="bm25")
     qrels = [{"query_id": "q", "doc_id": "a", "relevance": 1}]
     queries = [{"id": "q", "kind": "drink"}]
-    same(structkit.score, run, qrels, by="kind", by_records=queries)
-    same(structkit.score, {"x": Frame(run, polars)}, qrels)
+    same(structkit.score, run, qrels=qrels, by="kind", by_records=queries)
+    same(structkit.score, {"x": Frame(run, polars)}, qrels=qrels)
     same(structkit.pair, [{"id": "q", "query": "tea"}], qrels=qrels, corpus=texts)
 
 

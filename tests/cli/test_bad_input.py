@@ -48,7 +48,7 @@ NUMERIC = [
     if flag.kind in (int, float)
 ]
 # any number will do
-ENDLESS = {"--margin", "--positive-above", "--weight"}
+ENDLESS = {"--margin", "--weight"}
 # more than there is means all there is
 ALL = {"-k", "--k", "--depth", "--per-query", "--sample", "--rrf-k"}
 # what a command asks for before it looks at a number

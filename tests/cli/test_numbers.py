@@ -20,7 +20,10 @@ def commands():
     for name in app.list_commands(context):
         command = app.get_command(context, name)
         if name == "plot":
-            yield from (((name, each), found) for each, found in command.commands.items())
+            yield from (
+                ((name, each), command.get_command(context, each))
+                for each in command.list_commands(context)
+            )
         elif name != MODULE:
             yield (name,), command
 

@@ -8,8 +8,7 @@ import numpy as np
 import orjson
 import pytest
 
-from structkit import fuse, rerank
-from structkit.commands.score import score
+from structkit import fuse, rerank, score
 from structkit.errors import UserError
 from structkit.ranking.weights import chosen, read
 from structkit.records.jsonl import Record
@@ -231,12 +230,12 @@ def test_a_fit_judges_lines_as_score_does(judged: dict[str, Any], tmp_path: Path
     )
     scored = score(
         {"held out": held_out, "fitted": fitted},
-        judged["fit"],
+        qrels=judged["fit"],
         measures=["nDCG@10"],
         gains="binary",
         by="half",
         by_records=judged["queries"],
-        by_mean=True,
+        mean=True,
         passages=judged["corpus"],
     )
     expected = {record["run"]: pytest.approx(record["nDCG@10"]) for record in scored}

@@ -9,8 +9,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
+from structkit import plot
 from structkit.commands.encode import encode
-from structkit.commands.plot import losses
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
@@ -232,11 +232,11 @@ def test_what_is_no_terminal_gets_a_line_every_log_every_steps(tmp_path, data, c
 
 def test_the_losses_of_a_model_can_be_drawn(tmp_path, data):
     train("contrastive", method(epochs=2), [data], options(tmp_path, log_every=2, quiet=True))
-    losses([str(tmp_path / "model")], str(tmp_path / "losses.svg"))
+    plot("losses", tmp_path / "model", output=tmp_path / "losses.svg")
     assert "<path" in (tmp_path / "losses.svg").read_text()
     (tmp_path / "model" / "losses.jsonl").unlink()
     with pytest.raises(UserError, match="model: the folder holds no losses.jsonl; name a model"):
-        losses([str(tmp_path / "model")], str(tmp_path / "losses.svg"))
+        plot("losses", tmp_path / "model", output=tmp_path / "losses.svg")
 
 
 def test_the_log_is_json(tmp_path, data, capsys):

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from structkit.commands.score.settings import Settings
 from structkit.embeddings.vectors import Numbers
-from structkit.errors import UserError
+from structkit.errors import UserError, program
 from structkit.records.jsonl import Record, Records, shown, text_field
-from structkit.scoring.measures import CONFIDENCE, Values
-from structkit.scoring.similarity import resampled
+from structkit.scoring.measures import Values
+from structkit.scoring.similarity import ends, resampled
 from structkit.scoring.trees import Counts, agreement, binarized, f1, labeled, plain
 from structkit.structure.trees.brackets import clean, read
 from structkit.structure.trees.shapes import balanced, left_branching, right_branching
@@ -24,7 +25,7 @@ BASELINES = {
 MEASURES = {"f1": plain, "binarized_f1": binarized, "labeled_f1": labeled}
 
 
-def trees(files: Mapping[str, str], gold_path: str, *, seed: int = 0) -> Iterator[Record]:
+def scored(settings: Settings) -> Iterator[Record]:
     """One record for each file of trees, then one for each baseline: F1 x 100 over all spans.
 
     `f1`: of the trees as they are, without punctuation; `binarized_f1`: binarized to the right,
@@ -33,19 +34,22 @@ def trees(files: Mapping[str, str], gold_path: str, *, seed: int = 0) -> Iterato
     is `missing`; one without a gold tree does not count and is `unjudged`. `_low` and `_high`
     are the ends of the 95 % interval, a bootstrap over the sentences. Errors: other words.
     """
-    gold = _trees(gold_path)
-    for name, path in files.items():
+    assert settings.gold is not None
+    gold = _trees(settings.gold)
+    for name, path in settings.named.items():
         found = _trees(path)
         for id_ in found.keys() & gold.keys():
             if found[id_].words != gold[id_].words:
                 raise _other_words(id_, found[id_], gold[id_]).at(shown(path))
         if found.keys().isdisjoint(gold):
             raise UserError(
-                f"no tree has the id of one in {shown(gold_path)}", "parse the gold file itself"
+                f"no tree has the id of one in {shown(settings.gold)}",
+                "parse the gold file itself",
             ).at(shown(path))
-        yield {"run": name, **_scores(found, gold, seed)}
+        yield {"run": name, **_scores(found, gold, settings.seed)}
     for name, shape in BASELINES.items():
-        yield {"run": name, **_scores({id_: shape(gold[id_].words) for id_ in gold}, gold, seed)}
+        shaped = {id_: shape(tree.words) for id_, tree in gold.items()}
+        yield {"run": name, **_scores(shaped, gold, settings.seed)}
 
 
 def _trees(path: str) -> dict[str, Tree]:
@@ -56,7 +60,7 @@ def _trees(path: str) -> dict[str, Tree]:
         for record in records:
             if record["id"] in found:
                 raise UserError(f'the id "{record["id"]}" occurs twice', "keep one")
-            text = text_field(record, "tree", "add it with structkit parse-trees")
+            text = text_field(record, "tree", f"add it with {program('parse-trees')}")
             found[record["id"]] = clean(read(text))
     except UserError as error:
         raise records.place(error) from None
@@ -84,10 +88,9 @@ def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> R
         def of_draws(rows: Numbers, counts: Counts = counts) -> Values:
             return f1(np.stack([column[rows].sum(1) for column in counts.T], -1))
 
-        outside = (1 - CONFIDENCE) / 2
-        low, high = np.quantile(resampled(len(counts), of_draws, seed), [outside, 1 - outside])
-        values = {"": f1(counts.sum(0)), "_low": low, "_high": high}
-        scores |= {f"{name}{end}": float(value) for end, value in values.items()}
+        low, high = ends(resampled(len(counts), of_draws, seed))
+        value = float(f1(counts.sum(0)))
+        scores |= {name: value, f"{name}_low": low, f"{name}_high": high}
     return scores
 
 

@@ -3,31 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from structkit.embeddings.vectors import Floats
-from structkit.errors import UserError
-from structkit.pictures import drawn
+from structkit.command import Command
+from structkit.commands.plot.pictures import save_figure
+from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.output import Output
-from structkit.structure.trees.brackets import read
-from structkit.structure.trees.drawing import lines, name
-from structkit.structure.trees.tree import Tree
+from structkit.settings import quiet_setting, setting
+
+if TYPE_CHECKING:
+    from structkit.embeddings.vectors import Floats
+    from structkit.structure.trees.tree import Tree
 
 LETTER, LEVEL = 0.085, 0.45  # inches of a letter, and of a level of a tree
 MOST = 400  # words of a tree in a picture: columns beyond cannot be read
 
 
-def trees(records: Records, path: str, *, fields: Sequence[str] = (), number: int = 1) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Draw the trees of records, for example a parser's beside those that a model makes."""
+
+    files: tuple[str, ...] = setting(
+        ("-",),
+        "JSONL files, also .gz; stdin if none, or for -.",
+        argument=True,
+        metavar="FILE",
+        reads=True,
+    )
+    output: str = setting(
+        "-",
+        "Picture to write: .svg, .png or .pdf; .txt or - is text.",
+        short="-o",
+        writes=True,
+    )
+    field: tuple[str, ...] = setting(
+        (), "Field with a tree; several are side by side; default: all trees."
+    )
+    number: int = setting(1, "Draw this many records.", short="-n", low=1, high=20)
+    quiet: bool = quiet_setting()
+
+
+def trees(settings: Settings) -> None:
     """Draw the trees of the first records: a row for each record, a column for each field.
 
-    Without `fields`, those named `tree` or `FIELD_tree`. A path that is no picture's gets text.
+    An output that is no picture is text.
     """
+    records, path = Records.read(settings.files), settings.output
     try:
-        rows = [(str(each["id"]), _trees(each, fields)) for each in islice(records, number)]
+        some = islice(records, settings.number)
+        rows = [(str(each["id"]), _trees(each, settings.field)) for each in some]
     except UserError as error:
         raise records.place(error) from None
     if not rows:
@@ -38,7 +65,7 @@ def trees(records: Records, path: str, *, fields: Sequence[str] = (), number: in
     most = max(len(tree.words) for _, found in rows for tree in found.values())
     if most > MOST:
         problem = f"a tree has {most:,} words, a picture has room for {MOST}"
-        raise UserError(problem, "write text: -o NAME.txt")
+        raise UserError(problem, f"write text: {flag('output', 'NAME.txt')}")
 
     def draw(figure: Any) -> None:
         grid = figure.subplots(len(rows), max(len(found) for _, found in rows), squeeze=False)
@@ -51,9 +78,7 @@ def trees(records: Records, path: str, *, fields: Sequence[str] = (), number: in
 
     heights = [max(max(_heights(tree)) for tree in found.values()) for _, found in rows]
     width = max(sum(map(_width, found.values())) for _, found in rows)
-    picture = drawn(draw, path, (max(4.0, width), LEVEL * (sum(heights) + 3 * len(rows))))
-    with Output(path) as output:
-        output.write(picture)
+    save_figure(draw, path, (max(4.0, width), LEVEL * (sum(heights) + 3 * len(rows))))
 
 
 def _width(tree: Tree) -> float:
@@ -62,13 +87,18 @@ def _width(tree: Tree) -> float:
 
 
 def _trees(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
+    from structkit.structure.trees.brackets import read
+
     named = fields or [each for each in record if each == "tree" or each.endswith("_tree")]
     if not named:
-        text_field(record, "tree", "make trees with structkit parse-trees, or name --field")
+        remedy = f"make trees with {program('parse-trees')}, or name {flag('field')}"
+        text_field(record, "tree", remedy)
     return {each: read(text_field(record, each, named=True)) for each in named}
 
 
 def _write(rows: Iterable[tuple[str, dict[str, Tree]]], path: str) -> None:
+    from structkit.structure.trees.drawing import lines
+
     texts = (
         f"{record_id}: {field}\n" + "\n".join(lines(tree)) + "\n\n"
         for record_id, found in rows
@@ -80,6 +110,8 @@ def _write(rows: Iterable[tuple[str, dict[str, Tree]]], path: str) -> None:
 
 def draw_tree(axes: Any, tree: Tree) -> None:
     """Draw a tree whose words stand in one row, each node above the middle of its children."""
+    from structkit.structure.trees.drawing import name
+
     x, y = places(tree)
     for node in range(len(tree.first)):
         for child in tree.children(node):
@@ -103,6 +135,8 @@ def places(tree: Tree) -> tuple[Floats, Floats]:
     >>> [each.tolist() for each in places(read_tree("(S (X a) (Y (X b) (X c)))"))]
     [[0.75, 0.0, 1.5, 1.0, 2.0], [2.0, 0.0, 1.0, 0.0, 0.0]]
     """
+    import numpy as np
+
     x = tree.word.astype(np.float64)
     for node in reversed(range(len(x))):  # children before parents
         if tree.count[node]:
@@ -117,3 +151,6 @@ def _heights(tree: Tree) -> list[int]:
         if tree.count[node]:
             heights[node] = 1 + max(heights[child] for child in tree.children(node))
     return heights
+
+
+COMMAND = Command(trees, Settings, trees)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.extras import require
+from structkit.paths import names_of
 from structkit.progress import printable, say
+from structkit.records.output import Output
+from structkit.settings import quiet_setting, setting
 
 FORMATS = (".svg", ".png", ".pdf")
 # distinguishable without color too
@@ -20,12 +24,25 @@ COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
 FILLS = ("#5f7fb0", "#f9d5a7", "#a9d3a5", "#eadff2")
 
 
-def drawn(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> bytes:
-    """What a path is to hold: what is drawn on a new figure of a size in inches."""
+@dataclass(frozen=True, kw_only=True)
+class PictureSettings:
+    """Where a picture is written."""
+
+    output: str = setting(..., "Picture to write: .svg, .png or .pdf.", short="-o", writes=True)
+    quiet: bool = quiet_setting()
+
+
+def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
+    """Write what is drawn on the axes of a new figure of a size in inches."""
+    save_figure(lambda figure: draw(figure.subplots()), path, size)
+
+
+def save_figure(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
+    """Write what is drawn on a new figure of a size in inches, whole or not at all."""
     ending = Path(path).suffix
     if ending not in FORMATS:
         raise UserError(
-            f"-o {path} names no picture format",
+            f"{flag('output', path)} names no picture format",
             f"use one of the endings {', '.join(FORMATS)}",
             status=2,
         )
@@ -41,13 +58,13 @@ def drawn(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> 
         figure.savefig(picture, format=ending[1:], dpi=150, metadata=metadata)
     if any("missing from font" in str(each.message) for each in warned):
         say(f"{path}: the font lacks some letters of the names; they are drawn as boxes")
-    return picture.getvalue()
+    with Output(path) as output:
+        output.write(picture.getvalue())
 
 
 def names(files: Sequence[str]) -> list[str]:
-    """The names to show for files: without folders and endings, if they stay distinct."""
-    short = [Path(file).name.partition(".")[0] for file in files]
-    return [label(name) for name in (short if len(set(short)) == len(short) else files)]
+    """The names to show for files, as they are drawn."""
+    return [label(name) for name in names_of(files)]
 
 
 def label(value: object) -> str:

@@ -13,13 +13,14 @@ import numpy as np
 import torch
 
 from structkit.children import without_script
+from structkit.commands.score.settings import Settings, named
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.paths import is_pipe
 from structkit.records.jsonl import Record, shown
 from structkit.scoring.classification import right_answers
-from structkit.scoring.measures import CONFIDENCE, Values
-from structkit.scoring.similarity import cosines, drawn_spearman, resampled, spearman
+from structkit.scoring.measures import Values
+from structkit.scoring.similarity import cosines, drawn_spearman, ends, resampled, spearman
 
 TRAIN = "train"
 SCORE = "Score"
@@ -34,21 +35,8 @@ class Scored:
     draws: dict[str, Values]  # (resamples,) each; the same pairs for all models
     majority: Scored | None = None  # of the most frequent label, where a classifier learns
 
-    def ends(self, task: str) -> tuple[float, float]:
-        """The 95 % interval over the pairs."""
-        outside = (1 - CONFIDENCE) / 2
-        low, high = np.nanquantile(self.draws[task], [outside, 1 - outside])
-        return float(low), float(high)
 
-
-def suite(
-    files: Mapping[str, str],
-    *,
-    compare_with: Sequence[str] = (),
-    seed: int = 0,
-    seeds: int = 5,
-    workers: int = 1,
-) -> Iterator[Record]:
+def scored(settings: Settings) -> Iterator[Record]:
     """One record for each model: its value on every task, and their mean, `Score`.
 
     Each file holds pairs of all tasks: their field `task` names the task. Where `split` is `train`
@@ -58,41 +46,45 @@ def suite(
     with several seeds: it gets means, and the deviation over the seeds (n - 1) in `TASK_deviation`.
     `TASK_low` and `TASK_high` are the ends of the 95 % interval over the test pairs, drawn with
     replacement. Where classifiers learn, a last record, `majority`, has the accuracy of always
-    choosing the most frequent label of the test pairs. With `compare_with`, names of `files`: one
-    record for each other model, each of these and each task, with the difference on the same draws.
-    Source: StrAE, table 3.
+    choosing the most frequent label of the test pairs. With `compare`: one record for each other
+    model, each of these and each task, with the difference on the same draws. Source: StrAE,
+    table 3.
     """
+    # what is compared with is one of the models
+    others = [path for path in settings.compare if path not in settings.runs]
+    files = named([*settings.runs, *others])
     models: dict[str, list[Scored]] = {}
-    for (name, path), scored in zip(files.items(), _all(files, seed, seeds, workers), strict=True):
+    for (name, path), found in zip(files.items(), _all(files, settings), strict=True):
         known = models.setdefault(name.partition("@")[0], [])
         other = next(iter(models.values()))
-        if other and other[0].values.keys() != scored.values.keys():
+        if other and other[0].values.keys() != found.values.keys():
             raise UserError(
-                f"has the tasks {', '.join(scored.values)}, not {', '.join(other[0].values)}",
+                f"has the tasks {', '.join(found.values)}, not {', '.join(other[0].values)}",
                 "score all models on the same pairs",
             ).at(shown(path))
-        known.append(scored)
-    against = list(dict.fromkeys(name.partition("@")[0] for name in compare_with))
+        known.append(found)
+    compared = (name for name, path in files.items() if path in settings.compare)
+    against = list(dict.fromkeys(name.partition("@")[0] for name in compared))
     for name, seeded in models.items():
         if not against:
             yield _row(name, seeded)
         for other_name in against:
             if other_name != name:
                 yield from _compared(name, seeded, other_name, models[other_name])
-    if scored.majority and not against:
-        yield {**_row(MAJORITY, [scored.majority]), "seeds": 0}
+    if found.majority and not against:
+        yield {**_row(MAJORITY, [found.majority]), "seeds": 0}
 
 
-def _all(files: Mapping[str, str], seed: int, seeds: int, workers: int) -> Iterator[Scored]:
-    one = partial(_scored, seed=seed, seeds=seeds)
-    if workers == 1 or len(files) == 1 or any(map(is_pipe, files.values())):  # only here
+def _all(files: Mapping[str, str], settings: Settings) -> Iterator[Scored]:
+    one = partial(_scored, seed=settings.seed, seeds=settings.seeds)
+    if settings.workers == 1 or len(files) == 1 or any(map(is_pipe, files.values())):  # only here
         yield from map(one, files.values())
         return
     # one thread per process: sums in another order differ
     with (
         without_script(),
         ProcessPoolExecutor(
-            min(workers, len(files)), get_context("spawn"), torch.set_num_threads, (1,)
+            min(settings.workers, len(files)), get_context("spawn"), torch.set_num_threads, (1,)
         ) as pool,
     ):
         yield from pool.map(one, files.values())
@@ -113,7 +105,7 @@ def _row(name: str, seeded: Sequence[Scored]) -> Record:
         if len(seeded) > 1:
             values = [each.values[task] for each in seeded]
             row[f"{task}_deviation"] = float(np.std(values, ddof=1))
-        row[f"{task}_low"], row[f"{task}_high"] = whole.ends(task)
+        row[f"{task}_low"], row[f"{task}_high"] = ends(whole.draws[task])
     return row
 
 
@@ -132,10 +124,9 @@ def _compared(
     ours, theirs = _mean(seeded), _mean(others)
     for task, value in ours.values.items():
         draws = ours.draws[task] - theirs.draws[task]
-        difference = Scored({}, {task: draws[np.isfinite(draws)]})
-        low, high = difference.ends(task)
-        of_task = difference.draws[task]
-        beyond = min((of_task <= 0).sum(), (of_task >= 0).sum())
+        draws = draws[np.isfinite(draws)]
+        low, high = ends(draws)
+        beyond = min((draws <= 0).sum(), (draws >= 0).sum())
         yield {
             "run": name,
             "against": other_name,
@@ -145,7 +136,7 @@ def _compared(
             "difference": value - theirs.values[task],
             "difference_low": low,
             "difference_high": high,
-            "p_bootstrap": min(1.0, 2 * float(beyond + 1) / (len(of_task) + 1)),
+            "p_bootstrap": min(1.0, 2 * float(beyond + 1) / (len(draws) + 1)),
         }
 
 
@@ -154,7 +145,8 @@ def _of_tasks(pairs: EmbeddingPairs, seed: int, seeds: int) -> Scored:
     for row, record in enumerate(pairs.records):
         if "task" not in record:
             raise UserError(
-                f'the pair "{record["id"]}": field "task" is missing', "encode with --keep task"
+                f'the pair "{record["id"]}": field "task" is missing',
+                f"encode with {flag('keep')} task",
             )
         rows.setdefault(str(record["task"]), []).append(row)
     values: Record = {}

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
+from structkit.commands.score.settings import Settings
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, shown
 from structkit.scoring.classification import Side, classified
 
-SEEDS = 5
 
-
-def classification(
-    files: Mapping[str, str], train: Sequence[str], *, seed: int = 0, seeds: int = SEEDS
-) -> Iterator[Record]:
+def scored(settings: Settings) -> Iterator[Record]:
     """One record for each file of test pairs: accuracy x 100, mean and deviation over seeds.
 
-    `train` is one file of pairs for all tests, or one for each. The standard deviation is over the
-    seeds (n - 1), `majority` is the accuracy of always choosing the most frequent label.
+    The standard deviation is over the seeds (n - 1), `majority` is the accuracy of always choosing
+    the most frequent label.
     """
+    files, train = settings.named, settings.train
     if len(train) not in (1, len(files)):
         raise UserError(
-            f"{len(train)} files for --train and {len(files)} to test",
-            "give one --train for each, or one for all",
+            f"{len(train)} files for {flag('train')} and {len(files)} to test",
+            "give one for each, or one for all",
             status=2,
         )
-    if seeds < 1:
-        raise UserError("--seeds is below 1", "the default is 5", status=2)
     known = {path: read_pairs([path]) for path in dict.fromkeys(train)}
-    each = train if len(train) > 1 else [*train] * len(files)
+    each = train if len(train) > 1 else train * len(files)
     for (name, path), train_path in zip(files.items(), each, strict=True):
         learned, test = known[train_path], read_pairs([path])
-        numbers = [seed + number for number in range(seeds)]
+        numbers = [settings.seed + number for number in range(settings.seeds)]
         try:
             accuracies = np.array(classified(_side(learned), _side(test), numbers))
         except UserError as error:
@@ -47,7 +43,7 @@ def classification(
             "classes": len(set(learned.labels())),
             "majority": 100 * max(map(labels.count, set(labels))) / len(labels),
             "accuracy": 100 * float(accuracies.mean()),
-            "accuracy_deviation": 100 * float(accuracies.std(ddof=1)) if seeds > 1 else 0.0,
+            "accuracy_deviation": 100 * float(accuracies.std(ddof=1)) if len(numbers) > 1 else 0.0,
         }
 
 
