@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from structkit.api.pair import pair
     from structkit.api.score import score
     from structkit.api.search import search
-    from structkit.api.train import train
     from structkit.errors import UserError
 
 __version__ = "0.1.0"
 __all__ = [
     "UserError",
     "collect",
+    "convert",
     "encode",
     "html_variants",
     "mask_entities",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 # made of what their command declares
-DECLARED = ("html_variants", "mask_entities", "parse_trees", "plugins")
+DECLARED = ("convert", "html_variants", "mask_entities", "parse_trees", "plugins", "train")
 
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine

@@ -36,7 +36,7 @@ class Command(Declared):
     `work` is what Python calls: with settings, or with records and settings, if records are what
     the command is about. The docstring of `settings` is the help. `also` are settings that several
     commands share, and `main` is what the command line calls with one instance of each class.
-    Settings in `without` have no flag.
+    Settings in `without` have no flag. `about` is the help where that docstring is not.
     """
 
     work: Callable[..., Any]
@@ -45,6 +45,7 @@ class Command(Declared):
     also: tuple[type, ...] = ()
     without: Collection[str] = ()
     name: str = ""
+    about: str = ""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -53,7 +54,7 @@ class Command(Declared):
     @property
     def help(self) -> str:
         """What it does, as its help says it."""
-        return inspect.cleandoc(self.settings.__doc__ or "")
+        return self.about or inspect.cleandoc(self.settings.__doc__ or "")
 
 
 @dataclass(frozen=True, kw_only=True)

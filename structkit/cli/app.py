@@ -22,7 +22,8 @@ class Commands(PageGroup):
 
     def __init__(self, group: Group | None = None, **options: Any) -> None:
         self.group = group or Program()
-        super().__init__(**{"name": self.group.name, "help": self.group.help, **options})
+        own = {"name": self.group.name, "help": self.group.help, "rich_markup_mode": None}
+        super().__init__(**{**own, **options})
         self.no_args_is_help, self.heading = True, self.group.heading
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -41,7 +42,8 @@ class Commands(PageGroup):
         return made
 
     def rows(self, ctx: Any) -> list[tuple[str, str]]:
-        return [(name, summary(name)) for name in self.group.names()]
+        told = summary if isinstance(self.group, Program) else self.group.summary
+        return [(name, told(name)) for name in self.group.names()]
 
 
 def opened(declared: Command) -> Any:

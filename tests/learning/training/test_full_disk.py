@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structkit.commands.merge_embeddings import merge_embeddings
-from structkit.commands.train import train
+from structkit.commands.merge_embeddings import Settings, merge_embeddings
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.parquet import ParquetFile
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
 from structkit.learning.training.checkpoints import ENTRY, SLACK
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 
@@ -102,7 +102,8 @@ def test_merged_vectors_that_do_not_fit_leave_nothing(disk, rows, tmp_path):
         with VectorFiles(str(tmp_path / f"{name}.npy")) as files:
             files.add(named, np.ones((300, 64), np.float32))
             files.finish({})
+    files = tuple(str(tmp_path / f"{name}.npy") for name in "ab")
     folder = Path(disk(128 * 1024))
     with pytest.raises(UserError, match=FULL):
-        merge_embeddings([str(tmp_path / f"{name}.npy") for name in "ab"], str(folder / "c.npy"))
+        merge_embeddings(Settings(files=files, output=str(folder / "c.npy")))
     assert [] == os.listdir(folder)
