@@ -15,7 +15,6 @@ from structkit.user import keep_torch_apart
 
 if TYPE_CHECKING:
     from structkit.api.encode import encode
-    from structkit.api.train import train
     from structkit.errors import UserError
 
 __version__ = "0.1.0"
@@ -23,6 +22,7 @@ __all__ = [
     "UserError",
     "ask",
     "collect",
+    "convert",
     "doctor",
     "encode",
     "fuse",
@@ -43,8 +43,9 @@ __all__ = [
 
 # made of what their command declares
 DECLARED = (
-    *("ask", "collect", "doctor", "fuse", "html_variants", "mask_entities", "merge_embeddings"),
-    *("pair", "parse_trees", "plot", "plugins", "rerank", "score", "search", "select", "show"),
+    *("ask", "collect", "convert", "doctor", "fuse", "html_variants", "mask_entities", "train"),
+    *("merge_embeddings", "pair", "parse_trees", "plot", "plugins", "rerank", "score", "search"),
+    *("select", "show"),
 )
 
 keep_torch_apart()

@@ -37,6 +37,7 @@ class Command(Declared):
     the command is about. The docstring of `settings` is the help. `also` are settings that several
     commands share, and `main` is what the command line calls with one instance of each class.
     Settings in `without` have no flag. A record without an id gets its number, if `numbered`.
+    `about` is the help where that docstring is not.
     """
 
     work: Callable[..., Any]
@@ -46,6 +47,7 @@ class Command(Declared):
     without: Collection[str] = ()
     numbered: bool = True
     name: str = ""
+    about: str = ""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -54,7 +56,7 @@ class Command(Declared):
     @property
     def help(self) -> str:
         """What it does, as its help says it."""
-        return inspect.cleandoc(self.settings.__doc__ or "")
+        return self.about or inspect.cleandoc(self.settings.__doc__ or "")
 
 
 @dataclass(frozen=True, kw_only=True)

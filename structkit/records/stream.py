@@ -71,8 +71,20 @@ class InputOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(InputOptions, OutputOptions):
-    """Where a record-wise command reads and writes, and how it treats errors."""
+class ErrorOptions:
+    """What happens at a bad record."""
+
+    on_error: Literal["fail", "skip"] = setting(
+        "fail", "At a bad record: stop, or skip it.", group="run"
+    )
+    rejects: str | None = setting(
+        None, "With --on-error skip: file for skipped records.", group="run", writes=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardOptions:
+    """Which lines a command reads."""
 
     shard: str | None = setting(
         None,
@@ -80,12 +92,11 @@ class Options(InputOptions, OutputOptions):
         metavar="I/N",
         group="run",
     )
-    on_error: Literal["fail", "skip"] = setting(
-        "fail", "At a bad record: stop, or skip it.", group="run"
-    )
-    rejects: str | None = setting(
-        None, "With --on-error skip: file for skipped records.", group="run", writes=True
-    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(InputOptions, OutputOptions, ErrorOptions, ShardOptions):
+    """Where a record-wise command reads and writes, and how it treats errors."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,7 +80,7 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.parse_trees([], parser="rigth"), "no parser 'rigth'"),
         (lambda: structkit.pair([], margin=1.0), "margin needs negatives_from; add it"),
         (lambda: structkit.collect(["."], unit="line"), "no unit 'line'; there are: chunk"),
-        (lambda: structkit.train("santa", [], epochs=0), "epochs 0 is not in 1 … 1,000,000;"),
+        (lambda: structkit.train("santa", [], epochs=0), "epochs=0 is not in 1 … 1,000,000;"),
         (lambda: structkit.train("santa", [], epochs=0.5), "epochs is 0.5, not int;"),
         (lambda: structkit.train("santa", [], epoch=1), "did you mean 'epochs'?"),
         (lambda: structkit.train("santta"), "no method 'santta'; did you mean 'santa'?"),
@@ -135,7 +135,7 @@ def test_a_wrong_argument_is_told_at_the_call(call, expected):
         (lambda: structkit.collect("nowhere"), "nowhere: does not exist;"),
         (
             lambda: structkit.train("santa", [{"query": "x"}], output=Path("models/santa")),
-            'records:1: field "positive" is missing; make it with structkit.pair',
+            'records:1: field "positive" is missing; add it with structkit.pair',
         ),
     ],
 )

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from structkit.commands.encode import encode, encode_to_file, write
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode import windows as windowed
 from structkit.learning.encode.encoding import Encoding
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
 from structkit.registry import load

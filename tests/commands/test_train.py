@@ -11,11 +11,11 @@ from transformers import BertConfig, BertModel
 
 from structkit import plot
 from structkit.commands.encode import encode
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
 from structkit.learning.training.plan import Plan
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Tokenizing
@@ -145,7 +145,7 @@ def test_too_few_negatives_name_the_record(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"query": "a"}', 'n.jsonl:2: field "positive" is missing; make it with structkit pair'),
+        ('{"query": "a"}', 'n.jsonl:2: field "positive" is missing; add it with structkit pair'),
         ('{"query": 1, "positive": "b"}', 'n.jsonl:2: field "query" is a JSON number'),
         ('{"query": " ", "positive": "b"}', 'n.jsonl:2: field "query" is blank'),
         ('{"query": "a", "positive": "b", "negatives": "c"}', "2: .*is not a list of strings"),
@@ -176,8 +176,8 @@ def test_no_records(tmp_path):
         ({"temperature": 0.0}, "--temperature 0"),
         ({"learning_rate": float("nan")}, "--learning-rate nan"),
         ({"warmup": 1.5}, "--warmup 1.5"),
-        ({"size": "huge"}, "--size huge is not tiny or mini or wide or small"),
-        ({"pooling": "max"}, "--pooling max"),
+        ({"size": "huge"}, "no --size 'huge'; there are: mini, small, tiny, wide"),
+        ({"pooling": "max"}, "no --pooling 'max'"),
     ],
 )
 def test_settings_out_of_range_name_their_flag(changes, message):

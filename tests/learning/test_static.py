@@ -14,12 +14,12 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from structkit.commands.encode import encode
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.static.table import Table
 from structkit.learning.static.words import Frequencies, with_words
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 from tests.tolerances import bound, rounding

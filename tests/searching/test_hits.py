@@ -9,9 +9,9 @@ from pyarrow import parquet
 
 from structkit import registry
 from structkit.commands.encode import encode, write
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model  # noqa: F401

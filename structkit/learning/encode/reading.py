@@ -11,7 +11,7 @@ from typing import Any
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError, missing
 from structkit.learning.encode.parts import Elements
-from structkit.learning.training.spool import MAKERS
+from structkit.learning.training.spool import MAKERS, remedy_for
 from structkit.plugin import Model
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.texts import HTML, placed, text_name
@@ -96,7 +96,7 @@ class TextReader:
         read = text_or_tree if "text" in known else text_field
         if self.asked:
             return [self._text(read, record, name, hint) for name in self.asked]
-        maker = MAKERS.get(known[0]) if len(known) == 1 else None
+        maker = remedy_for(known[0]) if len(known) == 1 and known[0] in MAKERS else None
         name = text_name(record, known, f"{maker}; or {hint}" if maker else hint)
         return [self._text(read, record, name, hint)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import torch
 import transformers
 from torch import nn
 
-import structkit
 from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import Encoder, tried
@@ -18,8 +16,6 @@ from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS
 from structkit.learning.encoders.tokenizer import end_with_eos
 from structkit.learning.folders.facts import (
-    FACTS,
-    FORMAT,
     POOLING_NAMES,
     has_facts,
     own_facts,
@@ -29,7 +25,6 @@ from structkit.learning.folders.facts import (
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.static.bag import Bag
 from structkit.learning.static.encoder import opened_table
-from structkit.plugin import Method
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 
@@ -88,28 +83,6 @@ def _save_sentence_transformers(encoder: Encoder, folder: Path) -> None:
     write_json(
         folder / "sentence_bert_config.json", {"max_seq_length": length, "do_lower_case": False}
     )
-
-
-def write_facts(folder: Path, method: str, settings: Method, data: Record, facts: Record) -> None:
-    """Write `structkit.json`: all that is needed to load the model and to train it again."""
-    content = {
-        "format": FORMAT,
-        "method": method,
-        "settings": settings.values(),
-        "pooling": None,
-        "normalize": None,
-        "query_fields": settings.query_fields,
-        "document_fields": settings.document_fields,
-        **facts,
-        "data": data,
-        "versions": {
-            "structkit": structkit.__version__,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "python": platform.python_version(),
-        },
-    }
-    write_json(folder / FACTS, content)
 
 
 def load_encoder(folder: Path, facts: Record) -> Encoder:

@@ -15,7 +15,7 @@ from structkit.learning.folders.facts import check_fields
 from structkit.learning.strae.sentences import grown, leaf_depths
 from structkit.learning.strae.settings import ComposedSettings, NodeSettings, VocabularySettings
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.spool import MAKERS, Spool
+from structkit.learning.training.spool import Spool, remedy_for
 from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.trees.brackets import read as read_tree
@@ -48,7 +48,7 @@ class TreeSettings(NodeSettings):
 
     def prepare(self, record: Record) -> Record:
         """The words and the tree of a record. Errors: no binary tree, or not that of its `text`."""
-        tree = read_tree(text_field(record, "tree", MAKERS["tree"]))
+        tree = read_tree(text_field(record, "tree", remedy_for("tree")))
         if isinstance(text := record.get("text"), str):
             check_same(tree.words, text)
         words = self.fitting(tree.words)

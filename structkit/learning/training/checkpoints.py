@@ -18,7 +18,7 @@ from torch import Tensor
 
 from structkit.errors import UserError
 from structkit.learning.folders.facts import FACTS, read_facts
-from structkit.learning.training.spool import Spool
+from structkit.learning.training.distributed import rank
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.whole import cannot_write, remove, replace_folder, whole_file
@@ -34,9 +34,8 @@ class RunFolder:
     Errors: `UserError` where `DIR` or a stopped run is in the way, naming the flags that help.
     """
 
-    def __init__(self, output: str, *, overwrite: bool, resume: bool, keep: int = 1) -> None:
+    def __init__(self, output: str, *, overwrite: bool, resume: bool) -> None:
         self.final = Path(output)
-        self.keep = keep  # checkpoints
         self.run: Record = {}
         if overwrite and resume:
             raise UserError(
@@ -93,8 +92,10 @@ class RunFolder:
         return self.final.exists()
 
     def open(self, run: Record) -> None:
-        """Start the run, or check that the stopped run is the same one."""
+        """Start the run, or check that the stopped run is the same one: the first process does."""
         self.run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
+        if rank():
+            return
         try:
             self.partial.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -119,33 +120,6 @@ class RunFolder:
                 f"the stopped run in {self.partial} differs in {', '.join(other)}",
                 "resume with the same settings and data, or start again with --overwrite",
             )
-
-    def share(self, spool: Spool) -> None:
-        """Copy records to where other machines find them."""
-        with whole_file(self._records(spool.hash)) as file:
-            spool.write(file)
-
-    def shared(self, settings: Record) -> tuple[Path, Path | None]:
-        """The records that machine 0 shares, and the held-out ones.
-
-        Errors: the folder is not shared, or the settings differ.
-        """
-        try:
-            self.run = orjson.loads((self.partial / RUN).read_bytes())
-        except (OSError, ValueError):
-            raise UserError(
-                f"there is no run of machine 0 in {self.partial}",
-                "name a folder with -o that all machines share",
-            ) from None
-        if other := differences(self.run, settings):
-            raise UserError(
-                f"machine 0 differs in {', '.join(other)}", "start the same command on all machines"
-            )
-        held_out = self.run.get("held_out")
-        return self._records(self.run["data"]), self._records(held_out) if held_out else None
-
-    def _records(self, digest: str) -> Path:
-        return self.partial / f"{digest}.jsonl"
 
     def finished(self, run: Record) -> Record:
         """The summary of the finished run. Errors: it was another run."""
@@ -178,10 +152,10 @@ class RunFolder:
         return [steps[number] for number in sorted(steps, reverse=True)]
 
     def save(self, step: int, state: dict[str, Any]) -> None:
-        """Write a checkpoint, which appears only when complete, and remove those not to be kept."""
+        """Write a checkpoint, which appears only when complete, and remove those before it."""
         with whole_file(self.partial / f"step-{step}") as file:
             torch.save(state | {"run": self.run}, file)
-        for path in self.checkpoints()[self.keep :]:
+        for path in self.checkpoints()[1:]:
             path.unlink()
 
     def load(self) -> dict[str, Any] | None:
@@ -194,18 +168,14 @@ class RunFolder:
             if not isinstance(state, dict) or "module" not in state:
                 raise ValueError
         except DAMAGE:  # torch's advice is to load it unsafely
-            raise UserError("is damaged or cut short", self._without(latest)).at(
+            raise UserError("is damaged or cut short", "start again with --overwrite").at(
                 str(latest)
             ) from None
         if other := differences(state.get("run", self.run), self.run):
-            raise UserError(f"differs in {', '.join(other)}", self._without(latest)).at(str(latest))
+            raise UserError(f"differs in {', '.join(other)}", "start again with --overwrite").at(
+                str(latest)
+            )
         return state
-
-    def _without(self, checkpoint: Path) -> str:
-        """What helps where a checkpoint cannot be used."""
-        if self.checkpoints()[1:]:
-            return "delete it to resume from the one before, or start again with --overwrite"
-        return "start again with --overwrite"
 
     @property
     def model(self) -> Path:
@@ -262,7 +232,9 @@ class RunFolder:
         shutil.rmtree(self.partial)
 
     def abandon(self) -> None:
-        """Remove the folder if it has no checkpoint."""
+        """Remove the folder if it has no checkpoint: the first process does."""
+        if rank():
+            return
         if self.latest() is None:
             remove(self.partial)
         self.room.unlink(missing_ok=True)

@@ -10,11 +10,11 @@ from safetensors.torch import load_file, save_file
 from structkit import registry
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.folders.facts import content_hash
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 
 RECORD = {

@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.folders.hub import model_folder
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import registry
-from structkit.commands.train import train
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.folders.facts import FACTS
 from structkit.learning.strae.sentences import leaf_depths
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.final_punct import without_last
 from structkit.structure.trees.words import words_of

@@ -7,11 +7,11 @@ import torch
 
 from structkit import registry
 from structkit.commands.encode import write
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
 from tests.learning.strae import reference_strae as reference

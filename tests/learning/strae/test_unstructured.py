@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit import registry
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encoders.model_folder import open_model
@@ -16,6 +15,7 @@ from structkit.learning.strae.sentences import Sentences
 from structkit.learning.strae.text_models import BiLSTM, RoBERTa
 from structkit.learning.strae.text_training import TextIds, TextTraining, padded
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from tests.learning.strae import reference_baselines as reference
 from tests.tolerances import rounding

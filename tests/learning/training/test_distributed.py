@@ -15,14 +15,14 @@ import torch
 from conftest import PROGRAM, as_at_a_prompt, environment
 from safetensors.torch import load_file
 
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.training.launching import launch
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.progress import hushed
 from structkit.registry import load
 from tests.learning.training.bert import WORDS, small_bert
-from tests.learning.training.ranks import dies, dies_once, fails, lives, returns
+from tests.learning.training.ranks import dies, fails, lives, returns
 from tests.tolerances import bound
 
 RATE = 1e-5
@@ -159,12 +159,6 @@ def test_no_process_outlives_its_launcher(tmp_path):
     while any(map(lives, ranks)):
         assert time.monotonic() < until
         time.sleep(0.1)
-
-
-@pytest.mark.long
-def test_processes_are_started_again():
-    # the first time one of them dies, the second time both go on
-    assert (1, 2) == launch(dies_once, 2, "cpu", max_restarts=1)
 
 
 def test_what_cannot_be_shared_is_refused(folder, tmp_path):

@@ -12,8 +12,8 @@ from contextlib import suppress
 import pytest
 from conftest import PROGRAM, as_at_a_prompt, environment
 
-from structkit.commands.train import train
 from structkit.errors import UserError
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 
@@ -87,7 +87,7 @@ def test_killed_and_resumed_is_uninterrupted(data, tmp_path):
     stopped = tmp_path / "stopped"
     script = """
 import os, sys
-from structkit.commands.train import train
+from structkit.learning.training.run import train
 from structkit.learning.training import checkpoints
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load

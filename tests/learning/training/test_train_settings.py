@@ -15,7 +15,8 @@ import typer
 from conftest import PROGRAM, environment
 
 from structkit import registry
-from structkit.cli.train import Methods
+from structkit.cli.app import Commands
+from structkit.command import command_of
 from structkit.errors import UserError
 from structkit.learning.training.settings import RunOptions
 from structkit.plugin import bounds, flag_of
@@ -44,7 +45,7 @@ CASES = [(name, *each) for name in METHODS for each in both(name)]
 @cache
 def made(name):
     """The command `train NAME`: making it takes longer than what it refuses."""
-    return Methods(name="train").get_command(None, name)
+    return Commands(command_of("train")).get_command(None, name)
 
 
 def called(name, *flags):
@@ -79,10 +80,10 @@ def test_an_option_of_a_run_is_a_flag_where_it_does_something(name):
     method = registry.load("method", name)
     flags = {each.name for each in made(name).params}
     steps = method().plan(2).steps > 0
-    for option in ("save_every", "keep", "log_every", "log_format", "device"):
+    for option in ("save_every", "log_every", "log_format", "device"):
         assert steps == (option in flags)
     assert (steps and method.shared) == ("nproc" in flags)
-    assert {"output", "overwrite", "resume", "on_error", "rejects", "license"} <= flags
+    assert {"output", "overwrite", "resume", "on_error", "rejects"} <= flags
 
 
 @pytest.mark.parametrize(
