@@ -185,7 +185,9 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
             "runs: there are no positive pairs; give pairs with higher scores",
         ),
         (
-            lambda: structkit.search([{"id": "a", "embedding": [1]}], queries=[], texts=[{"id": "a"}]),
+            lambda: structkit.search(
+                [{"id": "a", "embedding": [1]}], queries=[], texts=[{"id": "a"}]
+            ),
             "texts goes with method hybrid; leave it out",
         ),
     ],
@@ -196,7 +198,9 @@ def test_a_remedy_is_one_that_the_function_has(call, expected):
 
 def test_a_setting_that_is_off_is_told_as_a_parameter(tmp_path):
     folder = str(tmp_path / "words")
-    list(structkit.search([{"id": "a", "text": "b"}], query=["b"], method="bm25", save_index=folder))
+    list(
+        structkit.search([{"id": "a", "text": "b"}], query=["b"], method="bm25", save_index=folder)
+    )
     error = told(lambda: structkit.search(folder, query=["b"], stopwords=False))
     assert "was built with stopwords, not stopwords False; leave it out, or build another" in error
 
