@@ -14,7 +14,6 @@ from structkit import arithmetic as arithmetic  # before torch: it says how torc
 
 if TYPE_CHECKING:
     from structkit.api.collect import collect
-    from structkit.api.encode import encode
     from structkit.api.pair import pair
     from structkit.api.score import score
     from structkit.api.search import search
@@ -28,6 +27,7 @@ __all__ = [
     "encode",
     "html_variants",
     "mask_entities",
+    "merge_embeddings",
     "pair",
     "parse_trees",
     "plugins",
@@ -37,7 +37,14 @@ __all__ = [
 ]
 
 # made of what their command declares
-DECLARED = ("html_variants", "mask_entities", "parse_trees", "plugins")
+DECLARED = (
+    "encode",
+    "html_variants",
+    "mask_entities",
+    "merge_embeddings",
+    "parse_trees",
+    "plugins",
+)
 
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine

@@ -36,7 +36,8 @@ class Command(Declared):
     `work` is what Python calls: with settings, or with records and settings, if records are what
     the command is about. The docstring of `settings` is the help. `also` are settings that several
     commands share, and `main` is what the command line calls with one instance of each class.
-    Settings in `without` have no flag.
+    Settings in `without` have no flag. Where Python may give texts in place of records, `texts`
+    says of the settings of which field they are.
     """
 
     work: Callable[..., Any]
@@ -44,6 +45,7 @@ class Command(Declared):
     main: Callable[..., None]
     also: tuple[type, ...] = ()
     without: Collection[str] = ()
+    texts: Callable[[Any], str] | None = None
     name: str = ""
 
     def __post_init__(self) -> None:

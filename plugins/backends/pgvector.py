@@ -218,7 +218,7 @@ def index(connection: Any, table: str, rows: int, dimensions: int) -> None:
     if dimensions > INDEXED:
         raise UserError(
             f"pgvector indexes at most {INDEXED} dimensions, not {dimensions}",
-            "encode with --dimensions, or search with --index flat",
+            "search with --index flat",
         )
     sql, errors = require("psycopg.sql", "pgvector"), require("psycopg.errors", "pgvector")
     # a graph that does not fit in this memory is built many times more slowly

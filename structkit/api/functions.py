@@ -9,7 +9,7 @@ from dataclasses import MISSING, Field, fields
 from functools import partial
 from typing import Any
 
-from structkit.api.given import Given, Held
+from structkit.api.given import Given, Held, texts_as
 from structkit.command import Command, command_of
 from structkit.errors import Python, UserError, spelled_for, unknown
 from structkit.records.jsonl import Record, Records
@@ -81,6 +81,8 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
                 given[each.name] = files(given[each.name], each.name)
         settings = made(command.settings, given)
         if records is not None:
+            if command.texts:
+                records = texts_as(command.texts(settings), records, "records")
             work = partial(command.work, settings=settings)
             result = accepted(work, Records(Given(records)), raising)
         else:

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from structkit.api.arguments import check, in_python
 from structkit.api.given import Given, Held, Names, Rows, texts_as
 from structkit.commands import search as command
-from structkit.learning.encode.encoding import Encoding
+from structkit.learning.encoding.encoding import Encoding
+from structkit.learning.encoding.settings import EncodingSettings
 from structkit.records.jsonl import Record, Records
 from structkit.searching.bm25_folder import method_of
 from structkit.searching.fusion import SHARE
@@ -93,8 +94,13 @@ def _run(
             Records(Given(queries, "queries")),
             method=method_of(files, method),
             options=options,
-            encoding=Encoding(model, "query", field=query_field, engine=engine) if model else None,
+            encoding=_encoding(model, query_field, engine) if model else None,
             query_field=query_field,
             texts=None if texts is None else held.files(texts, "texts"),
             **given,
         )
+
+
+def _encoding(model: str, field: str | None, engine: Any) -> Encoding:
+    fields = () if field is None else (field,)
+    return Encoding(EncodingSettings(model=model, as_="query", field=fields, engine=engine))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -137,6 +138,8 @@ def encodings(model: str | None, engine: EngineName) -> Callable[[str], Any] | N
     """What makes the encoding of queries, or of documents, with a model that reads texts."""
     if model is None:
         return None
-    from structkit.learning.encode.encoding import Encoding
+    from structkit.learning.encoding.encoding import Encoding
+    from structkit.learning.encoding.settings import EncodingSettings
 
-    return lambda side: Encoding(model, side, field="text", engine=engine)
+    settings = EncodingSettings(model=model, field=("text",), engine=engine.value)
+    return lambda side: Encoding(replace(settings, as_=side))

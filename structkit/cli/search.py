@@ -284,14 +284,15 @@ def query_encoding(
         if ray is not None:
             raise UserError("--ray needs --model: it encodes queries", "leave it out", status=2)
         return None
-    from structkit.learning.encode.encoding import Encoding
+    from structkit.learning.encoding.encoding import Encoding
+    from structkit.learning.encoding.settings import EncodingSettings
 
+    fields = () if field is None else (field,)
+    settings = EncodingSettings(model=model, as_="query", field=fields, engine=engine.value)
     if ray is None:
-        return Encoding(model, "query", field=field, engine=engine)
-    from structkit.learning.encode.on_ray import over
+        return Encoding(settings)
+    from structkit.learning.encoding.on_ray import encoding_over
     from structkit.records.workers.cluster import check
 
     check(ray)
-    encoding = Encoding(model, "query", field=field, engine=engine, device="cpu")
-    encoding.spread = over(ray, encoding)
-    return encoding
+    return encoding_over(ray, settings)

@@ -117,7 +117,7 @@ def read_records(records: Records, *, normalize: bool = False, fields: bool = Fa
 
 
 NUMBERS = frozenset((float, int))
-KNOWN = frozenset(("id", "doc_id", "embedding", "downward"))
+KNOWN = frozenset(("id", "doc_id", "embedding"))
 
 
 def identified(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:

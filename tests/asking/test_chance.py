@@ -13,8 +13,8 @@ from structkit.asking.answers import Asking
 from structkit.asking.meaning import NONSENSE, Chance, nonsense
 from structkit.collecting.walking import Walk
 from structkit.commands.ask import ask
-from structkit.learning.encode.encoding import Encoding
 from structkit.ranking.weights import chosen
+from tests.encodings import encoding_of
 
 
 class Given:
@@ -68,7 +68,7 @@ def test_what_chance_finds_is_no_answer(
         asking=Asking(k=5, ranking=chosen("code").ranking()),
         walk=Walk(),
         cache=None,
-        encoding=lambda side: Encoding(model, side, field="text"),
+        encoding=lambda side: encoding_of(model, side, field=["text"]),
     )
     paths: dict[str, set[str]] = {question: set() for question in asked}
     for record in found:

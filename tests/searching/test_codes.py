@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structkit.commands.merge_embeddings import merge_embeddings
+from structkit import merge_embeddings
 from structkit.commands.search import search
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import Vectors
@@ -71,7 +71,7 @@ def test_shards_are_searched_as_the_whole(
     assert found(whole, queries) == found(shards, queries)
     expected = found(whole, queries, rescore=(floats,), parameters=EVERY)
     assert expected == found(shards, queries, rescore=(floats,), parameters=EVERY)
-    merge_embeddings(shards, str(tmp_path / "all.npy"))
+    merge_embeddings(shards, output=str(tmp_path / "all.npy"))
     assert expected == found(
         str(tmp_path / "all.npy"), queries, rescore=(floats,), parameters=EVERY
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structkit.commands.merge_embeddings import merge_embeddings
+from structkit import merge_embeddings
 from structkit.commands.train import train
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.parquet import ParquetFile
@@ -104,5 +104,7 @@ def test_merged_vectors_that_do_not_fit_leave_nothing(disk, rows, tmp_path):
             files.finish({})
     folder = Path(disk(128 * 1024))
     with pytest.raises(UserError, match=FULL):
-        merge_embeddings([str(tmp_path / f"{name}.npy") for name in "ab"], str(folder / "c.npy"))
+        merge_embeddings(
+            [str(tmp_path / f"{name}.npy") for name in "ab"], output=str(folder / "c.npy")
+        )
     assert [] == os.listdir(folder)
