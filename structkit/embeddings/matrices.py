@@ -15,7 +15,7 @@ import orjson
 from structkit.embeddings.fingerprints import check_together
 from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, BinaryRows, Int8Rows, columns
 from structkit.embeddings.vectors import Floats, Matrix, Numbers, Rows, largest_norm
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import refuse_pipe
 from structkit.records.jsonl import Record, cannot_read, json_kind
@@ -96,7 +96,7 @@ def read_matrix(path: str, *, fields: bool = False, looked: bool = True) -> Embe
     beside = f"{stem}.meta.json"
     meta = read_meta(beside, *vectors.shape, kind=kind) if os.path.exists(beside) else {}
     if meta.get("quantize") != kind:
-        raise _no_floats(path, vectors, f", and {beside} says nothing of --quantize {kind}")
+        raise _no_floats(path, vectors, f", and {beside} says nothing of {flag('quantize', kind)}")
     rows = _quantized(stem, vectors, kind, meta) if kind else vectors
     chunks, kept = f"{stem}.doc_ids.txt", f"{stem}.fields.jsonl"
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids

@@ -94,9 +94,11 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.score([], "self", by_mean="x"), "by_mean is 'x', not bool;"),
         (lambda: structkit.pair([], template=3), "template is 3, not str;"),
         (lambda: structkit.score([], "self", compare_with=["x"]), "no run 'x'; there are: run"),
-        (lambda: structkit.encode([], "nowhere-to-be-found", dtype="fp8"), "no dtype 'fp8'"),
-        (lambda: structkit.encode([], "x", batch_tokens="auto"), "is 'auto', not int; give one"),
-        (lambda: structkit.encode([], "x", keep="id"), "keep is 'id', not a list; give ['id']"),
+        (lambda: structkit.encode([], model="x", dtype="fp8"), "no dtype 'fp8'"),
+        (
+            lambda: structkit.encode([], model="x", keep="id"),
+            "keep is 'id', not a list; give ['id']",
+        ),
         (lambda: structkit.parse_trees([], field="code"), "field is 'code', not a list; give ['"),
         (lambda: structkit.search([], [], filters="a=1"), "filters is 'a=1', not a list; give"),
         (lambda: structkit.score([], "self", measures="AP"), "measures is 'AP', not a list; give"),
@@ -131,7 +133,7 @@ def test_a_wrong_argument_is_told_at_the_call(call, expected):
         ),
         (
             lambda: structkit.search([{"id": "a"}], ["tea"]),
-            "structkit.encode, or search texts with method bm25",
+            "structkit.encode, or search texts with method",
         ),
         (lambda: structkit.score([{"doc_id": 1}], "self"), 'run:1: field "query_id" is missing;'),
         (lambda: structkit.collect("nowhere"), "nowhere: does not exist;"),
@@ -192,18 +194,18 @@ def test_a_data_frame_is_its_rows(polars):
 
 def test_encode_takes_strings_as_search_does():
     records = [{"id": "1", "code": "tea"}, {"id": "2", "text": "hot water"}]
-    expected = [record["embedding"] for record in structkit.encode(records, "minilm")]
-    found = list(structkit.encode(["tea", "hot water"], "minilm"))
+    expected = [record["embedding"] for record in structkit.encode(records, model="minilm")]
+    found = list(structkit.encode(["tea", "hot water"], model="minilm"))
     assert [pytest.approx(each, abs=1e-5) for each in expected] == [e["embedding"] for e in found]
     assert ["1", "2"] == [each["id"] for each in found]
-    (named,) = structkit.encode(["tea"], "minilm", field="title", keep=["title"])
+    (named,) = structkit.encode(["tea"], model="minilm", field=["title"], keep=["title"])
     assert "tea" == named["title"]
 
 
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda: structkit.encode("tea", "minilm"), "records"),
+        (lambda: structkit.encode("tea", model="minilm"), "records"),
         (lambda: structkit.search([{"id": "a", "text": "x"}], "tea", method="bm25"), "queries"),
     ],
 )
