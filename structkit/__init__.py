@@ -14,7 +14,6 @@ from structkit import arithmetic as arithmetic  # before torch: it says how torc
 from structkit.user import keep_torch_apart
 
 if TYPE_CHECKING:
-    from structkit.api.encode import encode
     from structkit.errors import UserError
 
 __version__ = "0.1.0"
@@ -43,9 +42,9 @@ __all__ = [
 
 # made of what their command declares
 DECLARED = (
-    *("ask", "collect", "convert", "doctor", "fuse", "html_variants", "mask_entities", "train"),
+    *("ask", "collect", "convert", "doctor", "encode", "fuse", "html_variants", "mask_entities"),
     *("merge_embeddings", "pair", "parse_trees", "plot", "plugins", "rerank", "score", "search"),
-    *("select", "show"),
+    *("select", "show", "train"),
 )
 
 keep_torch_apart()

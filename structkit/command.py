@@ -37,7 +37,8 @@ class Command(Declared):
     the command is about. The docstring of `settings` is the help. `also` are settings that several
     commands share, and `main` is what the command line calls with one instance of each class.
     Settings in `without` have no flag. A record without an id gets its number, if `numbered`.
-    `about` is the help where that docstring is not.
+    `about` is the help where that docstring is not. Where Python may give texts in place of
+    records, `texts` says of the settings of which field they are.
     """
 
     work: Callable[..., Any]
@@ -46,6 +47,7 @@ class Command(Declared):
     also: tuple[type, ...] = ()
     without: Collection[str] = ()
     numbered: bool = True
+    texts: Callable[[Any], str] | None = None
     name: str = ""
     about: str = ""
 

@@ -210,7 +210,7 @@ def index(connection: Any, table: str, rows: int, dimensions: int) -> None:
     if dimensions > INDEXED:
         raise UserError(
             f"pgvector indexes at most {INDEXED} dimensions, not {dimensions}",
-            f"encode to fewer, or search with {flag('index', 'flat')}",
+            f"search with {flag('index', 'flat')}",
         )
     sql, errors = require("psycopg.sql", "pgvector"), require("psycopg.errors", "pgvector")
     # a graph that does not fit in this memory is built many times more slowly

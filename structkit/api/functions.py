@@ -9,7 +9,7 @@ from dataclasses import MISSING, Field, fields
 from functools import partial
 from typing import Any
 
-from structkit.api.given import Given, Held
+from structkit.api.given import Given, Held, texts_as
 from structkit.command import Command, Group, command_of
 from structkit.errors import Python, UserError, spelled_for, unknown
 from structkit.records.jsonl import Record, Records
@@ -121,6 +121,8 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
         elif records is None:  # it has others to make them of
             result = command.work(settings=settings[0])
         else:
+            if command.texts:
+                records = texts_as(command.texts(settings[0]), records, "records")
             work = partial(command.work, settings=settings[0])
             result = accepted(work, Records(Given(records), numbered=command.numbered), raising)
         if isinstance(result, Iterator):

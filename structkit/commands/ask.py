@@ -15,7 +15,7 @@ from structkit.collecting.walking import WalkOptions
 from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.extras import PACKAGES, install
-from structkit.learning.encode.options import EngineName, engine_setting
+from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -72,7 +72,7 @@ class Settings(WalkOptions):
         reads=True,
     )
     no_model: bool = setting(False, "Search by words alone.", excludes="model")
-    engine: EngineName = engine_setting()
+    engine: Engine = engine_setting()
     for_: Literal["code"] = setting("code", "Preset of rankers and weights, as in rerank.")
     glob: tuple[str, ...] = setting(
         (),
@@ -187,9 +187,10 @@ def _encodings(settings: Settings) -> Encodings | None:
     model = settings.named_model
     if model is None:
         return None
-    from structkit.learning.encode.encoding import Encoding
+    from structkit.learning.encoding.encoding import Encoding
 
-    return lambda side: Encoding(model, side, field="text", engine=settings.engine)
+    reads = EncodingSettings(model=model, field=("text",), engine=settings.engine)
+    return lambda side: Encoding(replace(reads, as_=side))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from structkit import registry
 from structkit.command import Command
 from structkit.errors import UserError, flag, program
-from structkit.learning.encode.options import EngineName, engine_setting
+from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records, shown
@@ -54,7 +54,7 @@ class Settings(WordOptions, SearchOptions):
     model: str | None = setting(
         None, "Encode the queries, which are texts, with this model.", short="-m", reads=True
     )
-    engine: EngineName = engine_setting()
+    engine: Engine = engine_setting()
     ray: str | None = setting(
         None,
         "Encode many queries in Ray (an extra): HOST:PORT, auto, or local.",
@@ -199,18 +199,17 @@ def _encoding(settings: Settings) -> TextEncoding | None:
     """What turns query texts into embeddings, or nothing where they are embeddings."""
     if settings.model is None:
         return None
-    from structkit.learning.encode.encoding import Encoding
+    from structkit.learning.encoding.encoding import Encoding
 
-    model, field, engine = settings.model, settings.query_field, settings.engine
+    field = () if settings.query_field is None else (settings.query_field,)
+    reads = EncodingSettings(model=settings.model, as_="query", field=field, engine=settings.engine)
     if settings.ray is None:
-        return Encoding(model, "query", field=field, engine=engine)
-    from structkit.learning.encode.on_ray import over
+        return Encoding(reads)
+    from structkit.learning.encoding.on_ray import encoding_over
     from structkit.records.workers.cluster import check
 
     check(settings.ray)
-    encoding = Encoding(model, "query", field=field, engine=engine, device="cpu")
-    encoding.spread = over(settings.ray, encoding)
-    return encoding
+    return encoding_over(settings.ray, reads)
 
 
 @dataclass(frozen=True, kw_only=True)

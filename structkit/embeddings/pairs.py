@@ -52,7 +52,7 @@ class EmbeddingPairs:
         record = self.records[row]
         try:
             if name not in record:
-                raise UserError(f'field "{name}" is missing', f"encode with {flag('keep')} {name}")
+                raise UserError(f'field "{name}" is missing', f"encode with {flag('keep', name)}")
             return read(record[name])
         except UserError as error:
             place = f'the pair "{record["id"]}": '

@@ -105,6 +105,5 @@ def test_merged_vectors_that_do_not_fit_leave_nothing(disk, rows, tmp_path):
     files = tuple(str(tmp_path / f"{name}.npy") for name in "ab")
     folder = Path(disk(128 * 1024))
     with pytest.raises(UserError, match=FULL):
-        parts = [str(tmp_path / f"{name}.npy") for name in "ab"]
-        merge_embeddings(parts, output=str(folder / "c.npy"))
+        merge_embeddings(files, output=str(folder / "c.npy"))
     assert [] == os.listdir(folder)

@@ -11,11 +11,11 @@ from conftest import environment
 
 from structkit.embeddings.matrices import read_matrix
 from structkit.errors import UserError
-from structkit.learning.encode import engines
-from structkit.learning.engines.exported import ABOUT
-from structkit.learning.engines.openvino import has_bf16
+from structkit.learning.encoding import engines
+from structkit.learning.encoding.exported import ABOUT
+from structkit.learning.encoding.runtimes import has_bf16
 from tests.learning.encoders.test_encoders import bert_like
-from tests.learning.engines.test_onnx import POOLINGS, RECORDS, assert_same, cache, encoded, t5
+from tests.learning.encoding.test_onnx import POOLINGS, RECORDS, assert_same, cache, encoded, t5
 
 __all__ = ["bert_like", "cache", "t5"]
 pytestmark = pytest.mark.skipif(

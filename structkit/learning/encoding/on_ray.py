@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import os
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any
+from typing import Any, get_args
 
-from structkit.errors import UserError
-from structkit.learning.encode.encoding import Encoding
-from structkit.learning.encode.engines import ENGINES
-from structkit.learning.encode.reuse import Embedded
-from structkit.learning.encode.windows import Spread, Window
-from structkit.records.workers.cluster import LOCAL, RayPool, check
+from structkit.learning.encoding.encoding import Encoding
+from structkit.learning.encoding.reading import Embedded, Spread, Window
+from structkit.learning.encoding.settings import EncodingSettings, Engine
+from structkit.records.workers.cluster import LOCAL, RayPool
 from structkit.records.workers.pool import cores
 
 Counts = dict[str, Counter[str]]  # of texts that were truncated, of words that are unknown
 
 
-def check_alone(
-    address: str, *, field: Sequence[str], reuse: str | None, device: str | None
-) -> None:
-    """Raise for an address that is none, and for flags that do not go with one."""
-    check(address)
-    wrong = {"--reuse": reuse, "several --field": len(field) > 1}
-    wrong[f"--device {device}"] = device not in (None, "cpu")
-    for flag, given in wrong.items():
-        if given:
-            problem = f"--ray and {flag} exclude each other"
-            raise UserError(problem, "leave one of them out", status=2)
+def encoding_over(address: str, settings: EncodingSettings) -> Encoding:
+    """An encoding whose windows are embedded in a cluster, by processors."""
+    encoding = Encoding(replace(settings, device="cpu"))
+    encoding.spread = over(address, encoding)
+    return encoding
 
 
 def over(address: str, encoding: Encoding) -> Spread:
@@ -67,23 +59,23 @@ def over(address: str, encoding: Encoding) -> Spread:
 class _Remote:
     """An `Encoding` that each process makes for itself, when it is first called."""
 
-    options: dict[str, Any]
+    settings: EncodingSettings
     precision: str | None
 
     @classmethod
     def of(cls, encoding: Encoding) -> _Remote:
-        model, engine = encoding.model, encoding.engine
-        chosen = {
+        settings, engine = encoding.settings, encoding.engine
+        model = settings.model
+        chosen: dict[str, Any] = {
             "model": os.path.abspath(model) if os.path.isdir(model) else model,
-            "engine": engine.name if engine.name in ENGINES else "auto",
-            "dtype": engine.dtype if engine.name == "torch" else encoding.options["dtype"],
-            "batch_tokens": encoding.batch_tokens,
+            "engine": engine.name if engine.name in get_args(Engine) else "auto",
+            "dtype": engine.dtype if engine.name == "torch" else settings.dtype,
         }
-        return cls(encoding.options | chosen, encoding.precision)
+        return cls(replace(settings, **chosen), encoding.precision)
 
     @cached_property
     def encoding(self) -> Encoding:
-        made = Encoding(**self.options)
+        made = Encoding(self.settings)
         made.precision = self.precision
         return made
 

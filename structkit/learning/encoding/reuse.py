@@ -13,13 +13,11 @@ from structkit.embeddings.hashes import differing, hashes_of
 from structkit.embeddings.matrices import Embeddings, read_matrix, read_meta
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError
-from structkit.learning.encode.parts import FIELDS
-from structkit.learning.encode.reading import ReadRecord
+from structkit.errors import UserError, flag, program
+from structkit.learning.encoding.reading import Embedded, ReadRecord
+from structkit.learning.encoding.settings import FIELDS
 from structkit.progress import say
 from structkit.records.jsonl import Record
-
-Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
 
 
 class Earlier:
@@ -32,9 +30,8 @@ class Earlier:
     def __init__(self, path: str, run: Record, part: str) -> None:
         self.path, self.part, self.place = path, part, os.path.realpath(path)
         if not path.endswith(".npy"):
-            raise UserError(
-                f"--reuse {path} is not a .npy file", "encode with -o NAME.npy", status=2
-            )
+            problem = f"{flag('reuse', path)} is not a .npy file"
+            raise UserError(problem, f"name what {program('encode')} wrote", status=2)
         self.old = read_matrix(path, fields=bool(part))
         # floats become what this run writes; codes are only what they are
         known = {"quantize": run.get("quantize"), **settings_of(path, self.old)}
@@ -111,7 +108,8 @@ def settings_of(path: str, old: Embeddings) -> Record:
     meta = read_meta(beside, *old.vectors.shape) if os.path.exists(beside) else {}
     run = meta.get("run")
     if not isinstance(run, dict) or "hashes" not in run:
-        raise UserError("holds no hashes of its texts", "encode once without --reuse").at(path)
+        remedy = f"encode once without {flag('reuse')}"
+        raise UserError("holds no hashes of its texts", remedy).at(path)
     return {**meta, **run}
 
 

@@ -7,22 +7,19 @@ and all compute sample texts; of those that agree, the fastest computes that mod
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import UserError, unknown
-from structkit.learning.engines import openvino
-from structkit.learning.engines.exported import kept
-from structkit.learning.engines.exported_encoder import ExportedEncoder
-from structkit.learning.engines.onnx import Onnx
-from structkit.learning.engines.openvino import OpenVino
-from structkit.learning.engines.runtime import Runtime
+from structkit.errors import UserError, flag
+from structkit.learning.encoding.exported import ExportedEncoder, kept
+from structkit.learning.encoding.runtimes import Onnx, OpenVino, Runtime, has_bf16
+from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.static.encoder import StaticEncoder, opened_table
 from structkit.learning.training.tokens import Truncation
@@ -37,7 +34,6 @@ RUNTIMES: dict[str, tuple[Runtime, ...]] = {
 }
 # what is kept for each, if anything: a folder, and the notes on it
 Exports = dict[Runtime, tuple[Path, Record] | None]
-ENGINES = ("auto", "torch", *RUNTIMES)
 # how many times as long as torch an engine may take that starts at once: torch needs seconds
 SLOWER = 1.25
 # … and how much faster a runtime must be than one that starts sooner, 0.2 s here
@@ -86,43 +82,38 @@ class TableEngine:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A model, and how it is to be computed; `changes` override what the model says of itself."""
+class EngineChoice:
+    """What computes the model of these settings."""
 
-    model: str
-    engine: str = "auto"
-    device: str | None = None
-    dtype: str = "fp32"
-    offline: bool = False
-    changes: dict[str, Any] = field(default_factory=dict)
+    settings: EncodingSettings
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise unknown("engine", self.engine, ENGINES)
-        if self.engine not in RUNTIMES:
+        settings, engine = self.settings, self.settings.engine
+        if engine not in RUNTIMES:
             return
-        RUNTIMES[self.engine][0].version()  # or which extra it needs
-        wrong = "" if self.device in (None, "cpu") else f"--device {self.device}"
-        if self.dtype not in ("auto", *(each.dtype for each in RUNTIMES[self.engine])):
-            # "fp32" is the flag's default, and int8 a name of its own
-            wrong = f"--dtype {self.dtype}" if self.dtype != "fp32" else wrong
+        RUNTIMES[engine][0].version()  # or which extra it needs
+        able, wrong = [each.dtype for each in RUNTIMES[engine]], ""
+        if settings.device not in (None, "cpu"):
+            wrong = flag("device", settings.device)
+        if settings.dtype not in ("auto", "fp32", *able):  # fp32 is the default, int8 has a name
+            wrong = flag("dtype", settings.dtype)
         if wrong:
-            raise UserError(
-                f"--engine {self.engine} takes no {wrong}", "use --engine torch", status=2
-            )
+            problem = f"{flag('engine', engine)} takes no {wrong}"
+            raise UserError(problem, f"use {flag('engine', 'torch')}", status=2)
 
     def runtimes(self) -> list[Runtime]:
         """Those that may compute the model; for `auto` the installed ones, where there is no GPU.
 
         8-bit integers are only for those who ask for them.
         """
-        if self.engine == "torch":
+        engine, dtype, device = self.settings.engine, self.settings.dtype, self.settings.device
+        if engine == "torch":
             return []
-        if self.engine in RUNTIMES:
-            able = {each.dtype: each for each in RUNTIMES[self.engine]}
-            dtype = _best_dtype() if self.dtype == "auto" and len(able) > 1 else self.dtype
-            return [able.get(dtype, RUNTIMES[self.engine][0])]
-        if not (self.device == "cpu" or not self.device and no_gpu()):
+        if engine in RUNTIMES:
+            able = {each.dtype: each for each in RUNTIMES[engine]}
+            fastest = _best_dtype() if dtype == "auto" and len(able) > 1 else dtype
+            return [able.get(fastest, RUNTIMES[engine][0])]
+        if not (device == "cpu" or not device and no_gpu()):
             return []
         installed = [
             each
@@ -130,37 +121,35 @@ class Wanted:
             for each in runtimes
             if name != "openvino-int8" and find_spec(each.package)
         ]
-        dtype = self.dtype
         if dtype == "auto" and any(each.package == "openvino" for each in installed):
             dtype = _best_dtype()  # otherwise torch knows
         return [each for each in installed if each.dtype == dtype]
 
     def load(self) -> tuple[Engine, Record]:
         """The engine with its model, and the model's facts."""
-        folder = model_folder(self.model, offline=self.offline)
-        given = {name: value for name, value in self.changes.items() if value is not None}
+        settings, changes = self.settings, self.settings.changes
+        folder = model_folder(settings.model, offline=settings.offline)
+        given = {name: value for name, value in changes.items() if value is not None}
         if table := opened_table(folder, given):
             return TableEngine(table[0]), table[1]
         runtimes = self.runtimes()
-        exports: Exports = {each: kept(folder, self.changes, each) for each in runtimes}
+        exports: Exports = {each: kept(folder, changes, each) for each in runtimes}
         if exports and all(exports.values()) and (encoder := self.opened(folder, exports)):
             return encoder
-        from structkit.learning.encode.exporting import export
-        from structkit.learning.encode.torch_engine import TorchEngine
+        from structkit.learning.encoding.torch_engine import TorchEngine, export
 
         engine, facts = TorchEngine.open(
-            self.model, self.device, self.dtype, offline=self.offline, **self.changes
+            settings.model, settings.device, settings.dtype, offline=settings.offline, **changes
         )
         why = ""
         for runtime in [runtime for runtime, made in exports.items() if not made]:
-            why = export(engine, runtime, folder, self.changes, facts)
-            exports[runtime] = None if why else kept(folder, self.changes, runtime)
+            why = export(engine, runtime, folder, changes, facts)
+            exports[runtime] = None if why else kept(folder, changes, runtime)
         if encoder := self.opened(folder, exports):
             return encoder
-        if self.engine in RUNTIMES:
-            raise UserError(
-                f"--engine {self.engine} cannot compute this model: {why}", "use --engine torch"
-            )
+        if settings.engine in RUNTIMES:
+            problem = f"{flag('engine', settings.engine)} cannot compute this model: {why}"
+            raise UserError(problem, f"use {flag('engine', 'torch')}")
         return engine, facts
 
     def opened(self, folder: Path, exports: Exports) -> tuple[Engine, Record] | None:
@@ -175,7 +164,7 @@ class Wanted:
 
     def fastest(self, exports: Exports) -> tuple[Runtime, Path, Record] | None:
         """The fastest export, the first ones preferred; None if torch is much faster."""
-        best, least = None, SLOWER if self.engine == "auto" else inf
+        best, least = None, SLOWER if self.settings.engine == "auto" else inf
         for runtime, export in exports.items():
             if export and export[1]["agrees"]:
                 by_torch, by_runtime = export[1]["seconds"]
@@ -184,9 +173,9 @@ class Wanted:
         return best
 
 
-def _best_dtype() -> str:
+def _best_dtype() -> Literal["fp32", "bf16"]:
     """The precision that is fastest on this processor."""
-    return "bf16" if openvino.has_bf16() else "fp32"
+    return "bf16" if has_bf16() else "fp32"
 
 
 def _opened(

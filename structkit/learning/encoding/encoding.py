@@ -12,20 +12,24 @@ from numpy.typing import NDArray
 
 from structkit.embeddings.npy import HASHES_FORMAT
 from structkit.embeddings.rows import EmbeddingRow
-from structkit.learning.encode.batches import Embedder, check_finite
-from structkit.learning.encode.engines import Wanted
-from structkit.learning.encode.flags import (
-    check_able,
-    check_flags,
-    check_length,
-    check_together,
-    chosen_paths,
+from structkit.errors import UserError, flag
+from structkit.learning.encoding.batches import Embedder, check_finite
+from structkit.learning.encoding.engines import EngineChoice
+from structkit.learning.encoding.reading import (
+    TREES,
+    Elements,
+    Embedded,
+    ReadRecord,
+    Spread,
+    TextReader,
+    Window,
+    lines_of,
+    windows,
 )
-from structkit.learning.encode.parts import FIELDS, Elements, chosen_part, lines_of
-from structkit.learning.encode.reading import ReadRecord, TextReader
-from structkit.learning.encode.reuse import Earlier, Embedded
-from structkit.learning.encode.windows import TREES, Spread, Window, windows
+from structkit.learning.encoding.reuse import Earlier
+from structkit.learning.encoding.settings import FIELDS, EncodingSettings
 from structkit.learning.folders.facts import content_hash
+from structkit.plugin import Model
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 
@@ -33,85 +37,39 @@ from structkit.records.jsonl import Record, Records
 class Encoding:
     """`encode` with its model loaded: `embeddings(texts(records))`.
 
-    `side` chooses the length, the prompt and the default field; `field` is the text's field, or
-    several; `paths` is that of `texts.placed`; `keep` names fields that go along. `length` is the
-    most tokens of a text, the model's own where it is None. `chunk` makes an
-    embedding of each so many tokens, `elements` of each element of HTML, `nodes` of a tree's words,
-    phrases or all its nodes.
-    `batch_tokens` and `precision` are chosen for the device where they are None. `reuse` is a .npy
-    file whose rows are copied where text, model and settings are unchanged. `quantize` is how they
-    are stored in .npy files: `int8`, `binary`, or None for floats. Errors: an unknown
-    side or a damaged model is a `UserError`, and so is a record without its field.
+    Errors: a damaged model is a `UserError`, and so is a setting that is not for such a model, and
+    a record without its field.
     """
 
     spread: Spread  # how windows are embedded: here, or by other processes
 
-    def __init__(
-        self,
-        model: str,
-        side: str = "document",
-        *,
-        field: str | Sequence[str] | None = None,
-        paths: bool | None = None,
-        keep: Sequence[str] = (),
-        batch_tokens: int | None = None,
-        length: int | None = None,
-        chunk: int | None = None,
-        elements: bool = False,
-        nodes: str | None = None,
-        downward: bool = False,
-        pooling: str | None = None,
-        mcls_every: int | None = None,
-        normalize: bool | None = None,
-        dimensions: int | None = None,
-        dtype: str = "fp32",
-        device: str | None = None,
-        engine: str = "auto",
-        offline: bool = False,
-        reuse: str | None = None,
-        quantize: str | None = None,
-    ) -> None:
-        self.options = {name: value for name, value in locals().items() if name != "self"}
-        check_flags(side, dtype, batch_tokens, chunk, quantize)
-        check_length(length, chunk)
-        self.fields = [field] if isinstance(field, str) else list(field or ())
-        self.parts = {"chunk": chunk, "elements": elements, "nodes": nodes and str(nodes)}
-        self.part = chosen_part(self.parts, self.fields, keep)
-        check_together(self.part, downward, len(self.fields), reuse)
-        self.nodes, self.downward, self.length, self.chunk = str(nodes), downward, length, chunk
-        side = str(side)  # a flag's is an enum
-        self.model, self.side, self.keep = model, side, tuple(keep)
-        self.quantize = str(quantize) if quantize else None
-        changes = {"pooling": pooling, "mcls_every": mcls_every, "normalize": normalize}
-        wanted = Wanted(model, str(engine), device, str(dtype), offline, changes)
-        self.engine, self.facts = wanted.load()
+    def __init__(self, settings: EncodingSettings) -> None:
+        self.settings, self.part = settings, settings.part
+        self.engine, self.facts = EngineChoice(settings).load()
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.facts["folder"]
-        check_able(encoder, self.part, length)
-        if length:
-            encoder.read_at_most(side, length)
-        known = self.facts[f"{side}_fields"]
-        self.reader = self._reader(known, paths)
-        self.dtype, self.dimensions = self.engine.dtype, dimensions
-        self.batch_tokens = batch_tokens or self.engine.batch_tokens
+        _check_able(encoder, settings)
+        if settings.length:
+            encoder.read_at_most(settings.as_, settings.length)
+        known: Sequence[str] = self.facts[f"{settings.as_}_fields"]
+        # of an element, the model reads what it was trained on
+        elements = Elements(tagged=known[0] == "tagged") if settings.elements else None
+        paths = _chosen_paths(encoder, settings)
+        self.reader = TextReader(encoder, settings.field, known, settings.keep, elements, paths)
+        self.dtype, self.batch_tokens = self.engine.dtype, self.engine.batch_tokens
         self.embedder = Embedder(
-            self.engine,
-            side,
-            self.batch_tokens,
-            dimensions=dimensions,
-            normalize=bool(normalize or dimensions and self.facts["normalize"]),
+            self.engine, settings.as_, self.batch_tokens, normalize=bool(settings.normalize)
         )
         self.truncation, self.spread = self.engine.truncation, self.here
-        encoder.read_field(self.fields[0] if self.fields and not elements else known[0])
-        self.earlier = Earlier(reuse, self.run(), self.part) if reuse else None
+        encoder.read_field(known[0] if settings.elements else self.first_field)
+        self.earlier = Earlier(settings.reuse, self.run(), self.part) if settings.reuse else None
         if self.earlier:
             self.precision = self.earlier.precision or self.precision
 
-    def _reader(self, known: Sequence[str], paths: bool | None) -> TextReader:
-        # of an element, the model reads what it was trained on
-        elements = Elements(tagged=known[0] == "tagged") if self.part == "elements" else None
-        chosen = chosen_paths(paths, self.side, self.part, self.encoder)
-        return TextReader(self.encoder, self.fields, known, self.keep, elements, chosen)
+    @property
+    def first_field(self) -> str:
+        """The field that is read first: the one that is named, or the model's."""
+        return [*self.settings.field, *self.reader.known][0]
 
     @property
     def precision(self) -> str | None:
@@ -132,7 +90,7 @@ class Encoding:
         Embeddings are arrays, (dim,), which are written shorter than lists of Python's floats. A
         part has `doc_id` and its place; with several fields, each has its `FIELD_embedding`.
         """
-        if len(self.fields) > 1:
+        if len(self.settings.field) > 1:
             yield from self._of_several_fields(texts)
             return
         for rows, embeddings in self.windows(texts):
@@ -141,15 +99,15 @@ class Encoding:
                 yield {"id": row.id, **of_part, "embedding": embedding, **row.fields}
 
     def _of_several_fields(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
-        names = [f"{name}_embedding" for name in self.fields]
+        names = [f"{name}_embedding" for name in self.settings.field]
         for window in windows(texts):
             inputs: dict[str, Any] = {}  # a text in several fields is encoded once
-            for place, field in enumerate(self.fields):
+            for place, field in enumerate(self.settings.field):
                 different = list(dict.fromkeys(record.texts[place] for record in window))
                 self.truncation.field = field  # … and counted in each
                 self.encoder.read_field(field)
                 inputs.update(
-                    zip(different, self.encoder.inputs(different, self.side), strict=True)
+                    zip(different, self.encoder.inputs(different, self.settings.as_), strict=True)
                 )
             numbers = {text: number for number, text in enumerate(inputs)}
             of_texts = self.embedder.embed_inputs(list(inputs.values()))
@@ -210,11 +168,11 @@ class Encoding:
         inputs: list[Any] = []
         places: list[Record] = []  # of each input
         chunks_of: dict[str, range] = {}  # the inputs of a text: an equal one is encoded once
+        size, length, side = self.settings.chunk or 0, self.settings.length, self.settings.as_
         for text in dict.fromkeys(record.texts[0] for record in window):
-            size = self.chunk or 0
-            chunks, lines = self.encoder.chunks(text, self.side, size), lines_of(text)
-            if self.length:
-                chunks = chunks[: self.length // size]
+            chunks, lines = self.encoder.chunks(text, side, size), lines_of(text)
+            if length:
+                chunks = chunks[: length // size]
             chunks_of[text] = range(len(inputs), len(inputs) + len(chunks))
             inputs += chunks
             for chunk in chunks:
@@ -231,20 +189,15 @@ class Encoding:
     def _nodes(self, window: Sequence[ReadRecord]) -> Embedded:
         nodes_of_records = self.encoder.nodes(
             [record.prepared[0] for record in window],
-            self.nodes,
+            str(self.settings.nodes),
             self.batch_tokens,
-            downward=self.downward,
             finish=self.embedder.finished,
         )
-        rows, vectors, downward = [], [], []
+        rows, vectors = [], []
         for record, nodes in zip(window, nodes_of_records, strict=True):
             for node in nodes:
                 vectors.append(node.pop("embedding"))
-                if self.downward:
-                    downward.append(node["downward"])
                 rows.append(record.part(node["node"], node))
-        if downward:
-            check_finite(window, [row.document for row in rows], np.array(downward), self.folder)
         return rows, np.array(vectors, np.float32)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -255,7 +208,7 @@ class Encoding:
         """Say how many texts were truncated, and how many were not encoded again."""
         if self.earlier:
             self.earlier.report()
-        self.truncation.flag = "--length"
+        self.truncation.flag = flag("length")
         for message in self.truncation.messages():
             say(message)
 
@@ -266,28 +219,53 @@ class Encoding:
 
     def meta(self) -> Record:
         """What NAME.meta.json beside the vectors says."""
+        settings = self.settings
         return {
-            "model": self.model,
+            "model": settings.model,
             "model_sha256": self.model_sha256,
             "method": self.facts["method"],
             "engine": self.engine.name,
-            "side": self.side,
+            "side": settings.as_,
             "pooling": self.facts["pooling"],
             "normalize": self.facts["normalize"],
-            **({"length": self.length} if self.length else {}),
-            **({"dimensions": self.dimensions} if self.dimensions else {}),
-            **({self.part: self.parts[self.part]} if self.part else {}),
-            **({"quantize": self.quantize} if self.quantize else {}),
+            **({"length": settings.length} if settings.length else {}),
+            **({self.part: getattr(settings, self.part)} if self.part else {}),
+            **({"quantize": settings.quantize} if settings.quantize else {}),
         }
 
     def run(self) -> Record:
         """What determines the vectors: an unfinished run continues only with the same."""
         return {
             **self.meta(),
-            "fields": self.fields,
-            "keep": list(self.keep),
+            "fields": list(self.settings.field),
+            "keep": list(self.settings.keep),
             "dtype": self.dtype,
             "batch_tokens": self.batch_tokens,
             "mcls_every": self.facts.get("mcls_every"),
             "hashes": HASHES_FORMAT,
         }
+
+
+def _chosen_paths(model: Model, settings: EncodingSettings) -> bool | None:
+    """The `paths` for whole documents; off for queries, parts, and models of words or trees.
+
+    A tree's words, and a part's character offsets, are those of the text alone. Errors: it is on
+    for any of these.
+    """
+    if settings.as_ == "document" and not settings.part and "chunk" in model.parts:
+        return settings.paths
+    if settings.paths:
+        problem = f"{flag('paths')} is for whole documents and models that read tokens"
+        raise UserError(problem, "leave it out", status=2)
+    return False
+
+
+def _check_able(model: Model, settings: EncodingSettings) -> None:
+    """Raise for a length, or parts of texts, of which the model has no embeddings."""
+    for name in ("length", "chunk"):
+        if getattr(settings, name) and "chunk" not in model.parts:
+            problem = f"{flag(name)} is for models that read tokens"
+            raise UserError(problem, "leave it out", status=2)
+    if settings.nodes and "nodes" not in model.parts:
+        remedy = "train strae, self-strae, iornn or tree-lstm"
+        raise UserError(f"{flag('nodes')} needs a model with trees", remedy, status=2)

@@ -13,10 +13,10 @@ from safetensors.torch import load_file, save_file
 from transformers import T5Config, T5Model
 
 from structkit.errors import UserError
-from structkit.learning.encode import engines
-from structkit.learning.encode.encoding import Encoding
-from structkit.learning.engines.exported import ABOUT, kept
-from structkit.learning.engines.onnx import Onnx
+from structkit.learning.encoding import engines
+from structkit.learning.encoding.exported import ABOUT, kept
+from structkit.learning.encoding.runtimes import Onnx
+from tests.encodings import encoding_of
 from tests.learning.encoders.test_encoders import SHAPE, TEXTS, bert_like, save, word_tokenizer
 from tests.tolerances import rounding
 
@@ -54,7 +54,7 @@ def t5(tmp_path_factory):
 
 
 def encoded(model, engine, side="document", **options):
-    encoding = Encoding(model, side, engine=engine, mcls_every=7, **options)
+    encoding = encoding_of(model, side, engine=engine, **options)
     found = list(encoding.embeddings(encoding.texts(RECORDS)))
     return encoding, np.array([each.pop("embedding") for each in found]), found
 
@@ -94,7 +94,7 @@ def test_a_bert_like_model(bert_like, pooling, capsys):
         assert "torch" == encoded(bert_like, "auto")[0].engine.name
         return
     assert_same(bert_like, pooling=pooling)
-    assert_same(bert_like, pooling=pooling, side="query", normalize=False, dimensions=16)
+    assert_same(bert_like, pooling=pooling, side="query", normalize=False)
 
 
 @pytest.mark.parametrize("pooling", [*POOLINGS, "first-decoder-token"])
@@ -183,11 +183,11 @@ def test_exports_of_models_that_are_gone_go_too(t5, tmp_path, cache):
     assert 1 == len(before) and not before & set(cache.iterdir())
 
 
-def test_notes_of_another_format_are_not_read(t5, monkeypatch):
+def test_an_export_of_another_version_is_not_read(t5, monkeypatch):
     encoded(t5, "onnx")
-    changes = {"pooling": None, "mcls_every": 7, "normalize": None}
+    changes = {"pooling": None, "normalize": None}
     assert kept(Path(t5), changes, Onnx())
-    monkeypatch.setattr("structkit.learning.engines.exported.FORMAT", 0)
+    monkeypatch.setattr("structkit.__version__", "0.0.0")
     assert kept(Path(t5), changes, Onnx()) is None
 
 
@@ -228,7 +228,7 @@ def test_what_onnx_does_not_take_is_refused(t5, given):
     with pytest.raises(UserError, match="--engine onnx takes no --d") as raised:
         encoded(t5, "onnx", **given)
     assert 2 == raised.value.status
-    with pytest.raises(UserError, match="no engine 'onx'; did you mean 'onnx'"):
+    with pytest.raises(UserError, match="no --engine 'onx'; did you mean 'onnx'"):
         encoded(t5, "onx")
 
 
@@ -246,4 +246,4 @@ def test_a_changed_pooling_is_another_export(t5, cache):
     encoded(t5, "auto", pooling="cls")
     encoded(t5, "auto", pooling="mean")
     assert 2 == len(list(cache.iterdir()))
-    assert kept(Path(t5), {"pooling": "last-token"}, Onnx()) is None
+    assert kept(Path(t5), {"pooling": "last-token", "normalize": None}, Onnx()) is None

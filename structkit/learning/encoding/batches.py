@@ -10,30 +10,23 @@ import numpy as np
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
-from structkit.learning.encode.engines import Engine
-from structkit.learning.encode.reading import ReadRecord
-from structkit.learning.folders.weights import WEIGHTS, not_finite
+from structkit.learning.encoding.engines import Engine
+from structkit.learning.encoding.reading import ReadRecord
+from structkit.learning.folders.weights import not_finite, spoiled
 from structkit.learning.static.encoder import normalized
 
 
 class Embedder:
     """An engine for one side, with at most `batch_tokens` padded tokens in a batch.
 
-    `dimensions` keeps only the first numbers of an embedding; `normalize` scales what is left to
-    length 1.
+    `normalize` scales embeddings to length 1, whatever the model does.
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        side: str,
-        batch_tokens: int,
-        *,
-        dimensions: int | None = None,
-        normalize: bool = False,
+        self, engine: Engine, side: str, batch_tokens: int, *, normalize: bool = False
     ) -> None:
         self.engine, self.side, self.batch_tokens = engine, side, batch_tokens
-        self.dimensions, self.normalize = dimensions, normalize
+        self.normalize = normalize
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """The embeddings of some texts in their order, (texts, dim).
@@ -60,22 +53,8 @@ class Embedder:
         return embeddings
 
     def finished(self, embeddings: Vectors) -> Vectors:
-        """A model's embeddings (inputs, dim), cut to the wanted dimensions and normalized."""
-        self.check_dimensions(embeddings.shape[1])
-        embeddings = embeddings[:, : self.dimensions]
+        """A model's embeddings (inputs, dim), normalized if they are to be."""
         return normalized(embeddings) if self.normalize else embeddings
-
-    def check_dimensions(self, given: int) -> None:
-        """Raise if there are fewer dimensions than are to be kept."""
-        if self.dimensions and given < self.dimensions:
-            raise UserError(
-                f"--dimensions {self.dimensions} is more than the model has",
-                f"give at most {given}",
-                status=2,
-            )
-
-
-CALMER = "train the model again, with a lower --learning-rate"
 
 
 def check_finite(
@@ -94,15 +73,8 @@ def check_finite(
     owner = owners[int(np.argmin(finite))]
     here = next(record.here for record in records if record.id == owner)
     where = "" if all(here) else f'the record "{owner}": '
-    raise UserError(f"{where}the model's embedding of the text holds NaN or infinity", CALMER).at(
-        *here
-    )
-
-
-def spoiled(folder: Path) -> UserError:
-    """The error for a model that gives no finite embeddings."""
-    error = UserError("the model's embeddings hold NaN or infinity", CALMER)
-    return error.at(str(folder / WEIGHTS))
+    problem = f"{where}the model's embedding of the text holds NaN or infinity"
+    raise UserError(problem, spoiled(folder).remedy).at(*here)
 
 
 def budgeted(lengths: Sequence[int], budget: int) -> Iterator[range]:
