@@ -89,7 +89,7 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.score([]), "score needs one of qrels and task; give one"),
         (lambda: structkit.score([], task="x"), "no task 'x'; there are:"),
         (lambda: structkit.score([], qrels="self", mean="x"), "mean is 'x', not bool;"),
-        (lambda: structkit.pair([], template=3), "template is 3, not str;"),
+        (lambda: structkit.pair([], positive_template=3), "positive_template is 3, not"),
         (lambda: structkit.encode([], model="x", dtype="fp8"), "no dtype 'fp8'"),
         (
             lambda: structkit.encode([], model="x", keep="id"),
@@ -154,7 +154,8 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
     [
         (
             lambda: structkit.mask_entities([{**CODE, "code": "x" * 64_000_000}]),
-            "records:1: the record has more than 64,000,000 bytes; set STRUCTKIT_MAX_RECORD_BYTES",
+            "records:1: the record has more than 64,000,000 bytes; set "
+            "STRUCTKIT_MAX_RECORD_BYTES to a larger number, or leave the record out",
         ),
         (
             lambda: structkit.pair([{"docstring": 3, "code": "x"}], query="docstring"),
@@ -165,8 +166,8 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
             'records:1: field "docstring" is empty; leave the record out',
         ),
         (
-            lambda: structkit.pair([{"id": "p", "query": "x"}], **JUDGED),
-            "the query has no judgement in qrels; give judged queries only, or leave others out",
+            lambda: structkit.pair(queries=[{"id": "p", "query": "x"}], **JUDGED),
+            "in qrels; give judged queries only, or leave others out",
         ),
         (
             lambda: structkit.pair([{"id": "q", "query": "x", "text": "t"}], **HARD, corpus=[]),
@@ -174,7 +175,7 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
         ),
         (
             lambda: structkit.collect([{"a": 1}], records=True),
-            "(it has: a, id); rename a field with select --rename FIELD=text",
+            "(it has: a, id); rename a field with structkit.select: rename='FIELD=text'",
         ),
         (
             lambda: structkit.score([{"id": "1", "a_embedding": [1]}], task="similarity"),
@@ -254,7 +255,8 @@ def test_examples_of_judgements_and_hard_negatives():
     corpus = [{"id": "a", "text": "hot tea"}, {"id": "b", "text": "cold tea"}]
     queries = [{"id": "q", "query": "tea"}]
     qrels = [{"query_id": "q", "doc_id": "a", "relevance": 1}]
-    [example] = structkit.pair(queries, qrels=qrels, corpus=corpus, per_query=0, positive="text")
+    judged = {"queries": queries, "qrels": qrels, "corpus": corpus}
+    [example] = structkit.pair(**judged, per_query=0, positive="text")
     assert ("tea", "hot tea") == (example["query"], example["positive"])
     run = structkit.search(corpus, queries=queries, method="bm25")
     aligned = [{"id": "a", "query": "tea", "text": "hot tea"}]
