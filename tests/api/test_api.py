@@ -98,6 +98,7 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.encode([], "x", batch_tokens="auto"), "is 'auto', not int; give one"),
         (lambda: structkit.encode([], "x", keep="id"), "keep is 'id', not a list; give ['id']"),
         (lambda: structkit.parse_trees([], field="code"), "field is 'code', not a list; give ['"),
+        (lambda: structkit.search([], query=["a", 1]), "query is 1, not str;"),
         (lambda: structkit.search([], filter="a=1"), "filter is 'a=1', not a list; give"),
         (lambda: structkit.score([], "self", measures="AP"), "measures is 'AP', not a list; give"),
         (
@@ -274,7 +275,9 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
             "run: there are no positive pairs; give pairs with higher scores",
         ),
         (
-            lambda: structkit.search([{"id": "a", "embedding": [1]}], queries=[], texts=[{"id": "a"}]),
+            lambda: structkit.search(
+                [{"id": "a", "embedding": [1]}], queries=[], texts=[{"id": "a"}]
+            ),
             "texts goes with method hybrid; leave it out",
         ),
     ],
@@ -285,9 +288,14 @@ def test_a_remedy_is_one_that_the_function_has(call, expected):
 
 def test_a_setting_that_is_off_is_told_as_a_parameter(tmp_path):
     folder = str(tmp_path / "words")
-    list(structkit.search([{"id": "a", "text": "b"}], query=["b"], method="bm25", save_index=folder))
+    list(
+        structkit.search([{"id": "a", "text": "b"}], query=["b"], method="bm25", save_index=folder)
+    )
     error = told(lambda: structkit.search(folder, query=["b"], stopwords=False))
-    assert "was built with stopwords, not stopwords False; leave it out, or build another" in error
+    assert (
+        "was built with stopwords=True, not stopwords=False; leave it out, or build another"
+        in error
+    )
 
 
 def test_runs_may_have_any_names():
@@ -310,7 +318,7 @@ def test_search_and_score_over_dicts_and_files(tmp_path):
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in corpus))
     found = [
-        list(structkit.search(each, query=["hot tea", {"id": "q", "query": "ice"}], method="bm25"))
+        list(structkit.search(each, query=["hot tea", "ice"], method="bm25"))
         for each in (
             corpus,
             iter(corpus),
@@ -319,7 +327,7 @@ def test_search_and_score_over_dicts_and_files(tmp_path):
         )
     ]
     assert [found[0]] * 4 == found
-    assert [("1", "a"), ("q", "b")] == [(hit["query_id"], hit["doc_id"]) for hit in found[0]]
+    assert [("1", "a"), ("2", "b")] == [(hit["query_id"], hit["doc_id"]) for hit in found[0]]
     qrels = [{"query_id": "1", "doc_id": "a", "relevance": 1}]
     [scored] = structkit.score(found[0], qrels, measures=["RR@10"])
     assert ("run", 1.0) == (scored["run"], scored["RR@10"])
