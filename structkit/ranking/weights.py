@@ -55,11 +55,7 @@ PRESETS = {
             "definitions": 1.0,
             "name-words": 0.5,
             "coherence": 0.5,
-            "tests": 1.0,
-            "examples": 1.0,
-            "vendored": 1.0,
-            "generated": 1.0,
-            "compat": 1.0,
+            "path-kinds": 1.0,
             "older-versions": 1.0,
             "headers": 1.0,
         },
@@ -111,8 +107,8 @@ def read(file: str) -> Weights:
 def weight_of(text: str, flag: str = "--ranker") -> tuple[str, float | None]:
     """The name and the weight, if any, in `NAME` or `NAME=WEIGHT`.
 
-    >>> weight_of("tests=0.3"), weight_of("tests")
-    (('tests', 0.3), ('tests', None))
+    >>> weight_of("headers=0.3"), weight_of("headers")
+    (('headers', 0.3), ('headers', None))
     """
     name, sign, number = text.partition("=")
     if not sign:

@@ -87,7 +87,7 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.train("santa", [], epochs=0.5), "epochs is 0.5, not int;"),
         (lambda: structkit.train("santa", [], epoch=1), "did you mean 'epochs'?"),
         (lambda: structkit.train("santta"), "no method 'santta'; did you mean 'santa'?"),
-        (lambda: structkit.search([], k=0), "k 0 is not 1 or more;"),
+        (lambda: structkit.search([], k=0), "k=0 is not 1 or more;"),
         (lambda: structkit.search([], similarity="l2"), "no similarity 'l2'"),
         (lambda: structkit.score([]), "score needs one of qrels and task; give one"),
         (lambda: structkit.score([], task="x"), "no task 'x'; there are:"),
@@ -131,7 +131,7 @@ def test_a_wrong_argument_is_told_at_the_call(call, expected):
             "corpus:1: the record has none of the fields",
         ),
         (
-            lambda: structkit.search([{"id": "a"}], query=["tea"]),
+            lambda: structkit.search([{"id": "a"}], queries=[{"query": "tea"}]),
             "structkit.encode, or search texts with method bm25",
         ),
         (lambda: structkit.score([{"doc_id": 1}], "self"), 'run:1: field "query_id" is missing;'),
@@ -278,7 +278,7 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
             lambda: structkit.search(
                 [{"id": "a", "embedding": [1]}], queries=[], texts=[{"id": "a"}]
             ),
-            "texts goes with method hybrid; leave it out",
+            "texts goes with method='hybrid'; leave it out, or ask with query",
         ),
     ],
 )
