@@ -64,42 +64,6 @@ class Unit(StrEnum):
     sentence = "sentence"
 
 
-class SearchMethod(StrEnum):
-    """How documents are found."""
-
-    dense = "dense"
-    bm25 = "bm25"
-    hybrid = "hybrid"
-
-
-class Similarity(StrEnum):
-    """What is compared."""
-
-    dot = "dot"
-    cosine = "cosine"
-
-
-class FuseMethod(StrEnum):
-    """How runs become one."""
-
-    rrf = "rrf"
-    weighted = "weighted"
-    merge = "merge"
-
-
-class Preset(StrEnum):
-    """What rankers are chosen for."""
-
-    code = "code"
-
-
-class RunFormat(StrEnum):
-    """How a run is written."""
-
-    jsonl = "jsonl"
-    trec = "trec"
-
-
 class Nodes(StrEnum):
     """Which nodes of a tree."""
 
@@ -278,23 +242,7 @@ PathsFlag = Annotated[
         show_default=False,
     ),
 ]
-RunFormatFlag = Annotated[RunFormat, typer.Option(help="JSONL, or TREC's six columns.")]
 Picture = Annotated[
     str, typer.Option("--output", "-o", help="Picture to write: .svg, .png or .pdf.")
 ]
 FILES = "Files"
-Hidden = Annotated[
-    bool,
-    typer.Option(
-        "--hidden", rich_help_panel=FILES, help="Include files and folders that start with a dot."
-    ),
-]
-NoIgnore = Annotated[
-    bool,
-    typer.Option(
-        "--no-ignore", rich_help_panel=FILES, help="Include what .gitignore and .ignore exclude."
-    ),
-]
-MaxFileBytes = Annotated[
-    int, typer.Option(min=1, rich_help_panel=FILES, help="Leave out larger files.")
-]
