@@ -132,7 +132,7 @@ def test_a_wrong_argument_is_told_at_the_call(call, expected):
         ),
         (
             lambda: structkit.search([{"id": "a"}], queries=[{"query": "tea"}]),
-            "structkit.encode, or search texts with method bm25",
+            "structkit.encode, or search texts with method='bm25'",
         ),
         (lambda: structkit.score([{"doc_id": 1}], "self"), 'run:1: field "query_id" is missing;'),
         (lambda: structkit.collect("nowhere"), "nowhere: does not exist;"),
