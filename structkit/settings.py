@@ -175,13 +175,19 @@ def fitting(kind: type, name: str, value: Any) -> Any:
     Errors: `UserError` with status 2 for a value of another type.
     """
     hint = types_of(kind)[name]
-    value = os.fspath(value) if isinstance(value, os.PathLike) else value
     if value is None and alternatives(hint) != (hint,):
         return None
     if is_several(hint):
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise UserError(f"{flag(name)} is {value!r}, not a list", f"give [{value!r}]", status=2)
-        return tuple(value)
+        item = get_args(next(each for each in alternatives(hint) if is_several(each)))[0]
+        return tuple(_fitting(name, item, each) for each in value)
+    return _fitting(name, hint, value)
+
+
+def _fitting(name: str, hint: Any, value: Any) -> Any:
+    """One value of a setting in its type."""
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
     kinds = [str if get_origin(each) is Literal else each for each in alternatives(hint)]
     named = [each for each in kinds if isinstance(each, type)]
     if isinstance(value, bool):
@@ -249,21 +255,31 @@ def is_given(each: Field[Any], value: Any) -> bool:
     return value is not None and value != () and value != each.default
 
 
+def given(settings: Any, kind: type) -> list[str]:
+    """The settings of a class, or of one that it extends, that are given: as messages name them."""
+    values = ((each, getattr(settings, each.name)) for each in fields(kind))
+    return [
+        flag(each.name, False if value is False else None)
+        for each, value in values
+        if is_given(each, value)
+    ]
+
+
 def _check_others(settings: Any, each: Field[Any]) -> None:
     """Raise if a setting is given without what it requires, or with what it excludes."""
     if not is_given(each, getattr(settings, each.name)):
         return
     known = {other.name: other for other in fields(settings)}
 
-    def given(names: Iterable[str]) -> list[str]:
+    def among(names: Iterable[str]) -> list[str]:
         return [name for name in names if is_given(known[name], getattr(settings, name))]
 
     needed = each.metadata.get("requires", ())
-    if needed and not given(needed):
+    if needed and not among(needed):
         others = " or ".join(map(flag, needed))
         add = "it" if len(needed) == 1 else "one"
         raise UserError(f"{named(each)} needs {others}", f"add {add}", status=2)
-    if against := given(each.metadata.get("excludes", ())):
+    if against := among(each.metadata.get("excludes", ())):
         problem = f"{named(each)} and {flag(against[0])} exclude each other"
         raise UserError(problem, "leave one out", status=2)
 

@@ -84,7 +84,7 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.train("santa", [], epochs=0.5), "epochs is 0.5, not int;"),
         (lambda: structkit.train("santa", [], epoch=1), "did you mean 'epochs'?"),
         (lambda: structkit.train("santta"), "no method 'santta'; did you mean 'santa'?"),
-        (lambda: structkit.search([], k=0), "k 0 is not 1 or more;"),
+        (lambda: structkit.search([], k=0), "k=0 is not 1 or more;"),
         (lambda: structkit.search([], similarity="l2"), "no similarity 'l2'"),
         (lambda: structkit.score([]), "score needs one of qrels and task; give one"),
         (lambda: structkit.score([], task="x"), "no task 'x'; there are:"),
@@ -96,6 +96,7 @@ def test_records_are_asked_for_as_they_are_needed():
             "keep is 'id', not a list; give ['id']",
         ),
         (lambda: structkit.parse_trees([], field="code"), "field is 'code', not a list; give ['"),
+        (lambda: structkit.search([], query=["a", 1]), "query is 1, not str;"),
         (lambda: structkit.search([], filter="a=1"), "filter is 'a=1', not a list; give"),
         (lambda: structkit.score([], qrels="x", measures="AP"), "measures is 'AP', not a list;"),
         (lambda: structkit.score({}, qrels="self"), "runs names none; give a run"),
@@ -127,8 +128,8 @@ def test_a_wrong_argument_is_told_at_the_call(call, expected):
             "corpus:1: the record has none of the fields",
         ),
         (
-            lambda: structkit.search([{"id": "a"}], query=["tea"]),
-            "structkit.encode, or search texts with method",
+            lambda: structkit.search([{"id": "a"}], queries=[{"query": "tea"}]),
+            "structkit.encode, or search texts with method='bm25'",
         ),
         (
             lambda: structkit.score([{"doc_id": 1}], qrels="self"),
@@ -191,7 +192,7 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
             lambda: structkit.search(
                 [{"id": "a", "embedding": [1]}], queries=[], texts=[{"id": "a"}]
             ),
-            "texts goes with method hybrid; leave it out",
+            "texts goes with method='hybrid'; leave it out, or ask with query",
         ),
     ],
 )
@@ -205,7 +206,10 @@ def test_a_setting_that_is_off_is_told_as_a_parameter(tmp_path):
         structkit.search([{"id": "a", "text": "b"}], query=["b"], method="bm25", save_index=folder)
     )
     error = told(lambda: structkit.search(folder, query=["b"], stopwords=False))
-    assert "was built with stopwords, not stopwords False; leave it out, or build another" in error
+    assert (
+        "was built with stopwords=True, not stopwords=False; leave it out, or build another"
+        in error
+    )
 
 
 def test_runs_may_have_any_names():
@@ -229,7 +233,7 @@ def test_search_and_score_over_dicts_and_files(tmp_path):
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in corpus))
     found = [
-        list(structkit.search(each, query=["hot tea", {"id": "q", "query": "ice"}], method="bm25"))
+        list(structkit.search(each, query=["hot tea", "ice"], method="bm25"))
         for each in (
             corpus,
             iter(corpus),
@@ -238,7 +242,7 @@ def test_search_and_score_over_dicts_and_files(tmp_path):
         )
     ]
     assert [found[0]] * 4 == found
-    assert [("1", "a"), ("q", "b")] == [(hit["query_id"], hit["doc_id"]) for hit in found[0]]
+    assert [("1", "a"), ("2", "b")] == [(hit["query_id"], hit["doc_id"]) for hit in found[0]]
     qrels = [{"query_id": "1", "doc_id": "a", "relevance": 1}]
     [scored] = structkit.score(found[0], qrels=qrels, measures=["RR@10"])
     assert ("runs", 1.0) == (scored["run"], scored["RR@10"])

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from conftest import environment
 from soak.commands import commands
 from soak.sessions import sessions
