@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from structkit.cli.app import COMMANDS
+from structkit.command import COMMANDS
 
 # a room imports rooms of lower floors only
 FLOORS = (

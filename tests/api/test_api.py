@@ -11,7 +11,7 @@ import pytest
 
 import structkit
 from structkit import UserError
-from structkit.cli.app import COMMANDS
+from structkit.command import COMMANDS
 from structkit.commands.mask_entities import Settings as MaskSettings
 
 CODE = {"id": "1", "language": "python", "code": "def add(a, b):\n    return a + b"}

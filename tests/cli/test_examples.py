@@ -11,7 +11,8 @@ import pytest
 from conftest import WARM, environment
 from typer import Context
 
-from structkit.cli.app import COMMANDS, app
+from structkit.cli.app import app
+from structkit.command import COMMANDS
 from structkit.plugin import flag_of
 from structkit.registry import load, names
 

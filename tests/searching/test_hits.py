@@ -10,6 +10,7 @@ from pyarrow import parquet
 from structkit import encode, registry
 from structkit.commands.encode import write
 from structkit.errors import UserError
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model  # noqa: F401

@@ -8,8 +8,8 @@ import pytest
 from imported import imported
 
 from structkit import registry
-from structkit.cli.app import COMMANDS
 from structkit.cli.main import _run
+from structkit.command import COMMANDS
 from structkit.commands.score.settings import DEFAULT, MEASURES
 from structkit.scoring.measures import measure
 
