@@ -17,7 +17,7 @@ from structkit.ranking.candidates import Candidate, Query
 from structkit.ranking.demotion import Demotion
 from structkit.ranking.reranking import Ranking, candidates_of
 from structkit.records.jsonl import Record
-from structkit.scoring.passages import Passage, first_met
+from structkit.scoring.judgements import Passage, first_met
 from structkit.scoring.qrels import Judgement
 from structkit.scoring.runs import Hit
 
