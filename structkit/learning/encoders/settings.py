@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from structkit.learning.encoders.encoder import Encoder
 
 MCLS_EVERY = 256
+COSINES = 0.05  # the usual temperature of scores between -1 and 1
 POOLINGS = ("cls", "mean", "last-token", "first-decoder-token", "mcls")
 
 
@@ -92,7 +93,7 @@ class ModelSettings:
         "divides the scores of the contrastive loss",
         low=1e-6,
         high=1e6,
-        usual=0.05,
+        usual=COSINES,
         group="loss",
     )
     symmetric: bool = setting(False, "add the loss from documents to queries", group="loss")
