@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import (
     are_lengths,
     are_prompts,
@@ -169,7 +169,8 @@ def check_decoder(settings: EncoderSettings) -> None:
     """Raise if the pooling needs a decoder that the model from scratch does not have."""
     decoder = settings.pooling == "first-decoder-token"
     if settings.architecture == "bert" and decoder and settings.model is None:
-        raise UserError("--architecture bert has no decoder", "use --architecture t5", status=2)
+        none, other = flag("architecture", "bert"), flag("architecture", "t5")
+        raise UserError(f"{none} has no decoder", f"use {other}", status=2)
 
 
 # what each field of structkit.json must be that is needed to load an encoder
