@@ -26,6 +26,10 @@ class Surface:
         """`structkit mask-entities`."""
         return f"structkit {name}"
 
+    def leave_out(self, what: str) -> str:
+        """How a record with an error is left out."""
+        return f"leave {what} out with --on-error skip"
+
 
 class Python(Surface):
     """How Python spells it: `mask_ratio=2`, `structkit.mask_entities`."""
@@ -35,6 +39,9 @@ class Python(Surface):
 
     def command(self, name: str) -> str:
         return "structkit." + name.replace("-", "_")
+
+    def leave_out(self, what: str) -> str:
+        return f"leave {what} out"
 
 
 _surface: ContextVar[Surface] = ContextVar("surface", default=Surface())  # noqa: B039 it is frozen
@@ -66,6 +73,15 @@ def program(name: str) -> str:
     'structkit mask-entities'
     """
     return _surface.get().command(name)
+
+
+def leave_out(what: str = "the record") -> str:
+    """The remedy that leaves records with this error out.
+
+    >>> leave_out()
+    'leave the record out with --on-error skip'
+    """
+    return _surface.get().leave_out(what)
 
 
 class UserError(Exception):

@@ -28,6 +28,7 @@ GROUPS: dict[str, str] = {
     "speed": "Memory and speed",
     "run": "Run",
 }
+FILE = {"argument", "reads", "writes"}  # whose name may be any bytes
 BITS = 2**63  # an integer beyond it fits into no file of numbers
 
 
@@ -45,7 +46,7 @@ def setting(
     argument: bool = False,
     metavar: str = "",
     complete: str | Callable[[str], Any] = "",
-    reads: bool = False,
+    reads: bool | str = False,
     writes: bool = False,
     parse: Callable[[str], Any] | None = None,
     requires: str | tuple[str, ...] = (),
@@ -59,8 +60,9 @@ def setting(
     has none. `short` is a second flag, such as `-o`; an `argument` is no flag. `metavar` stands for
     the value in the help, `parse` makes it of the flag's text. `complete` is the kind of plugin
     whose names a shell offers, or what makes a list of words. `reads` and `writes` are files: what
-    is written is none that is read. A setting that is given `requires` one of others, and
-    `excludes` all of its others.
+    is written is none that is read; a text is the value that is no file, and "walks" says that what
+    is written may be in a folder that is read. A setting that is given `requires` one of others,
+    and `excludes` all of its others.
     """
     metadata: dict[str, Any] = {
         **{"help": help, "source": source, "choices": choices, "bounds": (low, high)}
@@ -151,8 +153,7 @@ def made(kind: type[Made], values: Mapping[str, Any]) -> Made:
     """
     for each in fields(kind):  # type: ignore[arg-type]
         if each.name not in values and each.default is each.default_factory is MISSING:
-            name = each.metadata.get("metavar") if "argument" in each.metadata else None
-            raise UserError(f"{name or flag(each.name)} is missing", "add it", status=2)
+            raise UserError(f"{_named(each)} is missing", "add it", status=2)
     fitted = {name: fitting(kind, name, value) for name, value in values.items()}
     for each in fields(kind):  # type: ignore[arg-type]
         _check_values(kind, each, fitted.get(each.name))
@@ -160,6 +161,12 @@ def made(kind: type[Made], values: Mapping[str, Any]) -> Made:
     for each in fields(kind):  # type: ignore[arg-type]
         _check_others(settings, each)
     return settings
+
+
+def _named(each: Field[Any]) -> str:
+    """A setting in a message: an argument by what the help calls it."""
+    name = each.metadata.get("metavar") if "argument" in each.metadata else None
+    return name or flag(each.name)
 
 
 def fitting(kind: type, name: str, value: Any) -> Any:
@@ -203,26 +210,24 @@ def _check_values(kind: type, each: Field[Any], value: Any) -> None:
 def _check_value(kind: type, each: Field[Any], value: Any) -> None:
     """Raise for one value of a setting that is out of its choices or bounds."""
     if isinstance(value, str):
-        if not _is_utf8(value):  # a model folder records it as JSON
+        if not _is_utf8(value) and FILE.isdisjoint(each.metadata):
+            # a model folder records it as JSON
             problem = f"{flag(each.name, value)} is not UTF-8"
             raise UserError(problem, "give it another name", status=2)
         choices = choices_of(kind, each)
         if choices and value not in choices:
             raise unknown(flag(each.name), value, choices)
         if value == "" and "" not in (each.default, each.metadata.get("usual")):
-            raise UserError(f"{flag(each.name)} is empty", "give it a value", status=2)
+            raise UserError(f"{_named(each)} is empty", "give it a value", status=2)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = bounds(kind, each.name) or (None, None)
         # NaN is in no range
         if not (-BITS if low is None else low) <= value <= (BITS - 1 if high is None else high):
-            raise UserError(
-                f"{flag(each.name, value)} is not {range_of(low, high)}",
-                "give such a number",
-                status=2,
-            )
-        if not math.isfinite(value):
-            problem = f"{flag(each.name, value)} is not a finite number"
-            raise UserError(problem, "give one", status=2)
+            wanted = range_of(low, high)
+            if low is high is None and isinstance(value, float) and not math.isfinite(value):
+                wanted = "a finite number"
+            problem = f"{flag(each.name, value)} is not {wanted}"
+            raise UserError(problem, "give such a number", status=2)
 
 
 def range_of(low: float | None, high: float | None) -> str:
@@ -240,7 +245,7 @@ def range_of(low: float | None, high: float | None) -> str:
 
 def is_given(each: Field[Any], value: Any) -> bool:
     """Whether a setting has another value than its default."""
-    return value is not None and value is not False and value != () and value != each.default
+    return value is not None and value != () and value != each.default
 
 
 def _check_others(settings: Any, each: Field[Any]) -> None:
@@ -318,8 +323,9 @@ def paths(settings: Iterable[Any], what: Literal["reads", "writes"]) -> Iterator
     """The settings that are files which are read, or written: as messages name them, with paths."""
     for kind in settings:
         for each in fields(kind):
-            if each.metadata.get(what):
+            if no_file := each.metadata.get(what):
                 value = getattr(kind, each.name)
+                walks = each.metadata[what] == "walks"
                 for path in value if isinstance(value, tuple) else (value,):
-                    if path is not None:
+                    if path not in (None, no_file) and not (walks and os.path.isdir(path)):
                         yield flag(each.name), path

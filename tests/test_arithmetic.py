@@ -6,8 +6,8 @@ import sys
 import pytest
 from conftest import environment
 
+import structkit
 from structkit import arithmetic
-from structkit.commands import doctor
 from structkit.learning.training import devices
 from tests.benchmarks import reproducible
 
@@ -83,7 +83,7 @@ def test_large_products_go_through_onednn_where_mkl_is_slow(cpuinfo, monkeypatch
 
 def test_doctor_says_which_way_this_machine_computes(cpuinfo, monkeypatch):
     def found():
-        return {each["part"]: each for each in doctor.doctor()}["arithmetic"]
+        return {each["part"]: each for each in structkit.doctor()}["arithmetic"]
 
     monkeypatch.setattr(arithmetic, "DIFFERENT", "")
     monkeypatch.setattr(arithmetic, "maker", lambda: "AuthenticAMD")

@@ -11,11 +11,11 @@ from tokenizers import Tokenizer
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.encode.batches import Embedder
-from structkit.learning.encode.torch_engine import TorchEngine
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
+from structkit.learning.encoding.batches import Embedder
+from structkit.learning.encoding.torch_engine import TorchEngine
 from structkit.learning.static.bag import Bag
 from structkit.learning.static.distill import (
     Weights,

@@ -9,7 +9,7 @@ from dataclasses import MISSING, Field, fields
 from functools import partial
 from typing import Any
 
-from structkit.api.given import Given, Held
+from structkit.api.given import Given, Held, texts_as
 from structkit.command import Command, Group, command_of
 from structkit.errors import Python, UserError, spelled_for, unknown
 from structkit.records.jsonl import Record, Records
@@ -52,7 +52,9 @@ def _of_group(name: str, group: Group) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "structkit"
-    function.__doc__ = f"{group.help}\n\nThe keywords are the flags of its commands."
+    below = "\n".join(f"{kind}: {group.summary(kind)}" for kind in group.names())
+    keywords = f"The keywords are the flags of `structkit {group.name} NAME --help`."
+    function.__doc__ = f"{group.help}\n\n{below}\n\n{keywords}"
     return function
 
 
@@ -86,7 +88,9 @@ def parameters(command: Command) -> list[inspect.Parameter]:
     """Of a function: records or arguments by position, settings by keyword."""
     listed = []
     if any(issubclass(kind, InputOptions) for kind in command.also):
-        default: Any = inspect.Parameter.empty if is_stage(command) else ()
+        default: Any = ()
+        if is_stage(command):
+            default = next(iter(inspect.signature(command.work).parameters.values())).default
         listed.append(
             inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY, default=default)
         )
@@ -106,17 +110,21 @@ def _keywords(command: Command, kind: type) -> list[Field[Any]]:
 
 def _called(command: Command, given: dict[str, Any]) -> Any:
     """What the command returns; a generator keeps the files that it reads until it ends."""
-    records = given.pop("records", ())
+    records = given.pop("records", None if is_stage(command) else ())
     with ExitStack() as stack:
         held = stack.enter_context(Held())
         settings = [_settings(command, kind, given, held) for kind in kinds(command)]
-        if is_stage(command):
-            work = partial(command.work, settings=settings[0])
-            result = accepted(work, Records(Given(records)), raising)
-        else:
+        if not is_stage(command):
             if InputOptions in command.also:
                 settings.append(InputOptions(files=tuple(held.files(records, "records"))))
             result = command.work(*settings)
+        elif records is None:  # it has others to make them of
+            result = command.work(settings=settings[0])
+        else:
+            if command.texts:
+                records = texts_as(command.texts(settings[0]), records, "records")
+            work = partial(command.work, settings=settings[0])
+            result = accepted(work, Records(Given(records), numbered=command.numbered), raising)
         if isinstance(result, Iterator):
             return _each(result, stack.pop_all())
         return result

@@ -11,12 +11,11 @@ import typer
 from typer.core import TyperCommand
 
 from structkit.cli.completion import plugin_names
-from structkit.cli.numbers import CONTEXT
 from structkit.cli.pages import Page
 from structkit.errors import flag
-from structkit.paths import keep_apart
+from structkit.paths import keep_apart, lines_name
 from structkit.progress import hush
-from structkit.records.stream import Options
+from structkit.records.stream import Options, OutputOptions
 from structkit.settings import (
     GROUPS,
     alternatives,
@@ -31,29 +30,12 @@ from structkit.settings import (
     types_of,
 )
 
+CONTEXT = {"help_option_names": ["-h", "--help"]}
 BEYOND = 1e6  # nobody gives so much, so the help names no bound
-
-
-class Texts:
-    """Leaves a flag's texts as they are, for settings to read.
-
-    typer has pydantic read them, whose import alone takes as long as a small command.
-    """
-
-    def coerce(self, value: Any, **place: Any) -> Any:
-        """The text, or texts."""
-        return value
 
 
 class Flags(Page, TyperCommand):
     """A command whose parameters are settings."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The arguments and flags, whose values are the texts that were given."""
-        parameters = super().get_params(ctx)
-        for each in parameters:
-            each.get_runtime_param = Texts
-        return parameters
 
 
 def command(
@@ -77,6 +59,9 @@ def command(
         given = [_made(kind, some, texts) for kind, some in zip(settings, kinds, strict=True)]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
             keep_apart(paths(given, "writes"), [path for _, path in paths(given, "reads")])
+            for each in given:
+                if isinstance(each, OutputOptions):
+                    lines_name(each.output)
         call(*given)
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

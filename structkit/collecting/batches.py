@@ -21,18 +21,18 @@ from structkit.collecting.sources import (
     EMPTY,
     GENERATED,
     MINIFIED,
+    SECONDS,
     Found,
     LeftOut,
     Source,
     too_large,
 )
 from structkit.collecting.units import Units, load_language
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.lines import cannot_read
 from structkit.records.output import dump
 
 BATCH_FILES, BATCH_BYTES = 256, 1 << 20
-SECONDS = 5.0  # of CPU time for a file; a megabyte takes 0.5
 HEAD = 8_192  # bytes by which a binary file is recognized
 
 
@@ -77,7 +77,8 @@ def collected(batch: list[Found], reading: Reading) -> Collected:
     done = in_child(partial(_collected, batch, reading), reading.seconds)
     if done is None and len(batch) == 1:
         error = UserError(
-            f"parsing takes longer than {reading.seconds:g} s", "collect it with --unit file"
+            f"parsing takes longer than {reading.seconds:g} s",
+            f"collect it with {flag('unit', 'file')}",
         )
         return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
     if done is None:
@@ -131,7 +132,9 @@ def _lines(source: Source, reading: Reading) -> list[bytes] | LeftOut:
     except UserError as error:
         return LeftOut.because(source.path, error)
     if not lines:
-        return LeftOut(source.path, f"without {reading.units.of(kind)}s", "choose another --unit")
+        return LeftOut(
+            source.path, f"without {reading.units.of(kind)}s", f"choose another {flag('unit')}"
+        )
     return lines
 
 

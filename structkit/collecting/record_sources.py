@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from structkit.collecting.sources import LeftOut, Source, too_large
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.texts import HTML, text_name
 
@@ -32,7 +32,7 @@ class FileRecords:
                 yield LeftOut.because(f"{placed.file}:{placed.line}", error)
 
     def _source(self, record: Record) -> Source:
-        field = text_name(record, TEXTS, "rename a field with select --rename FIELD=text")
+        field = text_name(record, TEXTS, _remedy())
         data = text_field(record, field).encode()
         path = text_field(record, "path") if "path" in record else record["id"]
         if len(data) > self.max_file_bytes:
@@ -47,6 +47,10 @@ class FileRecords:
             language=language if isinstance(language, str) else "",
             record={name: value for name, value in record.items() if name != field},
         )
+
+
+def _remedy() -> str:
+    return f"rename a field with {program('select')}: {flag('rename', 'FIELD=text')}"
 
 
 def of_record(units: Iterator[Record], record: Record) -> Iterator[Record]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 
 # what is left out unless asked for, and how to include it
@@ -26,6 +26,8 @@ MINIFIED = "minified", "include it with --generated"
 GENERATED = "generated", "include it with --generated"
 EMPTY = "without text", "write some, or leave it out"
 NO_PAGE = "an error page of a server", "leave it out"
+
+SECONDS = 5.0  # of CPU time for a file; a megabyte takes 0.5
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ Found = Source | LeftOut
 
 def too_large(most: int) -> UserError:
     """The error for a file with too many bytes."""
-    return UserError(f"has more than {most:,} bytes", "raise --max-file-bytes")
+    return UserError(f"has more than {most:,} bytes", f"raise {flag('max_file_bytes')}")
 
 
 def readable(path: str) -> str:

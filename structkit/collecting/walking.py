@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from structkit.collecting.archives import Archives, is_archive, is_packed
 from structkit.collecting.ignoring import VERSIONS, Ignoring, above, read_in
@@ -29,6 +30,20 @@ from structkit.collecting.sources import (
 from structkit.errors import UserError
 from structkit.paths import is_pipe
 from structkit.records.lines import cannot_read
+from structkit.settings import setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalkOptions:
+    """Which of the files found are read."""
+
+    max_file_bytes: int = setting(2_000_000, "Leave out larger files.", low=1, group="Files")
+    hidden: bool = setting(False, "Include files and folders that start with a dot.", group="Files")
+    no_ignore: bool = setting(False, "Include what .gitignore and .ignore exclude.", group="Files")
+
+    def walk(self, **others: Any) -> Walk:
+        """A walk with these options."""
+        return Walk(self.hidden, not self.no_ignore, self.max_file_bytes, **others)
 
 
 @dataclass(frozen=True)

@@ -1,126 +1,150 @@
-"""Files, folders and archives to records."""
+"""Turn files, folders and archives into records."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 
-from structkit.collecting.batches import SECONDS, Collected, Reading, batches, collected
 from structkit.collecting.record_sources import FileRecords
-from structkit.collecting.sources import LeftOut, Source
-from structkit.collecting.units import Units
-from structkit.collecting.walking import Walk
-from structkit.errors import UserError
-from structkit.paths import keep_apart, lines_name
+from structkit.collecting.sources import SECONDS, Found, LeftOut
+from structkit.collecting.walking import WalkOptions
+from structkit.command import Command
+from structkit.paths import lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Shard
 from structkit.records.output import Output
 from structkit.records.rejects import Rejected, Rejects
-from structkit.records.workers.pool import Pool
+from structkit.records.stream import OutputOptions, workers_setting
 from structkit.seeds import key
+from structkit.settings import setting
+
+if TYPE_CHECKING:
+    from structkit.collecting.batches import Collected
 
 
-class Origin(Protocol):
-    """Where files come from: a `Walk` over paths, or `FileRecords`."""
+@dataclass(frozen=True, kw_only=True)
+class Settings(WalkOptions):
+    """Turn files into records: functions, chunks, pages, sections, sentences or whole files.
 
-    def sources(self, paths: Sequence[str]) -> Iterable[Source | LeftOut]: ...
-
-
-@dataclass(frozen=True)
-class Collection:
-    """What is collected: the flags of the command, checked before any work is done."""
-
-    paths: Sequence[str]
-    origin: Origin
-    reading: Reading
-    shard: Shard | None = None
-    workers: int = 1
-
-    @classmethod
-    def of(
-        cls,
-        paths: Sequence[str],
-        *,
-        records: bool = False,
-        unit: str | None = None,
-        chunk_chars: int = 1_500,
-        max_file_bytes: int = 2_000_000,
-        hidden: bool = False,
-        no_ignore: bool = False,
-        archives: bool = False,
-        generated: bool = False,
-        shard: str | None = None,
-        workers: int = 1,
-        record_timeout: float = SECONDS,
-        outputs: Sequence[str] = (),
-    ) -> Collection:
-        """What the flags of the command mean; `outputs` are files that it writes."""
-        if records and (hidden or no_ignore or archives):
-            raise UserError(
-                "--records walks no folders",
-                "leave out --hidden, --no-ignore and --archives",
-                status=2,
-            )
-        walk = Walk(
-            hidden=hidden,
-            ignore_files=not no_ignore,
-            max_file_bytes=max_file_bytes,
-            archives=archives,
-            outputs=frozenset(map(os.path.realpath, outputs)),
-        )
-        reading = Reading(
-            units=Units(unit=unit, chunk_chars=chunk_chars),
-            max_file_bytes=max_file_bytes,
-            generated=generated,
-            seconds=record_timeout,
-        )
-        return cls(
-            paths=paths,
-            origin=FileRecords(max_file_bytes) if records else walk,
-            reading=reading,
-            shard=None if shard is None else Shard.parse(shard),
-            workers=workers,
-        )
-
-
-def collect(collection: Collection) -> Iterator[Record]:
-    """The records of files, in their order; what is left out is not reported.
-
-    A file that cannot be read raises.
+    Each has an `id` (path#unit), `path`, `language`, `lines` and the `hash` of its text. They are
+    sorted by path. Binary files, links, archives and compressed files in folders are left out,
+    and counted at the end.
     """
-    for done in parts(collection):
+
+    paths: tuple[str, ...] = setting(
+        ...,
+        "Folders, files, patterns, archives (.zip .whl .jar .tar.gz .warc …), compressed files "
+        "(.gz .bz2 .xz); - reads paths from stdin, separated by newlines or NUL.",
+        argument=True,
+        metavar="PATH",
+        reads="walks",
+    )
+    records: bool = setting(
+        False,
+        "PATHs are JSONL, each record a file: its text in `code`, `html` or `text`, its name in "
+        "`path`. Its parts get its other fields, and its id as `doc_id`.",
+        excludes=("hidden", "no_ignore", "archives"),
+    )
+    unit: Literal["file", "function", "chunk", "page", "section", "sentence"] | None = setting(
+        None,
+        "What each record holds; default: a chunk of code, a page of HTML or Markdown, a sentence "
+        "of other text.",
+    )
+    chunk_chars: int = setting(
+        1_500, "Maximum of characters in a chunk, white space not counted.", low=1
+    )
+    archives: bool = setting(
+        False, "Include archives and compressed files in folders.", group="Files"
+    )
+    generated: bool = setting(False, "Include generated and minified code.", group="Files")
+    shard: str | None = setting(
+        None, "Keep part I of N of the files, I from 0.", metavar="I/N", group="run"
+    )
+    workers: int = workers_setting()
+    record_timeout: float = setting(
+        SECONDS,
+        "Leave out a file whose parsing takes more CPU time, ends or fills its process.",
+        low=0.01,
+        high=1e6,
+        metavar="SECONDS",
+        group="run",
+    )
+
+    def __post_init__(self) -> None:
+        self.part()
+
+    def part(self) -> Shard | None:
+        """Which part of the files is wanted, if not all."""
+        return None if self.shard is None else Shard.parse(self.shard)
+
+    def files(self, outputs: Collection[str] = ()) -> Iterable[Found]:
+        """The wanted files, in their order, but none of the outputs."""
+        if self.records:
+            found = FileRecords(self.max_file_bytes).sources(self.paths)
+        else:
+            real = frozenset(map(os.path.realpath, outputs))
+            found = self.walk(archives=self.archives, outputs=real).sources(self.paths)
+        if part := self.part():  # by path, so that an added file does not move others
+            return (each for each in found if key(0, each.path) % part.count == part.index)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(OutputOptions):
+    """Where a collection goes, and how it treats errors."""
+
+    on_error: Literal["fail", "skip"] = setting(
+        "skip", "At a bad file: stop, or skip it.", group="run"
+    )
+    rejects: str | None = setting(
+        None, "File for what is left out, and why.", group="run", writes=True
+    )
+
+
+def collect(settings: Settings) -> Iterator[Record]:
+    """The records of files, folders and archives, in the order of their paths.
+
+    What the command leaves out and counts (binary files, links …) is left out; a file that cannot
+    be read raises. With `records=True`, `paths` are JSONL files or dicts, each a file.
+    """
+    for done in parts(settings):
         for left in done.left_out:
             if left.fault:
                 raise left.error
         yield from map(orjson.loads, done.output.splitlines())
 
 
-def parts(collection: Collection) -> Generator[Collected]:
+def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collected]:
     """The records of some files at a time, as lines, with what is left out of these."""
-    files = collection.origin.sources(collection.paths)
-    if shard := collection.shard:  # by path, so that an added file does not move others
-        files = (each for each in files if key(0, each.path) % shard.count == shard.index)
-    work = partial(collected, reading=collection.reading)
-    if collection.workers == 1:
-        yield from map(work, batches(files))
+    from structkit.collecting.batches import Reading, batches, collected
+    from structkit.collecting.units import Units
+
+    units = Units(settings.unit, settings.chunk_chars)
+    reading = Reading(units, settings.max_file_bytes, settings.generated, settings.record_timeout)
+    files, work = batches(settings.files(outputs)), partial(collected, reading=reading)
+    if settings.workers == 1:
+        yield from map(work, files)
     else:
-        yield from Pool(collection.workers, work).results(batches(files))
+        from structkit.records.workers.pool import Pool
+
+        yield from Pool(settings.workers, work).results(files)
 
 
-def write(collection: Collection, output: str, on_error: str, rejects: str | None) -> None:
+def write(settings: Settings, options: Options) -> None:
     """Collect into a file; a count of what is left out goes to stderr."""
-    _check(collection, output, rejects)
+    lines_name(options.output)
     count = files = 0
-    results = parts(collection)
+    outputs = [path for path in (options.output, options.rejects) if path and path != "-"]
+    results = parts(settings, outputs)
     with (
-        LeftOuts(on_error, rejects) as left_outs,
-        Output(output) as out,
+        LeftOuts(options.on_error, options.rejects) as left_outs,
+        Output(options.output) as out,
         closing(results),
         progress("collect", lambda: Position(count, note=f"{files:,} files")),
     ):
@@ -130,14 +154,8 @@ def write(collection: Collection, output: str, on_error: str, rejects: str | Non
             out.write(done.output)
             count += done.records
             files += done.files
-    if not count and not collection.shard:
+    if not count and settings.shard is None:
         say("no records; the output is empty")
-
-
-def _check(collection: Collection, output: str, rejects: str | None) -> None:
-    read = [path for path in collection.paths if not os.path.isdir(path)]
-    keep_apart([("--rejects", rejects), ("-o", output)], read)
-    lines_name(output)
 
 
 class LeftOuts(Rejects):
@@ -152,3 +170,21 @@ class LeftOuts(Rejects):
             self.add(rejected)
         else:
             self.keep(rejected)
+
+
+COMMAND = Command(
+    collect,
+    Settings,
+    write,
+    also=(Options,),
+    reads="with --records: `code`, `html` or `text`, and `path`",
+    writes="`id`, `path`, `language`, `lines`, `hash`; a function or chunk: `code`, `scope`, "
+    "`name`, `names`, `docstring`; a page, section or sentence: `title`, `headings`, `html`, "
+    "`text`, `xpath`; with --records: `doc_id`",
+    examples="""
+structkit collect src docs -o corpus.jsonl
+structkit collect src --unit function | structkit pair --on-error skip | structkit mask-entities
+structkit collect package.zip --unit sentence --on-error fail
+structkit collect --records functions.jsonl --chunk-chars 300
+""",
+)

@@ -10,12 +10,6 @@ from pathlib import Path
 import orjson
 
 from structkit.command import Command
-from structkit.embeddings.hashes import differing, hashes_of
-from structkit.embeddings.matrices import AGAIN
-from structkit.embeddings.npy import VectorFiles
-from structkit.embeddings.reading import read_embeddings
-from structkit.embeddings.rows import EmbeddingRow
-from structkit.embeddings.vectors import blocks
 from structkit.errors import UserError, flag
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -43,6 +37,12 @@ def merge_embeddings(settings: Settings) -> Record:
     were encoded with the same settings; if not, a message says so. Errors: `UserError` if an id is
     in two files, if models, dimensions or settings differ, or if the output is one of the files.
     """
+    from structkit.embeddings.hashes import hashes_of
+    from structkit.embeddings.npy import VectorFiles
+    from structkit.embeddings.reading import read_embeddings
+    from structkit.embeddings.rows import EmbeddingRow
+    from structkit.embeddings.vectors import blocks
+
     files, output = settings.files, settings.output
     for name in (*files, output):
         if not name.endswith(".npy"):
@@ -93,6 +93,8 @@ def merge_embeddings(settings: Settings) -> Record:
 
 def merged_run(facts: Mapping[str, Record]) -> Record | None:
     """The facts of one run over the records of all files; None where there can be none."""
+    from structkit.embeddings.hashes import differing
+
     first, *_ = facts
     runs = [each.get("run") or {} for each in facts.values()]
     for name, run in zip(facts, runs, strict=True):
@@ -117,6 +119,8 @@ def _meta(facts: Record) -> Record:
 
 def _facts(name: str) -> Record:
     """What NAME.meta.json says; empty if there is none."""
+    from structkit.embeddings.matrices import AGAIN
+
     path = Path(name.removesuffix(".npy") + ".meta.json")
     if not path.exists():
         return {}

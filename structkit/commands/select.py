@@ -1,19 +1,105 @@
-"""Choose records by field, by another file, by count or at random, and which fields they keep."""
+"""Choose records, join them, and change their fields."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 
-from structkit.errors import UserError, guess
+from structkit.command import Command
+from structkit.errors import UserError, flag, guess
 from structkit.progress import say
 from structkit.records.fields import ABSENT, Changes, Condition, lookup, plain
 from structkit.records.jsonl import Lines, Record, Records
 from structkit.records.output import dump
+from structkit.records.stream import Options, Stream
 from structkit.seeds import key
+from structkit.settings import seed_setting, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Choose records, join them with others, and choose, rename and set their fields.
+
+    The flags are applied in the order of this list. Records without an id get none.
+    """
+
+    where: tuple[str, ...] = setting(
+        (),
+        "Choose records whose field is VALUE (FIELD!=VALUE: is not, FIELD~REGEX: matches, "
+        "FIELD!~REGEX: does not match); all must hold. In a list one item suffices; a.b is the "
+        "field b of the object a.",
+        metavar="FIELD=VALUE",
+    )
+    in_: tuple[str, ...] = setting(
+        (), "Choose records whose id occurs in this file.", metavar="FILE", reads=True
+    )
+    not_in: tuple[str, ...] = setting(
+        (), "Choose records whose id does not occur in it.", metavar="FILE", reads=True
+    )
+    head: int | None = setting(
+        None, "Only the first N, then stop reading.", metavar="N", low=1, excludes="sample"
+    )
+    sample: int | None = setting(
+        None,
+        "Only N, drawn by seed and id: the same ones in any order of the input.",
+        metavar="N",
+        low=1,
+    )
+    join: tuple[str, ...] = setting(
+        (),
+        "Add the fields that this file's record with the same id has and ours lacks.",
+        metavar="FILE",
+        reads=True,
+    )
+    on: str | None = setting(
+        None,
+        "--in, --not-in, --join: compare this field (default: id); OURS=THEIRS if it has another "
+        "name in the file.",
+        metavar="FIELD",
+        requires=("in_", "not_in", "join"),
+    )
+    strip: tuple[str, ...] = setting(
+        (), "Cut what matches out of the field's text.", metavar="FIELD=REGEX"
+    )
+    fields: str | None = setting(None, "Keep these fields only, in this order.", metavar="FIELD,…")
+    rename: tuple[str, ...] = setting((), "Give a field another name.", metavar="OLD=NEW")
+    set: tuple[str, ...] = setting(
+        (), "Give a field this text; FIELD:=JSON: this JSON value.", metavar="FIELD=TEXT"
+    )
+    seed: int = seed_setting()
+
+    def __post_init__(self) -> None:
+        self.conditions()
+        self.changes()
+        if self.on is not None and self.on.startswith("="):
+            problem = f"{flag('on', self.on)} names no field"
+            raise UserError(problem, "write FIELD or FIELD=THEIRS", status=2)
+
+    def conditions(self) -> list[Condition]:
+        """What fields must hold."""
+        return [Condition.parse(text) for text in self.where]
+
+    def changes(self) -> Changes:
+        """What becomes of the fields."""
+        return Changes.parse(self.strip, self.fields, self.rename, self.set)
+
+
+def select(records: Iterable[Record], settings: Settings) -> Iterator[Record]:
+    """The chosen records, joined and changed.
+
+    `head` takes the first that pass, `sample` draws by (seed, id), the same records in any order
+    of the input; a record without an id is drawn by its content. The sample and the joined files
+    are held in memory.
+
+    >>> records = [{"id": "1", "kind": "title"}, {"id": "2", "kind": "lead"}]
+    >>> list(select(records, Settings(where=("kind!=title",))))
+    [{'id': '2', 'kind': 'lead'}]
+    """
+    selection = Selection(settings)
+    return selection.changed(selection.chosen(records))
 
 
 @dataclass(frozen=True)
@@ -34,8 +120,6 @@ class Partners:
         """The records of a file (without `whole`, only their ids); `on`: a field or OURS=THEIRS."""
         ours, _, theirs = on.partition("=")
         theirs = theirs or ours
-        if not ours:
-            raise UserError("--on names no field", "write FIELD or FIELD=THEIRS", status=2)
         of_values: dict[str, Record] = {}
         records = Records(Lines([path]), numbered=False)
         for record in records:
@@ -44,13 +128,14 @@ class Partners:
                 raise records.place(
                     UserError(
                         f'field "{theirs}" is missing, or neither text nor number',
-                        f"name the field that matches our {ours}: --on {ours}=FIELD",
+                        f"name the field that matches our {ours}: {flag('on', f'{ours}=FIELD')}",
                     )
                 )
             if whole and name in of_values:
                 raise records.place(
                     UserError(
-                        f'{theirs} "{name}" occurs twice', "keep one of each in the file of --join"
+                        f'{theirs} "{name}" occurs twice',
+                        f"keep one of each in the file of {flag('join')}",
                     )
                 )
             of_values[name] = record if whole else {}
@@ -108,53 +193,20 @@ class Unseen:
             say(f'no record has the field "{name}"; {hint}the first has: {known}')
 
 
-@dataclass
 class Selection:
-    """Which records are chosen, and what becomes of them: conditions, a count, joins, changes.
+    """Which records are chosen, and what becomes of them; what was odd is told at the end."""
 
-    `head` takes the first that pass, `sample` draws by (seed, id), the same records in any order
-    of the input; a record without an id is drawn by its content. The sample and the joined files
-    are held in memory.
-    """
-
-    conditions: Sequence[Condition | Within] = ()
-    head: int | None = None
-    sample: int | None = None
-    seed: int = 0
-    joins: Sequence[Partners] = ()
-    changes: Changes = field(default_factory=Changes)
-    sharded: bool = False
-
-    def __post_init__(self) -> None:
-        if self.head and self.sample:
-            raise UserError(
-                "--head and --sample exclude each other", "pipe one select into another", status=2
-            )
-        if self.sharded and (self.head or self.sample):
-            raise UserError(
-                "--head and --sample need the whole input, --shard gives a part of it",
-                "shard another stage",
-                status=2,
-            )
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.changes = settings, settings.changes()
+        on = settings.on or "id"
+        files = [*((path, True) for path in settings.in_)]
+        files += ((path, False) for path in settings.not_in)
+        within = [Within(Partners.read(path, on, whole=False), wanted) for path, wanted in files]
+        self.conditions: list[Condition | Within] = [*settings.conditions(), *within]
+        self.joins = [Partners.read(path, on) for path in settings.join]
         self._alone: Counter[str] = Counter()
         names = [*(each.field for each in self.conditions), *(each.field for each in self.joins)]
         self._asked, self._changed = Unseen(names), Unseen(self.changes.names)
-
-    def beside(
-        self,
-        within: Sequence[str] = (),
-        without: Sequence[str] = (),
-        join: Sequence[str] = (),
-        on: str | None = None,
-    ) -> Selection:
-        """The same with other files, read: to occur in, not to occur in, to join."""
-        if on is not None and not (within or without or join):
-            raise UserError("--on needs --in, --not-in or --join", "add one", status=2)
-        on = "id" if on is None else on
-        files = [(path, True) for path in within] + [(path, False) for path in without]
-        held = [Within(Partners.read(path, on, whole=False), wanted) for path, wanted in files]
-        joins = [Partners.read(path, on) for path in join]
-        return replace(self, conditions=[*self.conditions, *held], joins=joins)
 
     def chosen(self, records: Iterable[Record]) -> Iterator[Record]:
         """The records that pass all conditions."""
@@ -178,12 +230,10 @@ class Selection:
         self._changed.tell()
 
     def _counted(self, records: Iterable[Record]) -> Iterable[Record]:
-        if self.head:
-            return islice(records, self.head)
-        if self.sample:
-            drawn = heapq.nsmallest(
-                self.sample, enumerate(records), lambda each: self._lot(each[1])
-            )
+        if self.settings.head:
+            return islice(records, self.settings.head)
+        if count := self.settings.sample:
+            drawn = heapq.nsmallest(count, enumerate(records), lambda each: self._lot(each[1]))
             return (record for _, record in sorted(drawn, key=lambda each: each[0]))
         return records
 
@@ -191,14 +241,32 @@ class Selection:
         """The sort key of the draw; between records with the same id the content decides."""
         content = dump(record)
         name = identity(record, "id")
-        return key(self.seed, "select", content.decode() if name is None else name), content
+        return key(
+            self.settings.seed, "select", content.decode() if name is None else name
+        ), content
 
 
-def select(records: Iterable[Record], selection: Selection) -> Iterator[Record]:
-    """The chosen records, changed.
+def _main(settings: Settings, options: Options) -> None:
+    if options.shard is not None and (settings.head or settings.sample):
+        problem = f"{flag('head')} and {flag('sample')} need the whole input"
+        remedy = "shard another stage"
+        raise UserError(f"{problem}, {flag('shard')} gives a part of it", remedy, status=2)
+    stream = Stream.of(options, settings, numbered=False)
+    selection = Selection(settings)
+    stream.run(selection.chosen, selection.changed, label="select")
 
-    >>> records = [{"id": "1", "kind": "title"}, {"id": "2", "kind": "lead"}]
-    >>> list(select(records, Selection([Condition.parse("kind!=title")])))
-    [{'id': '2', 'kind': 'lead'}]
-    """
-    return selection.changed(selection.chosen(records))
+
+COMMAND = Command(
+    select,
+    Settings,
+    _main,
+    also=(Options,),
+    numbered=False,
+    reads="any; `id` for --in, --not-in, --join, --sample",
+    writes="those that are left; with --join, --rename, --set: new ones",
+    examples="""
+structkit select functions.jsonl --where language=python --sample 2 --fields id,language
+structkit select pages.jsonl --head 3 -o few.jsonl
+structkit select pages.jsonl --not-in few.jsonl | head -n 1
+""",
+)

@@ -17,7 +17,6 @@ from structkit.progress import colored, columns, printable
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
 from structkit.records.stream import OutputOptions
-from structkit.searching.listing import listing
 from structkit.settings import setting
 from structkit.structure.code.sentinels import SENTINEL
 from structkit.structure.html.outline import outline
@@ -181,6 +180,8 @@ def _hit(record: Record, width: int) -> Iterator[Part]:
     """A hit: its rank, place, score, and the lines that answer."""
     if not {"query_id", "doc_id", "score", "rank"} <= record.keys():
         return
+    from structkit.searching.listing import listing
+
     question = record.get("query")
     asked = question if isinstance(question, str) else ""
     drawn = listing([record], {record["query_id"]: asked}, {record["doc_id"]: record}, width)

@@ -7,7 +7,7 @@ from functools import cache
 from string import Formatter
 from typing import Any
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, leave_out
 from structkit.records.jsonl import Record, json_kind, text_field
 from structkit.records.texts import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_name
 from structkit.seeds import random_for
@@ -39,12 +39,12 @@ class Fields:
         {'query': 'Red', 'positive': 'title : Cup text : A cup.'}
         """
         query, positive = self._kind(record)
-        asked = text(record, query, seed, "--query")
+        asked = text(record, query, seed, "query")
         if query == "docstring" and isinstance(record.get(positive), str):
             record = {**record, positive: without_docstring(record[positive], record)}
         if self.template is not None:
             return {"query": asked, "positive": filled(self.template, record)}
-        return {"query": asked, "positive": text(record, positive, seed, "--positive")}
+        return {"query": asked, "positive": text(record, positive, seed, "positive")}
 
     def _kind(self, record: Record) -> tuple[str, str]:
         if self.query and self.positive:
@@ -58,43 +58,43 @@ class Fields:
             return self.query, "positive"
         raise UserError(
             f"the record is not code, product or HTML document: it has {', '.join(record)}",
-            "name its fields with --query and --positive",
+            f"name its fields with {flag('query')} and {flag('positive')}",
         )
 
     def query_text(self, record: Record) -> str:
         """The text of a record that is a query."""
-        name = self.query or text_name(record, QUERY, "name one with --query")
-        return text(record, name, 0, "--query")
+        name = self.query or text_name(record, QUERY, f"name one with {flag('query')}")
+        return text(record, name, 0, "query")
 
     def document_text(self, record: Record) -> str:
         """The text of a record that is a document."""
         if self.template is not None:
             return filled(self.template, record)
-        name = self.positive or text_name(record, SOURCES, "name one with --positive")
-        return text(record, name, 0, "--positive")
+        name = self.positive or text_name(record, SOURCES, f"name one with {flag('positive')}")
+        return text(record, name, 0, "positive")
 
 
-def text(record: Record, field: str, seed: int, flag: str) -> str:
+def text(record: Record, field: str, seed: int, setting: str) -> str:
     """The text in a field; of a list, one nonempty item drawn by `(seed, id)`."""
     value: Any = record.get(field)
     if isinstance(value, str) and field in LISTS:
         value = value.splitlines()
     if isinstance(value, list):
-        value = _drawn(value, field, random_for(seed, record["id"], field), flag)
+        value = _drawn(value, field, random_for(seed, record["id"], field), setting)
     else:
-        remedy = f"name another with {flag}, or leave the record out with --on-error skip"
+        remedy = f"name another with {flag(setting)}, or {leave_out()}"
         value = text_field(record, field, remedy, named=True)
     if not value.strip():
-        raise UserError(f'field "{field}" is empty', "leave the record out with --on-error skip")
+        raise UserError(f'field "{field}" is empty', leave_out())
     return str(value)
 
 
-def _drawn(items: list[Any], field: str, rng: Any, flag: str) -> str:
+def _drawn(items: list[Any], field: str, rng: Any, setting: str) -> str:
     for item in items:
         if not isinstance(item, str):
             raise UserError(
                 f'field "{field}" is a list with {json_kind(item)}, not of strings alone',
-                f"name another with {flag}",
+                f"name another with {flag(setting)}",
             )
     full = [item for item in items if item.strip()]
     return str(rng.choice(full)) if full else ""
@@ -114,7 +114,7 @@ def parsed(template: str) -> tuple[tuple[str, str | None], ...]:
     plain = all(name != "" and not form and not how for _, name, form, how in pieces)
     if not plain or not any(name for _, name, _, _ in pieces):
         raise UserError(
-            f"--positive-template {template!r} names no fields in braces",
+            f"{flag('positive_template', template)} names no fields in braces",
             "for example 'title : {title} text : {description}'",
             status=2,
         )
@@ -140,4 +140,5 @@ def _value(record: Record, name: str) -> str:
         return ""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return " ".join(value)
-    return text_field(record, name, "change --positive-template, which names it", named=True)
+    remedy = f"change {flag('positive_template')}, which names it"
+    return text_field(record, name, remedy, named=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, leave_out
 from structkit.pairs.judged import Corpus
 from structkit.records.jsonl import Record
 from structkit.scoring.qrels import Qrels
@@ -87,11 +87,11 @@ class HardNegatives:
     def _none_left(self, example: Record, query_id: str, limit: float) -> UserError:
         """The error for an example without negatives, with a remedy that helps."""
         rest = ranking(self.run[query_id])[self.depth :]
-        remedy = "search for more documents (-k), or leave the record out with --on-error skip"
+        remedy = f"search for more documents ({flag('k')}), or {leave_out()}"
         if any(self._allowed(example, query_id, doc_id, limit) for doc_id in rest):
-            remedy = "raise --depth"
+            remedy = f"raise {flag('depth')}"
         elif self._candidates(example, query_id, math.inf):
-            remedy = "lower --margin, or leave it out"
+            remedy = f"lower {flag('margin')}, or leave it out"
         return UserError(f"no negative is left among the first {self.depth} documents", remedy)
 
     def _limit(self, query_id: str, own: str) -> float:
@@ -100,7 +100,7 @@ class HardNegatives:
         if own not in self.run[query_id]:
             raise UserError(
                 f'{self.run_path} has no score for the positive "{own}"',
-                "search deeper, or leave --margin out",
+                f"search deeper, or leave {flag('margin')} out",
             )
         return self.run[query_id][own] - self.margin
 

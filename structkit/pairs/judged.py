@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, leave_out
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.scoring.qrels import Qrels
@@ -87,7 +87,8 @@ class Judged:
         if self.per_query and not both:
             raise UserError(
                 f"no query has documents of grade {self.top} and of a lower one",
-                "leave --per-query out, or draw hard negatives with --negatives-from",
+                f"leave {flag('per_query')} out, or draw hard negatives with "
+                f"{flag('negatives_from')}",
             ).at(self.qrels_path)
         if self.per_query is None:
             self.per_query = 1 if both else 0
@@ -105,7 +106,7 @@ class Judged:
         if grades is None:
             raise UserError(
                 f"the query has no judgement in {self.qrels_path}",
-                "give judged queries only, or leave others out with --on-error skip",
+                f"give judged queries only, or {leave_out('others')}",
             )
         lower = sorted(doc_id for doc_id, grade in grades.items() if grade < self.top)
         positives = [doc_id for doc_id, grade in grades.items() if grade == self.top]
@@ -113,7 +114,7 @@ class Judged:
             lacks = "lower grade" if positives else f"highest grade, {self.top}"
             raise UserError(
                 f"the query has no document of the {lacks}",
-                "leave such queries out with --on-error skip",
+                leave_out("such queries"),
             )
         text = self.query_text(query)
         if self.alone:

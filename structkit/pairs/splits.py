@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import key
@@ -46,7 +46,7 @@ def parse_split(text: str) -> list[tuple[str, float]]:
     [('train', 0.9), ('dev', 0.1)]
     """
     wrong = UserError(
-        f"--split {text!r} is not NAME:SHARE,NAME:SHARE with distinct names and shares that "
+        f"{flag('split', text)} is not NAME:SHARE,NAME:SHARE with distinct names and shares that "
         "sum to 1",
         "for example train:0.9,dev:0.1",
         status=2,

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 
 ABSENT = object()
@@ -63,7 +63,7 @@ class Condition:
     wanted: bool = True
 
     @classmethod
-    def parse(cls, text: str, flag: str = "--where") -> Condition:
+    def parse(cls, text: str, name: str = "where") -> Condition:
         """The condition that `FIELD=VALUE`, `FIELD!=VALUE`, `FIELD~REGEX` or `FIELD!~REGEX` is.
 
         >>> Condition.parse("kind~^(lead|question)$").passes({"kind": "lead"})
@@ -74,12 +74,12 @@ class Condition:
         match = WRITTEN.fullmatch(text)
         if not match:
             raise UserError(
-                f"{flag} {text!r} is not a condition",
+                f"{flag(name, text)} is not a condition",
                 "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX",
                 status=2,
             )
         field, sign, value = match.groups()
-        pattern = compiled(value, flag) if "~" in sign else re.compile(rf"\A{re.escape(value)}\Z")
+        pattern = compiled(value, name) if "~" in sign else re.compile(rf"\A{re.escape(value)}\Z")
         return cls(field, pattern, not sign.startswith("!"))
 
     def passes(self, record: Record) -> bool:
@@ -89,13 +89,13 @@ class Condition:
         return any(map(self.pattern.search, items(value))) == self.wanted
 
 
-def compiled(pattern: str, flag: str) -> re.Pattern[str]:
-    """A regular expression of the command line."""
+def compiled(pattern: str, name: str) -> re.Pattern[str]:
+    """The regular expression in a setting."""
     try:
         return re.compile(pattern)
     except re.error as error:
         raise UserError(
-            f"{flag}: {pattern!r} is not a regular expression ({error})",
+            f"{flag(name)}: {pattern!r} is not a regular expression ({error})",
             "put a backslash before a character that stands for itself",
             status=2,
         ) from None
@@ -127,20 +127,22 @@ class Changes:
         >>> Changes.parse(["a=[.]$"], "a,b", ["b=c"], ["n:=1"]).made({"a": "x.", "b": 2, "d": 3})
         {'a': 'x', 'c': 2, 'n': 1}
         """
-        old_and_new = [_sides(text, "--rename", "OLD=NEW") for text in rename]
+        old_and_new = [_sides(text, "rename", "OLD=NEW") for text in rename]
         for names in zip(*old_and_new, strict=True):
-            _refuse_twice("--rename", names)
-        given = [_value(*_sides(text, "--set", "FIELD=TEXT or FIELD:=JSON")) for text in values]
-        _refuse_twice("--set", [name for name, _ in given])
+            _refuse_twice("rename", names)
+        given = [_value(*_sides(text, "set", "FIELD=TEXT or FIELD:=JSON")) for text in values]
+        _refuse_twice("set", [name for name, _ in given])
         kept = tuple(fields.split(",")) if fields is not None else ()
         if "" in kept:
-            raise UserError("--fields names an empty field", "remove a comma", status=2)
+            problem = f"{flag('fields')} names an empty field"
+            raise UserError(problem, "remove a comma", status=2)
         for old, _ in old_and_new if kept else ():
             if old not in kept:
-                raise UserError(f"--rename {old} is not among --fields", "add it", status=2)
-        cuts = [_sides(text, "--strip", "FIELD=REGEX") for text in strip]
+                problem = f"{flag('rename', old)} is not among {flag('fields')}"
+                raise UserError(problem, "add it", status=2)
+        cuts = [_sides(text, "strip", "FIELD=REGEX") for text in strip]
         return cls(
-            tuple((name, compiled(pattern, "--strip")) for name, pattern in cuts),
+            tuple((name, compiled(pattern, "strip")) for name, pattern in cuts),
             kept,
             dict(old_and_new),
             dict(given),
@@ -169,11 +171,11 @@ class Changes:
         return {**record, **self.values}
 
 
-def _sides(text: str, flag: str, form: str) -> tuple[str, str]:
+def _sides(text: str, name: str, form: str) -> tuple[str, str]:
     """The two sides of an equals sign; a name is not empty."""
     left, sign, right = text.partition("=")
-    if not left.rstrip(":") or not sign or (flag == "--rename" and not right):
-        raise UserError(f"{flag} {text!r} is incomplete", f"write {form}", status=2)
+    if not left.rstrip(":") or not sign or (name == "rename" and not right):
+        raise UserError(f"{flag(name, text)} is incomplete", f"write {form}", status=2)
     return left, right
 
 
@@ -185,13 +187,13 @@ def _value(name: str, text: str) -> tuple[str, Any]:
         return name[:-1], orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise UserError(
-            f"--set {name}={text} is not JSON ({error})",
+            f"{flag('set', f'{name}={text}')} is not JSON ({error})",
             f"for a text write {name[:-1]}=TEXT",
             status=2,
         ) from None
 
 
-def _refuse_twice(flag: str, names: Sequence[str]) -> None:
+def _refuse_twice(setting: str, names: Sequence[str]) -> None:
     for place, name in enumerate(names):
         if name in names[:place]:
-            raise UserError(f"{flag} names {name} twice", "leave one out", status=2)
+            raise UserError(f"{flag(setting)} names {name} twice", "leave one out", status=2)

@@ -40,6 +40,19 @@ def number_of_workers(text: str) -> int:
     return int(text)
 
 
+def workers_setting() -> Any:
+    """The number of processes."""
+    return setting(
+        1,
+        "Processes; the output is the same. auto: one for each processor.",
+        low=1,
+        high=MOST_WORKERS,
+        metavar="N|auto",
+        parse=number_of_workers,
+        group="run",
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """Where a command writes, and whether it speaks."""
@@ -90,15 +103,7 @@ class Options(InputOptions, OutputOptions, ErrorOptions, ShardOptions):
 class WorkerOptions(Options):
     """The same with several processes."""
 
-    workers: int = setting(
-        1,
-        "Processes; the output is the same. auto: one for each processor.",
-        low=1,
-        high=MOST_WORKERS,
-        metavar="N|auto",
-        parse=number_of_workers,
-        group="run",
-    )
+    workers: int = workers_setting()
     # the worker processes are then replaced
     record_timeout: float | None = setting(
         None,
@@ -152,12 +157,9 @@ class Stream:
         given = {each.name: getattr(options, each.name) for each in fields(options)}
         del given["quiet"]
         shard = given.pop("shard")
-        return cls(
-            **given,
-            shard=None if shard is None else Shard.parse(shard),
-            beside=[path for _, path in paths([settings], "reads")],
-            **others,
-        )
+        given["shard"] = None if shard is None else Shard.parse(shard)
+        given["beside"] = [path for _, path in paths([settings], "reads")]
+        return cls(**given | others)
 
     def __post_init__(self) -> None:
         files = self.files or ["-"]

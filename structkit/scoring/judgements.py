@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.scoring.gains import BINARY, parse_gains
 from structkit.scoring.passages import Passages, Targets, targets, whole
@@ -25,12 +24,6 @@ class Judgements:
         if path == "self":
             self.qrels = own(record["id"] for record in Records.read(queries)) if queries else None
             return
-        if queries:
-            raise UserError(
-                "--queries goes with --qrels self",
-                "a qrels file names its queries itself",
-                status=2,
-            )
         known = None if gains is None or self.binary else parse_gains(gains)
         if passages:
             self.targets = targets(read_judgements(path, known))

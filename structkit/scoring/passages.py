@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, shown
 from structkit.scoring.qrels import Judgement, LineRange, Qrels
 from structkit.scoring.runs import Run, ranking
@@ -93,7 +93,7 @@ class Passages:
                 if (passage := Passage.of(record)) is None:
                     raise UserError(
                         'the passage has neither "doc_id" nor "path" with its document',
-                        "rename a field with select --rename FIELD=doc_id",
+                        f"rename a field with {program('select')} {flag('rename', 'FIELD=doc_id')}",
                     )
                 self.places[record["id"]] = passage
             except UserError as error:

@@ -4,10 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
-from structkit.collecting.batches import Reading
-from structkit.collecting.units import Units
-from structkit.collecting.walking import Walk
-from structkit.commands.collect import Collection, collect
+from structkit import collect
 
 FIXTURES = Path("fixtures/collect").absolute()
 
@@ -16,11 +13,8 @@ def read(output):
     return [json.loads(line) for line in output.splitlines()]
 
 
-def made(*paths, unit=None, walk=None, reading=None, **flags):
-    reading = reading or Reading(Units(unit=unit))
-    return list(
-        collect(Collection([str(path) for path in paths], walk or Walk(), reading, **flags))
-    )
+def made(*paths, **flags):
+    return list(collect([str(path) for path in paths], **flags))
 
 
 def project_in(tmp_path):

@@ -105,7 +105,7 @@ def test_a_compressed_file_that_is_damaged_is_told(tmp_path, run, name):
 def test_records_hold_no_archives(run):
     done = run("collect", "--records", "in.jsonl", "--archives")
     assert 2 == done.returncode
-    assert b"--no-ignore and --archives" in done.stderr
+    assert b"--records and --archives exclude each other" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])

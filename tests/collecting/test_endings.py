@@ -14,14 +14,11 @@ KILLS = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 6
 KILLED = """
 import os, random, signal, sys, time
 from contextlib import suppress
-from structkit.collecting.batches import Reading
-from structkit.collecting.units import Units
-from structkit.collecting.walking import Walk
-from structkit.commands.collect import Collection, write
+from structkit.commands.collect import Options, Settings, write
 
 def run(name, unit="chunk"):
-    collection = Collection(["project"], Walk(), Reading(Units(unit)), workers=int(sys.argv[1]))
-    write(collection, f"{name}.jsonl", "skip", f"{name}.rejects.jsonl")
+    settings = Settings(paths=("project",), unit=unit, workers=int(sys.argv[1]))
+    write(settings, Options(output=f"{name}.jsonl", rejects=f"{name}.rejects.jsonl"))
 
 def content(name):
     with open(name, "rb") as file:
@@ -77,6 +74,7 @@ def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+@pytest.mark.long
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_killed_at_random_moments(project, tmp_path, workers):

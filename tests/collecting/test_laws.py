@@ -15,12 +15,10 @@ from hypothesis import strategies as st
 
 from structkit.collecting import batches
 from structkit.collecting.archives import is_archive
-from structkit.collecting.batches import Reading
 from structkit.collecting.sources import IGNORED, LeftOut
-from structkit.collecting.units import NAMES, Units
-from structkit.collecting.walking import Walk
-from structkit.commands.collect import Collection, parts
-from structkit.records.jsonl import Record, Shard
+from structkit.collecting.units import NAMES
+from structkit.commands.collect import Settings, parts
+from structkit.records.jsonl import Record
 
 Tree = dict[str, bytes]
 
@@ -75,8 +73,8 @@ def written(tree: Tree) -> Iterator[None]:
 
 def made(path="project", unit=None, chars=40, **flags) -> tuple[list[Record], list[LeftOut]]:
     """The records of a project, and what is left out."""
-    reading = Reading(Units(unit, chars), generated=True)
-    whole = list(parts(Collection([path], Walk(hidden=True, archives=True), reading, **flags)))
+    flags |= {"hidden": True, "archives": True, "generated": True}
+    whole = list(parts(Settings(paths=(path,), unit=unit, chunk_chars=chars, **flags)))
     lines = [line for part in whole for line in part.output.splitlines()]
     return [orjson.loads(line) for line in lines], [
         left for part in whole for left in part.left_out
@@ -126,7 +124,7 @@ def of_others(tree, unit, path):
 def test_shards_are_the_whole(tree, unit, count):
     with written(tree):
         whole = made(unit=unit)
-        shards = [made(unit=unit, shard=Shard(index, count)) for index in range(count)]
+        shards = [made(unit=unit, shard=f"{index}/{count}") for index in range(count)]
     for of_whole, of_shards in zip(whole, zip(*shards, strict=True), strict=True):
         together = [each for some in of_shards for each in some]
         assert sorted(of_whole, key=repr) == sorted(together, key=repr)

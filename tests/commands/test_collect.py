@@ -244,7 +244,7 @@ def test_records_are_cut_as_files_are(tmp_path, run):
 def test_records_are_no_folders(run):
     done = run("collect", "--records", "in.jsonl", "--hidden")
     assert 2 == done.returncode
-    assert b"leave out --hidden" in done.stderr
+    assert b"--records and --hidden exclude each other" in done.stderr
 
 
 @pytest.mark.parametrize("paths", [["."], [b"a\xfe.py", b"a\xff.py"], ["a.tar"]], ids=str)

@@ -10,6 +10,7 @@ import pytest
 from imported import imported
 from terminals import seen
 
+import structkit
 from structkit import __version__
 from structkit.commands import doctor
 from structkit.extras import PACKAGES, USES
@@ -21,7 +22,7 @@ def findings(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("NLTK_DATA", "HF_HOME", "HF_HUB_CACHE"):
         monkeypatch.delenv(name, raising=False)
-    return lambda: {each["part"]: each for each in doctor.doctor()}
+    return lambda: {each["part"]: each for each in structkit.doctor()}
 
 
 def test_each_extra_for_users_has_a_use_and_its_pip_command(findings, monkeypatch):

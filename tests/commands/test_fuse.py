@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from structkit.commands.fuse import fuse
+from structkit import fuse
 from structkit.commands.search import search
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
@@ -53,7 +53,7 @@ def test_reciprocal_ranks_worked_by_hand(tmp_path: Path) -> None:
 
 
 def test_weighted_scores_worked_by_hand(tmp_path: Path) -> None:
-    result = fuse(files(tmp_path, ONE, TWO), method="weighted", weights=[1, 3], k=2)
+    result = fuse(files(tmp_path, ONE, TWO), method="weighted", weight=[1, 3], k=2)
     # q: a 1, b 1/2, c 0 + 3, d 0; r: a alone counts 1, times 3
     assert [("q", "c", 3.0), ("q", "a", 1.0), ("r", "a", 3.0)] == [
         (record["query_id"], record["doc_id"], record["score"]) for record in result
@@ -78,8 +78,8 @@ def test_parts_of_a_corpus_merge_to_the_whole(tmp_path: Path) -> None:
     parts = [str(tmp_path / f"{number}.jsonl") for number in range(2)]
     expected = [orjson.loads(line) for line in (tmp_path / "whole.jsonl").open()]
     assert expected == list(fuse(parts, method="merge", k=7))
-    with pytest.raises(UserError, match="--method merge takes no --weight; leave it out"):
-        list(fuse(parts, method="merge", weights=[1, 1]))
+    with pytest.raises(UserError, match="method='merge' takes no weight; leave it out"):
+        list(fuse(parts, method="merge", weight=[1, 1]))
 
 
 DOCUMENTS = st.dictionaries(
@@ -100,13 +100,10 @@ def test_a_run_fused_with_itself_keeps_its_documents_and_order(
 def test_wrong_usage_is_refused(tmp_path: Path) -> None:
     paths = files(tmp_path, ONE, TWO)
     for options, problem in (
-        ({"method": "max"}, "no fusion method 'max'; there are: merge, rrf, weighted"),
-        ({"weights": [1.0]}, "--weight gives 1 weights for 2 runs"),
-        (
-            {"weights": [1.0, math.nan]},
-            "--weight gives 2 weights for 2 runs; give one finite",
-        ),
-        ({"k": 0}, "--k 0 --rrf-k 60: too small"),
+        ({"method": "max"}, "no method 'max'; there are: merge, rrf, weighted"),
+        ({"weight": [1.0]}, "weight gives 1 weights for 2 runs"),
+        ({"weight": [1.0, math.nan]}, "weight=nan is not a finite number"),
+        ({"k": 0}, "k=0 is not 1 or more"),
     ):
         with pytest.raises(UserError) as error:
             list(fuse(paths, **options))

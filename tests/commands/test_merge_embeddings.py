@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from structkit.commands.merge_embeddings import merge_embeddings
+from structkit import merge_embeddings
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
@@ -52,17 +52,17 @@ def test_files_one_behind_the_other(run, tmp_path, fields):
 def test_what_does_not_fit(tmp_path, second, message):
     paths = [written(tmp_path, "a.npy", ["1", "2"]), written(tmp_path, "bb.npy", **second)]
     with pytest.raises(UserError, match=message):
-        merge_embeddings(paths, str(tmp_path / "all.npy"))
+        merge_embeddings(paths, output=str(tmp_path / "all.npy"))
     assert not list(tmp_path.glob("*all*"))
 
 
 def test_wrong_files(tmp_path):
     path = written(tmp_path, "a.npy", ["1"])
     with pytest.raises(UserError, match="would be overwritten") as caught:
-        merge_embeddings([path], path)
+        merge_embeddings([path], output=path)
     assert 2 == caught.value.status
     with pytest.raises(UserError, match="x.jsonl is not a .npy file"):
-        merge_embeddings(["x.jsonl"], path)
+        merge_embeddings(["x.jsonl"], output=path)
     (tmp_path / "loop.npy").symlink_to("loop.npy")
     with pytest.raises(UserError, match=r"loop.*: cannot be read"):
-        merge_embeddings([str(tmp_path / "loop.npy")], str(tmp_path / "all.npy"))
+        merge_embeddings([str(tmp_path / "loop.npy")], output=str(tmp_path / "all.npy"))

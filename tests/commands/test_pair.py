@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.commands.pair import pair
+from structkit import pair
 from structkit.errors import UserError
 from structkit.pairs.splits import drop_repeated, parse_split, split
 from structkit.registry import load

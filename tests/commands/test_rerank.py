@@ -8,11 +8,9 @@ import numpy as np
 import orjson
 import pytest
 
-from structkit.commands.fuse import fuse
-from structkit.commands.rerank import fit, rerank
-from structkit.commands.score import score
+from structkit import fuse, rerank, score
 from structkit.errors import UserError
-from structkit.ranking.weights import chosen, read, weight_of
+from structkit.ranking.weights import chosen, read
 from structkit.records.jsonl import Record
 
 CORPUS = [
@@ -40,13 +38,8 @@ def written(path: Path, records: Iterable[Record]) -> str:
     return str(path)
 
 
-def weights(rankers: list[str] | None = None, preset: str | None = None, **group: Any) -> Any:
-    return chosen(preset, None, dict(map(weight_of, rankers or ())), **group)
-
-
-def scores(files: dict[str, Any], k: int = 100, **options: Any) -> dict[str, float]:
-    found = rerank(**files, weights=weights(**options), k=k)
-    return {row["doc_id"]: row["score"] for row in found}
+def scores(files: dict[str, Any], **options: Any) -> dict[str, float]:
+    return {row["doc_id"]: row["score"] for row in rerank(**files, **options)}
 
 
 def test_nothing_named_stretches_the_scores(files: dict[str, Any]) -> None:
@@ -57,7 +50,7 @@ def test_nothing_named_stretches_the_scores(files: dict[str, Any]) -> None:
 def test_a_ranker_adds_its_weight(files: dict[str, Any]) -> None:
     # the only word is there, one of the two words of the file's name is asked for
     assert {"c": float(np.float32(3 * 0.5**0.5)), "a": 1.0, "b": 0.75} == scores(
-        files, rankers=["path-words=3"]
+        files, ranker=["path-words=3"]
     )
 
 
@@ -111,10 +104,10 @@ def test_a_query_without_a_text_is_told_with_its_line(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rankers": ["path-word"]}, "no ranker 'path-word'; did you mean 'path-words'"),
-        ({"rankers": ["path-words=much"]}, "'much' is not a weight"),
-        ({"rankers": ["path-words=inf"]}, "'inf' is not a weight"),
-        ({"preset": "prose"}, "no preset 'prose'"),
+        ({"ranker": ["path-word"]}, "no ranker 'path-word'; did you mean 'path-words'"),
+        ({"ranker": ["path-words=much"]}, "'much' is not a weight"),
+        ({"ranker": ["path-words=inf"]}, "'inf' is not a weight"),
+        ({"for_": "prose"}, "no for_ 'prose'"),
     ],
 )
 def test_wrong_usage(files: dict[str, Any], options: dict[str, Any], message: str) -> None:
@@ -124,14 +117,12 @@ def test_wrong_usage(files: dict[str, Any], options: dict[str, Any], message: st
 
 
 def test_fuse_takes_the_same_rankers(files: dict[str, Any]) -> None:
-    order = weights(["path-words=3"], group="path")
+    order: dict[str, Any] = {"ranker": ["path-words=3"], "group": "path"}
     runs, inputs = files["runs"], {key: files[key] for key in ("corpus", "queries")}
-    fused = list(fuse(runs, method="weighted", order=order, **inputs))
-    assert list(rerank(**files, weights=order)) == fused
-    with pytest.raises(
-        UserError, match="--ranker, --for, --weights, --group and --repeats need --corpus"
-    ):
-        list(fuse(runs, order=order))
+    fused = list(fuse(runs, method="weighted", **order, **inputs))
+    assert list(rerank(**files, **order)) == fused
+    with pytest.raises(UserError, match="rankers need corpus; name the records"):
+        list(fuse(runs, **order))
 
 
 # of each query, the last hit of the search is right: its path has the query's word
@@ -153,7 +144,7 @@ def judged(tmp_path: Path) -> dict[str, Any]:
         "runs": [written(tmp_path / "run", run)],
         "corpus": [written(tmp_path / "corpus", corpus)],
         "queries": [written(tmp_path / "queries", queries)],
-        "qrels": written(tmp_path / "qrels", qrels),
+        "fit": written(tmp_path / "qrels", qrels),
     }
 
 
@@ -168,16 +159,16 @@ def test_fitted_weights_find_what_the_judgements_say(
         rows = [
             {"query_id": f"q{word}", "doc_id": f"x/{word}.py", "relevance": 1} for word in WORDS
         ]
-        judged["qrels"] = written(tmp_path / "qrels", rows)
-    (found,) = fit(**judged, weights=weights(["path-words", "tests", "name-words"]), folds="half")
+        judged["fit"] = written(tmp_path / "qrels", rows)
+    (found,) = rerank(**judged, ranker=["path-words", "tests", "name-words"], folds="half")
     assert found["rankers"]["path-words"] > 0 < found["rankers"]["tests"]
     assert 4 == found["queries"]
     assert 1.0 == found["nDCG@10"]["fitted"] == found["nDCG@10"]["cross_validated"]
     assert 1.0 > found["nDCG@10"]["search"]
     assert {"true": 1.0, "false": 1.0} == found["folds"]
     file = written(tmp_path / "weights.json", [found])
-    del judged["qrels"]
-    run = list(rerank(**judged, weights=read(file), k=1))
+    del judged["fit"]
+    run = list(rerank(**judged, weights=file, k=1))
     assert [(f"q{word}", word) for word in WORDS] == [
         (row["query_id"], row["doc_id"]) for row in run
     ]
@@ -189,10 +180,10 @@ def test_the_run_of_held_out_queries_has_weights_of_the_others(
     # words of paths answer the first half of the queries, and mislead in the second
     right = {"qalpha": "alpha", "qbravo": "bravo", "qdelta": "gamma test", "qgamma": "delta test"}
     rows = [{"query_id": key, "doc_id": value, "relevance": 1} for key, value in right.items()]
-    judged["qrels"] = written(tmp_path / "qrels", rows)
+    judged["fit"] = written(tmp_path / "qrels", rows)
     held_out = tmp_path / "held-out.jsonl"
-    order = weights(["path-words"])
-    (found,) = fit(**judged, weights=order, folds="half", held_out=str(held_out), k=10)
+    order: dict[str, Any] = {"ranker": ["path-words"], "folds": "half", "k": 10}
+    (found,) = rerank(**judged, **order, held_out=held_out)
     gains: dict[str, list[float]] = {"true": [], "false": []}
     for row in map(orjson.loads, held_out.read_bytes().splitlines()):
         if right[row["query_id"]] == row["doc_id"]:
@@ -226,25 +217,25 @@ def test_a_fit_judges_lines_as_score_does(judged: dict[str, Any], tmp_path: Path
         [written(tmp_path / "r", run)],
         [written(tmp_path / "c", corpus)],
     )
-    judged["qrels"] = written(tmp_path / "qrels", rows)
+    judged["fit"] = written(tmp_path / "qrels", rows)
     held_out = str(tmp_path / "held-out.jsonl")
-    order = weights(["path-words"], group="doc_id", repeats=0.5)
-    (found,) = fit(**judged, weights=order, folds="half", held_out=held_out)
+    order: dict[str, Any] = {"ranker": ["path-words"], "group": "doc_id", "repeats": 0.5}
+    (found,) = rerank(**judged, **order, folds="half", held_out=held_out)
     fitted = written(
         tmp_path / "fitted",
         rerank(
-            **{key: value for key, value in judged.items() if key != "qrels"},
-            weights=read(written(tmp_path / "weights", [found])),
+            **{key: value for key, value in judged.items() if key != "fit"},
+            weights=written(tmp_path / "weights", [found]),
         ),
     )
     scored = score(
         {"held out": held_out, "fitted": fitted},
-        judged["qrels"],
+        qrels=judged["fit"],
         measures=["nDCG@10"],
         gains="binary",
         by="half",
         by_records=judged["queries"],
-        by_mean=True,
+        mean=True,
         passages=judged["corpus"],
     )
     expected = {record["run"]: pytest.approx(record["nDCG@10"]) for record in scored}
@@ -264,12 +255,10 @@ def test_weights_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_fitted(judged: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--fit has no rankers"):
-        list(fit(**judged, weights=weights()))
+    with pytest.raises(UserError, match="fit has no rankers"):
+        list(rerank(**judged))
     with pytest.raises(UserError, match='query "qalpha" has no field repository'):
-        list(fit(**judged, weights=weights(["tests"]), folds="repository"))
-    judged["qrels"] = written(
-        tmp_path / "qrels", [{"query_id": "x", "doc_id": "y", "relevance": 1}]
-    )
+        list(rerank(**judged, ranker=["tests"], folds="repository"))
+    judged["fit"] = written(tmp_path / "qrels", [{"query_id": "x", "doc_id": "y", "relevance": 1}])
     with pytest.raises(UserError, match="judges no query of the run"):
-        list(fit(**judged, weights=weights(["tests"])))
+        list(rerank(**judged, ranker=["tests"]))

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mixed_records import MANY, RECORDS
 
-from structkit.commands.select import Partners, Selection, Within, select
+from structkit import select
+from structkit.commands.select import Partners, Within
 from structkit.errors import UserError
 
 
@@ -25,7 +26,7 @@ def read(output):
 @given(MANY, st.integers(1, 40), st.integers(0, 3), st.randoms())
 def test_a_sample_is_exact_in_order_and_the_same_in_any_order(records, count, seed, shuffle):
     def sample(records):
-        return list(select(records, Selection(sample=count, seed=seed)))
+        return list(select(records, sample=count, seed=seed))
 
     found = sample(records)
     assert min(count, len(records)) == len(found)
@@ -40,7 +41,7 @@ def test_samples_differ_by_seed_are_nested_and_fair():
     records = [{"id": str(number)} for number in range(1000)]
 
     def sample(count, seed=0):
-        found = select(records, Selection(sample=count, seed=seed))
+        found = select(records, sample=count, seed=seed)
         return {int(record["id"]) for record in found}
 
     assert sample(50) < sample(100)
@@ -51,7 +52,7 @@ def test_samples_differ_by_seed_are_nested_and_fair():
 
 @given(MANY, st.integers(1, 40))
 def test_head_is_a_prefix(records, count):
-    assert records[:count] == list(select(records, Selection(head=count)))
+    assert records[:count] == list(select(records, head=count))
 
 
 def test_head_stops_reading(run, tmp_path):
@@ -154,9 +155,9 @@ USAGE = {
     "set-json": (["--set", "n:=NaN"], "for a text write n=TEXT"),
     "set-twice": (["--set", "n=1", "--set", "n:=1"], "--set names n twice"),
     "head": (["--head", "0"], "--head"),
-    "two-counts": (["--head", "1", "--sample", "1"], "pipe one select into another"),
+    "two-counts": (["--head", "1", "--sample", "1"], "--head and --sample exclude each other"),
     "shard": (["--sample", "1", "--shard", "0/2"], "shard another stage"),
-    "on": (["--on", "id"], "--on needs --in, --not-in or --join"),
+    "on": (["--on", "id"], "--on needs --in or --not-in or --join"),
     "on-nothing": (["--in", "in.jsonl", "--on", "=id"], "write FIELD or FIELD=THEIRS"),
     "stdin": (["--in", "-"], "stdin is read twice"),
     "output": (["in.jsonl", "--in", "out.jsonl", "-o", "out.jsonl"], "choose another path"),

@@ -9,8 +9,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from structkit.commands.encode import encode
-from structkit.commands.plot import losses
+from structkit import encode, plot
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
@@ -65,7 +64,7 @@ def test_it_learns_to_find_the_positive(tmp_path, data):
     assert summary["losses"]["loss"]["last"] < 0.5 < summary["losses"]["loss"]["first"]
     model, records = str(tmp_path / "model"), list(pairs())
     found = [
-        np.array([record["embedding"] for record in encode(records, model=model, side=side)])
+        np.array([record["embedding"] for record in encode(records, model=model, as_=side)])
         for side in ("query", "document")
     ]
     best = (found[0] @ found[1].T).argmax(1)
@@ -85,7 +84,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, data):
 def test_no_steps_write_the_untrained_model(tmp_path, data):
     summary = train("contrastive", method(max_steps=0), [data], options(tmp_path))
     assert (0, {}) == (summary["steps"], summary["losses"])
-    assert 64 == len(next(encode(pairs(1), model=summary["folder"], side="query"))["embedding"])
+    assert 64 == len(next(encode(pairs(1), model=summary["folder"], as_="query"))["embedding"])
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "first-decoder-token"])
@@ -232,11 +231,11 @@ def test_what_is_no_terminal_gets_a_line_every_log_every_steps(tmp_path, data, c
 
 def test_the_losses_of_a_model_can_be_drawn(tmp_path, data):
     train("contrastive", method(epochs=2), [data], options(tmp_path, log_every=2, quiet=True))
-    losses([str(tmp_path / "model")], str(tmp_path / "losses.svg"))
+    plot("losses", tmp_path / "model", output=tmp_path / "losses.svg")
     assert "<path" in (tmp_path / "losses.svg").read_text()
     (tmp_path / "model" / "losses.jsonl").unlink()
     with pytest.raises(UserError, match="model: the folder holds no losses.jsonl; name a model"):
-        losses([str(tmp_path / "model")], str(tmp_path / "losses.svg"))
+        plot("losses", tmp_path / "model", output=tmp_path / "losses.svg")
 
 
 def test_the_log_is_json(tmp_path, data, capsys):

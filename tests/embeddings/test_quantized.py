@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.commands.merge_embeddings import merge_embeddings
+from structkit import merge_embeddings
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.quantized import TINY, BinaryRows, Int8Rows, packed, quantized
 from structkit.embeddings.reading import read_embeddings
@@ -131,7 +131,7 @@ def test_merged_shards_are_the_whole(tmp_path: Path, kind: str) -> None:
         written(tmp_path / f"{first}.npy", vectors[first : first + 3], kind, ids[first : first + 3])
         for first in (0, 3, 6)
     ]
-    merge_embeddings(parts, str(tmp_path / "all.npy"))
+    merge_embeddings(parts, output=str(tmp_path / "all.npy"))
     for ending in (".npy", ".ids.txt", *[".scales.f32"] * (kind == "int8")):
         expected = Path(whole.removesuffix(".npy") + ending).read_bytes()
         assert expected == (tmp_path / f"all{ending}").read_bytes()
@@ -142,7 +142,7 @@ def test_other_codes_are_not_merged(tmp_path: Path) -> None:
     for other, told in (("binary", "'binary'"), (None, "None")):
         two = written(tmp_path / "b.npy", drawn(2, 8), other, ["c", "d"])
         with pytest.raises(UserError, match=f"was encoded with quantize {told}, .* with 'int8'"):
-            merge_embeddings([one, two], str(tmp_path / "all.npy"))
+            merge_embeddings([one, two], output=str(tmp_path / "all.npy"))
     assert not (tmp_path / "all.npy").exists()
 
 

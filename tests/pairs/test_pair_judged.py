@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from structkit.commands.pair import pair
+from structkit import pair
 from structkit.errors import UserError
 
 PRODUCTS = Path("fixtures/products").resolve()
@@ -34,13 +34,14 @@ def records(done):
         ({"docstring": "q", "code": "x", "func_name": "f"}, {"query": "func_name"}, ("f", "x")),
         ({"product_bullet_point": "b\n", "d": "x"}, {"query": "product_bullet_point",
           "positive": "d"}, ("b", "x")),
-        ({"bullets": "b", "title": "t", "description": "d"}, {"template": SANTA},
+        ({"bullets": "b", "title": "t", "description": "d"}, {"positive_template": SANTA},
          ("b", "title : t text : d")),
-        ({"bullets": "b", "title": "t", "description": None}, {"template": SANTA},
+        ({"bullets": "b", "title": "t", "description": None}, {"positive_template": SANTA},
          ("b", "title : t text :")),
-        ({"bullets": ["b"], "title": "t"}, {"template": "{title}: {bullets}"}, ("b", "t: b")),
+        ({"bullets": ["b"], "title": "t"}, {"positive_template": "{title}: {bullets}"},
+         ("b", "t: b")),
         ({"docstring": "D.", "name": "f", "language": "python", "code": "def f(): 'D.'; x"},
-         {"template": "{name} {code}"}, ("D.", "f def f(): x")),
+         {"positive_template": "{name} {code}"}, ("D.", "f def f(): x")),
     ],
 )  # fmt: skip
 def test_query_and_positive_by_kind(record, options, expected):
@@ -54,21 +55,25 @@ def test_query_and_positive_by_kind(record, options, expected):
         (
             {"bullets": [], "description": "d"},
             {},
-            '"bullets" is empty; leave the record out with --on-error skip',
+            '"bullets" is empty; leave the record out',
         ),
         ({"bullets": "\n", "description": "d"}, {}, 'field "bullets" is empty'),
         ({"bullets": ["a", 1], "description": "d"}, {}, '"bullets" is a list with a JSON number'),
         ({"bullets": {}, "description": "d"}, {}, '"bullets" is a JSON object, not a string'),
-        ({"description": "d"}, {}, 'field "bullets" is missing; name another with --query'),
-        ({"docstring": "d"}, {}, 'field "code" is missing; name another with --positive'),
-        ({"code": "c"}, {}, "with --query, or leave the record out with --on-error skip"),
+        ({"description": "d"}, {}, 'field "bullets" is missing; name another with query'),
+        ({"docstring": "d"}, {}, 'field "code" is missing; name another with positive'),
+        ({"code": "c"}, {}, "another with query, or leave the record out"),
         ({"x": "d"}, {}, "is not code, product or HTML document: it has id, x; name its fields"),
         (
             {"bullets": "b"},
-            {"template": SANTA},
-            'field "title" is missing; change --positive-template',
+            {"positive_template": SANTA},
+            'field "title" is missing; change positive_template',
         ),
-        ({"bullets": "b", "title": "", "description": ""}, {"template": SANTA}, "are empty"),
+        (
+            {"bullets": "b", "title": "", "description": ""},
+            {"positive_template": SANTA},
+            "are empty",
+        ),
     ],
 )
 def test_rejected(record, options, reason):
@@ -211,7 +216,7 @@ def test_hard_negatives_are_drawn_by_seed_and_id(hard):
     [
         ((b'"q1"', b'"q7"'), (), 'stdin:1: query "q7" is not in run; search with the same queries'),
         ((b'"bottle"', b'"pan"'), ("--margin", "1"), 'run has no score for the positive "pan"'),
-        ((b"x", b"x"), ("--depth", "0"), "greater than or equal to 1"),
+        ((b"x", b"x"), ("--depth", "0"), "--depth 0 is not 1 or more"),
     ],
 )
 def test_hard_negatives_rejected(hard, change, flags, reason):
@@ -246,7 +251,7 @@ def test_judged_pairs_with_hard_negatives(run, tmp_path):
         (("--negatives-from", "r", "--corpus", "c", "--per-query", "0"), "asks --negatives-from"),
         (
             ("f", "--queries", "q", "--qrels", "r", "--corpus", "c"),
-            "--queries is the input: leave out 'f'",
+            "--queries is the input; leave out 'f'",
         ),
     ],
 )

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from structkit.commands.merge_embeddings import merge_embeddings
+from structkit import merge_embeddings
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.parquet import ParquetFile
 from structkit.embeddings.reading import read_embeddings
@@ -108,7 +108,7 @@ def test_files_of_different_runs_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"v\.npy: does not belong to .*v\.meta\.json: .*; encode"):
         read_embeddings([str(tmp_path / "v.npy")])
     with pytest.raises(UserError, match="does not belong"):
-        merge_embeddings([str(tmp_path / "v.npy")], str(tmp_path / "m.npy"))
+        merge_embeddings([str(tmp_path / "v.npy")], output=str(tmp_path / "m.npy"))
     shutil.copy(tmp_path / "w.meta.json", tmp_path / "v.meta.json")
     with pytest.raises(UserError, match=r"v\.ids\.txt: does not belong"):
         read_embeddings([str(tmp_path / "v.npy")])

@@ -10,7 +10,7 @@ import transformers
 from torch import nn
 
 from structkit import registry
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.encoders.encoder import Encoder, tried
 from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS
@@ -95,17 +95,13 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     """The trained model in a folder, ready to encode, and its facts.
 
     A plain Hugging Face folder or hub name works as well, and a sentence-transformers one with its
-    own pooling, normalization, length and prompts. `changes` (`pooling`, `normalize`,
-    `mcls_every`) override what the model says, unless they are None. Errors: `UserError` that
-    names the file and the remedy.
+    own pooling, normalization, length and prompts. `changes` override what the model says, unless
+    they are None. Errors: `UserError` that names the file and the remedy.
     """
     changes = {key: value for key, value in changes.items() if value is not None}
     if changes.get("pooling", "mean") not in POOLINGS:
-        raise UserError(
-            f"--pooling {changes['pooling']} is not {' or '.join(POOLINGS)}",
-            "name one of them",
-            status=2,
-        )
+        problem = f"{flag('pooling', changes['pooling'])} is not {' or '.join(POOLINGS)}"
+        raise UserError(problem, "name one of them", status=2)
     folder = model_folder(name, offline=offline)
     if table := opened_table(folder, changes):
         return table

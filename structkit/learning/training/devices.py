@@ -30,11 +30,8 @@ def chosen_device(name: str | None) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
-        raise UserError(
-            f"{flag('device', name)} cannot be used: {reason}",
-            f"use {flag('device', 'cpu')}",
-            status=2,
-        ) from None
+        problem = f"{flag('device', name)} cannot be used: {reason}"
+        raise UserError(problem, f"use {flag('device', 'cpu')}", status=2) from None
     return device
 
 

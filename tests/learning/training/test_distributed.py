@@ -101,6 +101,7 @@ def test_two_processes_are_one(folder, alone, tmp_path, capfd):
     assert 1 == len(list(tmp_path.iterdir()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sent", "ending"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path, sent, ending):
     output = tmp_path / "model"
@@ -128,6 +129,7 @@ def test_the_first_process_returns():
         assert logging.WARNING == logging.root.manager.disable  # quiet as before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -141,6 +143,7 @@ def test_no_process_outlives_the_others(call, message):
     assert [] == multiprocessing.active_children()
 
 
+@pytest.mark.long
 def test_no_process_outlives_its_launcher(tmp_path):
     program = (
         "import sys; from pathlib import Path\n"
@@ -169,6 +172,7 @@ def test_what_cannot_be_shared_is_refused(folder, tmp_path):
         RunOptions(nproc=0)
 
 
+@pytest.mark.long
 def test_no_more_processes_than_work(folder, tmp_path, run):
     records = (folder / "train.jsonl").read_bytes().splitlines(keepends=True)[:5]
     found = run(

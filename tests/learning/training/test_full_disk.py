@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structkit.commands.merge_embeddings import Settings, merge_embeddings
+from structkit import merge_embeddings
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.parquet import ParquetFile
 from structkit.embeddings.rows import EmbeddingRow
@@ -105,5 +105,5 @@ def test_merged_vectors_that_do_not_fit_leave_nothing(disk, rows, tmp_path):
     files = tuple(str(tmp_path / f"{name}.npy") for name in "ab")
     folder = Path(disk(128 * 1024))
     with pytest.raises(UserError, match=FULL):
-        merge_embeddings(Settings(files=files, output=str(folder / "c.npy")))
+        merge_embeddings(files, output=str(folder / "c.npy"))
     assert [] == os.listdir(folder)

@@ -7,6 +7,7 @@ import resource
 import subprocess
 from contextlib import suppress
 from dataclasses import fields
+from functools import cache
 from typing import get_type_hints
 
 import pytest
@@ -41,16 +42,16 @@ def both(name):
 CASES = [(name, *each) for name in METHODS for each in both(name)]
 
 
+@cache
 def made(name):
-    """`structkit train NAME`, as typer has it."""
+    """The command `train NAME`: making it takes longer than what it refuses."""
     return Commands(command_of("train")).get_command(None, name)
 
 
 def called(name, *flags):
     """`structkit train NAME FLAGS missing.jsonl`, here and now."""
-    command = made(name)
     with hushed(False):
-        command.main([*map(str, flags), "missing.jsonl"], standalone_mode=False)
+        made(name).main([*map(str, flags), "missing.jsonl"], standalone_mode=False)
 
 
 @pytest.mark.parametrize(("name", "kind", "setting", "real"), CASES)
@@ -133,6 +134,7 @@ def test_a_model_beyond_memory_is_told(run, tmp_path):
     assert ["texts.jsonl"] == [path.name for path in tmp_path.iterdir()]
 
 
+@pytest.mark.long
 def test_what_takes_seconds_is_told_on_a_terminal(tmp_path):
     data = tmp_path / "texts.jsonl"
     data.write_text('{"text": "some words"}\n')
