@@ -14,7 +14,7 @@ from structkit.learning.encoding.settings import EncodingSettings
 from structkit.progress import announce
 from structkit.records.jsonl import Record, shown
 from structkit.records.rejects import accepted
-from structkit.records.stream import Options, Stream
+from structkit.records.stream import Options, Stream, ray_setting
 from structkit.settings import setting
 
 if TYPE_CHECKING:
@@ -29,13 +29,7 @@ class Settings(EncodingSettings):
     element `xpath`, `start`, `end` and `text`, a node `node`, `span` (words) and `text`.
     """
 
-    ray: str | None = setting(
-        None,
-        "Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts one here.",
-        metavar="ADDRESS",
-        excludes="reuse",
-        group="run",
-    )
+    ray: str | None = ray_setting(excludes="reuse")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,12 +62,6 @@ class Target(Options):
     output: str = setting(
         "-", "NAME.npy (with ids and meta), .parquet, or JSONL.", short="-o", writes=True
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Resumption:
-    """Whether a run goes on."""
-
     resume: bool = setting(False, "NAME.npy: continue where a killed run stopped.", group="run")
 
 
@@ -95,7 +83,7 @@ def encode(records: Iterable[Record], settings: Settings) -> Iterator[Record]:
     encoding.report()
 
 
-def _main(settings: Settings, target: Target, resumption: Resumption) -> None:
+def _main(settings: Settings, target: Target) -> None:
     stream = Stream.of(
         target,
         settings,
@@ -103,8 +91,8 @@ def _main(settings: Settings, target: Target, resumption: Resumption) -> None:
         others=(".npy", ".parquet"),
         in_place=False,
     )
-    check_output(settings, stream.output, resume=resumption.resume)
-    write(settings.encoding, stream, resume=resumption.resume)
+    check_output(settings, stream.output, resume=target.resume)
+    write(settings.encoding, stream, resume=target.resume)
 
 
 def check_output(settings: EncodingSettings, path: str, *, resume: bool = False) -> None:
@@ -150,7 +138,7 @@ COMMAND = Command(
     encode,
     Settings,
     _main,
-    also=(Target, Resumption),
+    also=(Target,),
     texts=lambda settings: settings.encoding.first_field,
     reads="`query` or `positive`, `code`, `tagged`, `text` …: the model says which, by --as",
     writes=(

@@ -65,7 +65,7 @@ def test_encode_takes_strings_as_search_does():
     found = list(structkit.encode(["tea", "hot water"], model="minilm"))
     assert [pytest.approx(each, abs=1e-5) for each in expected] == [e["embedding"] for e in found]
     assert ["1", "2"] == [each["id"] for each in found]
-    (named,) = structkit.encode(["tea"], model="minilm", field="title", keep=["title"])
+    (named,) = structkit.encode(["tea"], model="minilm", field=["title"], keep=["title"])
     assert "tea" == named["title"]
 
 

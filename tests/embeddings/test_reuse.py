@@ -100,7 +100,7 @@ def test_elements_stand_where_they_stand_now(model, tmp_path):  # noqa: F811
     new = [dict(record) for record in old]
     new[2]["html"] = new[2]["html"].replace("<h1>", "<h1 class='x'>")  # moved, not changed
     new[4]["html"] = new[4]["html"].replace("Some", "Another")
-    options = {"elements": True, "field": "html"}
+    options = {"elements": True, "field": ["html"]}
     before, after = fresh_and_reused(model, tmp_path, old, new, **options)
     assert before.shape == after.shape
     where = [tmp_path / name / "v.fields.jsonl" for name in ("old", "reused")]

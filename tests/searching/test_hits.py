@@ -197,7 +197,7 @@ def test_trees_that_cannot_be_read_are_named(strae, tmp_path, tree, problem):
     rows = [{"id": "1", "tree": TREES[0]}, {"id": "2", "tree": tree}, {"id": "3", "tree": "(X a)"}]
     source, target = lines(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
     with pytest.raises(UserError) as caught:
-        written(source, target, strae[0], field="tree")
+        written(source, target, strae[0], field=["tree"])
     assert str(caught.value).startswith(f'{source}:2: field "tree": {problem}')
     assert not target.exists()
     encoding = encoding_of(strae[0], "document")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from structkit.errors import UserError, flag
+from structkit.records.texts import paths_setting
 from structkit.settings import setting
 
 PARTS, EMBEDDINGS = "Parts of a text", "Embeddings"
@@ -25,14 +26,6 @@ def engine_setting() -> Any:
         "What computes it: torch, or an extra for encoders: onnx, openvino; auto: the fastest of "
         "these that computes the same; openvino-int8: faster, cosine about 0.99.",
         group="speed",
-    )
-
-
-def paths_setting() -> Any:
-    """Whether documents are read with the fields that say where they are from."""
-    return setting(
-        None,
-        "Read a document's `path`, `scope` and `names` too; default: for code that collect wrote.",
     )
 
 

@@ -82,7 +82,7 @@ def _train(
             ("-o", output),
             ("-o", f"{output}.partial"),
         ]
-        keep_apart(writes, [*(files or ["-"]), *method.reads], folders=["-o"])
+        keep_apart(writes, [*(files or ["-"]), *method.reads])
         if not files and method.without_records and sys.stdin.isatty():
             files = [os.devnull]  # a person means the start model alone
         folder = run_folder(output, options)
