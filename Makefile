@@ -8,12 +8,13 @@ export SHELLOPTS := errexit:nounset:pipefail
 endif
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install check test test-processors lint soak bench bench-check bench-readme docs man clean
+.PHONY: help install check test test-all test-processors coverage lint soak bench bench-check bench-readme docs man clean
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+RUNNABLE := $(VENV)/.runnable
 STRUCTKIT := $(BIN)/structkit
 # without processor instructions for it, bf16 is slower than fp32
 BF16 := $(if $(shell grep -som1 avx512_bf16 /proc/cpuinfo),--bf16)
@@ -21,17 +22,32 @@ BF16 := $(if $(shell grep -som1 avx512_bf16 /proc/cpuinfo),--bf16)
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(INSTALLED): pyproject.toml constraints.txt
+INSTALL = $(BIN)/pip install --quiet --constraint constraints.txt --editable
+# what the commands need; the tests need more
+$(RUNNABLE): pyproject.toml constraints.txt
+	@echo 'installing structkit into $(VENV); this takes a minute'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(INSTALL) .
 	touch $@
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@echo 'installing structkit and its tools into $(VENV); this takes minutes'
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) '.[dev]'
+	touch $@ $(RUNNABLE)
 
 install: $(INSTALLED) ## structkit and its tools into .venv
 
 check: lint test docs ## What CI runs
 
-test: $(INSTALLED) ## All tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+TESTS = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+test: $(INSTALLED) ## The tests but for the long ones: five minutes on two cores
+	$(TESTS)
+
+test-all: $(INSTALLED) ## All tests, the long ones too, and the numerical ones as on older processors
+	$(TESTS) -m ''
+	$(OF_default) ATEN_CPU_CAPABILITY=default $(TESTS) $(NUMERICAL)
+	$(OF_avx2) ATEN_CPU_CAPABILITY=avx2 $(TESTS) $(NUMERICAL)
 
 # tests that compute with floats; processors with other instructions add numbers in another order
 NUMERICAL := $(addprefix tests/,learning embeddings searching scoring ranking asking) \
@@ -41,11 +57,14 @@ OF_default := MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_C
   FAISS_OPT_LEVEL=generic
 OF_avx2 := MKL_ENABLE_INSTRUCTIONS=AVX2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell \
   FAISS_OPT_LEVEL=avx2
-NUMBERS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(NUMERICAL)
 test-processors: $(INSTALLED) ## The numerical tests with older processors' instructions, and with this one's
-	$(OF_default) ATEN_CPU_CAPABILITY=default $(NUMBERS)
-	$(OF_avx2) ATEN_CPU_CAPABILITY=avx2 $(NUMBERS)
-	$(NUMBERS)
+	$(OF_default) ATEN_CPU_CAPABILITY=default $(TESTS) $(NUMERICAL)
+	$(OF_avx2) ATEN_CPU_CAPABILITY=avx2 $(TESTS) $(NUMERICAL)
+	$(TESTS) $(NUMERICAL)
+
+coverage: $(INSTALLED) ## Which lines the tests run, in build/coverage: make coverage [WHICH=] (all tests)
+	$(TESTS) $(if $(filter undefined,$(origin WHICH)),,-m '$(WHICH)') \
+	  --cov --cov-report=html:build/coverage --cov-report=term:skip-covered
 
 lint: $(INSTALLED) ## ruff and strict mypy
 	$(BIN)/ruff check .

@@ -13,7 +13,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 import structkit
-from structkit.cli.app import COMMANDS, summary
+from structkit.command import COMMANDS, Program
 from structkit.registry import KINDS, Plugin, plugins
 
 HELP = Path("fixtures/help")  # what --help says; a test holds both together
@@ -29,7 +29,7 @@ def on_files(files: Files, config: Any) -> Files:
 def commands() -> str:
     """All commands with their help."""
     listed = [name for name in COMMANDS if (HELP / f"{name}.txt").exists()]
-    parts = [f"- [`{name}`](#{name}): {summary(name)}" for name in listed]
+    parts = [f"- [`{name}`](#{name}): {Program().summary(name)}" for name in listed]
     sections = [f"## {name}\n\n{_shown(name)}" for name in listed]
     return _page("Commands", "\n".join(parts), *sections)
 

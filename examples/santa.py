@@ -42,10 +42,10 @@ def main(train_file: str, test_file: str, epochs: str = "10") -> None:
     documents = list(encode(test, "models/santa", "document"))
     queries = list(encode(test, "models/santa", "query"))
     runs = {
-        "santa": list(search(documents, queries)),
-        "bm25": list(search(test, test, method="bm25")),
+        "santa": list(search(documents, queries=queries)),
+        "bm25": list(search(test, queries=test, method="bm25")),
     }
-    for scored in score(runs, "self", measures=["RR@100"]):
+    for scored in score(runs, qrels="self", measures=["RR@100"]):
         low, high = scored["RR@100_low"], scored["RR@100_high"]
         print(f"{scored['run']:6} RR@100 {scored['RR@100']:.3f} [{low:.3f}, {high:.3f}]")
 

@@ -29,7 +29,7 @@ def main(train_file: str, test_file: str, steps: str = "100") -> None:
     pages = records(test_file)
     elements = list(encode(pages, "models/seal", elements=True))
     queries = list(encode(pages, "models/seal", "query"))
-    for hit in search(elements, queries, k=1, explain=True):
+    for hit in search(elements, queries=queries, k=1, explain=True):
         print(hit["query_id"], hit["doc_id"], hit["best"]["xpath"], f"{hit['score']:.3f}")
 
 

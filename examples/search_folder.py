@@ -15,7 +15,7 @@ def main(folder: str, *questions: str) -> None:
     """Print the three best places for each question."""
     records = list(collect(folder))
     place = {record["id"]: (record["path"], record["lines"][0]) for record in records}
-    for hit in search(records, questions, method="bm25", k=3):
+    for hit in search(records, query=questions, method="bm25", k=3):
         path, line = place[hit["doc_id"]]
         print(f"{hit['query_id']}.{hit['rank']}  {path}:{line}  {hit['score']:.3f}")
 

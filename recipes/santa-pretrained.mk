@@ -18,8 +18,6 @@ CODE_SYSTEMS := mep sda santa spans hard again unlabelled unlabelled-sda
 PACKAGES = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 INSTALLED_PAIRS := 50000
 BEST := sda
-# LICENSE=mit … is stated in the model's card
-LICENSE :=
 ASK_MODEL = $(shell $(BIN)/python -c 'from structkit.asking.place import default_model; print(default_model())')
 PRETRAINED_FLAGS := --document-length 160 --query-length 64 --batch-size 64 --learning-rate 2e-5 \
   --temperature 0.05 --symmetric --epochs 1 $(BF16)
@@ -92,7 +90,7 @@ qrels-of = $(if $(filter cosqa,$(1)),$(CODE)/cosqa-qrels.jsonl,self --queries $(
 define code-system
 $(CODE)/$(1)@%.model: $(CODE)/$(2).jsonl $(5)
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train santa $$< -o $$@ --model $(3) $$(PRETRAINED_FLAGS) \
-	  --seed $$* $(4) $(if $(LICENSE),--license $(LICENSE)) $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 50 \
+	  --seed $$* $(4) $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 50 \
 	  > $$(@:.model=.trained.jsonl)
 endef
 ALIGN := --entity-weight 0 --align-on original

@@ -1,7 +1,7 @@
 """Composable command-line tools for structured text: mask, vary, parse, train, encode, search.
 
-In Python: `from structkit import collect, mask_entities, html_variants, parse_trees, pair, train,
-encode, search, score`, and `UserError`, which they raise for what the user can mend.
+In Python every command is a function of the same name and settings, `from structkit import search`;
+they raise `UserError` for what the user can mend.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from structkit import arithmetic as arithmetic  # before torch: it says how torch computes
+from structkit.user import keep_torch_apart
 
 if TYPE_CHECKING:
-    from structkit.api.encode import encode
-    from structkit.api.score import score
-    from structkit.api.search import search
-    from structkit.api.train import train
     from structkit.errors import UserError
 
 __version__ = "0.1.0"
 __all__ = [
     "UserError",
+    "ask",
     "collect",
+    "convert",
     "doctor",
     "encode",
     "fuse",
@@ -31,6 +30,7 @@ __all__ = [
     "merge_embeddings",
     "pair",
     "parse_trees",
+    "plot",
     "plugins",
     "rerank",
     "score",
@@ -40,37 +40,19 @@ __all__ = [
     "train",
 ]
 
-# made of what their command declares
-DECLARED = (
-    "collect",
-    "doctor",
-    "fuse",
-    "html_variants",
-    "mask_entities",
-    "merge_embeddings",
-    "pair",
-    "parse_trees",
-    "plugins",
-    "rerank",
-    "select",
-    "show",
-)
-
+keep_torch_apart()
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def __getattr__(name: str) -> Any:
-    """A function of the Python interface, imported when it is first asked for."""
+    """A function of the Python interface, made of its command when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module 'structkit' has no attribute {name!r}")
-    if name in DECLARED:
-        return globals().setdefault(
-            name, import_module("structkit.api.functions").function_of(name)
-        )
-    module = "structkit.errors" if name == "UserError" else f"structkit.api.{name}"
-    return getattr(import_module(module), name)
+    if name == "UserError":
+        return import_module("structkit.errors").UserError
+    return globals().setdefault(name, import_module("structkit.api.functions").function_of(name))
 
 
 def __dir__() -> list[str]:

@@ -37,6 +37,8 @@ class Command(Declared):
     the command is about. The docstring of `settings` is the help. `also` are settings that several
     commands share, and `main` is what the command line calls with one instance of each class.
     Settings in `without` have no flag. A record without an id gets its number, if `numbered`.
+    `about` is the help where that docstring is not. Where Python may give texts in place of
+    records, `texts` says of the settings of which field they are.
     """
 
     work: Callable[..., Any]
@@ -45,7 +47,9 @@ class Command(Declared):
     also: tuple[type, ...] = ()
     without: Collection[str] = ()
     numbered: bool = True
+    texts: Callable[[Any], str] | None = None
     name: str = ""
+    about: str = ""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -54,7 +58,7 @@ class Command(Declared):
     @property
     def help(self) -> str:
         """What it does, as its help says it."""
-        return inspect.cleandoc(self.settings.__doc__ or "")
+        return self.about or inspect.cleandoc(self.settings.__doc__ or "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +111,8 @@ class Program(Group):
 
     def summary(self, name: str) -> str:
         """The first line of a command's file, read without importing it."""
-        path = Path(__file__).with_name("commands") / f"{name.replace('-', '_')}.py"
+        path = Path(__file__).with_name("commands") / name.replace("-", "_")
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         with path.open(encoding="utf-8") as file:
             return file.readline().strip().strip('"')
 

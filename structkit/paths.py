@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from pathlib import Path
 
 from structkit.errors import UserError
 
@@ -24,15 +25,14 @@ def keep_apart(
     reads: Iterable[str | None],
     *,
     replaced: Sequence[str | None] = (),
-    folders: Sequence[str] = (),
 ) -> None:
     """Raise if a path that is written is also read, is written twice, or is empty.
 
     And if stdin, or another pipe, is read twice.
 
     `writes` are flags with their paths, `reads` are paths; None is skipped, `-` is stdout or stdin.
-    `folders` are the flags that write a folder, with all that is in it. `replaced` are inputs that
-    `-o` may replace once everything is read.
+    A folder is written with all that is in it. `replaced` are inputs that `-o` may replace once
+    everything is read.
     """
     written = [
         (flag, name, _Place.of(name, 1))
@@ -49,8 +49,7 @@ def keep_apart(
         problem = f"{again[-1]} is a pipe and is read twice"
         raise UserError(problem, "give a file for one of them", status=2)
     for (flag, path, place), (name, source) in product(written, inputs):
-        holds = flag in folders and _inside(source, place)
-        if not source.there or not (holds or place.same(source) or _inside(place, source)):
+        if not source.there or not place.touches(source):
             continue
         if place.same(source) and flag == "-o" and path != "-" and name in replaced:
             continue
@@ -61,6 +60,29 @@ def keep_apart(
         if flag != other and place.touches(its_place):
             problem = f"of {flag} {path} and {other} {its_path}, one is inside the other"
             raise UserError(problem, REMEDY, status=2)
+
+
+class Named(str):
+    """The path of a file that has a name of its own, as what a program holds in memory has."""
+
+    name: str
+
+    def __new__(cls, path: str, name: str = "") -> Named:
+        """A path with the name to show for it."""
+        made = super().__new__(cls, path)
+        made.name = name
+        return made
+
+
+def names_of(files: Sequence[str], stdin: str = "-") -> list[str]:
+    """The names to show for files: without folders and endings, if they stay distinct.
+
+    >>> names_of(["runs/bm25.jsonl.gz", "runs/santa.trec"])
+    ['bm25', 'santa']
+    """
+    short = [stdin if file == "-" else Path(file).name.partition(".")[0] for file in files]
+    named = [getattr(file, "name", name) for file, name in zip(files, short, strict=True)]
+    return named if len(set(named)) == len(files) else list(files)
 
 
 def is_pipe(name: str) -> bool:

@@ -46,7 +46,7 @@ def setting(
     argument: bool = False,
     metavar: str = "",
     complete: str | Callable[[str], Any] = "",
-    reads: bool | Literal["walks"] = False,
+    reads: bool | str = False,
     writes: bool = False,
     parse: Callable[[str], Any] | None = None,
     requires: str | tuple[str, ...] = (),
@@ -60,8 +60,9 @@ def setting(
     has none. `short` is a second flag, such as `-o`; an `argument` is no flag. `metavar` stands for
     the value in the help, `parse` makes it of the flag's text. `complete` is the kind of plugin
     whose names a shell offers, or what makes a list of words. `reads` and `writes` are files: what
-    is written is none that is read, nor in a folder that is, unless the command "walks" it. A
-    setting that is given `requires` one of others, and `excludes` all of its others.
+    is written is none that is read; a text is the value that is no file, and "walks" says that what
+    is written may be in a folder that is read. A setting that is given `requires` one of others,
+    and `excludes` all of its others.
     """
     metadata: dict[str, Any] = {
         **{"help": help, "source": source, "choices": choices, "bounds": (low, high)}
@@ -174,13 +175,19 @@ def fitting(kind: type, name: str, value: Any) -> Any:
     Errors: `UserError` with status 2 for a value of another type.
     """
     hint = types_of(kind)[name]
-    value = os.fspath(value) if isinstance(value, os.PathLike) else value
     if value is None and alternatives(hint) != (hint,):
         return None
     if is_several(hint):
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise UserError(f"{flag(name)} is {value!r}, not a list", f"give [{value!r}]", status=2)
-        return tuple(value)
+        item = get_args(next(each for each in alternatives(hint) if is_several(each)))[0]
+        return tuple(_fitting(name, item, each) for each in value)
+    return _fitting(name, hint, value)
+
+
+def _fitting(name: str, hint: Any, value: Any) -> Any:
+    """One value of a setting in its type."""
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
     kinds = [str if get_origin(each) is Literal else each for each in alternatives(hint)]
     named = [each for each in kinds if isinstance(each, type)]
     if isinstance(value, bool):
@@ -245,7 +252,17 @@ def range_of(low: float | None, high: float | None, kind: type = int) -> str:
 
 def is_given(each: Field[Any], value: Any) -> bool:
     """Whether a setting has another value than its default."""
-    return value is not None and value is not False and value != () and value != each.default
+    return value is not None and value != () and value != each.default
+
+
+def given(settings: Any, kind: type) -> list[str]:
+    """The settings of a class, or of one that it extends, that are given: as messages name them."""
+    values = ((each, getattr(settings, each.name)) for each in fields(kind))
+    return [
+        flag(each.name, False if value is False else None)
+        for each, value in values
+        if is_given(each, value)
+    ]
 
 
 def _check_others(settings: Any, each: Field[Any]) -> None:
@@ -254,15 +271,15 @@ def _check_others(settings: Any, each: Field[Any]) -> None:
         return
     known = {other.name: other for other in fields(settings)}
 
-    def given(names: Iterable[str]) -> list[str]:
+    def among(names: Iterable[str]) -> list[str]:
         return [name for name in names if is_given(known[name], getattr(settings, name))]
 
     needed = each.metadata.get("requires", ())
-    if needed and not given(needed):
+    if needed and not among(needed):
         others = " or ".join(map(flag, needed))
         add = "it" if len(needed) == 1 else "one"
         raise UserError(f"{named(each)} needs {others}", f"add {add}", status=2)
-    if against := given(each.metadata.get("excludes", ())):
+    if against := among(each.metadata.get("excludes", ())):
         problem = f"{named(each)} and {flag(against[0])} exclude each other"
         raise UserError(problem, "leave one out", status=2)
 
@@ -323,9 +340,9 @@ def paths(settings: Iterable[Any], what: Literal["reads", "writes"]) -> Iterator
     """The settings that are files which are read, or written: as messages name them, with paths."""
     for kind in settings:
         for each in fields(kind):
-            if each.metadata.get(what):
+            if no_file := each.metadata.get(what):
                 value = getattr(kind, each.name)
                 walks = each.metadata[what] == "walks"
                 for path in value if isinstance(value, tuple) else (value,):
-                    if path is not None and not (walks and os.path.isdir(path)):
+                    if path not in (None, no_file) and not (walks and os.path.isdir(path)):
                         yield named(each), path

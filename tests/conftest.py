@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +30,74 @@ Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Golden = Callable[[Path, str], None]
 
 PROGRAM = (sys.executable, "-m", "structkit")
+# the same by a process that has imported already what commands import, and forks
+WARM = (sys.executable, "-S", "-E", str(Path(__file__).with_name("warm") / "program.py"))
+WARM_OPTIONS = {"cwd", "stdin", "stdout", "stderr"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-goldens", action="store_true", help="Rewrite the expected files; then read them."
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One warm process for all workers; it imports nothing before its first run."""
+    if hasattr(config, "workerinput"):
+        return
+    folder = tempfile.TemporaryDirectory(prefix="warm", dir="/tmp")  # a socket's name is short
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(place := f"{folder.name}/socket")
+    listener.listen(64)
+    number = listener.fileno()
+    server = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("warm") / "server.py", str(number)],
+        stdin=subprocess.PIPE,
+        env=environment(),
+        pass_fds=[number],
+    )
+    listener.close()
+    os.environ["STRUCTKIT_WARM"] = place
+
+    def end() -> None:
+        assert server.stdin
+        server.stdin.close()
+        server.wait()
+        folder.cleanup()
+
+    config.add_cleanup(end)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> None:
+    """What repeats the order of tests that failed."""
+    seed = config.getoption("randomly_seed", None)
+    if exitstatus and isinstance(seed, int):
+        terminalreporter.write_line(f"the order was that of --randomly-seed={seed}")
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Of long texts that should be equal, the first line that differs."""
+    if op == "==" and isinstance(left, str | bytes) and isinstance(right, type(left)):
+        if max(len(left), len(right)) > 200:
+            return [f"the first difference is in {first_difference(left, right)}"]
+    return None
+
+
+def first_difference(left: str | bytes, right: str | bytes) -> str:
+    """The first line that differs, of both; long ones from a little before the difference.
+
+    >>> first_difference("a\\nb\\n", "a\\nc\\n")
+    "line 2: 'b\\\\n' is not 'c\\\\n'"
+    """
+    lines = zip_longest(left.splitlines(True), right.splitlines(True), fillvalue=left[:0])
+    for number, (one, other) in enumerate(lines, 1):
+        if one != other:
+            start = max(0, len(os.path.commonprefix([one, other])) - 40)
+            shown = [repr(each[start : start + 160]) for each in (one, other)]
+            return f"line {number}: {shown[0]} is not {shown[1]}"
+    return "nothing"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -68,20 +133,25 @@ def as_at_a_prompt() -> None:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Run `structkit ARGUMENTS` in the test's folder: `run("pair", input=b"…", env={…})`."""
+    """Run `structkit ARGUMENTS` in the test's folder: `run("pair", input=b"…", env={…})`.
+
+    A warm process runs it, but where `cold` asks for a start, or an option or variable needs one.
+    """
 
     def run(
         *arguments: str | Path,
         input: bytes | None = b"",
         env: dict[str, str] | None = None,
-        timeout: float = 60,
+        timeout: float = 240,
+        cold: bool = False,
         **options: Any,
     ) -> subprocess.CompletedProcess[bytes]:
+        program = WARM if not cold and options.keys() <= WARM_OPTIONS else PROGRAM
         options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
         if "stdin" not in options:
             options["input"] = input
         return subprocess.run(
-            [*PROGRAM, *map(str, arguments)],
+            [*program, *map(str, arguments)],
             env=environment(**(env or {})),
             timeout=timeout,
             check=False,
@@ -100,6 +170,8 @@ def golden(request: pytest.FixtureRequest) -> Golden:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(actual.encode())
         assert path.exists(), f"{path} does not exist; pytest --update-goldens writes it"
-        assert path.read_bytes().decode() == actual  # line ends count
+        expected = path.read_bytes().decode()  # line ends count
+        told = f"{path}, {first_difference(expected, actual)}; --update-goldens rewrites it"
+        assert expected == actual, told
 
     return golden

@@ -5,17 +5,18 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from conftest import environment
+from conftest import WARM, environment
 
 FENCE = re.compile(r"^( *)```(\w+) *([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
 PROGRAM = (
-    'structkit() { "$PYTHON" -m structkit "$@"; }\n'
+    f'structkit() {{ "$PYTHON" {shlex.join(WARM[1:])} "$@"; }}\n'
     'pip() { "$OUTER" -m pip --python "$PYTHON" "$@"; }\n'
 )
 

@@ -98,7 +98,9 @@ def test_equal_runs_are_counted_and_a_summary_says_when_they_may_differ(monkeypa
     assert 0 == reproducible.main(["contrastive", "--runs", "2"])
     assert "contrastive        1 distinct of 2 models" in capsys.readouterr().out
     told, train = [], reproducible.train
-    monkeypatch.setattr("structkit.commands.train.DIFFERENT", "torch was first; do otherwise")
+    monkeypatch.setattr(
+        "structkit.learning.training.run.DIFFERENT", "torch was first; do otherwise"
+    )
     monkeypatch.setattr(reproducible, "train", lambda *given: told.append(train(*given)))
     reproducible.main(["fasttext", "--runs", "1"])
     assert "may differ in an equal run: torch was first; do otherwise" == told[0]["bits"]

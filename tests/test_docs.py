@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from documents import run_page
+from documents import FENCE, run_page
 
 from structkit.registry import KINDS
 
@@ -16,9 +16,19 @@ PACK, PLUGINS = GUIDE / "plugins.md", sorted(GUIDE.glob("plugin-*.md"))
 ENGINES = Path("docs/scale-out.md")  # its sections need tools: tests/records/test_scale_out.py
 OTHERS = sorted(set(Path("docs").rglob("*.md")) - {PACK, ENGINES, *PLUGINS})
 OFFLINE = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"}
+# one page of each kind
+QUICK = {Path("docs/guide/pipes.md"), Path("docs/guide/plugin-format.md")}
 
 
-@pytest.mark.parametrize("page", OTHERS, ids=str)
+def quick_first(pages):
+    """The pages, all but the quick ones and those without a session as long tests."""
+    for page in pages:
+        runs = FENCE.search(page.read_text("utf-8"))
+        long = runs and page not in QUICK
+        yield pytest.param(page, marks=pytest.mark.long if long else ())
+
+
+@pytest.mark.parametrize("page", quick_first(OTHERS), ids=str)
 def test_a_page_can_be_followed(page, tmp_path):
     shutil.copytree("fixtures", tmp_path / "fixtures")
     run_page(page, tmp_path)
@@ -38,7 +48,7 @@ def pack(tmp_path_factory):
     return folder, python
 
 
-@pytest.mark.parametrize("page", PLUGINS, ids=str)
+@pytest.mark.parametrize("page", quick_first(PLUGINS), ids=str)
 def test_what_a_page_plugs_in_works(page, pack):
     folder, python = pack
     run_page(page, folder, PYTHON=python)

@@ -12,7 +12,7 @@ import pytest
 from documents import PROGRAM, commands, run_page
 from terminals import plain, shown
 
-from structkit.cli.app import COMMANDS
+from structkit.command import COMMANDS
 
 PAGE = Path("README.md")
 README = PAGE.read_text("utf-8")
@@ -20,6 +20,7 @@ SCORE = re.compile(r"\d+\.\d{3}$", re.MULTILINE)
 AT_TERMINAL = re.findall(r"```console terminal\n(.*?)```", README, re.DOTALL)
 
 
+@pytest.mark.long
 def test_it_can_be_followed(tmp_path):
     shutil.copytree("fixtures", tmp_path / "fixtures")
     assert README.count("```console\n") >= 2

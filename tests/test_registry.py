@@ -202,6 +202,7 @@ def test_a_miss_lists_what_exists(pack):
     assert b"there are: broken, " in done.stderr
 
 
+@pytest.mark.long
 def test_a_wheel_holds_everything(tmp_path):
     source = tmp_path / "source"
     source.mkdir()

@@ -14,13 +14,17 @@ EXAMPLES = {
     "seal": (["pages/train.jsonl", "pages/test.jsonl"], ["2"], 43),
     "strae": (["sentences/train.jsonl", "sentences/pairs.jsonl"], ["1"], 2),
 }
+QUICK = "search_folder"
 
 
 def test_all_are_run():
     assert set(EXAMPLES) == {path.stem for path in Path("examples").glob("*.py")}
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in EXAMPLES if name != QUICK]
+
+
+@pytest.mark.parametrize("name", [QUICK, *LONG])
 def test_an_example_runs_from_its_own_words(name, tmp_path):
     files, more, lines = EXAMPLES[name]
     script = Path("examples", f"{name}.py").absolute()

@@ -34,6 +34,7 @@ def test_the_reference_is_of_what_comes_with_structkit(monkeypatch):
     assert "## santa" in reference.methods() and "## tea" not in reference.methods()
 
 
+@pytest.mark.long
 def test_it_can_be_built_without_a_broken_link(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
     quiet = environment(NO_MKDOCS_2_WARNING="1")

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from structkit.errors import flag
 from structkit.progress import say
 
 
@@ -25,4 +26,4 @@ def warnings_told(factory: str) -> Iterator[None]:
             os.close(stderr)
         warned = warnings.seek(0, os.SEEK_END)
     if warned:
-        say(f"few rows to train {factory} on; --index hnsw may find more")
+        say(f"few rows to train {factory} on; {flag('index', 'hnsw')} may find more")

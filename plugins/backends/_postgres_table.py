@@ -14,7 +14,7 @@ from structkit.embeddings.vectors import blocks
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record
-from structkit.searching.hits import SearchOptions
+from structkit.searching.options import SearchOptions
 
 FORMAT = 1
 
@@ -45,7 +45,7 @@ def load(
         if exists and not known:
             raise UserError(
                 f"the database has a table {table} that structkit did not write",
-                "name another table with --table",
+                "rename the file of the corpus, or name another database",
             )
         cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name))
         cursor.execute(

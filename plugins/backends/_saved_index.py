@@ -12,10 +12,13 @@ import numpy as np
 from structkit.embeddings.matrices import read_fields, read_ids, read_meta, unique
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Matrix
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import cannot_read
 
-AGAIN = "build the index again with --save-index"
+
+def again() -> str:
+    """The remedy for a damaged index."""
+    return f"build the index again with {flag('save_index')}"
 
 
 def read_index(folder: Path, similarity: str) -> tuple[Any, Embeddings]:
@@ -33,7 +36,7 @@ def _index(folder: Path) -> Any:
     path = folder / "index"
     if not has_index(folder):
         raise UserError(
-            "is a folder without an index", "name embeddings, or what --save-index wrote"
+            "is a folder without an index", f"name embeddings, or what {flag('save_index')} wrote"
         ).at(str(folder))
     try:
         path.open("rb").close()
@@ -43,30 +46,30 @@ def _index(folder: Path) -> Any:
         raise cannot_read(error).at(str(path)) from None
     except (RuntimeError, MemoryError) as error:  # for a damaged size faiss asks for all memory
         reason = "larger than memory" if isinstance(error, MemoryError) else said(error)
-        raise UserError(f"is damaged, or not an index (faiss: {reason})", AGAIN).at(
+        raise UserError(f"is damaged, or not an index (faiss: {reason})", again()).at(
             str(path)
         ) from None
     return index
 
 
 def _rows(folder: Path, rows: int, dimensions: int, similarity: str) -> Embeddings:
-    doc_ids = read_ids(str(folder / "docid"), rows, AGAIN)
+    doc_ids = read_ids(str(folder / "docid"), rows, again())
     nothing = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (rows, dimensions), (0, 0))
     if not (folder / "meta.json").exists():
         return Embeddings(doc_ids, Matrix([nothing]), 0.0)
     path = str(folder / "meta.json")
-    meta = read_meta(path, rows, dimensions, again=AGAIN)
+    meta = read_meta(path, rows, dimensions, again=again())
     if meta.get("similarity") not in ("dot", "cosine"):
-        raise UserError("names no similarity", AGAIN).at(path)
+        raise UserError("names no similarity", again()).at(path)
     if meta["similarity"] != similarity:
         raise UserError(
-            f"was built for --similarity {meta['similarity']}", "search it with the same"
+            f"was built for {flag('similarity', meta['similarity'])}", "search it with the same"
         ).at(str(folder))
     names = str(folder / "ids.txt")
-    ids = unique(read_ids(names, rows, AGAIN), names)
+    ids = unique(read_ids(names, rows, again()), names)
     kept = folder / "fields.jsonl"  # empty if nothing was kept
     nothing_kept = kept.exists() and not kept.stat().st_size
-    fields = [] if nothing_kept else read_fields(str(kept), rows, AGAIN)
+    fields = [] if nothing_kept else read_fields(str(kept), rows, again())
     return Embeddings(doc_ids, Matrix([nothing]), 0.0, ids, fields, meta.get("model_sha256"))
 
 

@@ -16,13 +16,14 @@ from structkit import plugin
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.rows import id_line
 from structkit.embeddings.vectors import Matrix, Vectors, blocks
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.progress import Position, progress
 from structkit.records.whole import refuse_existing, whole_folder
 from structkit.scoring.runs import Hit
 from structkit.searching.approximate import RESCORED, Approximate
-from structkit.searching.hits import SearchOptions, read_corpus
+from structkit.searching.hits import read_corpus
 from structkit.searching.index_parameters import parse_parameters
+from structkit.searching.options import SearchOptions
 
 from ._faiss_warnings import warnings_told
 from ._saved_index import has_index, read_index, said
@@ -30,7 +31,6 @@ from ._saved_index import has_index, read_index, said
 BOUNDED = ("nprobe", "efSearch", "k_factor_rf")
 STEP = 1024  # rows added between updates of the progress
 SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
-SAVE = "--save-index"
 CODES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
 MANY = 10_000  # rows from which codes are worth training
 
@@ -52,7 +52,7 @@ class Backend(plugin.Backend):
         if len(corpus) == 1 and os.path.isdir(corpus[0]):
             return opened(Path(corpus[0]), options)
         if options.save_index:
-            refuse_existing(options.save_index, SAVE)
+            refuse_existing(options.save_index, flag("save_index"))
         embeddings = read_corpus(corpus, options)
         index = built(embeddings.vectors, options.index)
         if options.save_index:
@@ -87,7 +87,7 @@ def built(vectors: Matrix, name: str) -> Any:
     except (RuntimeError, TypeError) as error:  # TypeError for invalid Unicode
         reason = said(error).partition("\n")[0]
         raise UserError(
-            f"--index {name} is not an index that faiss knows ({reason})",
+            f"{flag('index', name)} is not an index that faiss knows ({reason})",
             "use flat, hnsw, ivf, int8, binary, or a factory string such as IVF1024,PQ32",
             status=2,
         ) from None
@@ -105,7 +105,7 @@ def built(vectors: Matrix, name: str) -> Any:
     except RuntimeError as error:
         raise UserError(
             f"faiss cannot build {factory} of {rows:,} rows ({said(error)})",
-            "use fewer clusters or codes, or --index hnsw",
+            f"use fewer clusters or codes, or {flag('index', 'hnsw')}",
         ) from None
     if name == "ivf":
         set_parameters(index, f"nprobe={max(8, clusters // 12)}")
@@ -130,7 +130,7 @@ def set_parameters(index: Any, parameters: str) -> None:
             space.set_index_parameter(index, name, value)
         except RuntimeError:
             raise UserError(
-                f"--parameters {name}: this index has no such parameter",
+                f"{flag('parameters', name)}: this index has no such parameter",
                 "use nprobe=16 for ivf, efSearch=256 for hnsw",
                 status=2,
             ) from None
@@ -143,7 +143,7 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
         "dim": corpus.dimensions,
         "index": options.index,
         "similarity": options.similarity,
-        "filters": list(options.filters),
+        "filters": list(options.filter),
         "model_sha256": corpus.model,
     }
     contents: dict[str, Iterator[bytes]] = {
@@ -152,7 +152,7 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
         "fields.jsonl": (orjson.dumps(record) + b"\n" for record in corpus.fields),
         "meta.json": iter([orjson.dumps(meta, option=orjson.OPT_INDENT_2)]),
     }
-    with whole_folder(folder, SAVE) as new:
+    with whole_folder(folder, flag("save_index")) as new:
         try:
             faiss.write_index(index, str(new / "index"))
         except RuntimeError as error:
@@ -164,10 +164,11 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
 
 def opened(folder: Path, options: SearchOptions) -> Approximate:
     """A saved index of structkit, or a faiss folder of Pyserini (`index` and `docid`)."""
-    given = options.filters or options.recall_sample or options.save_index
+    given = options.filter or options.save_index
     if given and has_index(folder):  # a folder without an index is reported first
+        name = flag("filter" if options.filter else "save_index")
         raise UserError(
-            "--filter, --recall-sample and --save-index need the embeddings, not a saved index",
+            f"{name} needs the embeddings, not a saved index",
             "name the .npy or JSONL files as the corpus",
             status=2,
         )

@@ -19,11 +19,12 @@ from structkit import plugin
 from structkit.embeddings.quantized import BinaryRows, Int8Rows, packed
 from structkit.embeddings.reading import Embeddings, same_model
 from structkit.embeddings.vectors import NOT_FINITE, Numbers, Vectors
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, program
 from structkit.searching.approximate import BATCH, RESCORED, Approximate
-from structkit.searching.hits import SearchOptions, read_corpus
+from structkit.searching.hits import read_corpus
 from structkit.searching.index import RESULTS, Index, places
 from structkit.searching.index_parameters import FACTORS, parse_parameters
+from structkit.searching.options import SearchOptions
 
 
 class Candidates:
@@ -83,7 +84,7 @@ class Candidates:
 
 
 class Codes(Approximate):
-    """Candidates by codes; recall is measured against exact search of the vectors."""
+    """Candidates by codes, ranked by the vectors."""
 
     index: Candidates
 
@@ -98,15 +99,16 @@ class Backend(plugin.Backend):
     def opened(self, corpus: Sequence[str], options: SearchOptions) -> Codes:
         """The corpus in .npy files of codes. Errors: `UserError` with file and line."""
         if options.index != "flat" or options.save_index:
+            others = f"{flag('index')} or {flag('save_index')}"
             raise UserError(
-                "--rescore and --backend codes take no --index or --save-index",
-                "leave it out: the codes of encode --quantize are the index",
+                f"{flag('rescore')} and {flag('backend', 'codes')} take no {others}",
+                f"leave it out: the codes of {program('encode')} are the index",
                 status=2,
             )
         values = parse_parameters(options.parameters) if options.parameters else {}
         if strangers := set(values) - set(FACTORS):
             raise UserError(
-                f"--parameters {min(strangers)}: codes have no such parameter",
+                f"{flag('parameters', min(strangers))}: codes have no such parameter",
                 "k_factor_rf=20 rescores 20 times as many rows as are wanted",
                 status=2,
             )
@@ -114,12 +116,12 @@ class Backend(plugin.Backend):
         if not all(isinstance(part, Int8Rows | BinaryRows) for part in codes.vectors.parts):
             raise UserError(
                 "holds floats, not codes",
-                "encode with --quantize int8 or binary, or search without --rescore",
+                f"encode with {flag('quantize', 'int8')} or binary, or leave {flag('rescore')} out",
                 status=2,
             ).at(corpus[0])
         vectors = codes
         if options.rescore:  # most of these rows are never read
-            vectors = read_corpus(options.rescore, options, looked=bool(options.recall_sample))
+            vectors = read_corpus(options.rescore, options, looked=False)
         agree(codes, vectors, corpus[0], [*options.rescore, ""][0])
         return Codes(Candidates(codes, vectors, values.get(FACTORS[0])), vectors, options)
 

@@ -13,16 +13,13 @@ import orjson
 from structkit import plugin
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import Vectors, unit
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.extras import require
+from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import (
-    Recall,
-    SearchOptions,
-    best_of_documents,
-    refuse_filters,
-)
+from structkit.searching.hits import best_of_documents, refuse_filters
+from structkit.searching.options import SearchOptions
 
 from ._postgres_table import TABLES, content_of, facts_of, load
 
@@ -30,7 +27,6 @@ BATCH = 100
 MOST = 1000  # most rows that pgvector's HNSW returns (hnsw.ef_search)
 INDEXED = 2000  # most dimensions of an index in pgvector
 MEMORY = 4096  # MiB that building an index may take
-URL = "check --database-url: postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
 PIECE = re.compile(r"[\w.%-]+")  # of an address
 PUBLIC = {"port": re.compile(r"\d+"), **dict.fromkeys(("host", "user", "dbname"), PIECE)}
 GRAPH = 512  # bytes of a row in pgvector's graph besides its numbers
@@ -45,7 +41,6 @@ class PgVector:
         self.name, self.table = table, self.sql.Identifier(table)
         self.dimensions, self.model = facts["dimensions"], facts["model"]
         self.rows, self.documents = facts["rows"], facts["documents"]
-        self.recall = Recall(options.recall_sample)
 
     def batch(self, k: int) -> int:
         return BATCH
@@ -59,13 +54,10 @@ class PgVector:
             # an index searches only part of the table: where a filter leaves too little of that,
             # the whole table is searched
             short = [number for number, ranked in enumerate(hits) if len(ranked) < k]
-            if short and (self.options.filters or k < self.documents):
+            if short and (self.options.filter or k < self.documents):
                 again = self._documents(queries[short], k, exact=True)
                 for number, ranked in zip(short, again, strict=True):
                     hits[number] = ranked
-            if self.recall.left > 0:
-                sample = queries[: self.recall.left]
-                self.recall.add(hits, self._documents(sample, k, exact=True))
         return hits
 
     def _documents(self, queries: Vectors, k: int, *, exact: bool) -> list[list[Hit]]:
@@ -107,7 +99,7 @@ class PgVector:
 
     def _condition(self) -> tuple[Any, list[str]]:
         """The filters in SQL, and the values of its placeholders."""
-        wanted = self.options.wanted()
+        wanted = self.options.wanted
         # a value, or an item of a list
         one = "(fields ->> %s::text = %s OR fields -> %s::text @> %s::jsonb)"
         values = [
@@ -127,7 +119,6 @@ class PgVector:
         refuse_filters(self.options, {key for (key,) in self.connection.execute(keys)}, self.name)
 
     def close(self) -> None:
-        self.recall.report()
         self.connection.close()
 
 
@@ -151,23 +142,26 @@ class Backend(plugin.Backend):
         """
         if not options.database_url:
             raise UserError(
-                "--backend pgvector needs --database-url", "give postgresql://…", status=2
+                f"{flag('backend', 'pgvector')} needs {flag('database_url')}",
+                "give postgresql://…",
+                status=2,
             )
         if options.index not in ("flat", "hnsw") or options.parameters or options.save_index:
+            others = f"{flag('parameters')} or {flag('save_index')}"
             raise UserError(
-                "--backend pgvector takes --index flat or hnsw, not --parameters or --save-index",
+                f"{flag('backend', 'pgvector')} takes {flag('index')} flat or hnsw, not {others}",
                 "leave the others out",
                 status=2,
             )
-        options.wanted()
         psycopg = require("psycopg", "pgvector")
         try:
             connection = psycopg.connect(options.database_url, autocommit=True)
         except (psycopg.Error, ValueError) as error:
             problem = f"the database cannot be reached{_told(error, options.database_url)}"
-            raise UserError(problem, URL) from None
+            remedy = f"check {flag('database_url')}: postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+            raise UserError(problem, remedy) from None
         loaded = len(corpus) == 1 and not os.path.exists(corpus[0])
-        table = corpus[0] if loaded else options.table or default_table(corpus)
+        table = corpus[0] if loaded else default_table(corpus)
         try:
             opened = PgVector(
                 connection, table, _facts(connection, table, corpus, options), options
@@ -179,7 +173,7 @@ class Backend(plugin.Backend):
         except psycopg.Error as error:
             connection.close()
             problem = f"the database refuses{_told(error, options.database_url)}"
-            refused = UserError(problem, "try another --table")
+            refused = UserError(problem, "rename the corpus, or try another database")
             raise refused.at(f"table {table}") from None
         except BaseException:
             connection.close()
@@ -196,17 +190,15 @@ def _facts(connection: Any, table: str, files: Sequence[str], options: SearchOpt
             raise UserError(f"there is no file and no loaded table {table}", "check the name")
         if facts["similarity"] != options.similarity:
             raise UserError(
-                f"the table {table} was loaded for --similarity {facts['similarity']}",
+                f"the table {table} was loaded for {flag('similarity', facts['similarity'])}",
                 "search it with the same",
             )
         return facts
     corpus = read_embeddings(files, normalize=options.cosine, fields=True)
     content = content_of(corpus)
-    if facts and facts["content"] != content and not options.reload:
-        raise UserError(
-            f"the table {table} holds another corpus", "replace it with --reload, or name --table"
-        )
-    if facts is None or facts["content"] != content or options.reload:
+    if facts is None or facts["content"] != content:
+        if facts:
+            say(f"the table {table} held another corpus, and is loaded again")
         load(connection, table, corpus, content, options)
         facts = facts_of(connection, table)
         assert facts is not None
@@ -218,7 +210,7 @@ def index(connection: Any, table: str, rows: int, dimensions: int) -> None:
     if dimensions > INDEXED:
         raise UserError(
             f"pgvector indexes at most {INDEXED} dimensions, not {dimensions}",
-            "encode with --dimensions, or search with --index flat",
+            f"search with {flag('index', 'flat')}",
         )
     sql, errors = require("psycopg.sql", "pgvector"), require("psycopg.errors", "pgvector")
     # a graph that does not fit in this memory is built many times more slowly

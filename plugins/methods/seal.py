@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from structkit.errors import UserError
+from structkit.errors import UserError, program
 from structkit.learning.encoders.settings import POOLINGS, EncoderSettings, check_decoder
-from structkit.learning.training.spool import Spool, checked
+from structkit.learning.training.spool import Spool, checked, remedy_for
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
 
@@ -94,22 +94,20 @@ class Method(EncoderSettings):
         if "query" not in record:
             raise UserError(
                 'field "query" is missing',
-                "make such records with structkit pair --qrels FILE --queries FILE --corpus FILE, "
-                "then structkit html-variants",
+                f"make such records with {program('pair')} of qrels, queries and a corpus, then "
+                f"{program('html-variants')}",
             )
         names = self.optional
         if any(name in record for name in ("negatives", *names)):
             for name in names:
                 if name not in record:
-                    raise UserError(
-                        f'field "{name}" is missing', "add it with structkit html-variants"
-                    )
+                    raise UserError(f'field "{name}" is missing', remedy_for("tagged"))
         fields = checked(record, self.needs, names)
         counts = {len(fields[name]) for name in names if name in fields}
         if len(counts) > 1:
             raise UserError(
                 "the variants of the negatives differ in number",
-                "make them with structkit html-variants",
+                f"make them with {program('html-variants')}",
             )
         return fields
 

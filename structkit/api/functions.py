@@ -9,12 +9,12 @@ from dataclasses import MISSING, Field, fields
 from functools import partial
 from typing import Any
 
-from structkit.api.given import Given, Held
-from structkit.command import Command, command_of
+from structkit.api.given import Given, Held, texts_as
+from structkit.command import Command, Group, command_of
 from structkit.errors import Python, UserError, spelled_for, unknown
 from structkit.records.jsonl import Record, Records
 from structkit.records.rejects import accepted, raising
-from structkit.records.stream import Options
+from structkit.records.stream import InputOptions, Options, OutputOptions
 from structkit.settings import is_several, made, types_of
 
 PYTHON = Python()
@@ -23,23 +23,17 @@ PYTHON = Python()
 def function_of(name: str) -> Callable[..., Any]:
     """The function `name` of the Python interface, made of what the command declares.
 
-    Its settings are checked when it is called, its records when they are asked for.
+    Of a group, the first argument is the name of one of its commands. Settings are checked when it
+    is called, records when they are asked for.
     """
     command = command_of(name.replace("_", "-"))
+    if isinstance(command, Group):
+        return _of_group(name, command)
     declared = parameters(command)
 
     def function(*given: Any, **values: Any) -> Any:
         with spelled_for(PYTHON):
-            try:
-                bound = inspect.Signature(declared).bind(*given, **values).arguments
-            except TypeError as error:
-                known = [each.name for each in declared]
-                for each in values:
-                    if each not in known:
-                        raise unknown(f"parameter of {name}", each, known) from None
-                remedy = f"see help(structkit.{name})"
-                raise UserError(f"{name}: {error}", remedy, status=2) from None
-            return _called(command, bound)
+            return _called(command, bound(name, declared, given, values))
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "structkit"
@@ -49,47 +43,104 @@ def function_of(name: str) -> Callable[..., Any]:
     return function
 
 
+def _of_group(name: str, group: Group) -> Callable[..., Any]:
+    def function(command: str, /, *given: Any, **values: Any) -> Any:
+        with spelled_for(PYTHON):
+            below = group.command(command)
+            assert isinstance(below, Command)
+            return _called(below, bound(command, parameters(below), given, values))
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "structkit"
+    below = "\n".join(f"{kind}: {group.summary(kind)}" for kind in group.names())
+    keywords = f"The keywords are the flags of `structkit {group.name} NAME --help`."
+    function.__doc__ = f"{group.help}\n\n{below}\n\n{keywords}"
+    return function
+
+
+def bound(
+    name: str, declared: list[inspect.Parameter], given: tuple[Any, ...], values: dict[str, Any]
+) -> dict[str, Any]:
+    """Arguments by parameter. Errors: one that there is not, or that is missing."""
+    try:
+        return inspect.Signature(declared).bind(*given, **values).arguments
+    except TypeError as error:
+        known = [each.name for each in declared]
+        for each in values:
+            if each not in known:
+                raise unknown(f"parameter of {name}", each, known) from None
+        remedy = f"see help(structkit.{name})"
+        raise UserError(f"{name}: {error}", remedy, status=2) from None
+
+
 def is_stage(command: Command) -> bool:
     """Whether a command turns records into records."""
     return any(issubclass(kind, Options) for kind in command.also)
 
 
+def kinds(command: Command) -> list[type]:
+    """The classes of its settings; files that are read and written are records here."""
+    files = (InputOptions, OutputOptions)
+    return [command.settings, *(kind for kind in command.also if not issubclass(kind, files))]
+
+
 def parameters(command: Command) -> list[inspect.Parameter]:
     """Of a function: records or arguments by position, settings by keyword."""
     listed = []
-    if is_stage(command):
-        default = next(iter(inspect.signature(command.work).parameters.values())).default
-        first = inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY, default=default)
-        listed.append(first)
-    each: Field[Any]
-    for each in sorted(fields(command.settings), key=lambda each: "argument" not in each.metadata):
+    if any(issubclass(kind, InputOptions) for kind in command.also):
+        default: Any = ()
+        if is_stage(command):
+            default = next(iter(inspect.signature(command.work).parameters.values())).default
+        listed.append(
+            inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY, default=default)
+        )
+    every = [(kind, each) for kind in kinds(command) for each in _keywords(command, kind)]
+    for kind, each in sorted(every, key=lambda pair: "argument" not in pair[1].metadata):
         either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-        kind = either if "argument" in each.metadata else keyword
+        place = either if "argument" in each.metadata else keyword
         default = inspect.Parameter.empty if each.default is MISSING else each.default
-        hint = types_of(command.settings)[each.name]
-        listed.append(inspect.Parameter(each.name, kind, default=default, annotation=hint))
+        hint = types_of(kind)[each.name]
+        listed.append(inspect.Parameter(each.name, place, default=default, annotation=hint))
     return listed
+
+
+def _keywords(command: Command, kind: type) -> list[Field[Any]]:
+    return [each for each in fields(kind) if each.name not in command.without]
 
 
 def _called(command: Command, given: dict[str, Any]) -> Any:
     """What the command returns; a generator keeps the files that it reads until it ends."""
-    records = given.pop("records", None) if is_stage(command) else None
+    records = given.pop("records", None if is_stage(command) else ())
     with ExitStack() as stack:
         held = stack.enter_context(Held())
-        for each in fields(command.settings):
-            if each.metadata.get("reads") and given.get(each.name) is not None:
-                several = is_several(types_of(command.settings)[each.name])
-                files = held.files if several else held.file
-                given[each.name] = files(given[each.name], each.name)
-        settings: Any = made(command.settings, given)
-        if records is not None:
-            work = partial(command.work, settings=settings)
-            result = accepted(work, Records(Given(records), numbered=command.numbered), raising)
+        settings = [_settings(command, kind, given, held) for kind in kinds(command)]
+        if not is_stage(command):
+            if InputOptions in command.also:
+                settings.append(InputOptions(files=tuple(held.files(records, "records"))))
+            result = command.work(*settings)
+        elif records is None:  # it has others to make them of
+            result = command.work(settings=settings[0])
         else:
-            result = command.work(settings=settings)
+            if command.texts:
+                records = texts_as(command.texts(settings[0]), records, "records")
+            work = partial(command.work, settings=settings[0])
+            result = accepted(work, Records(Given(records), numbered=command.numbered), raising)
         if isinstance(result, Iterator):
             return _each(result, stack.pop_all())
         return result
+
+
+def _settings(command: Command, kind: type, given: dict[str, Any], held: Held) -> Any:
+    values = {}
+    for each in _keywords(command, kind):
+        if each.name not in given:
+            continue
+        value = given[each.name]
+        if each.metadata.get("reads") and value is not None:
+            files = held.files if is_several(types_of(kind)[each.name]) else held.file
+            value = files(value, each.name)
+        values[each.name] = value
+    return made(kind, values)
 
 
 def _each(records: Iterator[Record], held: ExitStack) -> Iterator[Record]:

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeAlias
 from urllib.parse import quote, unquote
 
 from structkit.errors import UserError
+from structkit.paths import Named
 from structkit.records.jsonl import Record
 from structkit.records.lines import Block, Lines
 from structkit.records.output import dump
@@ -99,29 +100,35 @@ class Held:
     ) -> None:
         self.folder.cleanup()
         if isinstance(error, UserError):
-            file = re.compile(re.escape(self.folder.name) + r"/(.*?)\.jsonl")
+            file = re.compile(re.escape(self.folder.name) + r"/[^/]*/(.*?)\.jsonl")
             error.file, error.problem = (
                 file.sub(lambda found: unquote(found[1]), text)  # the name of the parameter
                 for text in (error.file, error.problem)
             )
 
-    def files(self, given: Names | Rows, parameter: str) -> list[str]:
-        """The names that were given, or one of a new file with the records."""
+    def files(self, given: Mapping[str, Names | Rows] | Names | Rows, parameter: str) -> list[str]:
+        """The names that were given, or one of a new file with the records; of a dict each."""
+        if isinstance(given, Mapping):
+            return [Named(self.file(each, str(name)), str(name)) for name, each in given.items()]
+        return self._held(given, parameter)
+
+    def file(self, given: Names | Rows, parameter: str) -> str:
+        """The same, where one file is wanted."""
+        return self._held(given, parameter)[0]
+
+    def _held(self, given: Names | Rows, parameter: str) -> list[str]:
         if isinstance(given, str | os.PathLike):
             return [os.fspath(given)]
         records = iter(rows(given))
         first = next(records, None)
         if isinstance(first, str | os.PathLike):
             return [os.fspath(first), *map(os.fspath, records)]
-        path = Path(self.folder.name, quote(parameter, safe="") + ".jsonl")
+        own = tempfile.mkdtemp(dir=self.folder.name)  # two may have one name
+        path = Path(own, quote(parameter, safe="") + ".jsonl")
         with path.open("wb") as file:
             every = [] if first is None else _again(first, records)
             file.writelines(block.data for block in Given(every, parameter).blocks())
         return [str(path)]
-
-    def file(self, given: Names | Rows, parameter: str) -> str:
-        """The same, where one file is wanted."""
-        return self.files(given, parameter)[0]
 
 
 def _again(first: Any, rest: Iterator[Any]) -> Iterator[Record]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pathspec
@@ -12,7 +11,7 @@ from structkit.asking.folder import Folder
 from structkit.asking.meaning import Meaning
 from structkit.asking.place import Target
 from structkit.embeddings.vectors import Floats
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.progress import say
 from structkit.ranking.candidates import Query
 from structkit.ranking.names import QUESTION
@@ -20,37 +19,27 @@ from structkit.ranking.reranking import Ranking, rerank
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
 from structkit.searching.fusion import hybrid
+from structkit.searching.options import MEANING, RELATED
 from structkit.searching.words import words
 
 DEPTH = 100  # passages to rank
-# the weight of other words with the same stem: 0, 0.15, 0.3 and 0.5 gave nDCG@10 0.855, 0.870,
-# 0.869 and 0.865 on 257 questions about 13 repositories
-RELATED = 0.3
-# the weight of embeddings, words have the rest: on these, 0.2, 0.35 and 0.5 of a static model of
-# MiniLM gave 0.869, 0.864 and 0.851, none more than words alone
-MEANING = 0.2
-
-
-@dataclass(frozen=True)
-class Asking:
-    """How questions are answered: the flags of the command."""
-
-    k: int
-    ranking: Ranking
-    globs: Sequence[str] = ()
-    dense_share: float = MEANING
 
 
 def answers(
-    folder: Folder, question: str, asking: Asking, meaning: Meaning | None = None
+    folder: Folder,
+    question: str,
+    k: int,
+    ranking: Ranking,
+    globs: Sequence[str] = (),
+    meaning: Meaning | None = None,
 ) -> list[tuple[Hit, Record]]:
-    """The best passages and their records, best first.
+    """The k best passages and their records, best first; `globs` choose their files.
 
     Each has a word of the question, or another one with its stem, or is closer to its meaning than
     chance; the others only count in how the scores are scaled.
     """
-    depth = max(asking.k, DEPTH)
-    chosen = _chosen(folder, asking.globs)
+    depth = max(k, DEPTH)
+    chosen = _chosen(folder, globs)
     asked, postings = asked_words(question), folder.postings
     by_word = postings.scores(asked) + RELATED * postings.related(asked)
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
@@ -60,10 +49,10 @@ def answers(
     by_words, by_meaning = (
         [Hit(records[n]["id"], s) for n, s in each.items()] for each in (lexical, dense)
     )
-    hits = hybrid(by_meaning, by_words, 2 * depth, asking.dense_share) if meaning else by_words
-    ranked = rerank(Query("1", question), hits, by_id, asking.ranking, len(hits))
+    hits = hybrid(by_meaning, by_words, 2 * depth, MEANING) if meaning else by_words
+    ranked = rerank(Query("1", question), hits, by_id, ranking, len(hits))
     found = {records[n]["id"] for n in records if by_word[n] > 0 or beyond[n]}
-    return [(hit, by_id[hit.doc_id]) for hit in ranked if hit.doc_id in found][: asking.k]
+    return [(hit, by_id[hit.doc_id]) for hit in ranked if hit.doc_id in found][:k]
 
 
 def asked_words(question: str) -> list[str]:
@@ -93,7 +82,7 @@ def _chosen(folder: Folder, globs: Sequence[str]) -> Floats:
         takes = file_filter(globs)
         files = np.array([float(takes(each.path)) for each in folder.files])
         if not files.any():
-            say(f"none of {len(files):,} files matches --glob {' '.join(globs)}")
+            say(f"none of {len(files):,} files matches {flag('glob', ' '.join(globs))}")
     return np.repeat(files, [each.passages for each in folder.files])
 
 
@@ -108,7 +97,7 @@ def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
     try:
         spec = pathspec.GitIgnoreSpec.from_lines(["*"] * only_out + list(globs))
     except ValueError as error:
-        raise UserError(f"--glob: {error}", "write it as in .gitignore", status=2) from None
+        raise UserError(f"{flag('glob')}: {error}", "write it as in .gitignore", status=2) from None
     return spec.match_file
 
 

@@ -17,11 +17,11 @@ import orjson
 from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, Numbers
-from structkit.searching.words import SHORTEST, WORD, same_stem, words
+from structkit.searching.options import K1, B
+from structkit.searching.words import SHORTEST, Vocabulary, same_stem
 
 Counts = NDArray[np.int32]
 
-K1, B = 1.5, 0.75  # the defaults of search --method bm25
 NAMES = ("files", "words", "lengths", "starts", "passages", "counts")
 
 
@@ -78,7 +78,7 @@ class Postings:
         moved = moves(self.files, files)
         known = {(each.path, each.hash) for each in self.files}
         starts = [0, *accumulate(each.passages for each in files)]
-        reader = _Words(self.words)
+        reader = _Read(self.words)
         lengths = np.zeros(starts[-1], np.int32)
         lengths[moved[moved >= 0]] = self.lengths[moved >= 0]
         for file, first in zip(files, starts, strict=False):
@@ -90,7 +90,7 @@ class Postings:
         new_words, new_passages, new_counts = reader.postings(starts[-1])
         return _sorted(
             list(files),
-            list(reader.number),
+            list(reader.vocabulary.number),
             lengths,
             np.concatenate((word, new_words)),
             np.concatenate((moved[self.passages[kept]], new_passages)),
@@ -165,27 +165,19 @@ def _sorted(
     return Postings(files, kept, lengths, starts, passage.astype(np.int32), counts.astype(np.int32))
 
 
-class _Words(dict[str, tuple[int, ...]]):
-    """Texts to numbers of words; a word is split once, however often it occurs."""
+class _Read:
+    """The words of passages that were read, one after the other."""
 
     def __init__(self, known: Sequence[str]) -> None:
-        super().__init__()
-        self.number = {word: place for place, word in enumerate(known)}
+        self.vocabulary = Vocabulary(known)
         self.word, self.passage = array("q"), array("q")
-
-    def __missing__(self, word: str) -> tuple[int, ...]:
-        number = self.number
-        self[word] = made = tuple(number.setdefault(each, len(number)) for each in words(word))
-        return made
 
     def add(self, passage: int, text: str) -> int:
         """Read the text of a passage; returns how many words it has."""
-        before = len(self.word)
-        for word in WORD.findall(text):
-            self.word.extend(self[word])
-        count = len(self.word) - before
-        self.passage.extend([passage] * count)
-        return count
+        numbers = self.vocabulary.numbers(text)
+        self.word.extend(numbers)
+        self.passage.extend([passage] * len(numbers))
+        return len(numbers)
 
     def postings(self, passages: int) -> tuple[Numbers, Numbers, Numbers]:
         """Word, passage and count, of all that was read."""

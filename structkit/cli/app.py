@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.main import get_install_completion_arguments
 
-from structkit.cli.flags import command
-from structkit.cli.numbers import CONTEXT, checked
+from structkit.cli.flags import CONTEXT, command
 from structkit.cli.pages import PageGroup, shown
-from structkit.command import COMMANDS, Command, Group, Program
-
-HERE = Path(__file__).parent
+from structkit.command import Command, Group, Program
 
 
 class Commands(PageGroup):
@@ -22,7 +17,9 @@ class Commands(PageGroup):
 
     def __init__(self, group: Group | None = None, **options: Any) -> None:
         self.group = group or Program()
-        super().__init__(**{"name": self.group.name, "help": self.group.help, **options})
+        plain = {"rich_markup_mode": None, "context_settings": CONTEXT}
+        about = {"name": self.group.name, "help": self.group.help}
+        super().__init__(**{**plain, **about, **options})
         self.no_args_is_help, self.heading = True, self.group.heading
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -31,9 +28,6 @@ class Commands(PageGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.group.names() and getattr(ctx, "resilient_parsing", False):
             return None  # a shell completes after an unknown name
-        stem = cmd_name.replace("-", "_")
-        if cmd_name in COMMANDS and (HERE / f"{stem}.py").exists():
-            return _with_flags_of_its_own(cmd_name, import_module(f"structkit.cli.{stem}"))
         declared = self.group.command(cmd_name)
         made: Any = Commands(declared) if isinstance(declared, Group) else opened(declared)
         made.records = declared.records
@@ -41,34 +35,13 @@ class Commands(PageGroup):
         return made
 
     def rows(self, ctx: Any) -> list[tuple[str, str]]:
-        return [(name, summary(name)) for name in self.group.names()]
+        return [(name, self.group.summary(name)) for name in self.group.names()]
 
 
 def opened(declared: Command) -> Any:
     """A command as typer has it."""
     kinds = (declared.settings, *declared.also)
     return command(declared.name, declared.help, kinds, declared.main, without=declared.without)
-
-
-def _with_flags_of_its_own(name: str, module: Any) -> Any:
-    """A command whose flags are declared by a function of cli/."""
-    made = getattr(module, name.replace("-", "_"))
-    if isinstance(made, typer.Typer):
-        found: Any = typer.main.get_group(made)
-        found.name = name
-    else:
-        found = checked(name, made)
-    found.records, found.epilog = module.RECORDS, shown(module.EXAMPLES)
-    return found
-
-
-def summary(name: str) -> str:
-    """The first line of a command's file, read without importing it."""
-    path = HERE / f"{name.replace('-', '_')}.py"
-    if not path.exists():
-        return Program().summary(name)
-    with path.open(encoding="utf-8") as file:
-        return file.readline().strip().strip('"')
 
 
 def version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a shell completes besides flags and choices: names of plugins and of measures."""
+"""What a shell completes besides flags and choices: names of plugins."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from collections.abc import Callable
 
 from structkit import registry
 
-MEASURES = (
-    *("nDCG@10", "nDCG@100", "RR@10", "RR@100", "R@10", "R@100", "R@1000", "Success@1"),
-    *("Success@5", "Success@10", "P@1", "P@10", "AP", "Rprec", "Bpref", "Judged@10"),
-)
 Completions = list[tuple[str, str]]  # each a name, and what it is
 
 
@@ -34,9 +30,3 @@ def brief(text: str) -> str:
     "Words.Stanza's parser: `pip install stanza` and …"
     """
     return textwrap.shorten(text, 45, placeholder=" …").replace("[", r"\[")  # typer reads markup
-
-
-def measures(incomplete: str) -> list[str]:
-    """What completes the last of several measures in one argument."""
-    before, blank, last = incomplete.rpartition(" ")
-    return [before + blank + name for name in MEASURES if name.startswith(last)]

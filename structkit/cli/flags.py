@@ -1,20 +1,17 @@
-"""Flags made of settings: of a command, and of each training method."""
+"""Flags made of settings."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, Field, fields
-from functools import partial
 from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand
 
-from structkit import registry
 from structkit.cli.completion import plugin_names
-from structkit.cli.numbers import CONTEXT
-from structkit.cli.pages import Page, PageGroup, shown
+from structkit.cli.pages import Page
 from structkit.errors import flag
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import hush
@@ -33,29 +30,12 @@ from structkit.settings import (
     types_of,
 )
 
+CONTEXT = {"help_option_names": ["-h", "--help"]}
 BEYOND = 1e6  # nobody gives so much, so the help names no bound
-
-
-class Texts:
-    """Leaves a flag's texts as they are, for settings to read.
-
-    typer has pydantic read them, whose import alone takes as long as a small command.
-    """
-
-    def coerce(self, value: Any, **place: Any) -> Any:
-        """The text, or texts."""
-        return value
 
 
 class Flags(Page, TyperCommand):
     """A command whose parameters are settings."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The arguments and flags, whose values are the texts that were given."""
-        parameters = super().get_params(ctx)
-        for each in parameters:
-            each.get_runtime_param = Texts
-        return parameters
 
 
 def command(
@@ -65,11 +45,10 @@ def command(
     call: Callable[..., None],
     *,
     without: Collection[str] = (),
-    **more: Any,
 ) -> Any:
     """A command with one flag for each field of the settings, which `call` gets, made and checked.
 
-    Fields in `without` are no flags and keep their defaults; `more` goes into its context.
+    Fields in `without` are no flags and keep their defaults.
     """
     parameters, kinds = [], [list(flags_of(kind, without)) for kind in settings]
     for heading, kind, each in _grouped(settings, kinds):
@@ -88,7 +67,7 @@ def command(
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     body.__annotations__ = {each.name: each.annotation for each in parameters}
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name, cls=Flags, help=help, context_settings={**CONTEXT, **more})(body)
+    alone.command(name, cls=Flags, help=help, context_settings=CONTEXT)(body)
     made: Any = typer.main.get_command(alone)
     made.settings = settings
     return made
@@ -189,36 +168,3 @@ def _completion(kind: type, each: Field[Any]) -> Callable[[str], Any] | None:
     if choices := choices_of(kind, each):
         return lambda incomplete: [name for name in choices if name.startswith(incomplete)]
     return plugin_names(complete) if isinstance(complete, str) else complete
-
-
-class MethodGroup(PageGroup):
-    """The commands `train METHOD`: one for each installed method, imported when it is asked for."""
-
-    heading = "Methods"
-    call: Callable[..., None]
-    options: Callable[[], Sequence[type]]
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return registry.names("method")
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if getattr(ctx, "resilient_parsing", False) and cmd_name not in registry.names("method"):
-            return None
-        plugin = registry.find("method", cmd_name)
-        method = registry.load("method", cmd_name)
-        kind = type(self)
-        made = command(
-            cmd_name,
-            plugin.summary(),
-            [method, *kind.options()],
-            partial(kind.call, cmd_name),
-            without=method.idle_options(),
-            max_content_width=100,
-        )
-        made.records = {"reads": method.records} if method.records else {}
-        made.epilog = shown(method.example) if method.example else None
-        return made
-
-    def rows(self, ctx: Any) -> list[tuple[str, str]]:
-        plugins = (plugin for plugin in registry.plugins() if plugin.kind == "method")
-        return [(plugin.name, plugin.summary()) for plugin in plugins]

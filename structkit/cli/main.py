@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import typer
 
 from structkit.cli.app import app
-from structkit.errors import UserError, guess
+from structkit.errors import UserError
 from structkit.signals import ending, leave
 
 
@@ -84,19 +84,11 @@ def _lack(error: Exception) -> str:
     return ""
 
 
-# what pydantic makes of a value that is none of an enumeration's
-CHOICE = re.compile(r"(?:Value error, )?'(?P<name>[^']*)' is not one of (?P<known>.*)")
-
-
 def _problem(error: Any) -> str:
     """What is wrong with the flags, and the name that was probably meant."""
     text = error.format_message().rstrip(".")
     if similar := getattr(error, "possibilities", None):  # of a flag, the most similar first
         return f"{error.message.rstrip('.')}; did you mean {similar[0]}? "
-    if choice := CHOICE.search(text):
-        meant = guess(choice["name"], re.findall("'(.*?)'", choice["known"]))
-        text = text.replace("Value error, ", "", 1)
-        return f"{text}; {meant}"
     return f"{text}; "
 
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 from typer.core import TyperGroup
 
 from structkit.cli.completion import brief
-from structkit.cli.values import Values
 from structkit.errors import unknown
 
 OPTIONS = "Options"  # the group of flags that name no other
 LONG = 12  # flags of a page that has groups
+
+
+class Texts:
+    """Leaves a flag's texts as they are, for settings to read.
+
+    typer has pydantic read them, whose import alone takes as long as a small command.
+    """
+
+    def coerce(self, value: Any, **place: Any) -> Any:
+        """The text, or texts."""
+        return value
 
 
 class Page:
@@ -27,11 +36,11 @@ class Page:
     """The fields of records: what is done with them, and their names."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The arguments and flags, which convert only the values that need it."""
+        """The arguments and flags, whose values are the texts that were given."""
         inherited: Any = super()
         parameters: list[Any] = inherited.get_params(ctx)
         for each in parameters:
-            each.get_runtime_param = partial(Values, each)
+            each.get_runtime_param = Texts
         return parameters
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:

@@ -1,28 +1,36 @@
-"""Answer questions about a folder: collect, index into a cache, search, rank."""
+"""Answer a question about a folder."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from structkit.asking.answers import Asking, answers, file_filter, shown
-from structkit.asking.cache import kept_files, with_cache
-from structkit.asking.folder import Folder
-from structkit.asking.meaning import Meaning
-from structkit.asking.place import Target, cache_file, default_model
-from structkit.asking.store import Store
-from structkit.collecting.walking import Walk
-from structkit.embeddings.rows import TextEncoding
-from structkit.errors import UserError
+from structkit.asking.place import Target, cache_file, default_folder, default_model
+from structkit.collecting.walking import WalkOptions
+from structkit.command import Command
+from structkit.errors import UserError, flag
 from structkit.extras import PACKAGES, install
+from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
+from structkit.paths import keep_apart, lines_name
 from structkit.progress import say
 from structkit.records.jsonl import Record
+from structkit.records.output import write_records
+from structkit.records.stream import OutputOptions
 from structkit.searching.passages import best_rows
-from structkit.searching.questions import unicode
+from structkit.searching.questions import carried, listed, unicode, write_answers
+from structkit.settings import paths, setting
+
+if TYPE_CHECKING:
+    from structkit.asking.folder import Folder
+    from structkit.asking.meaning import Meaning
+    from structkit.asking.store import Store
+    from structkit.embeddings.rows import TextEncoding
+    from structkit.ranking.reranking import Ranking
 
 CHUNK_CHARS = 1_500
 WIDTH = 100
@@ -32,42 +40,109 @@ HINT = (
 )
 
 
-def ask(
-    named: str,
-    questions: Sequence[str],
-    *,
-    asking: Asking,
-    walk: Walk,
-    cache: Path | None,
-    encoding: Callable[[str], TextEncoding] | None = None,
-    by_words: bool = False,
-) -> Iterator[Record]:
+@dataclass(frozen=True, kw_only=True)
+class Settings(WalkOptions):
+    """Answer questions about a folder with its passages: path, line and text.
+
+    All files are read the first time, and later only those that changed. A terminal gets a list,
+    a pipe JSONL: one line per answer, best first. An answer has a word of the question, or is
+    closer to its meaning than passages are to nonsense. Exit status 1 if there is none.
+    """
+
+    target: str = setting(
+        ".",
+        "What to ask about: a folder, a file or an archive.",
+        argument=True,
+        metavar="FOLDER",
+        reads=True,
+    )
+    questions: tuple[str, ...] = setting(
+        (),
+        "What to ask; without any, or with -, each line of stdin is a question.",
+        argument=True,
+        metavar="QUESTION",
+        parse=unicode,
+    )
+    k: int = setting(10, "Answers to each question.", short="-k", low=1)
+    model: str | None = setting(
+        None,
+        "Search by meaning too, with this model; default: structkit/ask-model in $XDG_DATA_HOME or "
+        "~/.local/share, if there is one.",
+        short="-m",
+        reads=True,
+    )
+    no_model: bool = setting(False, "Search by words alone.", excludes="model")
+    engine: Engine = engine_setting()
+    for_: Literal["code"] = setting("code", "Preset of rankers and weights, as in rerank.")
+    glob: tuple[str, ...] = setting(
+        (),
+        "Only files that match, as in .gitignore; with !, all but these.",
+        short="-g",
+        group="Files",
+    )
+    cache: str | None = setting(
+        None,
+        "Where to keep what was read; default: structkit/ask in $XDG_CACHE_HOME or ~/.cache.",
+        metavar="DIR",
+        group="run",
+    )
+    no_cache: bool = setting(False, "Read everything, keep nothing.", group="run")
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of caches; None keeps nothing."""
+        if self.no_cache:
+            return None
+        return Path(self.cache) if self.cache else default_folder()
+
+    @property
+    def named_model(self) -> str | None:
+        """The model that reads texts, if any: the one that is named, or the user's own."""
+        usual = default_model()
+        if self.model is None and not self.no_model and usual.exists():
+            return str(usual)
+        return self.model
+
+
+Encodings = Callable[[str], "TextEncoding"]  # that of queries, or that of documents
+
+
+def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Record]:
     """Records of the answers to each question, best first, in the order of the questions.
 
     Each is a record of a run, with the `query` and the fields of its passage: `path`, `lines`,
-    `language` and more. A question without an answer is told on stderr. `cache` is the folder of
-    caches; None keeps nothing.
+    `language` and more. A question without an answer is told on stderr.
     """
-    target = Target.of(named)
-    file_filter(asking.globs)
-    settings = {**asdict(walk), "outputs": [], "chunk_chars": CHUNK_CHARS}
-    place = None if cache is None else cache_file(cache, target, settings)
+    from structkit.asking.answers import file_filter
+    from structkit.asking.cache import kept_files, with_cache
+    from structkit.asking.folder import Folder
+    from structkit.asking.meaning import Meaning
+    from structkit.ranking.weights import chosen
+
+    if not settings.questions:
+        raise UserError("there is no question", f"give {flag('questions')}", status=2)
+    target, walk = Target.of(settings.target), settings.walk()
+    file_filter(settings.glob)
+    key = {**asdict(walk), "outputs": [], "chunk_chars": CHUNK_CHARS}
+    place = cache_file(settings.folder, target, key) if settings.folder else None
     if place:  # a cache inside the folder is not one of its files
         walk = replace(walk, outputs=frozenset(map(os.path.realpath, kept_files(place))))
+    ranking, encoding = chosen(settings.for_).ranking(), encoding or _encodings(settings)
 
     def work(store: Store) -> list[Record]:
         folder = Folder.read(store, target, walk, CHUNK_CHARS)
         if not len(folder):
-            raise UserError("holds no searchable text", "name another folder").at(named)
+            problem = UserError("holds no searchable text", "name another folder")
+            raise problem.at(settings.target)
         meaning = Meaning(folder, encoding) if encoding else None
-        if folder.new and not meaning and not by_words:
+        if folder.new and not meaning and not settings.no_model:
             say(HINT.format(default_model()))
         found: list[Record] = []
-        for number, question in enumerate(questions, 1):
+        for number, question in enumerate(settings.questions, 1):
             before = len(found)
-            found += _records(folder, target, str(number), question, asking, meaning)
+            found += _records(settings, folder, target, str(number), question, ranking, meaning)
             if len(found) == before:
-                say(str(nothing(question, meaning is not None).at(named)))
+                say(str(nothing(question, meaning is not None).at(settings.target)))
         return found
 
     yield from with_cache(place, work)
@@ -82,14 +157,18 @@ def nothing(question: str, by_meaning: bool) -> UserError:
 
 
 def _records(
+    settings: Settings,
     folder: Folder,
     target: Target,
     query_id: str,
     question: str,
-    asking: Asking,
+    ranking: Ranking,
     meaning: Meaning | None,
 ) -> Iterator[Record]:
-    for rank, (hit, record) in enumerate(answers(folder, question, asking, meaning), 1):
+    from structkit.asking.answers import answers, shown
+
+    best = answers(folder, question, settings.k, ranking, settings.glob, meaning)
+    for rank, (hit, record) in enumerate(best, 1):
         record = shown(record, target)
         answer = {"query_id": query_id, "query": question, "doc_id": record["id"]}
         yield {**answer, "score": hit.score, "rank": rank, **_passage(record, question)}
@@ -103,30 +182,80 @@ def _passage(record: Record, question: str) -> dict[str, Any]:
     return {**({} if line is None else {"line": line}), **told}
 
 
-def target_and_questions(words: Sequence[str]) -> tuple[str, list[str]]:
-    """The target and the questions that the words of the command line name.
+def _encodings(settings: Settings) -> Encodings | None:
+    """What makes the encoding of queries, or of documents, with a model that reads texts."""
+    model = settings.named_model
+    if model is None:
+        return None
+    from structkit.learning.encoding.encoding import Encoding
 
-    `FOLDER QUESTION…`; a question alone is about the current folder. Without a question, or with
-    `-`, each line of stdin is one.
+    reads = EncodingSettings(model=model, field=("text",), engine=settings.engine)
+    return lambda side: Encoding(replace(reads, as_=side))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOutput(OutputOptions):
+    """Where the answers go, and how much of each a list shows."""
+
+    context: int = setting(1, "In a list: lines around the best one.", low=0, high=1000)
+
+
+def _main(settings: Settings, output: ListOutput) -> None:
+    settings = asked(settings)
+    read = [path for _, path in paths([settings], "reads")]
+    keep_apart(paths([output], "writes"), read)
+    lines_name(output.output)
+    answers = ask(settings)
+    first = next(answers, None)
+    if first is None:
+        write_records([], output.output)
+        raise SystemExit(1)
+    answers = chain([first], answers)
+    if listed(settings.questions, output.output, None):
+        write_answers(answers, settings.questions, carried, rows=2 * output.context + 1)
+    else:
+        write_records(answers, output.output)
+
+
+def asked(settings: Settings) -> Settings:
+    """The settings with what the words of the command line name, and questions on stdin.
+
+    A question alone is about the current folder. Without a question, or with `-`, each line of
+    stdin is one.
     """
-    named, *questions = words or ["."]
-    if not questions and not os.path.exists(named) and named != "-":
-        named, questions = ".", [named]
-    if named == "-":
-        named, questions = ".", ["-"]
-    if not os.path.exists(named):
-        raise UserError("does not exist", "write structkit ask FOLDER QUESTION").at(named)
-    if piped := not questions or questions == ["-"]:
+    target, questions = settings.target, settings.questions
+    if not questions and not os.path.exists(target) and target != "-":
+        target, questions = ".", (unicode(target),)
+    if target == "-":
+        target, questions = ".", ("-",)
+    if not os.path.exists(target):
+        raise UserError("does not exist", "write structkit ask FOLDER QUESTION").at(target)
+    if piped := not questions or questions == ("-",):
         if sys.stdin.isatty() and not questions:
             raise UserError(
                 "there is no question", 'write structkit ask FOLDER "QUESTION"', status=2
             )
-        questions = sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()
-    questions = [unicode(question).strip() for question in questions]
-    if not any(questions):
+        lines = sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()
+        questions = tuple(lines)
+    questions = tuple(filter(None, map(str.strip, questions)))
+    if not questions:
         raise UserError(
             "stdin holds no question" if piped else "the question is empty",
             'write structkit ask FOLDER "QUESTION"',
             status=1 if piped else 2,
         )
-    return named, [question for question in questions if question]
+    return replace(settings, target=target, questions=questions)
+
+
+COMMAND = Command(
+    ask,
+    Settings,
+    _main,
+    also=(ListOutput,),
+    writes="`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, `lines`; "
+    "and what the passage has: `scope`, `names`, `code`, `title`, `headings`, `xpath`, `text`",
+    examples="""
+structkit ask src "how is the area of a circle computed"
+structkit ask "where is a radius read" --glob '*.py' -k 3
+""",
+)

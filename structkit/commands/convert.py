@@ -1,4 +1,4 @@
-"""Other tools' formats to records and back, part by part."""
+"""Other tools' formats to records, and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from itertools import groupby
 from typing import Any
 
 from structkit import registry
-from structkit.errors import UserError
+from structkit.command import Command
+from structkit.errors import UserError, flag
 from structkit.formats.formats import Format
 from structkit.formats.interchange import Options, Part, read_records
 from structkit.formats.row_output import RowOutput
@@ -23,7 +24,66 @@ from structkit.records.jsonl import Record
 from structkit.records.lines import shown
 from structkit.records.output import Output, name_together
 from structkit.records.rejects import Rejected, Rejects, accepted
+from structkit.records.stream import ErrorOptions
 from structkit.records.whole import cannot_write
+from structkit.settings import quiet_setting, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Options):
+    """Convert other tools' formats to records, and records to other tools' formats.
+
+    `structkit plugins` lists the formats. A table's name says if it is JSONL, .csv, .tsv, .parquet.
+    """
+
+    files: tuple[str, ...] = setting(
+        (),
+        "Files, also .gz, or a folder in the format; stdin if none, or for -.",
+        argument=True,
+        metavar="FILE",
+    )
+    from_: str | None = setting(
+        None,
+        "Format of the input; default: our JSONL.",
+        metavar="FORMAT",
+        complete="format",
+    )
+    to: str | None = setting(
+        None,
+        "Format of the output; default: our JSONL.",
+        metavar="FORMAT",
+        complete="format",
+    )
+    part: str | None = setting(
+        None,
+        "The part: corpus, queries, qrels, run, examples …; default: told by name or content; all "
+        "parts of a folder.",
+    )
+    strict: bool = setting(False, "A field that the target cannot hold is an error.")
+    output: str = setting(
+        "-", "File to write, also .gz, or a folder for parts; - is stdout.", short="-o"
+    )
+    quiet: bool = quiet_setting()
+
+    def __post_init__(self) -> None:
+        if self.from_ is None and self.to is None:
+            raise UserError(
+                "no format is named",
+                f"give {flag('from_')} or {flag('to')}; there are: "
+                f"{', '.join(registry.names('format'))}",
+                status=2,
+            )
+
+
+def convert(settings: Settings, errors: ErrorOptions | None = None) -> None:
+    """Convert files from one format to another; our own records are in the middle.
+
+    Errors: `UserError` for wrong usage, for malformed rows (unless they are rejected), and with
+    `strict` for fields that the target cannot hold.
+    """
+    errors = errors or ErrorOptions()
+    conversion = Conversion(settings)
+    conversion.run(conversion.jobs(), Rejects(errors.on_error, errors.rejects))
 
 
 @dataclass
@@ -42,7 +102,7 @@ class Losses:
             if self.strict:
                 raise UserError(
                     f'{self.where} cannot hold the field "{name}"',
-                    "take it out of the records, or leave --strict out",
+                    f"take it out of the records, or leave {flag('strict')} out",
                 )
             self.counts[name] += 1
 
@@ -66,44 +126,23 @@ class Job:
     rows: Rows | None = None  # opened already, where the first one told the part
 
 
-@dataclass(frozen=True)
 class Conversion:
-    """From one format to another; our own records are in the middle.
+    """The work of one command: parts of the source become parts of the target."""
 
-    Errors: `UserError` for wrong usage, for malformed rows (unless they are rejected), and with
-    `strict` for fields that the target cannot hold.
-    """
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.source = Format.named(settings.from_, settings)
+        self.target = Format.named(settings.to, settings)
 
-    source: Format
-    target: Format
-    strict: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        source: str | None,
-        target: str | None,
-        options: Options | None = None,
-        *,
-        strict: bool = False,
-    ) -> Conversion:
-        """The conversion between two formats by name; None is our own."""
-        if source is None and target is None:
-            raise UserError(
-                "no format is named",
-                f"give --from or --to; there are: {', '.join(registry.names('format'))}",
-                status=2,
-            )
-        options = options or Options()
-        return cls(Format.named(source, options), Format.named(target, options), strict)
-
-    def jobs(self, files: Sequence[str], output: str, part: str | None = None) -> list[Job]:
+    def jobs(self) -> list[Job]:
         """What is to be done, by the names of files and the parts that both formats have."""
+        files, part, output = self.settings.files, self.settings.part, self.settings.output
         readable = [name for name, each in self.source.parts.items() if each.read]
         if not readable or part in self.source.parts and part not in readable:
+            own = flag("to", self.source.name)
             raise UserError(
                 f"{self.source.name} can only be written",
-                f"leave --from out; --to {self.source.name} writes our records in it",
+                f"leave {flag('from_')} out; {own} writes our records in it",
                 status=2,
             )
         for side in (self.source, self.target) if part else ():
@@ -121,7 +160,7 @@ class Conversion:
         if several and not into and (output == "-" or os.path.exists(output)):
             raise UserError(
                 f"{files[0]} has several parts: {', '.join(parts)}",
-                "choose one with --part, or name a folder with -o",
+                f"choose one with {flag('part')}, or name a folder with {flag('output')}",
                 status=2,
             )
         jobs = []
@@ -151,7 +190,7 @@ class Conversion:
         rest = [name for name in parts if name not in fits]
         if rest:
             problem = f"{self.target.name} cannot hold: {', '.join(rest)} of {folder}"
-            if self.strict or not fits:
+            if self.settings.strict or not fits:
                 raise UserError(problem, f"its parts are: {', '.join(target)}")
             say(problem)
         return fits
@@ -167,10 +206,10 @@ class Conversion:
             )
         return both
 
-    def run(self, jobs: Sequence[Job], rejects: Rejects | None = None) -> None:
+    def run(self, jobs: Sequence[Job], rejects: Rejects) -> None:
         """Convert all parts; their files appear together, or none does."""
-        rejects = rejects or Rejects()
-        writes = [("--rejects", rejects.path), *(("-o", job.path) for job in jobs)]
+        name = flag("output")
+        writes = [(flag("rejects"), rejects.path), *((name, job.path) for job in jobs)]
         keep_apart(writes, [name for job in jobs for name in job.files or ["-"]])
         for job in jobs:
             lines_name(job.path, ".parquet")
@@ -186,7 +225,7 @@ class Conversion:
     def _convert(self, job: Job, output: RowOutput, reject: Callable[[Rejected], None]) -> None:
         source, target = self.source.parts[job.part], self.target.parts[job.part]
         rows = job.rows or source.rows(job.files)
-        losses = Losses(f"{self.target.name} {job.part}", self.strict)
+        losses = Losses(f"{self.target.name} {job.part}", self.settings.strict)
 
         def converted(rows: Rows) -> Iterator[Any]:
             for record in read_records(source, rows):
@@ -240,3 +279,19 @@ def _remove_empty(folders: Sequence[str]) -> None:
     for folder in folders:
         if not os.listdir(folder):
             os.rmdir(folder)
+
+
+COMMAND = Command(
+    convert,
+    Settings,
+    convert,
+    also=(ErrorOptions,),
+    reads="what the formats hold: corpus, queries, judgements, runs, examples",
+    writes="corpus: `id`, `title`, `text`; queries: `id`, `text`; qrels: `query_id`, `doc_id`, "
+    "`relevance`; run: `query_id`, `doc_id`, `score`, `rank`; examples: `query`, "
+    "`positive`, `negatives`",
+    examples="""
+structkit convert functions.jsonl --to beir -o beir
+structkit convert run.jsonl --to trec -o run.txt
+""",
+)

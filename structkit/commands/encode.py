@@ -1,33 +1,80 @@
-"""Turn texts into embeddings with a trained model."""
+"""Turn texts into embeddings with a model."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from itertools import islice
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from structkit.embeddings.npy import VectorFiles
-from structkit.embeddings.parquet import ParquetFile
-from structkit.errors import UserError
-from structkit.learning.encode.encoding import Encoding
-from structkit.learning.encode.reading import ReadRecord
-from structkit.progress import announce, say
+from structkit.command import Command
+from structkit.errors import UserError, flag
+from structkit.learning.encoding.settings import EncodingSettings
+from structkit.progress import announce
 from structkit.records.jsonl import Record, shown
 from structkit.records.rejects import accepted
-from structkit.records.stream import Stream
+from structkit.records.stream import Options, Stream, ray_setting
+from structkit.settings import setting
+
+if TYPE_CHECKING:
+    from structkit.learning.encoding.encoding import Encoding
 
 
-def encoded(records: Iterable[Record], encoding: Encoding) -> Iterator[Record]:
+@dataclass(frozen=True, kw_only=True)
+class Settings(EncodingSettings):
+    """Turn texts into embeddings with a model: `id` and `embedding`, in input order.
+
+    A part has `doc_id` and its place: a chunk has `start`, `end` (characters) and `lines`, an
+    element `xpath`, `start`, `end` and `text`, a node `node`, `span` (words) and `text`.
+    """
+
+    ray: str | None = ray_setting(excludes="reuse")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ray is None:
+            return
+        from structkit.records.workers.cluster import check
+
+        check(self.ray)
+        several = f"several {flag('field')}" if len(self.field) > 1 else ""
+        if self.device not in (None, "cpu") or several:
+            problem = f"{flag('ray')} and {several or flag('device', self.device)}"
+            raise UserError(f"{problem} exclude each other", "leave one of them out", status=2)
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """The model, opened, here or in a cluster."""
+        from structkit.learning.encoding.encoding import Encoding
+
+        if self.ray is None:
+            return Encoding(self)
+        from structkit.learning.encoding.on_ray import encoding_over
+
+        return encoding_over(self.ray, self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target(Options):
+    """Where embeddings are written."""
+
+    output: str = setting(
+        "-", "NAME.npy (with ids and meta), .parquet, or JSONL.", short="-o", writes=True
+    )
+    resume: bool = setting(False, "NAME.npy: continue where a killed run stopped.", group="run")
+
+
+def encode(records: Iterable[Record], settings: Settings) -> Iterator[Record]:
     """`{id, embedding}` for every record, in input order; texts that were cut are counted.
 
-    An embedding is a list.
+    A string is a record with the field that the model reads. An embedding is a list. A part of a
+    text has `doc_id` and its place; with several fields, each has its `FIELD_embedding`.
     """
-    check_output(encoding, "")
+    import numpy as np
+
+    check_output(settings, "")
+    encoding = settings.encoding
     for record in encoding.embeddings(encoding.texts(records)):
         yield {
             name: value.tolist() if isinstance(value, np.ndarray) else value
@@ -36,9 +83,36 @@ def encoded(records: Iterable[Record], encoding: Encoding) -> Iterator[Record]:
     encoding.report()
 
 
-def encode(records: Iterable[Record], *, model: str, side: str, **options: Any) -> Iterator[Record]:
-    """The same with the options of `Encoding`, which is made of them."""
-    yield from encoded(records, Encoding(model, side, **options))
+def _main(settings: Settings, target: Target) -> None:
+    stream = Stream.of(
+        target,
+        settings,
+        replaced=[settings.reuse],
+        others=(".npy", ".parquet"),
+        in_place=False,
+    )
+    check_output(settings, stream.output, resume=target.resume)
+    write(settings.encoding, stream, resume=target.resume)
+
+
+def check_output(settings: EncodingSettings, path: str, *, resume: bool = False) -> None:
+    """Raise for settings for which a file of that name has no place."""
+    npy, lines = path.endswith(".npy"), not path.endswith((".npy", ".parquet"))
+    if settings.quantize and not npy:
+        remedy = f"write such a file with {flag('output')}, or leave {flag('quantize')} out"
+        raise UserError(f"{flag('quantize')} is for NAME.npy files", remedy, status=2)
+    if len(settings.field) > 1 and not lines:
+        remedy = f"name a .jsonl file with {flag('output')}"
+        raise UserError(f"several {flag('field')} need JSONL output", remedy, status=2)
+    if resume and not npy:
+        problem = (
+            f"{flag('resume')} is for {flag('output', 'NAME.npy')}, not {flag('output', path)}"
+        )
+        raise UserError(problem, "name such a file", status=2)
+    if resume and settings.reuse and os.path.realpath(path) == os.path.realpath(settings.reuse):
+        problem = f"{flag('resume')} and {flag('reuse')} of {flag('output')}'s own file"
+        remedy = f"write another file with {flag('output')}, or leave {flag('resume')} out"
+        raise UserError(f"{problem} exclude each other", remedy, status=2)
 
 
 def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
@@ -46,171 +120,35 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
 
     `resume` goes on where a killed run of the same command stopped (`NAME.npy` only).
     """
-    check_output(encoding, stream.output)
-    if resume and not stream.output.endswith(".npy"):
-        problem = f"--resume is for -o NAME.npy, not -o {stream.output}"
-        raise UserError(problem, "name such a file", status=2)
-    if resume and encoding.earlier and os.path.realpath(stream.output) == encoding.earlier.place:
-        remedy = "write another file with -o, or leave --resume out"
-        raise UserError(
-            "--resume and --reuse of -o's own file exclude each other", remedy, status=2
-        )
-    announce(f"encoding {', '.join(map(shown, stream.files or ['-']))} with {encoding.model}")
+    from structkit.learning.encoding.files import encode_to_file
+
+    model, files = encoding.settings.model, stream.files or ["-"]
+    announce(f"encoding {', '.join(map(shown, files))} with {model}")
     if not stream.output.endswith((".npy", ".parquet")):
         stream.run(encoding.texts, encoding.embeddings, label="encode")
     else:
         with stream.reading("encode") as (records, reject):
             texts = accepted(encoding.texts, records, reject)
-            source = shown([*stream.files, "-"][0])
+            source = shown(files[0])
             encode_to_file(texts, stream.output, encoding, resume=resume, source=source)
     encoding.report()
 
 
-def check_output(encoding: Encoding, path: str) -> None:
-    """Raise for codes in a file that has no place for them."""
-    if encoding.quantize and not path.endswith(".npy"):
-        remedy = "write such a file with -o, or leave --quantize out"
-        raise UserError("--quantize is for NAME.npy files", remedy, status=2)
-
-
-def encode_to_file(
-    texts: Iterable[ReadRecord],
-    path: str,
-    encoding: Encoding,
-    *,
-    resume: bool = False,
-    source: str = "",
-) -> Record:
-    """Write NAME.npy and the files beside it, or NAME.parquet; returns the metadata.
-
-    Files appear only when complete. `texts` is what `encoding.texts` yields, `source` the file to
-    name in an error about all of them. Errors: an id with a line break is a `UserError`, and so
-    are several fields and no record at all.
-    """
-    if len(encoding.fields) > 1:
-        raise UserError("several --field need JSONL output", "name a .jsonl file with -o", status=2)
-    if encoding.downward:
-        raise UserError("--downward needs JSONL output", "name a .jsonl file with -o", status=2)
-    files = opened(path, encoding, resume=resume)
-    with files, resumable(files):
-        if isinstance(files, VectorFiles):
-            if files.complete:
-                return already_whole(files, texts, source)
-            texts, digest = taken_up(files, texts, encoding)
-        else:
-            digest = Digest()
-        for rows, embeddings in encoding.windows(texts, digest.add):
-            files.add(rows, embeddings)
-            files.checkpoint(
-                {
-                    "records": digest.records,
-                    "sha256": digest.hex(),
-                    "precision": encoding.precision,
-                    "truncation": encoding.truncation.state(),
-                }
-            )
-        if not files.count:
-            raise UserError("holds no record to encode", "name a file that has some").at(source)
-        meta = encoding.meta()
-        run = {name: value for name, value in encoding.run().items() if name not in meta}
-        meta["run"] = {
-            **run,
-            "records": digest.records,
-            "sha256": digest.hex(),
-            "precision": encoding.precision,
-        }
-        return files.finish(meta)
-
-
-def opened(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | ParquetFile:
-    """The output file of that name, opened."""
-    if path.endswith(".parquet"):
-        return ParquetFile(path)
-    parts, fields = bool(encoding.part), bool(encoding.part or encoding.keep)
-    run = encoding.run()
-    return VectorFiles(
-        path,
-        chunks=parts,
-        fields=fields,
-        hashes=True,
-        quantize=encoding.quantize,
-        run=run,
-        resume=resume,
-    )
-
-
-def already_whole(files: VectorFiles, texts: Iterable[ReadRecord], source: str) -> Record:
-    """The metadata of files that a run on the same records has finished."""
-    meta, digest = files.finish({}), Digest()
-    digest.add(texts)
-    run = meta["run"]
-    if (digest.records, digest.hex()) != (run["records"], run["sha256"]):
-        raise UserError(
-            f"is complete, and was made from other records than {source or 'these'}",
-            "run without --resume to replace it",
-        ).at(files.path)
-    say(f"{files.path} is complete: {digest.records:,} records; there is nothing left to do")
-    return meta
-
-
-@contextmanager
-def resumable(files: VectorFiles | ParquetFile) -> Iterator[None]:
-    """Say how to continue a run that a signal ends, where that is possible."""
-    try:
-        yield
-    except (KeyboardInterrupt, SystemExit):
-        if isinstance(files, VectorFiles) and files.resume and files.state:
-            say(f"stopped after {files.state['records']:,} records; add --resume to continue")
-        raise
-
-
-class Digest:
-    """How many texts went through, and a hash of all of them."""
-
-    def __init__(self) -> None:
-        self.records, self._hash = 0, hashlib.sha256()
-
-    def add(self, texts: Iterable[ReadRecord]) -> None:
-        """Count these texts, which come next."""
-        for record in texts:
-            self.records += 1
-            for text in (record.id, *record.texts):
-                self._hash.update(f"{len(text)} {text}".encode("utf-8", "surrogatepass"))
-
-    def hex(self) -> str:
-        return self._hash.hexdigest()
-
-
-def taken_up(
-    files: VectorFiles, texts: Iterable[ReadRecord], encoding: Encoding
-) -> tuple[Iterator[ReadRecord], Digest]:
-    """The texts that are not in the files yet, and the digest of those that are."""
-    texts, digest, state = iter(texts), Digest(), files.state
-    if state:
-        digest.add(islice(texts, state["records"]))
-        if (digest.records, digest.hex()) != (state["records"], state["sha256"]):
-            raise UserError(
-                "the records differ from those that the unfinished run began with",
-                "start again without --resume",
-            ).at(files.path)
-        encoding.precision = state["precision"]
-        encoding.truncation.load(state["truncation"])
-        say(f"continuing after {state['records']:,} records")
-    return texts, digest
-
-
-def tokens_of_a_batch(value: str) -> int | None:
-    """The number of --batch-tokens; None where it is `auto`.
-
-    >>> tokens_of_a_batch("4096"), tokens_of_a_batch("auto")
-    (4096, None)
-    """
-    if value == "auto":
-        return None
-    if not value.isdecimal() or len(value) > 18 or not int(value):
-        raise UserError(
-            f"--batch-tokens {value} is neither a number from 1 nor auto",
-            "auto is the default",
-            status=2,
-        )
-    return int(value)
+COMMAND = Command(
+    encode,
+    Settings,
+    _main,
+    also=(Target,),
+    texts=lambda settings: settings.encoding.first_field,
+    reads="`query` or `positive`, `code`, `tagged`, `text` …: the model says which, by --as",
+    writes=(
+        "`id`, `embedding`, and the fields of --keep; of several fields: `FIELD_embedding`; "
+        "of a part: `doc_id`, and `start`, `end`, `lines`, `xpath`, `node`, `span`, `text`"
+    ),
+    examples="""
+structkit encode -m models/seal --as document variants.jsonl -o pages.npy
+structkit encode -m models/seal --as document variants.jsonl --reuse pages.npy -o pages.npy
+structkit encode -m models/seal --as document variants.jsonl --quantize int8 -o codes.npy
+structkit encode -m models/seal --as query pages.jsonl -o queries.jsonl
+""",
+)

@@ -1,261 +1,246 @@
-"""Find the documents of a corpus that answer each query."""
+"""Find the documents that answer each query."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from structkit import registry
-from structkit.embeddings.matrices import add_new
-from structkit.embeddings.reading import (
-    MATRICES,
-    identified,
-    matrix,
-    read_embeddings,
-    same_model,
-    vector,
-)
-from structkit.embeddings.rows import TextEncoding
-from structkit.embeddings.vectors import Vectors, blocks
-from structkit.errors import UserError, unknown
-from structkit.plugin import flag_of
+from structkit.command import Command
+from structkit.errors import UserError, flag, program
+from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
+from structkit.paths import keep_apart, lines_name
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records, shown
-from structkit.records.texts import query_text
-from structkit.scoring.runs import Hit, run_records
-from structkit.searching.bm25_folder import method_of
-from structkit.searching.fusion import SHARE, hybrid
-from structkit.searching.hits import Searcher, SearchOptions
-from structkit.searching.lexical import lexical_index
+from structkit.records.stream import OutputOptions
+from structkit.searching.options import INDEX, SHARE, WORDS, SearchOptions, WordOptions
+from structkit.searching.questions import asked, found_in, listed, unicode, write_answers
+from structkit.settings import given, paths, setting
 
 if TYPE_CHECKING:
-    from structkit.searching.bm25 import BM25
+    from structkit.embeddings.rows import TextEncoding
+    from structkit.searching.hits import Searcher
+    from structkit.searching.rankings import Ranked
 
-METHODS = ("bm25", "dense", "hybrid")
-DEPTH = 100  # fewest documents of each ranking to fuse
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(WordOptions, SearchOptions):
+    """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
+
+    corpus: tuple[str, ...] = setting(
+        ...,
+        "Embeddings (JSONL, .npy, .parquet), texts (bm25), or a saved index.",
+        argument=True,
+        reads=True,
+    )
+    queries: tuple[str, ...] = setting(
+        (), "File with the queries; default: stdin.", metavar="FILE", reads=True
+    )
+    query: tuple[str, ...] = setting(
+        (),
+        "A question, instead of --queries; may be repeated.",
+        metavar="TEXT",
+        parse=unicode,
+        excludes="queries",
+    )
+    k: int | None = setting(
+        None, "Documents per query; default: 100, or 10 in a list.", short="-k", low=1
+    )
+    method: Literal["dense", "bm25", "hybrid"] | None = setting(
+        None, "Inner product of embeddings (default), BM25 over texts, or both."
+    )
+    model: str | None = setting(
+        None, "Encode the queries, which are texts, with this model.", short="-m", reads=True
+    )
+    engine: Engine = engine_setting()
+    ray: str | None = setting(
+        None,
+        "Encode many queries in Ray (an extra): HOST:PORT, auto, or local.",
+        metavar="ADDRESS",
+        requires="model",
+    )
+    query_field: str | None = setting(
+        None,
+        "Field with a query's text; default: the first of query, text, docstring "
+        "(--model: the model's).",
+    )
+    exclude_self: bool = setting(False, "Leave out the document with the query's id.")
+    backend: str | None = setting(
+        None,
+        "What searches: exact, approximate, codes, pgvector; default: by --index.",
+        complete="backend",
+        group=INDEX,
+    )
+    texts: tuple[str, ...] = setting(
+        (),
+        "hybrid: the records whose embeddings CORPUS holds, also for the list of --query.",
+        metavar="FILE",
+        reads=True,
+        group=WORDS,
+    )
+    dense_share: float = setting(
+        SHARE,
+        "hybrid: weight of embeddings; words have the rest.",
+        low=0.0,
+        high=1.0,
+        group=WORDS,
+    )
 
 
-def search(
-    corpus: Sequence[str],
-    queries: Records,
-    *,
-    k: int = 100,
-    method: str | None = None,
-    backend: str | None = None,
-    options: SearchOptions | None = None,
-    encoding: TextEncoding | None = None,
-    document_field: str | None = None,
-    query_field: str | None = None,
-    exclude_self: bool = False,
-    k1: float | None = None,
-    b: float | None = None,
-    stopwords: bool | None = None,
-    texts: Sequence[str] | None = None,
-    paths: bool | None = None,
-    dense_share: float = SHARE,
-) -> Iterator[Record]:
+def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Iterator[Record]:
     """Run records: the k best documents of each query, best first, queries in input order.
 
     `method` is by default `dense`, or `bm25` where the corpus is a folder that it saved. With
-    `dense`, corpus files and queries hold embeddings (or the queries texts, which `encoding`
-    encodes), and the score is their inner product; `backend` is the plugin that searches, by
-    default `exact`, or `approximate` where `options` ask for an index. With `bm25` both hold texts,
-    of a document `texts.document_text`, with `document_field` and `paths`, of a query the first of
-    `texts.QUERY`; `k1`, `b` and `stopwords` have the defaults of `BM25`. `hybrid` does both: the
-    files `texts` hold the texts of the corpus, and scores are scaled to 0 … 1 and summed, those of
-    embeddings weighted by `dense_share`, those of words by the rest. Equal scores are ordered by
-    descending document id. `exclude_self` leaves out the query's own id. Repeated ids raise.
+    `dense`, corpus and queries hold embeddings (or the queries texts, which `model` encodes), and
+    the score is their inner product. With `bm25` both hold texts. `hybrid` does both: `texts` are
+    the records of the corpus, and scores are scaled to 0 … 1 and summed, those of embeddings
+    weighted by `dense_share`, those of words by the rest. A question in `query` has its number as
+    id, from 1. Equal scores are ordered by descending document id. Repeated ids raise.
     """
-    method = method_of(corpus, method)
-    if k < 1:
-        raise UserError(f"--k {k} is less than 1", "the default is 100", status=2)
-    depth, options = k + exclude_self, options or SearchOptions()
-    reading = {"document_field": document_field, "paths": paths}
-    words = {"k1": k1, "b": b, "stopwords": stopwords, **reading}
-    _check_words(method, texts, words)
-    if method == "dense":
-        rankings = _dense(opened(corpus, backend, options), queries, depth, encoding)
-    elif method == "bm25":
-        _check_bm25(options, backend, encoding)
-        index = lexical_index(corpus, words, save_index=options.save_index)
-        rankings = _lexical(index, queries, query_field, depth)
-    elif method == "hybrid":
-        model = _checked_hybrid(texts, encoding, options)
-        searcher = opened(corpus, backend, options)
-        index = lexical_index(texts or (), words)
-        files = ", ".join(map(shown, [*corpus, *(texts or ())]))
-        rankings = _hybrid(searcher, index, queries, depth, model, query_field, dense_share, files)
-    else:
-        raise unknown("search method", method, METHODS)
+    from structkit.scoring.runs import run_records
+    from structkit.searching.bm25_folder import check_there, method_of
+
+    method, k = method_of(settings.corpus, settings.method), settings.k or 100
+    texts = bool(settings.model or encoding)
+    if settings.query and not texts:  # words are searched in what may be an index
+        check_there(settings.corpus)
+    queries = asked(settings.query, settings.queries, texts=texts or method != "dense")
+    _check(settings, method, texts)
+    encoding = encoding or _encoding(settings)
     query_id = None
-    for query_id, ranked in rankings:
-        if exclude_self:
-            ranked = [hit for hit in ranked if hit.doc_id != query_id][:k]
-        yield from run_records(query_id, ranked)
+    for query_id, hits in _rankings(settings, method, queries, encoding):
+        if settings.exclude_self:
+            hits = [hit for hit in hits if hit.doc_id != query_id][:k]
+        yield from run_records(query_id, hits)
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
 
 
-def _check_words(method: str, texts: Sequence[str] | None, words: Mapping[str, object]) -> None:
-    """Raise for flags of words, where none are searched."""
-    if texts and method != "hybrid":
-        remedy = "leave it out, or ask with --query"
-        raise UserError("--texts goes with --method hybrid", remedy, status=2)
-    given = [flag_of(name) for name, value in words.items() if value is not None]
-    if given and method == "dense":
+def _rankings(
+    settings: Settings, method: str, queries: Records, encoding: TextEncoding | None
+) -> Iterator[Ranked]:
+    """The rankings of the queries, one longer if their own documents will be left out."""
+    from structkit.searching.rankings import by_both, by_embeddings, by_words
+
+    depth = (settings.k or 100) + settings.exclude_self
+    corpus, field = settings.corpus, settings.query_field
+    if method == "dense":
+        return by_embeddings(opened(settings), queries, depth, encoding)
+    from structkit.searching.lexical import lexical_index  # with bm25s and SciPy
+
+    if method == "bm25":
+        index = lexical_index(corpus, settings, save_index=settings.save_index)
+        return by_words(index, queries, field, depth)
+    assert encoding
+    searcher, index = opened(settings), lexical_index(settings.texts, settings)
+    files = ", ".join(map(shown, [*corpus, *settings.texts]))
+    share = settings.dense_share
+    return by_both(searcher, index, queries, depth, encoding, field, share, files)
+
+
+def _check(settings: Settings, method: str, texts: bool) -> None:
+    """Raise for settings that the method does not take; `texts`: a model encodes the queries."""
+    if settings.texts and method != "hybrid" and not settings.query:
+        problem = f"{flag('texts')} goes with {flag('method', 'hybrid')}"
+        raise UserError(problem, f"leave it out, or ask with {flag('query')}", status=2)
+    if method == "dense" and (others := given(settings, WordOptions)):
         raise UserError(
-            f"embeddings are searched, not words: they take no {', '.join(given)}",
-            "leave it out, or search with --method bm25 or hybrid",
+            f"embeddings are searched, not words: they take no {', '.join(others)}",
+            f"leave it out, or search with {flag('method', 'bm25')} or hybrid",
             status=2,
         )
+    if method == "bm25":
+        others = [name for name in given(settings, SearchOptions) if name != flag("save_index")]
+        others += [flag("backend")] * bool(settings.backend) + [flag("model")] * texts
+        if others:
+            problem = f"{flag('method', 'bm25')} searches no embeddings: it takes no "
+            raise UserError(problem + ", ".join(others), "leave it out", status=2)
+    if method == "hybrid":
+        model, records = flag("model"), flag("texts")
+        if not settings.texts or not texts:
+            raise UserError(
+                f"{flag('method', 'hybrid')} needs {model if settings.texts else records}",
+                f"CORPUS holds embeddings, {records} their records, {model} encodes the queries",
+                status=2,
+            )
+        if settings.filter:
+            problem = f"{flag('method', 'hybrid')} takes no {flag('filter')}"
+            remedy = f"choose records with {program('select')} before {program('encode')}"
+            raise UserError(problem, remedy, status=2)
 
 
-def _check_bm25(options: SearchOptions, backend: str | None, encoding: TextEncoding | None) -> None:
-    given = options.given() + ["--backend"] * bool(backend) + ["--model"] * bool(encoding)
-    if given := [flag for flag in given if flag != "--save-index"]:
-        raise UserError(
-            f"--method bm25 searches no embeddings: it takes no {', '.join(given)}",
-            "leave it out",
-            status=2,
-        )
-
-
-def _checked_hybrid(
-    texts: Sequence[str] | None, encoding: TextEncoding | None, options: SearchOptions
-) -> TextEncoding:
-    if not texts or not encoding:
-        raise UserError(
-            f"--method hybrid needs {'--model' if texts else '--texts'}",
-            "CORPUS holds embeddings, --texts their records, --model encodes the queries",
-            status=2,
-        )
-    if options.filters:
-        raise UserError(
-            "--method hybrid takes no --filter",
-            "choose records with structkit select before encode",
-            status=2,
-        )
-    return encoding
-
-
-Ranked = tuple[str, list[Hit]]
-
-
-def opened(corpus: Sequence[str], backend: str | None, options: SearchOptions) -> Searcher:
+def opened(settings: Settings) -> Searcher:
     """The corpus, opened by its backend."""
-    if options.rescore:
+    backend, corpus = settings.backend, settings.corpus
+    if settings.rescore:
         backend = backend or "codes"
         if backend != "codes":
-            raise UserError(
-                f"--rescore goes with --backend codes, not {backend}", "leave one out", status=2
-            )
+            problem = f"{flag('rescore')} goes with {flag('backend', 'codes')}, not {backend}"
+            raise UserError(problem, "leave one out", status=2)
     if backend is None:
-        indexed = options.index != "flat" or (len(corpus) == 1 and os.path.isdir(corpus[0]))
+        indexed = settings.index != "flat" or (len(corpus) == 1 and os.path.isdir(corpus[0]))
         backend = "approximate" if indexed else "exact"
-    return registry.load("backend", backend)().opened(corpus, options)
+    return registry.load("backend", backend)().opened(corpus, settings)
 
 
-def _dense(
-    searcher: Searcher, queries: Records, k: int, encoding: TextEncoding | None
-) -> Iterator[Ranked]:
-    if queries.lines.files[0].endswith(MATRICES):
-        batches = _mapped(searcher, queries.lines.files)
-    elif encoding:
-        batches = _encoded(searcher, queries, queries, encoding)
-    else:
-        batches = _embedded(searcher, queries, searcher.batch(k))
-    yield from _answers(searcher, batches, k)
+def _encoding(settings: Settings) -> TextEncoding | None:
+    """What turns query texts into embeddings, or nothing where they are embeddings."""
+    if settings.model is None:
+        return None
+    from structkit.learning.encoding.encoding import Encoding
+
+    field = () if settings.query_field is None else (settings.query_field,)
+    reads = EncodingSettings(model=settings.model, as_="query", field=field, engine=settings.engine)
+    if settings.ray is None:
+        return Encoding(reads)
+    from structkit.learning.encoding.on_ray import encoding_over
+    from structkit.records.workers.cluster import check
+
+    check(settings.ray)
+    return encoding_over(settings.ray, reads)
 
 
-def _answers(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Ranked]:
-    size = searcher.batch(k)
-    for ids, vectors in batches:
-        for first in range(0, len(ids), size):
-            hits = searcher.search(vectors[first : first + size], k)
-            yield from zip(ids[first : first + size], hits, strict=True)
-    searcher.close()
+@dataclass(frozen=True, kw_only=True)
+class RunOutput(OutputOptions):
+    """Where the run goes, and how it is written."""
+
+    format: Literal["jsonl", "trec"] | None = setting(
+        None, "JSONL, or TREC's six columns; default: JSONL, a list for --query on a terminal."
+    )
 
 
-Batch = tuple[list[str], Vectors]
+def _main(settings: Settings, output: RunOutput) -> None:
+    from structkit.scoring.runs import write_run
+    from structkit.searching.bm25_folder import method_of
+
+    if not settings.query and not settings.queries:
+        settings = replace(settings, queries=("-",))
+        read = [path for _, path in paths([settings], "reads")]
+        keep_apart(paths([settings, output], "writes"), read)
+    lines_name(output.output)
+    if not listed(settings.query, output.output, output.format):
+        write_run(search(settings), output.output, format=output.format or "jsonl")
+        return
+    lexical = method_of(settings.corpus, settings.method) == "bm25"
+    documents = settings.texts or (settings.corpus if lexical else ())
+    run = search(replace(settings, k=settings.k or 10))
+    write_answers(run, settings.query, found_in(documents))
 
 
-def _embedded(searcher: Searcher, queries: Records, size: int) -> Iterator[Batch]:
-    """Queries that are embeddings already."""
-    rows = identified(queries, lambda record: vector(record, searcher.dimensions))
-    while batch := list(islice(rows, size)):
-        yield [query_id for query_id, _ in batch], matrix(row for _, row in batch)
-
-
-def _mapped(searcher: Searcher, files: Sequence[str]) -> Iterator[Batch]:
-    """Queries in files of matrices."""
-    embeddings = read_embeddings(files)
-    same_model(embeddings.model, searcher.model, files[0], "the corpus")
-    _same_dimensions(embeddings.dimensions, searcher, files[0])
-    for first, block in blocks(embeddings.vectors):
-        yield embeddings.ids[first : first + len(block)], block
-
-
-def _encoded(
-    searcher: Searcher, texts: Iterable[Record], queries: Records, encoding: TextEncoding
-) -> Iterator[Batch]:
-    """Queries that are texts."""
-    same_model(encoding.meta()["model_sha256"], searcher.model, "the model", "the corpus")
-    seen: set[str] = set()
-
-    def distinct() -> Iterator[Record]:
-        for record in texts:
-            add_new(record["id"], seen)
-            yield record
-
-    try:
-        for rows, vectors in encoding.embedded(distinct(), queries):
-            _same_dimensions(vectors.shape[1], searcher, "the model")
-            yield [row.id for row in rows], vectors
-    except UserError as error:
-        raise queries.place(error) from None
-
-
-def _same_dimensions(dimensions: int, searcher: Searcher, file: str) -> None:
-    if dimensions != searcher.dimensions:
-        raise UserError(
-            f"gives {dimensions} dimensions, and the corpus has {searcher.dimensions}",
-            "encode queries and documents with one model",
-        ).at(file)
-
-
-def _lexical(index: BM25, queries: Records, field: str | None, k: int) -> Iterator[Ranked]:
-    for query_id, text in identified(queries, lambda record: query_text(record, field)):
-        yield query_id, [Hit(*hit) for hit in index.search(text, k)]
-
-
-def _hybrid(
-    searcher: Searcher,
-    index: BM25,
-    queries: Records,
-    k: int,
-    encoding: TextEncoding,
-    field: str | None,
-    share: float,
-    files: str,
-) -> Iterator[Ranked]:
-    """What words and embeddings find: at least `DEPTH` hits of each, for a reliable sum."""
-    asked: dict[str, str] = {}  # the queries that are being encoded
-    known = frozenset(index.doc_ids)
-
-    def noted() -> Iterator[Record]:
-        for record in queries:
-            asked[record["id"]] = query_text(record, field)
-            yield record
-
-    depth = max(k, DEPTH)
-    batches = _encoded(searcher, noted(), queries, encoding)
-    for query_id, dense in _answers(searcher, batches, depth):
-        if lost := [hit.doc_id for hit in dense if hit.doc_id not in known]:
-            raise UserError(
-                f'document "{lost[0]}" has an embedding, but no text in --texts',
-                "name the records that were encoded",
-            ).at(files)
-        lexical = [Hit(*hit) for hit in index.search(asked.pop(query_id), depth)]
-        yield query_id, hybrid(dense, lexical, k, share)
+COMMAND = Command(
+    search,
+    Settings,
+    _main,
+    also=(RunOutput,),
+    reads="`id` and `embedding`, or a text; queries: the same",
+    writes="`query_id`, `doc_id`, `score`, `rank`; with --explain: `best`",
+    examples="""
+structkit search pages.npy -m models/seal --queries pages.jsonl -o dense.jsonl
+structkit search codes.npy --rescore pages.npy -m models/seal --queries pages.jsonl -o run.jsonl
+structkit search functions.jsonl --method bm25 --queries functions.jsonl -o run.jsonl
+structkit search functions.jsonl --method bm25 --save-index words --query "read a file" -k 3
+structkit search pages.npy -m models/seal --method hybrid --texts pages.jsonl --queries pages.jsonl
+""",
+)

@@ -8,12 +8,11 @@ from collections.abc import Iterable
 from io import BufferedRandom, BufferedReader
 
 from structkit.embeddings.quantized import SCALES
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, cannot_read
 
 NUMBERS = (".npy", SCALES)
 PIECES, PIECE = 256, 4096  # how many pieces of so many bytes stand for numbers
-REMEDY = "encode again (encode --resume completes a run that was killed)"
 
 
 def fingerprint(handle: BufferedReader | BufferedRandom, ending: str) -> str:
@@ -46,4 +45,5 @@ def check_together(path: str, meta: Record, endings: Iterable[str]) -> None:
             raise cannot_read(error).at(stem + ending) from None
         if not same:
             problem = f"does not belong to {stem}.meta.json: it was written by another run"
-            raise UserError(problem, REMEDY).at(stem + ending)
+            remedy = f"encode again ({flag('resume')} completes a run that was killed)"
+            raise UserError(problem, remedy).at(stem + ending)

@@ -15,7 +15,7 @@ import orjson
 from structkit.embeddings.fingerprints import check_together
 from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, BinaryRows, Int8Rows, columns
 from structkit.embeddings.vectors import Floats, Matrix, Numbers, Rows, largest_norm
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import refuse_pipe
 from structkit.records.jsonl import Record, cannot_read, json_kind
@@ -29,7 +29,6 @@ DAMAGE = (
     *(RecursionError, TokenError),
 )
 MOST = 2.0**57  # of a scale: the square of 127 times as much is a float32
-VECTORS = ("embedding", "vector")  # the column in Parquet; older files have the second
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def read_matrix(path: str, *, fields: bool = False, looked: bool = True) -> Embe
     beside = f"{stem}.meta.json"
     meta = read_meta(beside, *vectors.shape, kind=kind) if os.path.exists(beside) else {}
     if meta.get("quantize") != kind:
-        raise _no_floats(path, vectors, f", and {beside} says nothing of --quantize {kind}")
+        raise _no_floats(path, vectors, f", and {beside} says nothing of {flag('quantize', kind)}")
     rows = _quantized(stem, vectors, kind, meta) if kind else vectors
     chunks, kept = f"{stem}.doc_ids.txt", f"{stem}.fields.jsonl"
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
@@ -160,8 +159,8 @@ def _of_rows(
 def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     """The embeddings of `NAME.parquet`: a list of numbers in each row, all of the same length.
 
-    They are in the column `embedding`, or `vector` in older files; other columns are `id`, for
-    chunks `doc_id`, and kept fields.
+    They are in the column `embedding`; other columns are `id`, for chunks `doc_id`, and kept
+    fields.
     """
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     refuse_pipe(path, "a Parquet file")
@@ -173,8 +172,7 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
             raise cannot_read(error).at(path) from None
         problem = f"is not a Parquet file, or a damaged one ({str(error).partition('.')[0]})"
         raise UserError(problem, f"{MAKER} NAME.parquet").at(path) from None
-    name = next((each for each in VECTORS if each in table.column_names), None)
-    if name is None or "id" not in table.column_names or not len(table):
+    if not {"id", "embedding"} <= {*table.column_names} or not len(table):
         columns = ", ".join(table.column_names)
         raise UserError(
             f"holds {len(table):,} rows of {columns or 'no columns'}, not id and embedding",
@@ -183,11 +181,11 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     known = [each for each in ("id", "doc_id") if each in table.column_names]
     texts = {each: table[each].to_pylist() for each in known}
     ids = [str(each) for each in texts["id"]]
-    kept = table.drop_columns([name, *texts]) if fields else None
+    kept = table.drop_columns(["embedding", *texts]) if fields else None
     return _of_rows(
         path,
         [str(each) for each in texts.get("doc_id", ids)],
-        Matrix([_numbers(table[name], len(table), path)]),
+        Matrix([_numbers(table["embedding"], len(table), path)]),
         unique(ids, path),
         kept.to_pylist() if kept is not None and kept.num_columns else [],
         _facts(file.metadata.metadata or {}).get("model_sha256"),

@@ -23,7 +23,7 @@ from structkit.embeddings.fingerprints import check_together, fingerprint
 from structkit.embeddings.matrices import read_matrix
 from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, columns, quantized
 from structkit.embeddings.rows import EmbeddingRow, id_line
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.paths import BESIDE
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -164,7 +164,7 @@ class VectorFiles:
                 raise UserError(
                     f"the {state} run had {key} {known.get(key)!r}, this one has "
                     f"{self.run.get(key)!r}",
-                    "run it as before, or start again without --resume",
+                    f"run it as before, or start again without {flag('resume')}",
                 ).at(self.path)
 
     def _last(self) -> Record | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structkit.embeddings.reading import vector
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, Records, json_kind
 
 ENDING = "_embedding"
@@ -52,7 +52,7 @@ class EmbeddingPairs:
         record = self.records[row]
         try:
             if name not in record:
-                raise UserError(f'field "{name}" is missing', f"encode with --keep {name}")
+                raise UserError(f'field "{name}" is missing', f"encode with {flag('keep', name)}")
             return read(record[name])
         except UserError as error:
             place = f'the pair "{record["id"]}": '

@@ -17,7 +17,7 @@ from structkit.embeddings.vectors import (
     Vectors,
     largest_norm,
 )
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, json_kind
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ def read_records(records: Records, *, normalize: bool = False, fields: bool = Fa
         doc_ids.append(doc_id)
         values.extend(row)
     if not doc_ids:
-        raise UserError("the corpus is empty", "embed documents with structkit encode").at(
+        raise UserError("the corpus is empty", f"embed documents with {program('encode')}").at(
             records.lines.file
         )
     matrix = np.frombuffer(values, np.float32).reshape(len(doc_ids), dimensions)
@@ -117,7 +117,7 @@ def read_records(records: Records, *, normalize: bool = False, fields: bool = Fa
 
 
 NUMBERS = frozenset((float, int))
-KNOWN = frozenset(("id", "doc_id", "embedding", "downward"))
+KNOWN = frozenset(("id", "doc_id", "embedding"))
 
 
 def identified(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
@@ -141,7 +141,8 @@ def vector(record: Record, dimensions: int = 0) -> array[float]:
         raise UserError(
             'field "embedding" is '
             + ("missing" if "embedding" not in record else f"{json_kind(value)}, not an array"),
-            "make embeddings with structkit encode, or search texts with --method bm25",
+            f"make embeddings with {program('encode')}, or search texts with "
+            f"{flag('method', 'bm25')}",
         )
     if not NUMBERS.issuperset(map(type, value)):
         wrong = next(item for item in value if type(item) not in NUMBERS)

@@ -30,7 +30,7 @@ class EmbeddingRow:
 
 
 class TextEncoding(Protocol):
-    """A model that reads records of texts: `Encoding` of learning/encode, which needs a model."""
+    """A model that reads records of texts: `Encoding` of learning/encoding, which needs a model."""
 
     def embedded(
         self, records: Iterable[Record], source: Records | None = None

@@ -26,16 +26,17 @@ from structkit.formats.rows import (
 )
 from structkit.formats.rows import Row as Row
 from structkit.records.jsonl import Record, json_kind
+from structkit.settings import setting
 
 REQUIRED: Any = object()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the user says about formats: the split in file names, and the gains of labels."""
+    """What the user says about formats."""
 
-    split: str = "test"
-    gains: str | None = None
+    split: str = setting("test", "The split in file names.")
+    gains: str | None = setting(None, "Gains of the labels of esci and wands, as in `score`.")
 
 
 @dataclass(frozen=True)

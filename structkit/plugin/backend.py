@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from structkit.searching.hits import Searcher, SearchOptions
+    from structkit.searching.hits import Searcher
+    from structkit.searching.options import SearchOptions
 
 
 class Backend(ABC):

@@ -51,12 +51,11 @@ class Model(ABC):
         which: str,
         batch_tokens: int,
         *,
-        downward: bool = False,
         finish: Callable[[Floats], Floats],
     ) -> Iterator[list[Record]]:
         """The nodes of each prepared text, with their embeddings, for models with `nodes`.
 
-        A node is `{node, span, text, embedding}`, with `downward` also its downward embedding;
-        `which` is words, phrases or all; `finish` is applied to embeddings (nodes, dim) last.
+        A node is `{node, span, text, embedding}`; `which` is words, phrases or all; `finish` is
+        applied to embeddings (nodes, dim) last.
         """
         raise NotImplementedError

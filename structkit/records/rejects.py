@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import orjson
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.limits import is_deep
@@ -59,7 +59,8 @@ class Rejects:
     def __init__(self, on_error: str = "fail", path: str | None = None) -> None:
         self.skip = on_error == "skip"
         if path and not self.skip:
-            raise UserError("--rejects needs --on-error skip", "add it", status=2)
+            needed = flag("on_error", "skip")
+            raise UserError(f"{flag('rejects')} needs {needed}", "add it", status=2)
         self.path = path
         self._silent = False
         self.reasons: Counter[str] = Counter()

@@ -53,6 +53,17 @@ def workers_setting() -> Any:
     )
 
 
+def ray_setting(excludes: str) -> Any:
+    """Where several machines do the work."""
+    return setting(
+        None,
+        "Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts one here.",
+        metavar="ADDRESS",
+        excludes=excludes,
+        group="run",
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """Where a command writes, and whether it speaks."""
@@ -71,8 +82,20 @@ class InputOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(InputOptions, OutputOptions):
-    """Where a record-wise command reads and writes, and how it treats errors."""
+class ErrorOptions:
+    """What happens at a bad record."""
+
+    on_error: Literal["fail", "skip"] = setting(
+        "fail", "At a bad record: stop, or skip it.", group="run"
+    )
+    rejects: str | None = setting(
+        None, "With --on-error skip: file for skipped records.", group="run", writes=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardOptions:
+    """Which lines a command reads."""
 
     shard: str | None = setting(
         None,
@@ -80,12 +103,11 @@ class Options(InputOptions, OutputOptions):
         metavar="I/N",
         group="run",
     )
-    on_error: Literal["fail", "skip"] = setting(
-        "fail", "At a bad record: stop, or skip it.", group="run"
-    )
-    rejects: str | None = setting(
-        None, "With --on-error skip: file for skipped records.", group="run", writes=True
-    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(InputOptions, OutputOptions, ErrorOptions, ShardOptions):
+    """Where a record-wise command reads and writes, and how it treats errors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,13 +125,7 @@ class WorkerOptions(Options):
         group="run",
     )
     # its processes then do the work
-    ray: str | None = setting(
-        None,
-        "Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts one here.",
-        metavar="ADDRESS",
-        excludes="record_timeout",
-        group="run",
-    )
+    ray: str | None = ray_setting(excludes="record_timeout")
 
 
 def staged(work: Callable[..., Iterator[Record]]) -> Callable[[Any, WorkerOptions], None]:
@@ -143,9 +159,10 @@ class Stream:
     @classmethod
     def of(cls, options: Options, settings: Any, **others: Any) -> Stream:
         """The stream that options name; what the settings read is not written."""
-        given = {each.name: getattr(options, each.name) for each in fields(options)}
-        del given["quiet"]
-        shard = given.pop("shard")
+        own = {each.name for each in fields(cls)}
+        named = [each.name for each in fields(options) if each.name in own]
+        given = {name: getattr(options, name) for name in named}
+        shard = given["shard"]
         given["shard"] = None if shard is None else Shard.parse(shard)
         given["beside"] = [path for _, path in paths([settings], "reads")]
         return cls(**given | others)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
+from structkit.settings import setting
 
 # documents: training example, code, html-variants, any text, product, HTML under two names
 DOCUMENT = ("positive", "code", "untagged", "text", "description", "html", "content")
@@ -24,6 +26,15 @@ QUERY_OF: Mapping[str, str] = {
 }
 # fields from which `pair` makes a positive: not one that it made before
 SOURCES = tuple(name for name in DOCUMENT if name != "positive")
+
+
+def paths_setting(group: str | None = None) -> Any:
+    """Whether the place of code is read with it: `paths` of `document_text`."""
+    return setting(
+        None,
+        "Read a document's `path`, `scope` and `names` too; default: for code that collect wrote.",
+        group=group,
+    )
 
 
 def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
@@ -52,7 +63,7 @@ def document_text(record: Record, field: str | None = None, *, paths: bool | Non
     if field is not None:
         text = text_field(record, field)
     else:
-        field = text_name(record, DOCUMENT, "name one with --document-field")
+        field = text_name(record, DOCUMENT, f"name one with {flag('document_field')}")
         text = text_field(record, field)
         if field in ("text", "description") and isinstance(record.get("title"), str):
             text = f"{record['title']} {text}"
@@ -61,7 +72,9 @@ def document_text(record: Record, field: str | None = None, *, paths: bool | Non
 
 def query_text(record: Record, field: str | None = None) -> str:
     """A query's text."""
-    return text_field(record, field or text_name(record, QUERY, "name one with --query-field"))
+    return text_field(
+        record, field or text_name(record, QUERY, f"name one with {flag('query_field')}")
+    )
 
 
 def placed(text: str, record: Record, field: str, paths: bool | None = None) -> str:

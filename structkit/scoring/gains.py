@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import gcd, lcm
 
-from structkit.errors import UserError, unknown
+from structkit.errors import UserError, flag, unknown
 
 Gains = Mapping[str, int]
 BINARY = "binary"  # every relevance above 0 is worth 1; needs no labels
@@ -53,4 +53,5 @@ def parse_gains(text: str) -> Gains:
 
 
 def _wrong(text: str, problem: str) -> UserError:
-    return UserError(f"--gains {text!r}: {problem}", "for example E=1,S=0.1,C=0.01,I=0", status=2)
+    problem = f"{flag('gains', repr(text))}: {problem}"
+    return UserError(problem, "for example E=1,S=0.1,C=0.01,I=0", status=2)

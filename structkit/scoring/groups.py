@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from structkit.errors import UserError, guess
+from structkit.errors import UserError, flag, guess
 from structkit.records.jsonl import Records
 from structkit.scoring.qrels import Qrels
 
@@ -28,7 +28,7 @@ def read_values(files: Sequence[str], field: str) -> FieldValues:
             values[record["id"]] = record[field]
     if not values:
         raise UserError(
-            f"no record has the field {field} of --by",
+            f"no record has the field {field} of {flag('by')}",
             f"{guess(field, known)}there are: {', '.join(sorted(known))}",
         ).at(files[0])
     return values

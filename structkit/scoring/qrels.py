@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.scoring.gains import Gains
 from structkit.scoring.rows import Row, Rows, columns, json_rows
@@ -74,7 +74,8 @@ def _rows(rows: Rows, gains: Gains | None) -> Iterator[Row]:
         return _gained(rows, gains) if gains else json_rows(rows, "relevance")
     if gains and rows.first:
         raise UserError(
-            "the judgements have no labels", "give --gains JSONL with query_id, doc_id, label"
+            "the judgements have no labels",
+            f"give {flag('gains')} JSONL with query_id, doc_id, label",
         )
     if columns(rows.first) == ["query-id", "corpus-id", "score"]:
         return _column_rows(islice(rows.texts(), 1, None), "\t", 3, 1)

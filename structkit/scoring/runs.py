@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.records.output import Output, write_records
 from structkit.scoring.rows import Row, Rows, columns, json_rows
@@ -126,6 +126,6 @@ def trec_line(record: Record) -> bytes:
         if len(identifier.split()) != 1:
             raise UserError(
                 f'id "{identifier}" is empty or holds a space, which TREC columns cannot',
-                "use --format jsonl",
+                f"use {flag('format', 'jsonl')}",
             )
     return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()

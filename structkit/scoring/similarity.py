@@ -84,9 +84,14 @@ def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[floa
             f"all {len(gold):,} {which} are equal: there is no correlation", "check the pairs"
         )
     draws = resampled(len(gold), lambda rows: drawn_spearman(similarities, gold, rows), seed)
+    return value, *ends(draws)
+
+
+def ends(draws: Values) -> tuple[float, float]:
+    """The ends of the 95 % interval of a statistic's draws; those that are NaN do not count."""
     outside = (1 - CONFIDENCE) / 2
     low, high = np.nanquantile(draws, [outside, 1 - outside])
-    return value, float(low), float(high)
+    return float(low), float(high)
 
 
 def resampled(count: int, statistic: Callable[[Numbers], Values], seed: int = 0) -> Values:
@@ -94,6 +99,7 @@ def resampled(count: int, statistic: Callable[[Numbers], Values], seed: int = 0)
 
     `statistic` takes the drawn rows (draws, count) and returns (draws,).
     """
+    # scipy.stats.bootstrap draws the same, but refuses a single pair
     generator = np.random.default_rng(key(seed, "bootstrap"))
     step, draws = max(1, CELLS // count), list[Values]()
     for start in range(0, RESAMPLES, step):

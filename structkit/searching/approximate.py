@@ -11,8 +11,8 @@ from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Numbers, Vectors, unit
 from structkit.errors import UserError
 from structkit.scoring.runs import Hit
-from structkit.searching.exact import Exact
-from structkit.searching.hits import Recall, SearchOptions, row_record
+from structkit.searching.hits import row_record
+from structkit.searching.options import SearchOptions
 
 BATCH = 256
 RESCORED = {"ivf": 10, "int8": 4, "binary": 20}  # so many times k rows, by their vectors
@@ -29,8 +29,6 @@ class Approximate:
         self.index, self.corpus, self.options = index, corpus, options
         self.dimensions, self.model = corpus.dimensions, corpus.model
         self.documents = len(set(corpus.doc_ids))
-        self.exact = Exact(corpus, options) if options.recall_sample else None
-        self.recall = Recall(options.recall_sample)
 
     def batch(self, k: int) -> int:
         return BATCH
@@ -50,8 +48,6 @@ class Approximate:
             if rows == k and documents == every:
                 break  # one row per document: the index itself finds no more
             rows *= 2
-        if self.exact and self.recall.left > 0:
-            self.recall.add(hits, self.exact.search(queries[: self.recall.left], k))
         return hits
 
     def _hits(self, queries: Vectors, rows: int, k: int) -> list[list[Hit]]:
@@ -81,4 +77,4 @@ class Approximate:
         return Hit(self.corpus.doc_ids[row], score, shown)
 
     def close(self) -> None:
-        self.recall.report()
+        pass

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from typing import Any, Self
 
 import bm25s
 import numpy as np
 
 from structkit.embeddings.rows import id_line
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.records.whole import whole_folder
 from structkit.searching.bm25_folder import FORMAT, IDS, META, METHOD, SavedIndex
 from structkit.searching.index import best, places
-from structkit.searching.words import WORD, words
+from structkit.searching.options import K1, B
+from structkit.searching.words import Vocabulary, words
 
 
 class BM25:
@@ -33,29 +33,25 @@ class BM25:
         doc_ids: list[str],
         texts: Iterable[str],
         *,
-        k1: float = 1.5,
-        b: float = 0.75,
+        k1: float = K1,
+        b: float = B,
         stopwords: bool = True,
         reading: Mapping[str, Any] | None = None,
     ) -> None:
-        if k1 < 0 or not 0 <= b <= 1:
-            raise UserError(
-                f"--k1 {k1} --b {b} are out of range", "k1 >= 0 and 0 <= b <= 1", status=2
-            )
         digest = hashlib.sha256()
-        numbers = _Numbers(stopwords)
+        vocabulary = Vocabulary(stopwords=stopwords)
         tokens = []
         for text in texts:
             digest.update(_told(text))
-            tokens.append(list(chain.from_iterable(map(numbers.__getitem__, WORD.findall(text)))))
-        if not numbers.vocabulary:
+            tokens.append(vocabulary.numbers(text))
+        if not vocabulary.number:
             raise UserError("the corpus holds no words", "name the field of its text")
         for doc_id in doc_ids:
             digest.update(_told(doc_id))
         index = bm25s.BM25(method="lucene", k1=float(k1), b=float(b))
-        pair = tokens, numbers.vocabulary
+        pair = tokens, vocabulary.number
         index.index(pair, create_empty_token=False, show_progress=False)
-        self._keep(index, doc_ids, numbers.vocabulary, stopwords, digest.hexdigest())
+        self._keep(index, doc_ids, vocabulary.number, stopwords, digest.hexdigest())
         self.reading: Record = dict(reading or {})
 
     def _keep(
@@ -85,7 +81,7 @@ class BM25:
             "reading": self.reading,
             "library": f"bm25s {bm25s.__version__}",
         }
-        with whole_folder(folder, "--save-index") as new:
+        with whole_folder(folder, flag("save_index")) as new:
             self.index.save(new, show_progress=False)
             (new / IDS).write_text(lines, "utf-8", newline="\n")
             write_json(new / META, meta)
@@ -117,23 +113,6 @@ class BM25:
         matched = np.flatnonzero(scores > 0)
         ranked = matched[best(scores[matched], self.place[matched], k)]
         return [(self.doc_ids[document], float(scores[document])) for document in ranked]
-
-
-class _Numbers(dict[str, tuple[int, ...]]):
-    """The numbers of a word of a text: of the word itself and its parts, in lower case.
-
-    A word is split once, however often it occurs.
-    """
-
-    def __init__(self, stopwords: bool) -> None:
-        super().__init__()
-        self.stopwords, self.vocabulary = stopwords, dict[str, int]()
-
-    def __missing__(self, word: str) -> tuple[int, ...]:
-        number = self.vocabulary
-        numbers = [number.setdefault(each, len(number)) for each in words(word, self.stopwords)]
-        self[word] = made = tuple(numbers)
-        return made
 
 
 def _told(text: str) -> bytes:

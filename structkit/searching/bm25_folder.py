@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 
 from structkit.embeddings.matrices import mapped, unique
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, cannot_read
 
 FORMAT = 1
@@ -21,7 +21,6 @@ META, IDS, VOCABULARY = "meta.json", "ids.txt", "vocab.index.json"
 ARRAYS = {"data": "f", "indices": "i", "indptr": "i"}
 WHOLE = {"count": int, "sha256": str, "reading": dict, "settings": dict}
 KINDS = {"k1": float, "b": float, "stopwords": bool}
-AGAIN = "build the index again with --save-index"
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,11 @@ class SavedIndex:
         )
 
 
+def again() -> str:
+    """The remedy for a damaged index."""
+    return f"build the index again with {flag('save_index')}"
+
+
 def is_saved(folder: str) -> bool:
     """Whether a folder says that it holds an index for BM25, or looks like one that is damaged."""
     if os.path.lexists(os.path.join(folder, VOCABULARY)):
@@ -69,7 +73,8 @@ def method_of(corpus: Sequence[str], method: str | None = None) -> str:
     """
     lexical = len(corpus) == 1 and is_saved(corpus[0])
     if lexical and method not in (None, METHOD):
-        raise UserError("is an index for --method bm25", "leave out --method").at(corpus[0])
+        problem = f"is an index for {flag('method', METHOD)}"
+        raise UserError(problem, f"leave out {flag('method')}").at(corpus[0])
     return method or (METHOD if lexical else "dense")
 
 
@@ -82,7 +87,8 @@ def check_there(corpus: Sequence[str]) -> None:
         except OSError as error:
             raise cannot_read(error).at(name) from None
         if os.path.isdir(name) and not os.path.lexists(os.path.join(name, META)):
-            remedy = "save one with --save-index, or search the folder's files with structkit ask"
+            save, ask = flag("save_index"), program("ask")
+            remedy = f"save one with {save}, or search the folder's files with {ask}"
             raise UserError(f"holds no index (no {META})", remedy).at(name)
 
 
@@ -90,16 +96,16 @@ def read_meta(folder: str) -> Record:
     """What an index says of itself."""
     path = os.path.join(folder, META)
     if not os.path.exists(path):
-        raise UserError(f"holds no index for BM25 (no {META})", AGAIN).at(folder)
+        raise UserError(f"holds no index for BM25 (no {META})", again()).at(folder)
     meta = _json(path)
     if not isinstance(meta, dict) or meta.get("method") != METHOD:
-        raise UserError("is not that of an index for BM25", AGAIN).at(path)
+        raise UserError("is not that of an index for BM25", again()).at(path)
     if meta.get("format") != FORMAT:
-        raise UserError(f"has format {meta.get('format')}, not {FORMAT}", AGAIN).at(path)
+        raise UserError(f"has format {meta.get('format')}, not {FORMAT}", again()).at(path)
     kinds = {name: type(meta.get(name)) for name in WHOLE}
     settings = {name: type(meta["settings"].get(name)) for name in KINDS} if kinds == WHOLE else {}
     if settings != KINDS or meta["count"] < 1:
-        raise UserError("is damaged: a setting or the count is missing or wrong", AGAIN).at(path)
+        raise UserError("is damaged: a setting or the count is missing or wrong", again()).at(path)
     return meta
 
 
@@ -107,20 +113,20 @@ def _ids(path: str, count: int) -> list[str]:
     try:
         doc_ids = _bytes(path).decode().removesuffix("\n").split("\n")
     except ValueError as error:
-        raise UserError(f"is damaged ({error})", AGAIN).at(path) from None
+        raise UserError(f"is damaged ({error})", again()).at(path) from None
     if len(doc_ids) != count:
-        raise UserError(f"holds {len(doc_ids):,} ids for {count:,} documents", AGAIN).at(path)
+        raise UserError(f"holds {len(doc_ids):,} ids for {count:,} documents", again()).at(path)
     try:
         return unique(doc_ids, path)
     except UserError as error:
-        error.remedy = AGAIN
+        error.remedy = again()
         raise
 
 
 def _vocabulary(path: str) -> dict[str, int]:
     numbers = _json(path)
     if not isinstance(numbers, dict) or list(numbers.values()) != list(range(len(numbers))):
-        raise UserError("is damaged: it does not number its words", AGAIN).at(path)
+        raise UserError("is damaged: it does not number its words", again()).at(path)
     return numbers
 
 
@@ -129,13 +135,13 @@ def _scores(folder: str, documents: int, words: int) -> dict[str, Any]:
     arrays = {name: _array(path, ARRAYS[name]) for name, path in paths.items()}
     data, indices, starts = arrays.values()
     if len(starts) != words + 1 or starts[0] != 0 or (np.diff(starts) < 0).any():
-        raise UserError("is damaged: it does not fit the words", AGAIN).at(paths["indptr"])
+        raise UserError("is damaged: it does not fit the words", again()).at(paths["indptr"])
     for name, array in (("data", data), ("indices", indices)):
         if len(array) != starts[-1]:
             problem = f"is damaged: it holds {len(array):,} postings of {starts[-1]:,}"
-            raise UserError(problem, AGAIN).at(paths[name])
+            raise UserError(problem, again()).at(paths[name])
     if len(indices) and not 0 <= indices.min() <= indices.max() < documents:
-        raise UserError("is damaged: it names unknown documents", AGAIN).at(paths["indices"])
+        raise UserError("is damaged: it names unknown documents", again()).at(paths["indices"])
     return arrays
 
 
@@ -145,11 +151,11 @@ def _array(path: str, kind: str) -> Any:
     except OSError as error:
         raise _unreadable(error).at(path) from None
     except ValueError as error:
-        raise UserError(f"is damaged, or not a .npy file (NumPy: {error})", AGAIN).at(
+        raise UserError(f"is damaged, or not a .npy file (NumPy: {error})", again()).at(
             path
         ) from None
     if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != kind:
-        raise UserError("is damaged: it holds other numbers", AGAIN).at(path)
+        raise UserError("is damaged: it holds other numbers", again()).at(path)
     return array
 
 
@@ -157,7 +163,7 @@ def _json(path: str) -> Any:
     try:
         return orjson.loads(_bytes(path))
     except ValueError as error:
-        raise UserError(f"is damaged: it is not JSON ({error})", AGAIN).at(path) from None
+        raise UserError(f"is damaged: it is not JSON ({error})", again()).at(path) from None
 
 
 def _bytes(path: str) -> bytes:
@@ -170,5 +176,5 @@ def _bytes(path: str) -> bytes:
 
 def _unreadable(error: OSError) -> UserError:
     if isinstance(error, FileNotFoundError):
-        return UserError("is missing", AGAIN)
+        return UserError("is missing", again())
     return cannot_read(error)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Vectors, unit
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import SearchOptions, row_record
+from structkit.searching.hits import row_record
 from structkit.searching.index import Index
+from structkit.searching.options import SearchOptions
 
 
 class Exact:

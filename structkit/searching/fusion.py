@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.scoring.runs import Hit, ranking
 
 Scores = dict[str, float]  # doc_id -> score
 METHODS = ("rrf", "weighted", "merge")
-SHARE = 0.35  # of embeddings in a hybrid: the best of 0.25, 0.35, 0.45 and 0.5 on 13 repositories
 
 
 def fused(
@@ -39,7 +38,7 @@ def merged(rankings: Iterable[Scores]) -> Scores:
     return best
 
 
-def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float = SHARE) -> list[Hit]:
+def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -> list[Hit]:
     """The k best of two rankings of one query by scaled scores, best first.
 
     `share` (0 … 1) is the weight of the embeddings; the words have the rest.
@@ -62,7 +61,7 @@ def ranked(scores: Scores, k: int) -> list[Hit]:
     with np.errstate(over="ignore"):
         best = [(doc_id, float(np.float32(scores[doc_id]))) for doc_id in ranking(scores)[:k]]
     if not all(math.isfinite(score) for _, score in best):
-        raise UserError("the scores are beyond float32", "lower --weight")
+        raise UserError("the scores are beyond float32", f"lower {flag('weight')}")
     return [Hit(*each) for each in best]
 
 

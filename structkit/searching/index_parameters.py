@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 
 # the least value of each; only a factor has a fraction
 LEAST = {"nprobe": 1, "efSearch": 1, "max_codes": 0, "k_factor_rf": 1}
@@ -40,4 +40,4 @@ def parse_parameters(text: str) -> dict[str, float]:
 
 def _wrong(text: str, problem: str) -> UserError:
     remedy = "for example nprobe=16 for ivf, efSearch=256 for hnsw"
-    return UserError(f"--parameters {text!r}: {problem}", remedy, status=2)
+    return UserError(f"{flag('parameters', repr(text))}: {problem}", remedy, status=2)

@@ -3,56 +3,50 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any
 
 from structkit.embeddings.reading import identified
-from structkit.errors import UserError
-from structkit.plugin import flag_of
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Records
 from structkit.records.texts import document_text
 from structkit.records.whole import refuse_existing
+from structkit.searching.bm25 import BM25
 from structkit.searching.bm25_folder import is_saved
-
-if TYPE_CHECKING:
-    from structkit.searching.bm25 import BM25
-
-SAVE = "--save-index"
+from structkit.searching.options import WordOptions
 
 
 def lexical_index(
-    corpus: Sequence[str],
-    given: Mapping[str, Any],
-    *,
-    save_index: str | None = None,
+    corpus: Sequence[str], options: WordOptions, *, save_index: str | None = None
 ) -> BM25:
     """The index of texts in files, or of a saved folder; `save_index` keeps it, replacing an older.
 
-    `given` are settings, or None where they are not: `k1`, `b` and `stopwords` of `BM25`, and
-    `document_field` and `paths` of `document_text`. Errors: a folder that was built with other
-    settings.
+    Errors: a folder that was built with other settings.
     """
+    given = {each.name: getattr(options, each.name) for each in fields(WordOptions)}
     if len(corpus) == 1 and os.path.isdir(corpus[0]):
         if save_index:
-            raise UserError(f"{corpus[0]} is an index already", f"leave {SAVE} out", status=2)
+            remedy = f"leave {flag('save_index')} out"
+            raise UserError(f"{corpus[0]} is an index already", remedy, status=2)
         return _opened(corpus[0], given)
     if save_index and not is_saved(save_index):
-        refuse_existing(save_index, SAVE)
+        refuse_existing(save_index, flag("save_index"))
+    reading = {name: given.pop(name) for name in ("document_field", "paths")}
     known = {name: value for name, value in given.items() if value is not None}
-    field, paths = known.pop("document_field", None), known.pop("paths", None)
     records = Records.read(corpus)
     doc_ids: list[str] = []
 
     def texts() -> Iterator[str]:
         for doc_id, text in identified(
-            records, lambda record: document_text(record, field, paths=paths)
+            records,
+            lambda record: document_text(record, options.document_field, paths=options.paths),
         ):
             doc_ids.append(doc_id)
             yield text
 
     try:
-        reading = {"document_field": field, "paths": paths}
-        index = _bm25()(doc_ids, texts(), **known, reading=reading)
+        index = BM25(doc_ids, texts(), **known, reading=reading)
     except UserError as error:
         raise error.at(records.lines.file) from None
     if save_index:
@@ -60,32 +54,21 @@ def lexical_index(
     return index
 
 
-def _bm25() -> type[BM25]:
-    """The class, imported late with bm25s and SciPy, which a search of embeddings does not need."""
-    from structkit.searching.bm25 import BM25
-
-    return BM25
-
-
-def _opened(folder: str, given: Mapping[str, Any]) -> BM25:
-    index = _bm25().open(folder)
+def _opened(folder: str, given: dict[str, Any]) -> BM25:
+    index = BM25.open(folder)
     known = {**index.settings, **index.reading}
     for name, value in given.items():
         if value is not None and value != known.get(name):
-            remedy = "leave it out, or build another index with --save-index"
-            problem = f"was built with {_told(name, known.get(name))}, not {_told(name, value)}"
-            raise UserError(problem, remedy).at(folder)
+            remedy = f"leave it out, or build another index with {flag('save_index')}"
+            built = f"was built with {_setting(name, known.get(name))}"
+            raise UserError(f"{built}, not {_setting(name, value)}", remedy).at(folder)
     return index
 
 
-def _told(name: str, value: object) -> str:
-    """A setting as its flag.
+def _setting(name: str, value: object) -> str:
+    """A setting in a message.
 
-    >>> _told("k1", 1.5), _told("stopwords", False), _told("document_field", None)
+    >>> _setting("k1", 1.5), _setting("stopwords", False), _setting("document_field", None)
     ('--k1 1.5', '--no-stopwords', 'the default of --document-field')
     """
-    if value is True:
-        return flag_of(name)
-    if value is False:
-        return flag_of(f"no_{name}")
-    return f"the default of {flag_of(name)}" if value is None else f"{flag_of(name)} {value}"
+    return f"the default of {flag(name)}" if value is None else flag(name, value)

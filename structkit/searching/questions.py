@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import orjson
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import Block
 from structkit.records.table import write_drawn
 from structkit.searching.words import words
-
-FLAG = "--query"
 
 
 def asked(questions: Sequence[str], files: Sequence[str], *, texts: bool) -> Records:
@@ -21,18 +19,21 @@ def asked(questions: Sequence[str], files: Sequence[str], *, texts: bool) -> Rec
 
     `texts` tells whether they are searched as texts, or encoded.
     """
+    if not questions and not files:
+        remedy = f"give {flag('query')} or {flag('queries')}"
+        raise UserError("there are no queries", remedy, status=2)
     if not questions:
         return Records.read(files)
-    if files:
-        raise UserError(f"{FLAG} and --queries are both given", "leave one out", status=2)
     if not texts:
-        remedy = "name one, or search with --method bm25"
-        raise UserError(f"{FLAG} needs --model, which encodes it", remedy, status=2)
+        remedy = f"name one, or search with {flag('method', 'bm25')}"
+        problem = f"{flag('query')} needs {flag('model')}, which encodes it"
+        raise UserError(problem, remedy, status=2)
     for question in questions:
         if not words(question, stopwords=False):
-            raise UserError(f"{FLAG} {question!r} holds no word", "write a question", status=2)
+            problem = f"{flag('query', repr(question))} holds no word"
+            raise UserError(problem, "write a question", status=2)
     lines = [orjson.dumps({"query": unicode(question)}) + b"\n" for question in questions]
-    return Records(Block(FLAG, 0, 0, b"".join(lines)))
+    return Records(Block(flag("query"), 0, 0, b"".join(lines)))
 
 
 def unicode(text: str) -> str:

@@ -10,10 +10,7 @@ from pathlib import Path
 
 from conftest import PROGRAM, environment
 
-from structkit.asking.answers import Asking
-from structkit.collecting.walking import Walk
-from structkit.commands.ask import ask
-from structkit.ranking.weights import chosen
+from structkit import ask
 
 QUESTION = "where are retries counted, and how long is the wait?"
 FILES = {
@@ -35,8 +32,8 @@ def folder_in(tmp_path: Path) -> Path:
 
 
 def answers(folder: Path, cache: Path | None) -> list[dict[str, object]]:
-    asking = Asking(k=10, ranking=chosen("code").ranking())
-    return list(ask(str(folder), [QUESTION], asking=asking, walk=Walk(), cache=cache))
+    kept = {"no_cache": True} if cache is None else {"cache": str(cache)}
+    return list(ask(folder, [QUESTION], **kept))
 
 
 def same(folder: Path, cache: Path) -> list[dict[str, object]]:

@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 import structkit
-from structkit.asking.answers import Asking
 from structkit.asking.meaning import NONSENSE, Chance, nonsense
-from structkit.collecting.walking import Walk
-from structkit.commands.ask import ask
-from structkit.learning.encode.encoding import Encoding
-from structkit.ranking.weights import chosen
 
 
 class Given:
@@ -62,14 +57,7 @@ def test_what_chance_finds_is_no_answer(
             "static", code, dimensions=64, output=tmp_path / "table", quiet=True
         )["folder"]
     asked = ["zzzqqq xxyyzz", "qwertz", "radius", "surface of a disc"]
-    found = ask(
-        "fixtures/collect/src",
-        asked,
-        asking=Asking(k=5, ranking=chosen("code").ranking()),
-        walk=Walk(),
-        cache=None,
-        encoding=lambda side: Encoding(model, side, field="text"),
-    )
+    found = structkit.ask("fixtures/collect/src", asked, k=5, model=model, no_cache=True)
     paths: dict[str, set[str]] = {question: set() for question in asked}
     for record in found:
         paths[record["query"]].add(record["path"])

@@ -72,6 +72,7 @@ def test_two_at_once(folder: Path, cache: Path) -> None:
 KILLS = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 3
 
 
+@pytest.mark.long
 @pytest.mark.hypothesis
 def test_a_killed_process_leaves_a_cache_that_is_right(folder: Path, cache: Path) -> None:
     grow(folder, 150)

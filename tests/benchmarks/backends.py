@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.learning.encode.torch_engine import TorchEngine
 from structkit.learning.encoders.export import write_graph
-from structkit.learning.engines.onnx import onnxruntime
-from structkit.learning.engines.openvino import openvino
+from structkit.learning.encoding.runtimes import onnxruntime, openvino
+from structkit.learning.encoding.torch_engine import TorchEngine
 
 BATCH = 32
 Run = Callable[[dict[str, NDArray[np.int64]]], NDArray[np.float32]]

@@ -15,7 +15,8 @@ import numpy as np
 import orjson
 
 from structkit.asking.meaning import NONSENSE, QUANTILE, Chance, nonsense
-from structkit.learning.encode.encoding import Encoding
+from structkit.learning.encoding.encoding import Encoding
+from structkit.learning.encoding.settings import EncodingSettings
 
 EVERYDAY = """
 how long should an egg be boiled|what is the capital of France|who painted the chapel|why do cats
@@ -34,7 +35,7 @@ def main() -> None:
     parser.add_argument("--name", required=True, help="of the .npy files")
     parser.add_argument("--folder", type=Path, default=Path("runs/repositories"))
     given = parser.parse_args()
-    queries = Encoding(given.model, "query", field="text")
+    queries = Encoding(EncodingSettings(model=given.model, as_="query", field=("text",)))
 
     def embedded(questions: list[str]) -> np.ndarray:
         records = ({"id": str(n), "text": text} for n, text in enumerate(questions))

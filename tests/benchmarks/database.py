@@ -19,7 +19,7 @@ import numpy as np
 
 from structkit.embeddings.reading import read_embeddings
 from structkit.registry import load
-from structkit.searching.hits import SearchOptions
+from structkit.searching.options import SearchOptions
 from tests.benchmarks.corpora import made
 from tests.benchmarks.indexes import K, recall, timed
 from tests.benchmarks.rows import tell
@@ -56,7 +56,7 @@ def compare(corpus: str, queries_file: str, first: int) -> None:
         server = pgserver.get_server(folder, cleanup_mode="delete")
         try:
             for index in ("flat", "hnsw"):
-                options = SearchOptions(database_url=server.get_uri(), table="t", index=index)
+                options = SearchOptions(database_url=server.get_uri(), index=index)
                 start = time.perf_counter()
                 table = backend.opened([corpus], options)
                 opened = time.perf_counter() - start

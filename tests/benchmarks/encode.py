@@ -30,9 +30,11 @@ import orjson
 import torch
 from sentence_transformers import SentenceTransformer
 
-from structkit.learning.encode.encoding import Encoding
+from structkit.learning.encoding.encoding import Encoding
+from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.devices import has_bf16
+from structkit.settings import made
 from tests.benchmarks.backends import backends
 from tests.benchmarks.rows import tell
 
@@ -94,7 +96,8 @@ def texts(data: Path | None, count: int, tokenizer: Any) -> list[str]:
 
 
 def ours(dtype: str, engine: str) -> Encoding:
-    encoding = Encoding("minilm", "document", dtype=dtype, engine=engine)
+    settings = {"model": "minilm", "dtype": dtype, "engine": engine}
+    encoding = Encoding(made(EncodingSettings, settings))
     encoding.encoder.tokenizing.lengths["document"] = MOST
     return encoding
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from structkit.embeddings.reading import read_embeddings
 from structkit.registry import find, load
-from structkit.searching.hits import SearchOptions
+from structkit.searching.options import SearchOptions
 from tests.benchmarks.corpora import QUERIES, embedded, made
 from tests.benchmarks.rows import tell
 

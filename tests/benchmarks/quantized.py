@@ -28,7 +28,7 @@ from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import blocks
 from structkit.registry import load
-from structkit.searching.hits import SearchOptions
+from structkit.searching.options import SearchOptions
 from tests.benchmarks.corpora import made
 from tests.benchmarks.indexes import K, recall, timed
 from tests.benchmarks.table import machine
@@ -54,6 +54,7 @@ def written(source: Embeddings, path: Path, kind: str) -> str:
         files.finish({"quantize": kind} if kind != "float16" else {})
     if kind == "float16":
         np.save(path, np.load(path).astype(np.float16))
+        path.with_suffix(".meta.json").unlink()  # it tells of other numbers
     return str(path)
 
 

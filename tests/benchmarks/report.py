@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from structkit.commands.score_table import table
+from structkit.commands.score.table import table
 from structkit.scoring.comparison import compare
 from structkit.scoring.measures import Values, interval
 

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from structkit import arithmetic, registry
-from structkit.commands.train import train
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.progress import hushed
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from conftest import environment
 from soak.commands import commands
 from soak.sessions import sessions
@@ -17,6 +18,7 @@ QUICK = (
 )
 
 
+@pytest.mark.long
 def test_a_slice_of_the_soak(tmp_path: Path) -> None:
     only = [word for name in QUICK for word in ("--only", name)]
     done = subprocess.run(

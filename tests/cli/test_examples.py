@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from conftest import environment
+from conftest import WARM, environment
 from typer import Context
 
-from structkit.cli.app import COMMANDS, app
+from structkit.cli.app import app
+from structkit.command import COMMANDS
 from structkit.plugin import flag_of
 from structkit.registry import load, names
 
@@ -24,7 +24,7 @@ def examples(name: str) -> list[str]:
 
 
 EXAMPLES = {name: examples(name) for name in COMMANDS}
-PROGRAM = 'set -eo pipefail; structkit() { "$PYTHON" -m structkit "$@"; }\n'
+PROGRAM = f'set -eo pipefail; structkit() {{ {shlex.join(WARM)} "$@"; }}\n'
 FIXTURES = {
     "functions.jsonl": "code/test.jsonl",
     "pages.jsonl": "pages/test.jsonl",
@@ -37,7 +37,7 @@ def shell(line: str, folder: Path) -> None:
     done = subprocess.run(
         ["bash", "-c", PROGRAM + line],
         cwd=folder,
-        env=environment(PYTHON=sys.executable, OMP_NUM_THREADS="1"),
+        env=environment(OMP_NUM_THREADS="1"),
         capture_output=True,
         text=True,
     )

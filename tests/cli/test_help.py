@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from conftest import environment
 
-from structkit.cli.app import COMMANDS, app
+from structkit.cli.app import app
 from structkit.cli.manual import pages
+from structkit.command import COMMANDS
 from structkit.registry import names
 
 PLOTS = ["embeddings", "ranks", "runs", "losses", "trees"]

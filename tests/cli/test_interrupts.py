@@ -186,6 +186,6 @@ def test_a_closed_pipe_ends_in_silence(tmp_path: Path, workers: str) -> None:
 def test_help_into_a_closed_pipe(run: Run) -> None:
     read, write = os.pipe()
     os.close(read)
-    done = run("--help", stdout=write)
+    done = run("--help", stdout=write, cold=True)
     os.close(write)
     assert (0, b"") == (done.returncode, done.stderr)

@@ -11,7 +11,7 @@ from conftest import environment
 from imported import imported
 
 from structkit import registry
-from structkit.cli.app import COMMANDS
+from structkit.command import COMMANDS
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

@@ -62,14 +62,7 @@ def test_a_wrong_value_is_wrong_usage_before_any_work(words, flag, monkeypatch, 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (
-            ["encode", "-m", "m", "--batch-tokens", "0"],
-            "--batch-tokens 0 is neither a number from 1",
-        ),
-        (
-            ["encode", "-m", "m", "--batch-tokens", "9" * 5000],
-            "is neither a number from 1 nor auto",
-        ),
+        (["encode", "-m", "m", "--length", "0"], "--length 0 is not 1 or more"),
         (["pair", "--split", "a:nan"], "--split a:nan is not NAME:SHARE"),
         (["score", "--qrels", "self", "--measures", "nDCG@0", "no"], "no measure 'nDCG@0'"),
         (["score", "--qrels", "self", "--measures", "nDCG@-1", "no"], "no measure 'nDCG@-1'"),

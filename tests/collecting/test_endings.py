@@ -74,6 +74,7 @@ def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+@pytest.mark.long
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_killed_at_random_moments(project, tmp_path, workers):

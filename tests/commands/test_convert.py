@@ -8,21 +8,18 @@ import pytest
 import pytrec_eval
 
 from structkit import registry
-from structkit.commands.convert import Conversion
+from structkit.commands import convert as command
+from structkit.commands.convert import Conversion, Settings
 from structkit.errors import UserError
-from structkit.formats.interchange import Options
 
 FIXTURES = Path("fixtures/formats")
 FOLDERS = [path for path in sorted(FIXTURES.iterdir()) if path.name != "mteb"]
 
 
-def convert(files, output, source=None, target=None, part=None, rejects=None, **options):
-    """One conversion, as the command makes it; the files that it wrote."""
-    strict = options.pop("strict", False)
-    conversion = Conversion.of(source, target, Options(**options), strict=strict)
-    jobs = conversion.jobs([str(file) for file in files], str(output), part)
-    conversion.run(jobs, rejects)
-    return jobs
+def convert(files, output, source=None, target=None, **options):
+    """One conversion, as the command makes it."""
+    names = {"files": tuple(map(str, files)), "output": str(output)}
+    command.convert(Settings(**names, from_=source, to=target, **options))
 
 
 def lines(path):
@@ -53,7 +50,7 @@ OTHER_SHAPE = {"ptb": "one tree a line"}
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
 def test_the_same_bytes_come_back(folder, tmp_path, capsys):
     name = folder.name.partition(".")[0].replace("_", "-")
-    conversion = Conversion.of(name, None)
+    conversion = Conversion(Settings(from_=name))
     checked = 0
     for part, files in conversion.source.inside(str(folder)).items():
         if conversion.source.parts[part].write and name not in OTHER_SHAPE:
@@ -93,7 +90,7 @@ def test_beir_goes_in_and_a_trec_run_comes_out(run, tmp_path):
 
 @pytest.mark.parametrize("name", ["flagembedding", "tevatron", "sentence-transformers"])
 def test_training_files_go_through_convert_and_train(name, tmp_path):
-    from structkit.commands.train import train
+    from structkit.learning.training.run import train
     from structkit.learning.training.settings import RunOptions
 
     examples = tmp_path / "examples.jsonl"

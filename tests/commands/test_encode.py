@@ -2,20 +2,23 @@
 
 import json
 import re
+from itertools import count
 
 import numpy as np
 import orjson
 import pytest
 import torch
 
-from structkit.commands.encode import encode, encode_to_file, write
-from structkit.commands.train import train
+from structkit import encode
+from structkit.commands.encode import write
 from structkit.errors import UserError
-from structkit.learning.encode import windows as windowed
-from structkit.learning.encode.encoding import Encoding
+from structkit.learning.encoding import reading
+from structkit.learning.encoding.files import encode_to_file
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
 from structkit.registry import load
+from tests.encodings import encoding_of
 from tests.tolerances import TINY, rounding
 
 TEXTS = [f"word {'and more ' * (number * 7 % 23)}{number}" for number in range(60)]
@@ -48,35 +51,27 @@ def vectors(found):
 
 def test_order_and_values_do_not_depend_on_batches(model, monkeypatch):
     one_by_one = [
-        next(encode([record], model=model, side="document", batch_tokens=1))["embedding"]
+        next(encode([record], model=model, as_="document"))["embedding"]
         for record in records()[:12]
     ]
-    found = list(encode(records(), model=model, side="document"))
+    found = list(encode(records(), model=model, as_="document"))
     assert [f"d{place}" for place in range(60)] == [record["id"] for record in found]
     np.testing.assert_allclose(vectors(found)[:12], one_by_one, **rounding(TINY))
-    monkeypatch.setattr(windowed, "WINDOW", 7)
-    windows = list(encode(records(), model=model, side="document", batch_tokens=100))
+    monkeypatch.setattr(reading, "WINDOW", 7)
+    windows = list(encode(records(), model=model, as_="document"))
     np.testing.assert_allclose(vectors(windows), vectors(found), **rounding(TINY))
     lengths = np.linalg.norm(vectors(found), axis=1)
     np.testing.assert_allclose(lengths, 1, **rounding(vectors(found).shape[1]))
 
 
 def test_it_streams(model, monkeypatch):
-    monkeypatch.setattr(windowed, "WINDOW", 5)
-    taken = []
-
-    def endless():
-        for record in records():
-            taken.append(record)
-            yield record
-
-    found = encode(endless(), model=model, side="query")
-    next(found)
-    assert 5 == len(taken)
+    monkeypatch.setattr(reading, "WINDOW", 5)
+    endless = ({"id": str(number), "text": "word"} for number in count())
+    assert "0" == next(encode(endless, model=model, as_="query"))["id"]
 
 
 def test_equal_texts_are_encoded_once(model):
-    encoding = Encoding(model, "query")
+    encoding = encoding_of(model, "query")
     found = list(encoding.embeddings(encoding.texts(records(["a", "b", "a"]))))
     first, other, again = (record["embedding"].tolist() for record in found)
     assert first == again != other
@@ -86,13 +81,13 @@ def test_equal_texts_are_encoded_once(model):
 def test_bf16_is_chosen_where_the_processor_has_it(model):
     able = torch.cpu.get_capabilities()
     wanted = any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
-    encoding = Encoding(model, "query", dtype="auto", device="cpu")
+    encoding = encoding_of(model, "query", dtype="auto", device="cpu")
     assert ("bf16" if wanted else "fp32") == encoding.dtype
 
 
 def test_bf16_is_near(model):
     found = [
-        vectors(encode(records(), model=model, side="document", dtype=dtype))
+        vectors(encode(records(), model=model, as_="document", dtype=dtype))
         for dtype in ("fp32", "bf16")
     ]
     assert (found[0] * found[1]).sum(1).min() > 0.999
@@ -100,32 +95,32 @@ def test_bf16_is_near(model):
 
 def test_fields_and_kept_fields(model):
     record = {"id": "1", "code": "x", "docstring": "y", "language": "go"}
-    query = next(encode([record], model=model, side="query", keep=["language"]))
+    query = next(encode([record], model=model, as_="query", keep=["language"]))
     assert {"id": "1", "language": "go"} == {key: query[key] for key in query if key != "embedding"}
-    same = next(encode([{"id": "2", "text": "y"}], model=model, side="query"))
+    same = next(encode([{"id": "2", "text": "y"}], model=model, as_="query"))
     # each model chooses its engine and its matmul precision by a measurement
     np.testing.assert_allclose(same["embedding"], query["embedding"], **rounding(TINY))
-    code = next(encode([record], model=model, side="document"))
-    named = next(encode([record], model=model, side="document", field="code"))
+    code = next(encode([record], model=model, as_="document"))
+    named = next(encode([record], model=model, as_="document", field=["code"]))
     np.testing.assert_allclose(code["embedding"], named["embedding"], **rounding(TINY))
     with pytest.raises(
         UserError, match=r"none of the fields query, text, docstring \(it has: id, b"
     ):
-        list(encode([{"id": "1", "b": "x"}], model=model, side="query"))
-    with pytest.raises(UserError, match='"stars" of --keep is missing'):
-        list(encode([record], model=model, side="query", keep=["stars"]))
+        list(encode([{"id": "1", "b": "x"}], model=model, as_="query"))
+    with pytest.raises(UserError, match='"stars" of keep is missing'):
+        list(encode([record], model=model, as_="query", keep=["stars"]))
 
 
 def test_cut_texts_are_counted(model, capsys):
-    list(encode(records(["a", "b c " * 100]), model=model, side="query"))
-    assert "1 of 2 query texts were longer than --length" in capsys.readouterr().err
+    list(encode(records(["a", "b c " * 100]), model=model, as_="query"))
+    assert "1 of 2 query texts were longer than length" in capsys.readouterr().err
 
 
 def test_cut_texts_are_counted_by_field(model, capsys):
     long = "b c " * 100
     pairs = [("a", long), (long, "a"), ("d", long + "d"), ("d", "a")]
     lines = [{"id": str(number), "a": a, "b": b} for number, (a, b) in enumerate(pairs)]
-    encoding = Encoding(model, "query", field=["a", "b"])
+    encoding = encoding_of(model, "query", field=["a", "b"])
     found = list(encoding.embeddings(encoding.texts(lines)))
     assert found[0]["b_embedding"].tolist() == found[1]["a_embedding"].tolist()
     encoding.report()
@@ -139,18 +134,18 @@ def test_cut_texts_are_counted_by_field(model, capsys):
 
 
 def test_an_empty_text_has_an_embedding(model):
-    assert np.isfinite(vectors(encode(records(["", " "]), model=model, side="query"))).all()
+    assert np.isfinite(vectors(encode(records(["", " "]), model=model, as_="query"))).all()
 
 
 def test_numpy_files(model, tmp_path):
-    encoding = Encoding(model, "document")
+    encoding = encoding_of(model, "document")
     meta = encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
     assert ["v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"] == sorted(
         file.name for file in tmp_path.iterdir()
     )
     found = np.load(tmp_path / "v.npy", mmap_mode="r")
     assert ("float32", (60, 64)) == (found.dtype, found.shape)
-    expected = vectors(encode(records(), model=model, side="document"))
+    expected = vectors(encode(records(), model=model, as_="document"))
     np.testing.assert_array_equal(expected.astype("float32"), found)
     assert [f"d{place}" for place in range(60)] == (tmp_path / "v.ids.txt").read_text().split("\n")[
         :-1
@@ -160,7 +155,7 @@ def test_numpy_files(model, tmp_path):
 
 
 def test_an_id_with_a_line_break_leaves_no_file(model, tmp_path):
-    encoding = Encoding(model, "document")
+    encoding = encoding_of(model, "document")
     bad = [{"id": "a\nb", "text": "x"}]
     with pytest.raises(UserError, match=r"id 'a\\nb' holds a line break"):
         encode_to_file(encoding.texts(bad), str(tmp_path / "v.npy"), encoding)
@@ -170,53 +165,41 @@ def test_an_id_with_a_line_break_leaves_no_file(model, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"side": "title"}, "--as title"),
-        ({"side": "query", "dtype": "int8"}, "no precision of --dtype 'int8'"),
-        ({"side": "query", "batch_tokens": 0}, "--batch-tokens"),
-        ({"side": "query", "chunk": 0}, "--chunk must be at least 1"),
-        ({"side": "query", "length": 0}, "--length must be at least 1"),
-        ({"side": "query", "length": 8, "chunk": 9}, "--chunk 9 is more than --length 8"),
-        ({"side": "query", "chunk": 9, "field": ["a", "b"]}, "--chunk takes one --field"),
-        ({"side": "query", "pooling": "max"}, "--pooling max is not cls or mean or"),
+        ({"as_": "title"}, "no --as 'title'"),
+        ({"as_": "query", "dtype": "int8"}, "no --dtype 'int8'"),
+        ({"as_": "query", "chunk": 0}, "--chunk 0 is not 1 or more"),
+        ({"as_": "query", "length": 0}, "--length 0 is not 1 or more"),
+        ({"as_": "query", "length": 8, "chunk": 9}, "--chunk 9 is more than --length 8"),
+        ({"as_": "query", "chunk": 9, "field": ["a", "b"]}, "--chunk takes one --field"),
+        ({"as_": "query", "pooling": "max"}, "--pooling max is not cls or mean or"),
     ],
 )
 def test_wrong_usage(model, options, message):
     with pytest.raises(UserError, match=message) as caught:
-        Encoding(model, **options)
+        encoding_of(model, **options)
     assert 2 == caught.value.status
 
 
 def test_several_fields(model):
     lines = [{"id": "1", "a": "x y", "b": "z", "n": 3}, {"id": "2", "a": "z", "b": "w", "n": 4}]
-    found = list(encode(lines, model=model, side="document", field=["a", "b"], keep=["n"]))
+    found = list(encode(lines, model=model, as_="document", field=["a", "b"], keep=["n"]))
     assert ["id", "a_embedding", "b_embedding", "n"] == list(found[0])
     assert found[0]["b_embedding"] == found[1]["a_embedding"] != found[1]["b_embedding"]
-    alone = list(encode(lines, model=model, side="document", field="a"))
+    alone = list(encode(lines, model=model, as_="document", field=["a"]))
     np.testing.assert_allclose(alone[0]["embedding"], found[0]["a_embedding"], **rounding(TINY))
 
 
-def test_dimensions_and_normalization(model):
-    whole, plain, few, raw = (
-        vectors(encode(records(), model=model, side="document", **options))
-        for options in (
-            {},
-            {"normalize": False},
-            {"dimensions": 8},
-            {"dimensions": 8, "normalize": False},
-        )
+def test_normalization(model):
+    whole, plain = (
+        vectors(encode(records(), model=model, normalize=normalize)) for normalize in (None, False)
     )
     norms = np.linalg.norm(plain, axis=1, keepdims=True)
     assert abs(norms - 1).min() > 0.01
     np.testing.assert_allclose(plain / norms, whole, **rounding(TINY))
-    np.testing.assert_allclose(plain[:, :8], raw, **rounding(TINY))
-    raw = raw / np.linalg.norm(raw, axis=1, keepdims=True)
-    np.testing.assert_allclose(raw, few, **rounding(TINY))
-    with pytest.raises(UserError, match="65 is more than the model has; give at most 64"):
-        list(encode(records(), model=model, side="document", dimensions=65))
 
 
 def test_chunks(model):
-    encoding = Encoding(model, "document", chunk=10, keep=["n"])
+    encoding = encoding_of(model, "document", chunk=10, keep=["n"])
     text = "fooBar and_more <p>words</p> é 日本 " * 9
     lines = records([text, "short", "", text], n=1)
     found = list(encoding.embeddings(encoding.texts(lines)))
@@ -240,7 +223,7 @@ def test_chunks(model):
     between = [text[one["end"] : two["start"]] for one, two in zip(first, first[1:], strict=False)]
     assert not "".join(between).strip()
     # what is no longer than a chunk has the embedding of the whole text
-    whole = next(encode([{"id": "1", "text": "short"}], model=model, side="document"))
+    whole = next(encode([{"id": "1", "text": "short"}], model=model, as_="document"))
     short = next(row for row in found if row["doc_id"] == "d1")
     np.testing.assert_allclose(whole["embedding"], short["embedding"], **rounding(TINY))
     assert [("d2#0", 0, 0, 1)] == [
@@ -251,39 +234,41 @@ def test_chunks(model):
 def test_length(model):
     lines = records(["a", "word and more " * 9])
     whole, cut = (
-        vectors(encode(lines, model=model, side="document", length=length)) for length in (None, 12)
+        vectors(encode(lines, model=model, as_="document", length=length)) for length in (None, 12)
     )
-    tokens = Encoding(model, "document", length=12).encoder.inputs([lines[1]["text"]], "document")
+    tokens = encoding_of(model, "document", length=12).encoder.inputs(
+        [lines[1]["text"]], "document"
+    )
     assert [12] == [len(ids) for ids in tokens]
     np.testing.assert_allclose(whole[0], cut[0], **rounding(TINY))
     assert abs(whole[1] - cut[1]).max() > 0.01
     # parts are of so many tokens too, in whole chunks
-    parts = Encoding(model, "document", length=12, chunk=5)
+    parts = encoding_of(model, "document", length=12, chunk=5)
     rows = list(parts.embeddings(parts.texts(lines)))
     assert ["d0", "d1", "d1"] == [row["doc_id"] for row in rows]
     assert {"length": 12, "chunk": 5}.items() <= parts.meta().items()
-    assert "length" not in Encoding(model, "document").meta()
+    assert "length" not in encoding_of(model, "document").meta()
 
 
 def test_a_length_that_the_model_cannot_read():
     with pytest.raises(UserError, match="--length 513 is more than the 512 tokens") as caught:
-        Encoding("minilm", "document", length=513)
+        encoding_of("minilm", "document", length=513)
     assert 2 == caught.value.status
 
 
 def test_a_chunk_that_the_model_cannot_read():
     lines = [{"id": "1", "text": "word " * 600}]
-    with pytest.raises(UserError, match="--chunk 511 is 513 tokens .* reads 512; use --chunk 510"):
-        list(encode(lines, model="minilm", side="document", chunk=511))
-    assert 2 == len(list(encode(lines, model="minilm", side="document", chunk=510)))
+    with pytest.raises(UserError, match="chunk 511 is 513 tokens .* reads 512; use --chunk 510"):
+        list(encode(lines, model="minilm", as_="document", chunk=511))
+    assert 2 == len(list(encode(lines, model="minilm", as_="document", chunk=510)))
 
 
 def test_lines_have_the_shortest_form_of_32_bits(model, tmp_path):
     source, target = tmp_path / "texts.jsonl", tmp_path / "v.jsonl"
     source.write_bytes(b'{"id":"1","text":"a b"}\n{"id":"2","text":"c"}\n')
-    write(Encoding(model, "document"), Stream([str(source)], str(target)))
+    write(encoding_of(model, "document"), Stream([str(source)], str(target)))
     texts = [orjson.loads(line) for line in source.read_bytes().splitlines()]
-    expected = [record["embedding"] for record in encode(texts, model=model, side="document")]
+    expected = [record["embedding"] for record in encode(texts, model=model, as_="document")]
     for line, wanted in zip(target.read_bytes().splitlines(), expected, strict=True):
         written = re.search(rb'"embedding":\[(.*?)\]', line)[1].decode().split(",")
         numbers = np.array(wanted, np.float32)
@@ -294,6 +279,6 @@ def test_lines_have_the_shortest_form_of_32_bits(model, tmp_path):
 def test_numbers_of_any_size_stand_beside_an_embedding(model, tmp_path):
     source, target = tmp_path / "texts.jsonl", tmp_path / "v.jsonl"
     source.write_bytes(b'{"id":"1","text":"a b","n":1180591620717411303424}\n')
-    write(Encoding(model, "document", keep=["n"]), Stream([str(source)], str(target)))
+    write(encoding_of(model, "document", keep=["n"]), Stream([str(source)], str(target)))
     found = json.loads(target.read_bytes())
     assert 2**70 == found["n"] and 64 == len(found["embedding"])

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structkit.commands import plot
-from structkit.commands.plot_embeddings import embeddings
+from structkit import plot
 from structkit.errors import UserError
+from structkit.scoring.probabilities import fitted_temperature, probabilities
 
 Write = Callable[..., str]
 
@@ -46,13 +46,13 @@ def texts(path: Path) -> str:
 
 def test_embeddings_are_drawn_one_mark_each(files: list[str], tmp_path: Path) -> None:
     target = tmp_path / "tsne.svg"
-    embeddings(files, str(target), sample=8)
+    plot("embeddings", files, output=target, sample=8)
     assert "queries" in texts(target)
     assert "documents" in texts(target)
     # a mark for each of the 8 drawn rows of 2 files, and one of each in the legend
     assert 2 * 8 + 2 == len(re.findall(r'<use xlink:href="#(?!DejaVu)', target.read_text()))
     again = tmp_path / "again.svg"
-    embeddings(files, str(again), sample=8)
+    plot("embeddings", files, output=again, sample=8)
     assert target.read_bytes() == again.read_bytes()
 
 
@@ -64,7 +64,7 @@ def test_the_ending_names_the_format(
 ) -> None:
     run = write("run.jsonl", {"query_id": "a", "doc_id": "a", "score": 1.0})
     target = tmp_path / f"ranks.{ending}"
-    plot.ranks([run], "self", str(target))
+    plot("ranks", [run], qrels="self", output=target)
     assert target.read_bytes().startswith(start)
 
 
@@ -73,9 +73,9 @@ def test_ranks_are_softmax_probabilities_by_hand() -> None:
     qrels = {"q": {"b": 1, "c": 2, "a": 0}, "r": {"z": 1}, "s": {"y": 1}}
     # r was not found at all, s without its document
     expected = [pytest.approx(1 / (math.e + 2)), 0.0, 0.0]
-    assert expected == plot.probabilities(run, qrels).tolist()
+    assert expected == probabilities(run, qrels).tolist()
     # at half the temperature
-    assert pytest.approx(1 / (math.e**2 + 2)) == plot.probabilities(run, qrels, 0.5)[0]
+    assert pytest.approx(1 / (math.e**2 + 2)) == probabilities(run, qrels, 0.5)[0]
 
 
 @pytest.mark.parametrize("scale", [1.0, 300.0])
@@ -86,20 +86,20 @@ def test_a_good_run_is_not_beside_zero_whatever_its_scores_are(scale: float) -> 
         for n in range(100)
     }
     qrels = {f"q{n}": {"d0": 1} for n in range(100)}
-    temperature = plot.fitted_temperature(run, qrels)
-    found = plot.probabilities(run, qrels, temperature)
+    temperature = fitted_temperature(run, qrels)
+    found = probabilities(run, qrels, temperature)
     # the likeliest: what is first is right in 99 of 100
     assert [0.99] * 99 == pytest.approx(found[1:].tolist(), abs=0.01)
     assert 0.01 > found[0]
-    assert 0.02 > plot.probabilities(run, qrels, scale)[1]
-    assert 1.0 == plot.fitted_temperature({"q": {"a": 1.0, "b": 1.0}}, {"q": {"a": 1}})
-    assert 1.0 == plot.fitted_temperature({"q": {"a": 1.0}}, {"r": {"a": 1}})
+    assert 0.02 > probabilities(run, qrels, scale)[1]
+    assert 1.0 == fitted_temperature({"q": {"a": 1.0, "b": 1.0}}, {"q": {"a": 1}})
+    assert 1.0 == fitted_temperature({"q": {"a": 1.0}}, {"r": {"a": 1}})
 
 
 def test_ranks_tell_the_temperature_of_each_run(write: Write, tmp_path: Path) -> None:
     run = write("run.jsonl", {"query_id": "a", "doc_id": "a", "score": 1.0})
     target = tmp_path / "ranks.svg"
-    plot.ranks([run], "self", str(target), temperature=0.25)
+    plot("ranks", [run], qrels="self", output=target, temperature=0.25)
     assert "run (temperature 0.25)" in texts(target)
 
 
@@ -113,20 +113,23 @@ def test_all_measures_are_drawn_and_named(
         for run in ("bm25", "santa")
     ]
     target = tmp_path / "runs.svg"
-    plot.runs([write("scores.jsonl", *rows)], str(target))
+    plot("runs", [write("scores.jsonl", *rows)], output=target)
     assert {*measures, "bm25", "santa"} <= set(texts(target).split())
-    plot.runs([write("scores.jsonl", *rows)], str(target), measure="RR@10")
+    plot("runs", [write("scores.jsonl", *rows)], output=target, measure="RR@10")
     told = set(texts(target).split())
     assert "RR@10" in told and "nDCG@10" not in told
     # what the second file lacks is not drawn
     few = {name: value for name, value in rows[1].items() if not name.startswith("RR")}
-    plot.runs([write("one.jsonl", rows[0]), write("two.jsonl", few)], str(target))
+    plot("runs", [write("one.jsonl", rows[0]), write("two.jsonl", few)], output=target)
     told = set(texts(target).split())
     assert {"nDCG@10", "R@100"} <= told and "RR@10" not in told
     assert "" == capsys.readouterr().err
     groups = [{"run": "x", "language": language, **rows[0]} for language in ("go", "ruby")]
-    plot.runs([write("groups.jsonl", *groups)], str(target))
-    assert "nDCG@10 is drawn; for another, --measure RR@10 or R@100" in capsys.readouterr().err
+    plot("runs", [write("groups.jsonl", *groups)], output=target)
+    assert (
+        "nDCG@10 is drawn; for another, measure='RR@10' or measure='R@100'"
+        in capsys.readouterr().err
+    )
 
 
 def test_runs_show_groups_and_names(write: Write, tmp_path: Path) -> None:
@@ -136,10 +139,13 @@ def test_runs_show_groups_and_names(write: Write, tmp_path: Path) -> None:
         for name in ("go", "ruby")
     ]
     target = tmp_path / "runs.svg"
-    plot.runs([write("scores.jsonl", *rows)], str(target))
+    plot("runs", [write("scores.jsonl", *rows)], output=target)
     assert {"bm25", "santa", "go", "ruby", "language", "RR"} <= set(texts(target).split())
-    plot.runs(
-        [write("plain.jsonl", {"run": "x", "queries": 2, "MAP": 0.5})], str(target), measure="MAP"
+    plot(
+        "runs",
+        [write("plain.jsonl", {"run": "x", "queries": 2, "MAP": 0.5})],
+        output=target,
+        measure="MAP",
     )
     assert {"x", "MAP"} <= set(texts(target).split())
 
@@ -152,12 +158,12 @@ def test_numbers_are_along_an_axis_in_their_order(lengths, write: Write, tmp_pat
         for length in lengths
     ]
     target = tmp_path / "runs.svg"
-    plot.runs([write("scores.jsonl", *rows)], str(target))
+    plot("runs", [write("scores.jsonl", *rows)], output=target)
     told = texts(target).split()
     assert {"bm25", "santa", "length", "RR", "200", "400"} <= {*told}  # marks between the groups
     assert {"64", "512"}.isdisjoint(told)
     one = [row for row in rows if row["length"] == lengths[0]]
-    plot.runs([write("one.jsonl", *one)], str(target))  # one group is no axis
+    plot("runs", [write("one.jsonl", *one)], output=target)  # one group is no axis
     assert "64" in texts(target).split()
 
 
@@ -165,7 +171,7 @@ def test_embeddings_after_a_training_are_beside_those_before(
     files: list[str], tmp_path: Path
 ) -> None:
     target = tmp_path / "tsne.svg"
-    embeddings(files, str(target), after=files[::-1], sample=6)
+    plot("embeddings", files, output=target, after=files[::-1], sample=6)
     told = texts(target).split()
     assert {"before", "after"} <= {*told} and 2 == told.count("queries")
     assert 4 * 6 + 4 == len(re.findall(r'<use xlink:href="#(?!DejaVu)', target.read_text()))
@@ -177,7 +183,9 @@ def test_any_name_is_drawn_as_it_is(
     names = ("a$b{$", "_own", "tea\x00\x1b[31m", "茶")
     rows = [{"run": name, "queries": 2, "RR": 0.5, "RR_low": 0.4, "RR_high": 0.7} for name in names]
     target = tmp_path / "runs.svg"
-    plot.runs([write("scores.jsonl", *rows)], str(target))
+    for _ in range(2):  # the second picture of a process is told of too
+        capsys.readouterr()
+        plot("runs", [write("scores.jsonl", *rows)], output=target)
     assert {"a$b{$", "_own", r"tea\x00\x1b[31m", "茶"} <= set(texts(target).split())
     told = f"structkit: {target}: the font lacks some letters of the names; they are drawn as boxes"
     assert told == capsys.readouterr().err.rstrip()
@@ -186,7 +194,7 @@ def test_any_name_is_drawn_as_it_is(
 def test_losses_come_from_a_log(write: Write, tmp_path: Path) -> None:
     log = write("log.jsonl", *({"step": step, "loss": 1 / step} for step in range(1, 9)))
     target = tmp_path / "losses.svg"
-    plot.losses([log], str(target))
+    plot("losses", [log], output=target)
     assert {"step", "loss", "log"} <= set(texts(target).split())
 
 
@@ -200,23 +208,29 @@ def test_what_cannot_be_drawn_is_one_clear_line(
     words = write("words.jsonl", row, {**row, "RR_low": "x"})
     target = tmp_path / "x.svg"
     for call, problem in (
-        (lambda: embeddings([few], str(target)), "1 embeddings are too few"),
+        (lambda: plot("embeddings", [few], output=target), "1 embeddings are too few"),
         (
-            lambda: embeddings([files[0], narrow], str(target)),
+            lambda: plot("embeddings", [files[0], narrow], output=target),
             "of different dimensions",
         ),
-        (lambda: plot.runs([few], str(target)), "the records are not scores of runs"),
+        (lambda: plot("runs", [few], output=target), "the records are not scores of runs"),
         (
-            lambda: plot.runs([few], str(target), measure="RR"),
+            lambda: plot("runs", [few], output=target, measure="RR"),
             'few.jsonl:1: field "run" is missing',
         ),
-        (lambda: plot.runs([grouped], str(target)), 'grouped.jsonl:2: field "language" is miss'),
         (
-            lambda: plot.runs([words], str(target)),
+            lambda: plot("runs", [grouped], output=target),
+            'grouped.jsonl:2: field "language" is miss',
+        ),
+        (
+            lambda: plot("runs", [words], output=target),
             'words.jsonl:2: field "RR_low" is not a finite number',
         ),
-        (lambda: plot.losses([few], str(target)), "no line holds a step and a loss"),
-        (lambda: embeddings(files, str(tmp_path / "x.gif")), "use one of the endings .svg"),
+        (lambda: plot("losses", [few], output=target), "no line holds a step and a loss"),
+        (
+            lambda: plot("embeddings", files, output=tmp_path / "x.gif"),
+            "use one of the endings .svg",
+        ),
     ):
         with pytest.raises(UserError, match=problem):
             call()

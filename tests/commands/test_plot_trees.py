@@ -5,10 +5,10 @@ import re
 
 import pytest
 
+from structkit import plot
 from structkit.cli.app import app
-from structkit.commands.plot_trees import places, trees
+from structkit.commands.plot.trees import places
 from structkit.errors import UserError
-from structkit.records.jsonl import Records
 from structkit.structure.trees.brackets import read
 
 TREE = "(S (NP (DT The) (NN farmer)) (VP (VBD sold) (NP (DT a) (NN boat$2$))) (. .))"
@@ -22,7 +22,7 @@ def draw(tmp_path):
     def draw(*records, ending="svg", **options):
         source, target = tmp_path / "in.jsonl", tmp_path / f"out.{ending}"
         source.write_text("".join(f"{json.dumps(each)}\n" for each in records))
-        trees(Records.read([str(source)]), str(target), **options)
+        plot("trees", source, output=target, **options)
         return target
 
     return draw
@@ -41,7 +41,7 @@ def test_a_picture_has_all_words_labels_and_fields(draw):
     assert {"S", "NP", "VP", "DT", "s1:", "tree", "own_tree"} <= {*drawn}
     first = draw(record).read_bytes()
     assert first == draw(record).read_bytes()
-    assert "own_tree" not in texts(draw(record, fields=["tree"]))
+    assert "own_tree" not in texts(draw(record, field=["tree"]))
 
 
 def test_a_record_has_a_row_and_as_many_are_drawn_as_asked(draw):
@@ -68,8 +68,8 @@ def test_text_is_the_same_tree(draw):
 @pytest.mark.parametrize(
     ("record", "options", "message"),
     [
-        ({"id": "1", "tre": "x"}, {}, '"tree" is missing; make trees with structkit parse-trees'),
-        ({"id": "1", "tree": TREE}, {"fields": ["tre"]}, "did you mean 'tree'"),
+        ({"id": "1", "tre": "x"}, {}, '"tree" is missing; make trees with structkit.parse_trees'),
+        ({"id": "1", "tree": TREE}, {"field": ["tre"]}, "did you mean 'tree'"),
         ({"id": "1", "tree": "(S"}, {}, r"\.jsonl:1: .*bracket"),
         ({"id": "1", "tree": f"(S{' (X a)' * 500})"}, {}, "500 words.*NAME.txt"),
         ({"id": "1", "tree": TREE}, {"ending": "jpg"}, ".svg, .png, .pdf"),

@@ -10,8 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.commands.score import score
-from structkit.commands.score_table import table
+from structkit import score
+from structkit.commands.score.table import table
 from structkit.errors import UserError
 from structkit.scoring.measures import evaluate, measure
 from structkit.scoring.qrels import Qrels
@@ -139,7 +139,7 @@ def files(folder: Path) -> tuple[str, str]:
 
 def test_score_gives_one_flat_record_for_each_run(tmp_path: Path) -> None:
     run, qrels = files(tmp_path)
-    one, two = score({"one": run, "two": run}, qrels, measures=["MRR", "R@10"])
+    one, two = score({"one": run, "two": run}, qrels=qrels, measures=["MRR", "R@10"])
     counts = {"run": "one", "queries": 3, "missing": 1, "unjudged": 1}
     assert counts == {name: one[name] for name in counts}
     assert [*counts, "MRR", "MRR_low", "MRR_high", "R@10", "R@10_low", "R@10_high"] == list(one)
@@ -155,16 +155,16 @@ def test_score_per_query(tmp_path: Path) -> None:
         {"run": "r", "query_id": "q1", "MRR": 0.5},
         {"run": "r", "query_id": "q2", "MRR": 1.0},
         {"run": "r", "query_id": "q4", "MRR": 0.0},
-    ] == list(score({"r": run}, qrels, measures=["MRR"], per_query=True))
+    ] == list(score({"r": run}, qrels=qrels, measures=["MRR"], per_query=True))
 
 
 def test_score_against_the_queries_own_documents(tmp_path: Path) -> None:
     run, _ = files(tmp_path)
-    (record,) = score({"r": run}, "self", measures=["RR"])
+    (record,) = score({"r": run}, qrels="self", measures=["RR"])
     assert (3, 0, 1 / 3) == (record["queries"], record["missing"], record["RR"])
     queries = tmp_path / "queries"
     queries.write_text("".join(f'{{"id": "q{number}"}}\n' for number in (1, 2, 8, 9)))
-    (record,) = score({"r": run}, "self", measures=["RR"], queries=[str(queries)])
+    (record,) = score({"r": run}, qrels="self", measures=["RR"], queries=[str(queries)])
     assert (4, 2, 1 / 4) == (record["queries"], record["missing"], record["RR"])
 
 
@@ -172,13 +172,13 @@ def test_a_run_of_other_queries_is_refused_with_its_file(tmp_path: Path) -> None
     run, qrels = files(tmp_path)
     Path(run).write_text('{"query_id":"1","doc_id":"a","score":1}\n')
     with pytest.raises(UserError) as error:
-        list(score({"r": run}, qrels))
+        list(score({"r": run}, qrels=qrels))
     assert str(error.value).startswith(f'{run}: no query of the run is judged: it has "1", ')
 
 
 def test_an_unknown_measure_is_refused_before_files_are_read() -> None:
     with pytest.raises(UserError, match="no measure 'foo@1'"):
-        list(score({"r": "no file"}, "no file", measures=["nDCG@10", "foo@1"]))
+        list(score({"r": "no file"}, qrels="no file", measures=["nDCG@10", "foo@1"]))
 
 
 def test_the_markdown_table(tmp_path: Path) -> None:

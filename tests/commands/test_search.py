@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.commands.search import search
 from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Matrix, largest_norm
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Record
 from structkit.scoring.runs import read_run, write_run
 from structkit.searching import index as index_module
 from structkit.searching.index import Index
+from tests.searching.index_runs import found as run_of
 from tests.tolerances import rounding
 
 Write = Callable[..., str]
@@ -112,12 +112,12 @@ def test_a_matrix_and_its_records_give_the_same_run(tmp_path: Path, write: Write
     ]
     matrix(tmp_path, vectors, ids)
     path = write("corpus.jsonl", *records)
-    expected = list(search([path], Records.read([path]), k=5))
+    expected = run_of(path, path)
     assert 50 * 5 == len(expected)
     assert {"query_id": "d0", "doc_id": "d0", "rank": 1} == {
         name: expected[0][name] for name in ("query_id", "doc_id", "rank")
     }
-    assert expected == list(search([str(tmp_path / "m.npy")], Records.read([path]), k=5))
+    assert expected == run_of(str(tmp_path / "m.npy"), path)
 
 
 def matrix(folder: Path, vectors: np.ndarray, ids: list[str]) -> str:
@@ -146,7 +146,7 @@ def test_no_queries_give_an_empty_run_and_a_message(
     write: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
     queries = write("q")
-    assert [] == list(search([write("c", GOOD)], Records.read([queries])))
+    assert [] == run_of(write("c", GOOD), queries)
     assert f"structkit: {queries} holds no queries; the run is empty\n" == capsys.readouterr().err
 
 
@@ -166,7 +166,7 @@ def test_chunks_count_as_their_document_with_the_best_score(write: Write) -> Non
         {"id": "c", "embedding": [2, 5]},
     ]
     queries = write("q", {"id": "q", "embedding": [1.0, 0.0]})
-    result = search([write("chunks", *chunks)], Records.read([queries]), k=9)
+    result = run_of(write("chunks", *chunks), queries, 9)
     assert [("a", 3.0, 1), ("c", 2.0, 2), ("b", 2.0, 3)] == [
         (record["doc_id"], record["score"], record["rank"]) for record in result
     ]
@@ -177,7 +177,7 @@ def test_exclude_self_leaves_out_the_own_document_and_still_gives_k(write: Write
         "c",
         *({"id": name, "embedding": [value]} for name, value in zip("abc", (1, 2, 3), strict=True)),
     )
-    result = search([path], Records.read([path]), k=2, exclude_self=True)
+    result = run_of(path, path, 2, exclude_self=True)
     assert [("a", "c"), ("a", "b"), ("b", "c"), ("b", "a"), ("c", "b"), ("c", "a")] == [
         (record["query_id"], record["doc_id"]) for record in result
     ]
@@ -210,7 +210,7 @@ def test_a_bad_corpus_embedding_is_refused_with_its_place(
 ) -> None:
     path = write("corpus.jsonl", GOOD, record)
     with pytest.raises(UserError) as error:
-        list(search([path], Records.read([write("q", GOOD)])))
+        run_of(path, write("q", GOOD))
     assert str(error.value).startswith(f"{path}:2: ")
     assert problem in str(error.value)
 
@@ -228,7 +228,7 @@ def test_a_bad_query_embedding_is_refused_with_its_place(
 ) -> None:
     queries = write("q", GOOD, record)
     with pytest.raises(UserError) as error:
-        list(search([write("corpus", GOOD)], Records.read([queries])))
+        run_of(write("corpus", GOOD), queries)
     assert str(error.value).startswith(f"{queries}:2: ")
     assert problem in str(error.value)
 
@@ -238,7 +238,7 @@ def test_an_empty_or_missing_corpus_is_refused(write: Write, tmp_path: Path) -> 
     empty, missing = write("empty.jsonl"), str(tmp_path / "no.npy")
     for path, problem in ((empty, "the corpus is empty"), (missing, "cannot be read: No such")):
         with pytest.raises(UserError) as error:
-            list(search([path], Records.read([queries])))
+            run_of(path, queries)
         assert str(error.value).startswith(f"{path}: {problem}")
 
 
@@ -272,9 +272,9 @@ def test_a_matrix_without_ids_or_with_another_meta_is_refused(tmp_path: Path) ->
 
 def test_wrong_usage_is_refused(write: Write) -> None:
     path = write("c", GOOD)
-    for options, problem in (({"k": 0}, "--k 0"), ({"method": "dens"}, "did you mean 'dense'")):
+    for options, problem in (({"k": 0}, "-k 0"), ({"method": "dens"}, "did you mean 'dense'")):
         with pytest.raises(UserError, match=problem) as error:
-            list(search([path], Records.read([path]), **options))
+            run_of(path, path, **options)
         assert 2 == error.value.status
 
 

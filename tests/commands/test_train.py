@@ -9,13 +9,12 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from structkit.commands.encode import encode
-from structkit.commands.plot import losses
-from structkit.commands.train import train
+from structkit import encode, plot
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
 from structkit.learning.training.plan import Plan
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Tokenizing
@@ -65,7 +64,7 @@ def test_it_learns_to_find_the_positive(tmp_path, data):
     assert summary["losses"]["loss"]["last"] < 0.5 < summary["losses"]["loss"]["first"]
     model, records = str(tmp_path / "model"), list(pairs())
     found = [
-        np.array([record["embedding"] for record in encode(records, model=model, side=side)])
+        np.array([record["embedding"] for record in encode(records, model=model, as_=side)])
         for side in ("query", "document")
     ]
     best = (found[0] @ found[1].T).argmax(1)
@@ -85,7 +84,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, data):
 def test_no_steps_write_the_untrained_model(tmp_path, data):
     summary = train("contrastive", method(max_steps=0), [data], options(tmp_path))
     assert (0, {}) == (summary["steps"], summary["losses"])
-    assert 64 == len(next(encode(pairs(1), model=summary["folder"], side="query"))["embedding"])
+    assert 64 == len(next(encode(pairs(1), model=summary["folder"], as_="query"))["embedding"])
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "first-decoder-token"])
@@ -145,7 +144,7 @@ def test_too_few_negatives_name_the_record(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"query": "a"}', 'n.jsonl:2: field "positive" is missing; make it with structkit pair'),
+        ('{"query": "a"}', 'n.jsonl:2: field "positive" is missing; add it with structkit pair'),
         ('{"query": 1, "positive": "b"}', 'n.jsonl:2: field "query" is a JSON number'),
         ('{"query": " ", "positive": "b"}', 'n.jsonl:2: field "query" is blank'),
         ('{"query": "a", "positive": "b", "negatives": "c"}', "2: .*is not a list of strings"),
@@ -176,8 +175,8 @@ def test_no_records(tmp_path):
         ({"temperature": 0.0}, "--temperature 0"),
         ({"learning_rate": float("nan")}, "--learning-rate nan"),
         ({"warmup": 1.5}, "--warmup 1.5"),
-        ({"size": "huge"}, "--size huge is not tiny or mini or wide or small"),
-        ({"pooling": "max"}, "--pooling max"),
+        ({"size": "huge"}, "no --size 'huge'; there are: mini, small, tiny, wide"),
+        ({"pooling": "max"}, "no --pooling 'max'"),
     ],
 )
 def test_settings_out_of_range_name_their_flag(changes, message):
@@ -232,11 +231,11 @@ def test_what_is_no_terminal_gets_a_line_every_log_every_steps(tmp_path, data, c
 
 def test_the_losses_of_a_model_can_be_drawn(tmp_path, data):
     train("contrastive", method(epochs=2), [data], options(tmp_path, log_every=2, quiet=True))
-    losses([str(tmp_path / "model")], str(tmp_path / "losses.svg"))
+    plot("losses", tmp_path / "model", output=tmp_path / "losses.svg")
     assert "<path" in (tmp_path / "losses.svg").read_text()
     (tmp_path / "model" / "losses.jsonl").unlink()
     with pytest.raises(UserError, match="model: the folder holds no losses.jsonl; name a model"):
-        losses([str(tmp_path / "model")], str(tmp_path / "losses.svg"))
+        plot("losses", tmp_path / "model", output=tmp_path / "losses.svg")
 
 
 def test_the_log_is_json(tmp_path, data, capsys):

@@ -11,16 +11,15 @@ import pytest
 from conftest import environment
 
 from structkit.cli.main import main
-from structkit.commands.encode import encode_to_file
-from structkit.commands.search import search
 from structkit.embeddings.npy import VectorFiles
 from structkit.errors import UserError
-from structkit.learning.encode import windows as windowed
-from structkit.learning.encode.encoding import Encoding
-from structkit.learning.encode.on_ray import _Remote, over
+from structkit.learning.encoding import reading
+from structkit.learning.encoding.files import encode_to_file
+from structkit.learning.encoding.on_ray import _Remote, over
 from structkit.learning.training.tokens import Truncation
-from structkit.records.jsonl import Records
 from tests.commands.test_encode import model, records  # noqa: F401
+from tests.encodings import encoding_of
+from tests.searching.index_runs import found as run_of
 
 
 @pytest.mark.parametrize("flags", [["--reuse", "o.npy"], ["--device", "cuda"], ["--field", "b"]])
@@ -45,8 +44,8 @@ def test_what_others_counted_is_added():
 
 
 def test_a_process_that_makes_its_own_encoding_embeds_the_same(model):  # noqa: F811
-    encoding = Encoding(model, "document", chunk=4, keep=["n"])
-    [window] = windowed.windows(encoding.texts(records(n=1)))
+    encoding = encoding_of(model, "document", chunk=4, keep=["n"])
+    [window] = reading.windows(encoding.texts(records(n=1)))
     rows, vectors = encoding.window(window)
     remote = _Remote.of(encoding)
     for _ in range(2):  # counts are of one window
@@ -57,7 +56,7 @@ def test_a_process_that_makes_its_own_encoding_embeds_the_same(model):  # noqa: 
 
 def test_one_window_needs_no_ray(model, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setitem(sys.modules, "ray", None)
-    encoding = Encoding(model, "document")
+    encoding = encoding_of(model, "document")
     encoding.spread = over("local", encoding)
     assert 60 == sum(len(rows) for rows, _ in encoding.embedded(records()))
 
@@ -67,14 +66,14 @@ SMALL = """
 import os, signal, sys
 from structkit.cli import main
 from structkit.embeddings.npy import VectorFiles
-from structkit.learning.encode import windows
+from structkit.learning.encoding import reading
 
 def noted(files, state, note=VectorFiles.checkpoint):
     note(files, state)
     if files.count == int(os.environ.get("LAST", 0)):
         os.kill(os.getpid(), signal.SIGKILL)
 
-windows.WINDOW = 7
+reading.WINDOW = 7
 VectorFiles.checkpoint = noted
 main()
 """
@@ -113,12 +112,14 @@ def alone(model, tmp_path_factory):  # noqa: F811
     return folder, done
 
 
+@pytest.mark.long
 @with_ray
 def test_the_files_are_those_of_one_process(model, alone):  # noqa: F811
     folder, expected = alone
     assert expected == made(folder / "ray", *encoded(model, "../in.jsonl", "--ray", "local"))
 
 
+@pytest.mark.long
 @with_ray
 def test_what_a_killed_run_goes_on_with_is_the_file_of_one_process(model, alone):  # noqa: F811
     folder, expected = alone
@@ -130,6 +131,7 @@ def test_what_a_killed_run_goes_on_with_is_the_file_of_one_process(model, alone)
     assert expected == (status, out, told.partition(b"\n")[2], files)
 
 
+@pytest.mark.long
 @with_ray
 def test_a_run_of_queries_is_that_of_one_process(model, alone):  # noqa: F811
     folder, _ = alone
@@ -143,12 +145,12 @@ def test_a_run_of_queries_is_that_of_one_process(model, alone):  # noqa: F811
 
 def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatch):  # noqa: F811
     """Where windows are read ahead, a run that is resumed would otherwise leave some out."""
-    monkeypatch.setattr(windowed, "WINDOW", 7)
+    monkeypatch.setattr(reading, "WINDOW", 7)
     states = []
     monkeypatch.setattr(
         VectorFiles, "checkpoint", lambda files, state: states.append((files.count, state))
     )
-    encoding = Encoding(model, "document")
+    encoding = encoding_of(model, "document")
     encoding.spread = lambda several: encoding.here(iter(list(several)))
     encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
     assert [*range(7, 60, 7), 60] == [count for count, _ in states]
@@ -158,7 +160,7 @@ def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (["--ray", "local"], "--ray needs --model: it encodes queries; leave it out"),
+        (["--ray", "local"], "--ray needs --model; add it"),
         (["--ray", "node-7", "-m", "none"], "--ray node-7 is no address; give local"),
     ],
 )
@@ -178,8 +180,8 @@ def test_a_repeated_query_has_its_line_where_windows_are_read_ahead(
     monkeypatch,
     hybrid,
 ):
-    monkeypatch.setattr(windowed, "WINDOW", 7)
-    encoding = Encoding(model, "query", field="text")
+    monkeypatch.setattr(reading, "WINDOW", 7)
+    encoding = encoding_of(model, "query", field=["text"])
     encoding.spread = lambda several: encoding.here(iter(list(several)))
     queries, corpus, texts = (tmp_path / name for name in ("q.jsonl", "c.jsonl", "t.jsonl"))
     queries.write_bytes(b"".join([*LINES[:10], LINES[3], *LINES[10:]]))
@@ -189,4 +191,4 @@ def test_a_repeated_query_has_its_line_where_windows_are_read_ahead(
     corpus.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     words = {"method": "hybrid", "texts": [str(texts)]} if hybrid else {}
     with pytest.raises(UserError, match=r'q.jsonl:11: id "d3" is repeated'):
-        list(search([str(corpus)], Records.read([str(queries)]), encoding=encoding, **words))
+        run_of(str(corpus), str(queries), encoding=encoding, **words)

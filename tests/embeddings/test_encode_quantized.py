@@ -5,16 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from structkit import merge_embeddings
-from structkit.commands.encode import encode, encode_to_file
-from structkit.commands.encode import write as command_line
+from structkit import encode, merge_embeddings
+from structkit.commands.encode import check_output
 from structkit.embeddings.quantized import quantized
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.learning.encode import windows as windowed
-from structkit.learning.encode.encoding import Encoding
-from structkit.records.stream import Stream
+from structkit.learning.encoding import reading
+from structkit.learning.encoding.files import encode_to_file
+from structkit.learning.encoding.settings import EncodingSettings
 from tests.embeddings.test_encode_to_file import files, stopped_after
+from tests.encodings import encoding_of
 from tests.learning.test_static import made
 
 KINDS = ("int8", "binary")
@@ -31,7 +31,7 @@ def model(tmp_path_factory):
 
 def write(model, path, lines=LINES, *, resume=False, **options):
     path.parent.mkdir(exist_ok=True)
-    encoding = Encoding(model, "document", **options)
+    encoding = encoding_of(model, "document", **options)
     return encode_to_file(encoding.texts(lines), str(path), encoding, resume=resume)
 
 
@@ -54,7 +54,7 @@ def test_unchanged_codes_are_copied_bit_by_bit(model, tmp_path, capsys, kind):
     write(model, tmp_path / "old" / "v.npy", quantize=kind)
     lines = [{"id": "new", "text": "word"}, *LINES[1:]]
     write(model, tmp_path / "fresh" / "v.npy", lines, quantize=kind)
-    encoding = Encoding(model, "document", quantize=kind, reuse=str(tmp_path / "old/v.npy"))
+    encoding = encoding_of(model, "document", quantize=kind, reuse=str(tmp_path / "old/v.npy"))
     encode_to_file(encoding.texts(lines), str(tmp_path / "old/v.npy"), encoding)
     encoding.report()
     assert "59 of 60 records are as in" in capsys.readouterr().err
@@ -64,7 +64,7 @@ def test_unchanged_codes_are_copied_bit_by_bit(model, tmp_path, capsys, kind):
 def test_codes_serve_no_other_form(model, tmp_path, capsys):
     write(model, tmp_path / "old" / "v.npy", quantize="int8")
     for kind in (None, "binary"):
-        encoding = Encoding(model, "document", quantize=kind, reuse=str(tmp_path / "old/v.npy"))
+        encoding = encoding_of(model, "document", quantize=kind, reuse=str(tmp_path / "old/v.npy"))
         encode_to_file(encoding.texts(LINES), str(tmp_path / "v.npy"), encoding)
         encoding.report()
         told = capsys.readouterr().err
@@ -73,7 +73,7 @@ def test_codes_serve_no_other_form(model, tmp_path, capsys):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_resume_and_shards(model, tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(windowed, "WINDOW", 7)
+    monkeypatch.setattr(reading, "WINDOW", 7)
     write(model, tmp_path / "whole" / "v.npy", quantize=kind)
     path = tmp_path / "b" / "v.npy"
     for count in (20, 40):
@@ -94,17 +94,14 @@ def test_resume_and_shards(model, tmp_path, monkeypatch, kind):
 
 
 @pytest.mark.parametrize("name", ["v.jsonl", "v.parquet", "-"])
-def test_other_outputs_have_no_codes(model, tmp_path, name):
-    (tmp_path / "texts.jsonl").write_text(json.dumps(LINES[0]) + "\n")
-    output = name if name == "-" else str(tmp_path / name)
-    stream = Stream([str(tmp_path / "texts.jsonl")], output, others=(".parquet",))
+def test_other_outputs_have_no_codes(model, name):
     with pytest.raises(UserError, match="--quantize is for NAME.npy files; write such") as caught:
-        command_line(Encoding(model, "document", quantize="int8"), stream)
-    assert 2 == caught.value.status and not (tmp_path / name).exists()
-    with pytest.raises(UserError, match="--quantize is for NAME.npy files"):
-        list(encode(LINES, model=model, side="document", quantize="binary"))
+        check_output(EncodingSettings(model=model, quantize="int8"), name)
+    assert 2 == caught.value.status
+    with pytest.raises(UserError, match="quantize is for NAME.npy files"):
+        list(encode(LINES, model=model, as_="document", quantize="binary"))
 
 
 def test_an_unknown_form_is_refused(model):
-    with pytest.raises(UserError, match="no form of --quantize 'int4'; did you mean 'int8'"):
-        Encoding(model, "document", quantize="int4")
+    with pytest.raises(UserError, match="no --quantize 'int4'; did you mean 'int8'"):
+        encoding_of(model, "document", quantize="int4")

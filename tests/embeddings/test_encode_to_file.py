@@ -10,21 +10,23 @@ import pytest
 from pyarrow import parquet
 
 from structkit import merge_embeddings
-from structkit.commands.encode import encode_to_file, tokens_of_a_batch
+from structkit.commands.encode import check_output
 from structkit.commands.encode import write as command_line
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.learning.encode import windows as windowed
-from structkit.learning.encode.encoding import Encoding
+from structkit.learning.encoding import reading
+from structkit.learning.encoding.files import encode_to_file
+from structkit.learning.encoding.settings import EncodingSettings
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
+from tests.encodings import encoding_of
 from tests.tolerances import TINY, rounding
 
 HIDDEN = ".v.npy.partial", ".v.npy.resume"
 
 
 def write(model, path, lines=None, *, resume=False, **options):  # noqa: F811
-    encoding = Encoding(model, "document", **options)
+    encoding = encoding_of(model, "document", **options)
     lines = records(n=1) if lines is None else lines
     return encode_to_file(encoding.texts(lines), str(path), encoding, resume=resume)
 
@@ -50,7 +52,7 @@ def test_no_record_at_all(model, tmp_path, name):  # noqa: F811
     before = files(tmp_path)
     stream = Stream([str(tmp_path / "empty.jsonl")], str(tmp_path / name), others=(name,))
     with pytest.raises(UserError, match="empty.jsonl: holds no record to encode; name a file"):
-        command_line(Encoding(model, "document"), stream)
+        command_line(encoding_of(model, "document"), stream)
     assert before == files(tmp_path)
 
 
@@ -89,7 +91,7 @@ def stopped_after(lines, count):
 
 
 def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):  # noqa: F811
-    monkeypatch.setattr(windowed, "WINDOW", 7)
+    monkeypatch.setattr(reading, "WINDOW", 7)
     (tmp_path / "a").mkdir()
     lines = records(n=1)
     write(model, tmp_path / "a" / "v.npy", keep=["n"])
@@ -127,7 +129,7 @@ def test_resume_of_a_finished_run_does_nothing(model, tmp_path, capsys):  # noqa
 
 
 def test_a_stopped_run_names_resume(model, tmp_path, monkeypatch, capsys):  # noqa: F811
-    monkeypatch.setattr(windowed, "WINDOW", 7)
+    monkeypatch.setattr(reading, "WINDOW", 7)
     with pytest.raises(SystemExit):
         write(model, tmp_path / "v.npy", stopped_after(records(n=1), 20), resume=True)
     assert "stopped after 14 records; add --resume to continue\n" in capsys.readouterr().err
@@ -165,13 +167,14 @@ KILLED = """
 import os, random, signal, sys, time
 import torch
 torch.set_num_threads(1)
-from structkit.commands.encode import encode_to_file
-from structkit.learning.encode import windows as windowed
-from structkit.learning.encode.encoding import Encoding
+from structkit.learning.encoding.files import encode_to_file
+from structkit.learning.encoding import reading
+from structkit.learning.encoding.encoding import Encoding
+from structkit.learning.encoding.settings import EncodingSettings
 model, folder = sys.argv[1:]
-windowed.WINDOW = 16
+reading.WINDOW = 16
 lines = [{"id": f"d{n}", "text": f"word {'and more ' * (n * 7 % 23)}{n}"} for n in range(120)]
-encoding = Encoding(model, "document", chunk=20)
+encoding = Encoding(EncodingSettings(model=model, chunk=20))
 encoding.precision = "highest"
 def run(name):
     encode_to_file(encoding.texts(lines), os.path.join(folder, name), encoding, resume=True)
@@ -221,22 +224,20 @@ def test_two_runs_do_not_write_one_file(model, tmp_path):  # noqa: F811
 
 
 def test_wrong_usage(model, tmp_path):  # noqa: F811
+    several = EncodingSettings(model=model, field=("id", "text"))
     with pytest.raises(UserError, match="several --field need JSONL output"):
-        write(model, tmp_path / "v.npy", field=["id", "text"])
-    with pytest.raises(UserError, match="--resume is for -o NAME.npy, not -o "):
-        command_line(Encoding(model, "document"), Stream(output="v.jsonl"), resume=True)
-    for value in ("some", "0", "-3"):
-        with pytest.raises(UserError, match=f"--batch-tokens {value} is neither a number"):
-            tokens_of_a_batch(value)
+        check_output(several, str(tmp_path / "v.npy"))
+    with pytest.raises(UserError, match="--resume is for -o NAME.npy, not -o v.jsonl"):
+        check_output(EncodingSettings(model=model), "v.jsonl", resume=True)
 
 
 def test_the_command_line(run, model, tmp_path):  # noqa: F811
     lines = "".join(json.dumps(line) + "\n" for line in records(n=1)).encode()
-    flags = ["--chunk", "5", "--keep", "n", "--dimensions", "16", "--batch-tokens", "300"]
+    flags = ["--chunk", "5", "--keep", "n"]
     done = run("encode", "-m", model, *flags, "-o", "v.npy", "--resume", input=lines, timeout=300)
     assert 0 == done.returncode, done.stderr
     (tmp_path / "w").mkdir()
-    write(model, tmp_path / "w" / "v.npy", chunk=5, keep=["n"], dimensions=16, batch_tokens=300)
+    write(model, tmp_path / "w" / "v.npy", chunk=5, keep=["n"])
     found = np.load(tmp_path / "v.npy")
     np.testing.assert_allclose(np.load(tmp_path / "w" / "v.npy"), found, **rounding(TINY))
     for name in ("v.ids.txt", "v.fields.jsonl"):

@@ -8,16 +8,16 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from structkit.commands.encode import encode_to_file
-from structkit.commands.encode import write as command_line
+from structkit.commands.encode import check_output
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.learning.encode import windows as windowed
-from structkit.learning.encode.encoding import Encoding
-from structkit.records.stream import Stream
+from structkit.learning.encoding import reading
+from structkit.learning.encoding.files import encode_to_file
+from structkit.learning.encoding.settings import EncodingSettings
 from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
-from tests.conftest import PROGRAM, environment
+from tests.conftest import WARM, environment
 from tests.embeddings.test_encode_to_file import stopped_after
+from tests.encodings import encoding_of
 from tests.learning.strae.test_tree_nodes import trained  # noqa: F401
 from tests.learning.test_static import made
 from tests.tolerances import TINY, rounding
@@ -26,7 +26,7 @@ HTML = "<html><body><h1>Title {0}</h1><p>Some text {0}</p><p>More of it</p></bod
 
 
 def write(model, path, lines, **options):  # noqa: F811
-    encoding = Encoding(model, "document", **options)
+    encoding = encoding_of(model, "document", **options)
     meta = encode_to_file(encoding.texts(lines), str(path), encoding)
     encoding.report()
     return meta
@@ -86,7 +86,7 @@ def test_an_unchanged_corpus_gives_the_same_bytes(model, tmp_path):  # noqa: F81
 
 @pytest.mark.parametrize("window", [3, 2048])
 def test_chunks(model, tmp_path, monkeypatch, window):  # noqa: F811
-    monkeypatch.setattr(windowed, "WINDOW", window)
+    monkeypatch.setattr(reading, "WINDOW", window)
     lines = records(n=1)
     new = [{**line, "n": 2} for line in edited([*lines, {**lines[1], "id": "twice"}])]
     fresh_and_reused(model, tmp_path, [*lines, lines[5] | {"id": "x"}], new, keep=["n"], chunk=4)
@@ -100,7 +100,7 @@ def test_elements_stand_where_they_stand_now(model, tmp_path):  # noqa: F811
     new = [dict(record) for record in old]
     new[2]["html"] = new[2]["html"].replace("<h1>", "<h1 class='x'>")  # moved, not changed
     new[4]["html"] = new[4]["html"].replace("Some", "Another")
-    options = {"elements": True, "field": "html"}
+    options = {"elements": True, "field": ["html"]}
     before, after = fresh_and_reused(model, tmp_path, old, new, **options)
     assert before.shape == after.shape
     where = [tmp_path / name / "v.fields.jsonl" for name in ("old", "reused")]
@@ -108,7 +108,7 @@ def test_elements_stand_where_they_stand_now(model, tmp_path):  # noqa: F811
 
 
 def test_the_output_may_be_the_older_file(model, tmp_path):  # noqa: F811
-    run = [*PROGRAM, "encode", "-m", model, "lines.jsonl"]
+    run = [*WARM, "encode", "-m", model, "lines.jsonl"]
     lines = records()
     for number, some in enumerate((lines, edited(lines))):
         (tmp_path / "lines.jsonl").write_text("".join(json.dumps(line) + "\n" for line in some))
@@ -141,8 +141,7 @@ def test_other_settings_reuse_nothing_and_say_so(model, tmp_path, capsys):  # no
         ({}, "chunk"),
         ({"chunk": 5}, "chunk"),
         ({"chunk": 4, "normalize": False}, "normalize"),
-        ({"chunk": 4, "dimensions": 8}, "dimensions"),
-        ({"chunk": 4, "field": "text"}, "fields"),
+        ({"chunk": 4, "field": ["text"]}, "fields"),
     ):
         write(model, tmp_path / "a.npy", lines, **options)
         capsys.readouterr()
@@ -150,7 +149,7 @@ def test_other_settings_reuse_nothing_and_say_so(model, tmp_path, capsys):  # no
         message = f"structkit: 0 of 60 records are as in {old} (it was encoded with another {told})"
         assert f"{message}\n" == capsys.readouterr().err
         assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
-    write(model, tmp_path / "b.npy", lines, reuse=old, chunk=4, keep=["n"], batch_tokens=64)
+    write(model, tmp_path / "b.npy", lines, reuse=old, chunk=4, keep=["n"])
     assert capsys.readouterr().err.startswith("structkit: 60 of 60 records are as in ")
 
 
@@ -184,28 +183,26 @@ def test_files_that_cannot_be_reused_are_refused(model, tmp_path):  # noqa: F811
         write(model, path, records(), reuse=str(path))
     with pytest.raises(UserError, match="--reuse v.jsonl is not a .npy file"):
         write(model, path, records(), reuse="v.jsonl")
-    for options in ({"nodes": "all", "downward": True}, {"field": ["text", "id"]}):
-        with pytest.raises(UserError, match="--reuse and .* exclude each other"):
-            write(model, path, records(), reuse=str(path), **options)
+    with pytest.raises(UserError, match="--reuse takes one --field; encode each by itself"):
+        write(model, path, records(), reuse=str(path), field=["text", "id"])
 
 
 def test_an_unfinished_run_goes_on(model, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(windowed, "WINDOW", 7)
+    monkeypatch.setattr(reading, "WINDOW", 7)
     lines, old, path = records(), str(tmp_path / "old.npy"), tmp_path / "resumed/v.npy"
     write(model, old, lines)
     new = edited(lines)
     for name in ("fresh", "resumed"):
         (tmp_path / name).mkdir()
     for texts in (stopped_after(new, 30), new):
-        encoding = Encoding(model, "document", reuse=old)
+        encoding = encoding_of(model, "document", reuse=old)
         with suppress(SystemExit):
             encode_to_file(encoding.texts(texts), str(path), encoding, resume=True)
         assert path.exists() == (texts is new)
     write(model, tmp_path / "fresh/v.npy", new)
     same_but_for_rounding(tmp_path / "resumed", tmp_path / "fresh")
     with pytest.raises(UserError, match="--resume and --reuse of -o's own file exclude") as caught:
-        stream = Stream(output=old, replaced=[old], others=(".npy",))
-        command_line(Encoding(model, "document", reuse=old), stream, resume=True)
+        check_output(EncodingSettings(model=model, reuse=old), old, resume=True)
     assert 2 == caught.value.status
 
 
@@ -240,7 +237,7 @@ def test_a_table_of_token_vectors_gives_the_bytes_of_a_fresh_run(table, tmp_path
 
 
 def test_other_settings_leave_the_engine_its_precision(table, tmp_path):
-    write(table, tmp_path / "old.npy", records(), dimensions=4)
+    write(table, tmp_path / "old.npy", records(), length=4)
     meta = write(table, tmp_path / "new.npy", records(), reuse=str(tmp_path / "old.npy"))
     assert "highest" == meta["run"]["precision"]
 
@@ -251,11 +248,11 @@ def test_the_place_of_code_is_read_and_hashed(model, tmp_path, capsys):  # noqa:
     written = [
         {"id": str(n), "code": f"tea/pot.py pot class Pot boil return {n}"} for n in range(3)
     ]
-    write(model, tmp_path / "v.npy", chunks, field="code")
+    write(model, tmp_path / "v.npy", chunks, field=["code"])
     reuse = str(tmp_path / "v.npy")
-    write(model, tmp_path / "w.npy", written, field="code", reuse=reuse)
+    write(model, tmp_path / "w.npy", written, field=["code"], reuse=reuse)
     chunks[1]["path"] = "tea/kettle.py"
-    write(model, tmp_path / "x.npy", chunks, field="code", reuse=reuse)
-    write(model, tmp_path / "y.npy", chunks, field="code", reuse=reuse, paths=False)
+    write(model, tmp_path / "x.npy", chunks, field=["code"], reuse=reuse)
+    write(model, tmp_path / "y.npy", chunks, field=["code"], reuse=reuse, paths=False)
     told = [line for line in capsys.readouterr().err.splitlines() if "are as in" in line]
     assert ["3 of 3", "2 of 3", "0 of 3"] == [line.split(": ")[1][:6] for line in told]

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from structkit import merge_embeddings
-from structkit.commands.encode import encode_to_file
 from structkit.commands.encode import write as command_line
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.learning.encode.encoding import Encoding
+from structkit.learning.encoding.files import encode_to_file
 from structkit.records.jsonl import Shard
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
 from tests.embeddings.test_reuse import write
+from tests.encodings import encoding_of
 
 
 def sharded(model, folder, **options):  # noqa: F811
@@ -23,7 +23,7 @@ def sharded(model, folder, **options):  # noqa: F811
     parts = [str(folder / f"{number}.npy") for number in range(2)]
     for number, part in enumerate(parts):
         stream = Stream([whole], part, shard=Shard(number, 2), others=(".npy",))
-        command_line(Encoding(model, "document", **options), stream)
+        command_line(encoding_of(model, "document", **options), stream)
     merge_embeddings(parts, output=str(folder / "all.npy"))
     return str(folder / "all.npy")
 
@@ -52,17 +52,17 @@ def test_what_shards_wrote_is_reused_whole_and_by_shards(model, tmp_path, capsys
 def test_merged_files_of_other_settings_hold_no_hashes(model, tmp_path, capsys):  # noqa: F811
     lines = records(n=1)
     write(model, tmp_path / "a.npy", lines[:30])
-    write(model, tmp_path / "b.npy", lines[30:], mcls_every=7)
+    write(model, tmp_path / "b.npy", lines[30:], field=["text"])
     parts = [str(tmp_path / name) for name in ("a.npy", "b.npy")]
     merge_embeddings(parts, output=str(tmp_path / "all.npy"))
-    told = f"{parts[1]} has another mcls_every than {parts[0]}: encode --reuse cannot use"
+    told = f"{parts[1]} has another fields than {parts[0]}: encode --reuse cannot use"
     assert told in capsys.readouterr().err
     with pytest.raises(UserError, match="holds no hashes of its texts"):
-        Encoding(model, "document", reuse=str(tmp_path / "all.npy"))
+        encoding_of(model, "document", reuse=str(tmp_path / "all.npy"))
 
 
 def test_a_merged_file_is_no_finished_run(model, tmp_path):  # noqa: F811
     merged = sharded(model, tmp_path)
-    encoding = Encoding(model, "document")
+    encoding = encoding_of(model, "document")
     with pytest.raises(UserError, match="is complete, and was made from other records"):
         encode_to_file(encoding.texts(records(n=1)), merged, encoding, resume=True)

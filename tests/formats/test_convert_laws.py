@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit import registry
-from structkit.commands.convert import Conversion
+from structkit.commands.convert import Settings, convert
 from structkit.formats.interchange import Options
 from structkit.structure.trees.brackets import from_merges
 from structkit.structure.trees.brackets import write as brackets
@@ -253,8 +253,8 @@ def test_what_goes_in_comes_out(law, data):
         ours, theirs, back = (Path(folder, each) for each in ("a.jsonl", f"b.{ending}", "c.jsonl"))
         ours.write_text(json_lines(records), "utf-8")
         for source, target, here, there in ((None, name, ours, theirs), (name, None, theirs, back)):
-            conversion = Conversion.of(source, target, strict=True)
-            conversion.run(conversion.jobs([str(here)], str(there), part))
+            names = {"from_": source, "to": target, "part": part, "strict": True}
+            convert(Settings(files=(str(here),), output=str(there), **names))
         found = [json.loads(line) for line in back.read_bytes().splitlines()]
     assert records == found
 

@@ -146,6 +146,7 @@ def test_a_script_may_train_without_a_guard(tmp_path):
     assert (0, "1\n", "") == (done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_the_librarys_training(tmp_path, fasttext):
     text = tmp_path / "text.txt"
     os.mkfifo(text)  # the library waits for its lines as long as nobody writes any
@@ -174,6 +175,7 @@ def end_of(pipe):
         return None
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
 def test_the_librarys_training_ends_when_its_parent_is_killed(tmp_path):
     (tmp_path / "texts.jsonl").write_text('{"text": "a cat and a cat and a dog"}\n' * 5_000)

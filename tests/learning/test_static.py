@@ -9,17 +9,17 @@ import numpy as np
 import orjson
 import pytest
 import torch
-from conftest import PROGRAM
+from conftest import WARM
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from structkit.commands.encode import encode
-from structkit.commands.train import train
+from structkit import encode
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.static.table import Table
 from structkit.learning.static.words import Frequencies, with_words
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 from tests.tolerances import bound, rounding
@@ -64,7 +64,7 @@ def encoder(records):
 
 def embeddings(folder, texts, **options):
     given = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
-    found = encode(given, model=str(folder), side="document", field="text", **options)
+    found = encode(given, model=str(folder), as_="document", field=["text"], **options)
     return np.array([record["embedding"] for record in found])
 
 
@@ -214,7 +214,7 @@ def test_a_table_is_read_as_model2vec_and_sentence_transformers_write_it(scratch
 def test_chunks_have_their_lines(scratch):
     text = "the river\nruns to the sea"
     record = {"id": "d", "text": text}
-    rows = list(encode([record], model=str(scratch), side="document", field="text", chunk=3))
+    rows = list(encode([record], model=str(scratch), as_="document", field=["text"], chunk=3))
     assert 1 < len(rows)
     assert 0 == rows[0]["start"]
     assert len(text) == rows[-1]["end"]
@@ -282,7 +282,7 @@ def test_a_damaged_table_is_told(scratch, tmp_path, damage):
 def test_without_records_a_model_is_needed(tmp_path):
     for flags in (["--weights", "idf", "--model", "minilm"], []):
         done = subprocess.run(
-            [*PROGRAM, "train", "static", *flags, "-o", str(tmp_path / "model")],
+            [*WARM, "train", "static", *flags, "-o", str(tmp_path / "model")],
             input=b"",
             capture_output=True,
             check=False,

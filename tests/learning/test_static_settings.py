@@ -5,7 +5,7 @@ from dataclasses import fields
 import orjson
 import pytest
 
-from structkit.commands.train import train
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 

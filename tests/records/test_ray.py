@@ -17,7 +17,10 @@ from conftest import PROGRAM, as_at_a_prompt, environment
 
 from tests.records.processes import in_session
 
-pytestmark = pytest.mark.skipif(not find_spec("ray"), reason="the extra ray is not installed")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not find_spec("ray"), reason="the extra ray is not installed"),
+]
 
 CODE = Path("fixtures/code/train.jsonl").resolve()
 

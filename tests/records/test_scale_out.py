@@ -22,7 +22,10 @@ INSTALLED = {
 }
 
 
-@pytest.mark.parametrize("engine", SECTIONS)
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in SECTIONS if name != "make"]
+
+
+@pytest.mark.parametrize("engine", ["make", *LONG])
 def test_an_engine_gives_the_bytes_of_one_process(engine, tmp_path):
     if not INSTALLED[engine]:
         pytest.skip(f"{engine} is not installed")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from structkit.commands.search import search
+from structkit import search
 from structkit.formats.formats import Format
 from structkit.formats.interchange import Options
 from structkit.learning.training.settings import TrainingSettings
 from structkit.pairs.examples import Fields
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Record
 from structkit.records.output import write_records
 from structkit.records.texts import DOCUMENT, QUERY, SOURCES, text_name
 
@@ -20,8 +20,8 @@ from structkit.records.texts import DOCUMENT, QUERY, SOURCES, text_name
 def searched(tmp_path: Path, document: Record, query: Record) -> list[str]:
     write_records([document], str(tmp_path / "corpus"))
     write_records([query], str(tmp_path / "queries"))
-    queries = Records.read([str(tmp_path / "queries")])
-    return [hit["doc_id"] for hit in search([str(tmp_path / "corpus")], queries, method="bm25")]
+    corpus, queries = (str(tmp_path / name) for name in ("corpus", "queries"))
+    return [hit["doc_id"] for hit in search([corpus], queries=[queries], method="bm25")]
 
 
 @pytest.mark.parametrize(("earlier", "later"), list(pairwise((*DOCUMENT, None))))

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from structkit.commands.score import score
+from structkit import score
 from structkit.errors import UserError
 from structkit.scoring.gains import parse_gains
 
@@ -34,7 +34,7 @@ def labelled(folder: Path) -> tuple[str, str]:
 )
 def test_gains_worked_by_hand(tmp_path: Path, gains: str, c: float, s: float) -> None:
     run, qrels = labelled(tmp_path)
-    (record,) = score({"r": run}, qrels, measures=["nDCG@10", "nDCG@1", "RR"], gains=gains)
+    (record,) = score({"r": run}, qrels=qrels, measures=["nDCG@10", "nDCG@1", "RR"], gains=gains)
     best = 1 + max(c, s) / math.log2(3) + min(c, s) / math.log2(4)
     found = c + 1 / math.log2(3) + s / math.log2(5)
     assert found / best == pytest.approx(record["nDCG@10"])
@@ -78,14 +78,14 @@ def test_a_judgement_without_a_gain_is_refused(tmp_path: Path, line: str, proble
     with Path(qrels).open("a") as file:
         file.write(line + "\n")
     with pytest.raises(UserError) as error:
-        list(score({"r": run}, qrels, gains="exact"))
+        list(score({"r": run}, qrels=qrels, gains="exact"))
     assert str(error.value).startswith(f"{qrels}:5: {problem}")
 
 
 def test_gains_need_labels(tmp_path: Path) -> None:
     run, qrels = labelled(tmp_path)
     Path(qrels).write_text("q1 0 a 1\n")
-    with pytest.raises(UserError, match=r"qrels:1: the judgements have no labels; give --gains"):
-        list(score({"r": run}, qrels, gains="exact"))
-    with pytest.raises(UserError, match="--gains and --qrels self exclude each other"):
-        list(score({"r": "no file"}, "self", gains="exact"))
+    with pytest.raises(UserError, match=r"qrels:1: the judgements have no labels; give gains"):
+        list(score({"r": run}, qrels=qrels, gains="exact"))
+    with pytest.raises(UserError, match="gains and qrels='self' exclude each other"):
+        list(score({"r": "no file"}, qrels="self", gains="exact"))

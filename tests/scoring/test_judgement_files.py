@@ -125,7 +125,7 @@ def test_a_bad_line_of_qrels_is_refused(tmp_path: Path, text: str, problem: str)
 def test_a_bad_line_is_told_wherever_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, problem: str
 ) -> None:
-    monkeypatch.setattr(limits, "_most", 100_000)
+    monkeypatch.setenv(limits.VARIABLE, "100000")
     path = tmp_path / "run"
     others = [RUN.replace('"a"', f'"{number}"') for number in range(5000)]
     path.write_text("\n" + RUN + "".join(others) + last)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from structkit.commands.score import score
+from structkit import score
 from structkit.errors import UserError
 from structkit.scoring.comparison import PERMUTATIONS, compare, randomization, student
 from structkit.scoring.groups import buckets, order
@@ -89,9 +89,9 @@ def test_compare_gives_one_record_for_each_run_and_measure(files: dict[str, str]
     records = list(
         score(
             {"good": files["good"]},
-            files["qrels"],
+            qrels=files["qrels"],
             measures=["RR@10", "Success@1"],
-            compare_with={"poor": files["poor"]},
+            compare={"poor": files["poor"]},
         )
     )
     assert ["RR@10", "Success@1"] == [record["measure"] for record in records]
@@ -106,7 +106,7 @@ def test_by_gives_one_record_for_each_group(files: dict[str, str]) -> None:
     def by(field: str, name: str) -> list[tuple[object, int, float, int]]:
         found = score(
             {"poor": files["poor"]},
-            files["qrels"],
+            qrels=files["qrels"],
             measures=["RR"],
             by=field,
             by_records=[files[name]],
@@ -130,11 +130,11 @@ def test_many_numbers_become_quarters_of_about_equal_size() -> None:
 
 def test_bad_comparisons_are_one_line(files: dict[str, str], tmp_path: Path) -> None:
     runs = {"good": files["good"]}
-    with pytest.raises(UserError, match="no record has the field x of --by; there are: id, lang"):
-        list(score(runs, files["qrels"], by="x", by_records=[files["groups"]]))
+    with pytest.raises(UserError, match="no record has the field x of by; there are: id, lang"):
+        list(score(runs, qrels=files["qrels"], by="x", by_records=[files["groups"]]))
     strangers = write(tmp_path / "s.jsonl", [{"id": "stranger", "language": "go"}])
     with pytest.raises(UserError, match="has neither the queries nor the documents"):
-        list(score(runs, files["qrels"], by="language", by_records=[strangers]))
-    with pytest.raises(UserError, match="--by FIELD goes with --by-records FILE") as error:
-        list(score(runs, files["qrels"], by="language"))
+        list(score(runs, qrels=files["qrels"], by="language", by_records=[strangers]))
+    with pytest.raises(UserError, match="by needs by_records; add it") as error:
+        list(score(runs, qrels=files["qrels"], by="language"))
     assert 2 == error.value.status

@@ -11,7 +11,7 @@ import termios
 
 import pytest
 
-from structkit.commands.score_table import table
+from structkit.commands.score.table import table
 from tests.conftest import PROGRAM, environment
 
 WIDTHS = (60, 73, 80, 97, 120, 160, 200)

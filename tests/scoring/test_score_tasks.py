@@ -6,16 +6,13 @@ import numpy as np
 import orjson
 import pytest
 import torch
-import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from structkit.cli.options import Task
-from structkit.cli.score import score
-from structkit.commands.score_classification import classification
-from structkit.commands.score_pairs import similarity, space
-from structkit.commands.score_table import table
+from structkit import score
+from structkit.cli.app import app
+from structkit.commands.score.table import table
 from structkit.errors import UserError
 from structkit.scoring.classification import answered, features
 from structkit.scoring.similarity import (
@@ -35,7 +32,7 @@ def test_similarity_is_a_hundred_times_spearmans_correlation(tmp_path):
     # cosines rank 4 3 2 1; the gold scores rank 3.5 3.5 1 2 (a tie shares its mean rank).
     # centered: (1.5 .5 -.5 -1.5) · (1 1 -1.5 -.5) = 3.5; squares 5 and 4.5
     file.write_bytes(pairs(EAST, ROUND, score=[9, 9.0, 1.5, 10 / 6]))
-    (found,) = similarity({"model": str(file)})
+    (found,) = score(file, task="similarity")
     assert 100 * 3.5 / math.sqrt(5 * 4.5) == pytest.approx(found["spearman"])
     assert (4, 0) == (found["pairs"], found["zero"])
     assert found["spearman_low"] <= found["spearman"] <= found["spearman_high"]
@@ -44,11 +41,11 @@ def test_similarity_is_a_hundred_times_spearmans_correlation(tmp_path):
 def test_scores_are_numbers_and_not_ranked_as_text(tmp_path):
     file = tmp_path / "pairs.jsonl"
     file.write_bytes(pairs(EAST, ROUND, score=[10, 9, 2, 1]))
-    (found,) = similarity({"model": str(file)})
+    (found,) = score(file, task="similarity")
     assert pytest.approx(100) == found["spearman"]  # as text "10" would come before "2"
     file.write_bytes(pairs(EAST, ROUND, score=["10", "9", "2", "1"]))
     with pytest.raises(UserError, match='"p0": field "score" is a JSON string, not a number'):
-        list(similarity({"model": str(file)}))
+        list(score(file, task="similarity"))
 
 
 @settings(max_examples=60, deadline=None)
@@ -83,7 +80,7 @@ def test_an_embedding_of_zeros_has_cosine_0_and_is_counted(tmp_path):
     file.write_bytes(
         pairs(EAST, [(2.0, 0.0), (3.0, 4.0), (0.0, 0.0), (-1.0, 0.0)], score=[4, 3, 2, 1])
     )
-    (found,) = similarity({"model": str(file)})
+    (found,) = score(file, task="similarity")
     assert (1, pytest.approx(100)) == (found["zero"], found["spearman"])
 
 
@@ -97,7 +94,7 @@ def test_space_by_hand(tmp_path):
     assert pytest.approx(expected) == uniformity(points)
     file = tmp_path / "pairs.jsonl"
     file.write_bytes(pairs(np.tile([1.0, 0.0], (2, 1)), right / [[3], [1]], label=[1, 1]))
-    (found,) = space({"model": str(file)})
+    (found,) = score(file, task="space")
     assert (2, 3) == (found["positives"], found["embeddings"])
     assert pytest.approx(1.4) == found["alignment"]
     # unit vectors are float32: lengths and products of 2 terms, in exp(4 · product)
@@ -109,11 +106,11 @@ def test_space_takes_labels_scores_or_all_pairs(tmp_path):
     counts = []
     for fields in ({"label": [1, 0, 1, 0]}, {"score": [4.2, 4.0, 1, 5]}, {}):
         file.write_bytes(pairs(EAST, ROUND, **fields))
-        counts.append(next(space({"model": str(file)}))["positives"])
+        counts.append(next(score(file, task="space"))["positives"])
     assert [2, 2, 4] == counts
     file.write_bytes(pairs(EAST, ROUND, score=[1, 1, 1, 1]))
     with pytest.raises(UserError, match="no positive pairs"):
-        list(space({"model": str(file)}))
+        list(score(file, task="space"))
 
 
 def accuracies(train, test):
@@ -151,23 +148,23 @@ def test_classification_says_mean_deviation_and_majority(tmp_path):
         left = generator.normal(size=(count, 4))
         right = np.where(np.array(labels)[:, None] == 1, left, generator.normal(size=(count, 4)))
         file.write_bytes(pairs(left.tolist(), right.tolist(), label=labels))
-    (found,) = classification({"model": str(test)}, [str(train)], seeds=2)
+    (found,) = score(test, task="classification", train=train, seeds=2)
     assert (300, 100, 2, 75) == tuple(
         found[name] for name in ("train", "test", "classes", "majority")
     )
     assert 90 < found["accuracy"] <= 100
     assert 0 <= found["accuracy_deviation"] < 5
     assert "±" in table([found])
-    with pytest.raises(UserError, match="2 files for --train and 1 to test"):
-        list(classification({"model": str(test)}, [str(train), str(train)]))
+    with pytest.raises(UserError, match="2 files for train and 1 to test"):
+        list(score(test, task="classification", train=[train, train]))
 
 
 def test_bad_pairs_are_named(tmp_path):
-    def problem(content, call=similarity):
+    def problem(content, task="similarity", **settings):
         file = tmp_path / "bad.jsonl"
         file.write_bytes(content)
         with pytest.raises(UserError) as caught:
-            list(call({"model": str(file)}))
+            list(score(file, task=task, **settings))
         return str(caught.value).replace(str(tmp_path), "")
 
     good = pairs(EAST[:1], ROUND[:1], score=[1])
@@ -181,22 +178,17 @@ def test_bad_pairs_are_named(tmp_path):
         good + pairs([[1.0]], [[1.0]])
     )
     assert "there are no pairs" in problem(b"")
-    assert 'the pair "p0": field "score" is missing; encode with --keep score' in problem(
-        pairs(EAST, ROUND)
-    )
+    assert "field \"score\" is missing; encode with keep='score'" in problem(pairs(EAST, ROUND))
     assert "all 4 gold scores are equal" in problem(pairs(EAST, ROUND, score=[3, 3, 3, 3]))
     assert "all 4 similarities are equal" in problem(pairs(EAST, EAST, score=[3, 1, 3, 2]))
 
-    def classified(files):
-        train = tmp_path / "train.jsonl"
-        train.write_bytes(pairs(EAST, ROUND, label=[0, 1, 0, 1]))
-        return classification(files, [str(train)])
-
+    train = tmp_path / "train.jsonl"
+    train.write_bytes(pairs(EAST, ROUND, label=[0, 1, 0, 1]))
     assert 'label "2" is not among the training pairs' in problem(
-        pairs(EAST, ROUND, label=[0, 1, 2, 1]), classified
+        pairs(EAST, ROUND, label=[0, 1, 2, 1]), "classification", train=train
     )
     assert "the label is a JSON number" in problem(
-        pairs(EAST, ROUND, label=[0, 1.5, 0, 1]), classified
+        pairs(EAST, ROUND, label=[0, 1.5, 0, 1]), "classification", train=train
     )
 
 
@@ -213,16 +205,29 @@ def test_the_command_line(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "told"),
     [
-        {},
-        {"task": Task.space, "qrels": "self"},
-        {"task": Task.classification},
-        {"task": Task.space, "train": ["strae.jsonl"]},
+        ("", "score needs one of --qrels and --task; give one"),
+        ("--task space --qrels self", "score needs one of --qrels and --task; give one"),
+        ("--task classification", "--train goes with --task classification; give both or none"),
+        ("--task space --train x", "--train goes with --task classification; give both or none"),
+        ("--task similarity --gold x", "--gold goes with --task trees; give both or none"),
+        ("--task space --compare x", "--compare goes with --qrels or --task suite; leave it out"),
+        ("--task space --by x --by-records x", "--by needs --qrels; add it"),
+        ("--task space --per-query", "--per-query needs --qrels; add it"),
+        ("--qrels self --seeds 2", "--seeds needs --task; add it"),
+        ("--qrels self --by x", "--by needs --by-records; add it"),
+        ("--qrels self --mean", "--mean needs --by; add it"),
+        ("--qrels self --gains exact", "--gains and --qrels self exclude each other;"),
+        ("--qrels q --queries x", "--queries goes with --qrels self;"),
+        (
+            "--qrels q --by x --by-records x --compare x",
+            "--compare and --by exclude each other; leave one out",
+        ),
     ],
 )
-def test_flags_that_do_not_go_together(wrong):
-    with pytest.raises(
-        typer.BadParameter, match="give one of --qrels and --task|--train goes with"
-    ):
-        score(runs=["strae.jsonl"], **wrong)
+def test_flags_that_do_not_go_together(wrong, told):
+    with pytest.raises(UserError) as error:
+        app(["score", "strae.jsonl", *wrong.split()], standalone_mode=False)
+    assert str(error.value).startswith(told)
+    assert 2 == error.value.status

@@ -5,7 +5,7 @@ import math
 import orjson
 import pytest
 
-from structkit.commands.score import score
+from structkit import score
 from structkit.errors import UserError
 
 # in the order of the run: two passages of a.py, one of b.py, two of c.py, the second on its lines
@@ -40,7 +40,7 @@ def files(folder, **contents):
 def scored(folder, run=RUN, qrels=QRELS, passages=PASSAGES, **options):
     paths = files(folder, run=run, qrels=qrels, passages=passages)
     options = {"passages": [paths["passages"]], **options}
-    (record,) = score({"run": paths["run"]}, paths["qrels"], **options)
+    (record,) = score({"run": paths["run"]}, qrels=paths["qrels"], **options)
     return record
 
 
@@ -91,7 +91,7 @@ def test_ties_are_broken_as_in_a_run_of_documents(tmp_path):
 def test_passages_of_the_query_s_own_document(tmp_path):
     run = [{**hit, "query_id": "c.py"} for hit in RUN]
     paths = files(tmp_path, run=run, passages=PASSAGES)
-    (found,) = score({"run": paths["run"]}, "self", measures=["RR"], passages=[paths["passages"]])
+    (found,) = score(paths["run"], qrels="self", measures=["RR"], passages=paths["passages"])
     assert 1 / 4 == found["RR"]
 
 
@@ -120,11 +120,11 @@ def test_the_mean_over_groups_counts_each_the_same(tmp_path):
     found = list(
         score(
             {"run": paths["run"]},
-            paths["qrels"],
+            qrels=paths["qrels"],
             measures=["RR"],
             by="kind",
             by_records=[paths["queries"]],
-            by_mean=True,
+            mean=True,
         )
     )
     # three queries with 0 and one with 1: each kind is half of it

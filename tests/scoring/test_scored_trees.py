@@ -3,10 +3,10 @@
 import orjson
 import pytest
 
+from structkit import score
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
-from structkit.commands.score_table import table
-from structkit.commands.score_trees import trees
+from structkit.commands.score.table import table
 from structkit.errors import UserError
 from structkit.scoring.trees import agreement, binarized, f1, plain
 from structkit.structure.trees.brackets import read
@@ -30,7 +30,7 @@ def file(tmp_path, name, brackets):
 
 def scores(tmp_path, found, gold=GOLD):
     gold_path = file(tmp_path, "gold", gold)
-    return list(trees({"found": file(tmp_path, "found", found)}, gold_path))
+    return list(score(file(tmp_path, "found", found), task="trees", gold=gold_path))
 
 
 def test_agreement_by_hand():
@@ -107,7 +107,7 @@ def test_bad_trees_are_told(tmp_path):
     path = tmp_path / "twice.jsonl"
     path.write_bytes(b'{"id":"a","tree":"(S x)"}\n' * 2)
     with pytest.raises(UserError, match='twice.jsonl:2: the id "a" occurs twice'):
-        list(trees({"twice": str(path)}, file(tmp_path, "gold", GOLD)))
+        list(score(path, task="trees", gold=file(tmp_path, "gold", GOLD)))
 
 
 @pytest.mark.parametrize("parser", ["right-branching", "balanced", "builtin"])

@@ -1,13 +1,17 @@
 """A suite of tasks: a row for each model, intervals, and paired differences."""
 
+import shutil
+from functools import partial
+
 import numpy as np
 import pytest
 
-from structkit.commands.score_pairs import similarity
-from structkit.commands.score_table import table
+from structkit import score
+from structkit.commands.score.table import table
 from structkit.errors import UserError
-from structkit.scoring.suite import suite
 from tests.scoring.embedding_pairs import EAST, ROUND, pairs
+
+suite = partial(score, task="suite")
 
 
 def suite_of(tmp_path, seed):
@@ -74,19 +78,19 @@ def test_a_suites_intervals_are_those_of_the_tasks_and_its_differences_are_paire
 
     files = {name: model(name, noise) for name, noise in [("good", 0.02), ("bad", 0.4)]}
     row, _ = suite(files)
-    (alone,) = similarity({"good": files["good"]})
+    (alone,) = score(files["good"], task="similarity")
     ends = ("low", "high")
     expected = pytest.approx([alone[f"spearman_{end}"] for end in ends])
     assert expected == [row[f"STS_{end}"] for end in ends]
-    task, whole = suite(files, compare_with=["bad"])
+    task, whole = suite(files, compare=[files["bad"]])
     assert ("good", "bad", "STS", "Score") == (
         task["run"], task["against"], task["task"], whole["task"]
     )  # fmt: skip
     assert pytest.approx(task["value"] - task["against_value"]) == task["difference"]
     assert 0 < task["difference_low"] < task["difference"] < task["difference_high"]
     assert 0.01 > task["p_bootstrap"]
-    same = {**files, "again": files["bad"]}
-    twin = [record for record in suite(same, compare_with=["bad"]) if record["run"] == "again"][0]
+    same = {**files, "again": shutil.copy(files["bad"], tmp_path / "again.jsonl")}
+    twin = [record for record in suite(same, compare=[files["bad"]]) if record["run"] == "again"][0]
     assert (0, 0, 0, 1) == (
         twin["difference"], twin["difference_low"], twin["difference_high"], twin["p_bootstrap"]
     )  # fmt: skip

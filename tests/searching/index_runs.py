@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from structkit.commands.search import search
-from structkit.records.jsonl import Record, Records
-from structkit.searching.hits import SearchOptions
+from structkit.commands.search import Settings, search
+from structkit.embeddings.rows import TextEncoding
+from structkit.records.jsonl import Record
+from structkit.settings import made
 
 K, SIZE = 5, 16
 
@@ -26,10 +27,17 @@ def matrix(path: Path, vectors: np.ndarray, ids: list[str], **meta: object) -> s
     return str(path)
 
 
-def found(corpus: str | list[str], queries: str, **options: object) -> list[Record]:
+def found(
+    corpus: str | list[str],
+    queries: str,
+    k: int = K,
+    encoding: TextEncoding | None = None,
+    **options: object,
+) -> list[Record]:
+    """The run of queries in a file, by the settings of `search`."""
     files = [corpus] if isinstance(corpus, str) else corpus
-    given = SearchOptions(**options)  # type: ignore[arg-type]
-    return list(search(files, Records.read([queries]), k=K, options=given))
+    settings = made(Settings, {"corpus": files, "queries": [queries], "k": k, **options})
+    return list(search(settings, encoding=encoding))
 
 
 def pairs(run: list[Record]) -> list[tuple[str, str]]:

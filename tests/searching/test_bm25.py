@@ -8,11 +8,11 @@ import orjson
 import pytest
 from bm25s.stopwords import STOPWORDS_EN
 
-from structkit.commands.search import search
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Record
 from structkit.searching.bm25 import BM25
 from structkit.searching.words import STOPWORDS, words
+from tests.searching.index_runs import found as run_of
 
 Write = Callable[..., str]
 
@@ -87,7 +87,7 @@ def test_an_empty_document_is_not_found_and_does_no_harm() -> None:
 def test_the_document_field(write: Write, record: Record, text: str) -> None:
     other = {"id": "other", "code": "hay", "text": "hay", "positive": "hay"}
     queries = write("q", {"id": "q", "query": text})
-    found = search([write("c", other, record)], Records.read([queries]), method="bm25")
+    found = run_of(write("c", other, record), queries, method="bm25")
     assert ["x"] == [result["doc_id"] for result in found]
 
 
@@ -98,9 +98,9 @@ def test_named_fields_and_exclude_self(write: Write) -> None:
         {"id": "2", "docstring": "list sorts", "body": "a list of many sorts", "code": "-"},
     )
     options = {"method": "bm25", "document_field": "body", "query_field": "docstring", "k": 1}
-    first = [record["doc_id"] for record in search([path], Records.read([path]), **options)]
+    first = [record["doc_id"] for record in run_of(path, path, **options)]
     assert ["1", "1"] == first  # the shorter body
-    others = search([path], Records.read([path]), exclude_self=True, **options)
+    others = run_of(path, path, exclude_self=True, **options)
     assert [("1", "2"), ("2", "1")] == [(other["query_id"], other["doc_id"]) for other in others]
 
 
@@ -124,12 +124,12 @@ def test_bad_records_are_refused_with_their_place(
 ) -> None:
     path = write("c", {"id": "1", "text": "good"}, corpus)
     with pytest.raises(UserError) as error:
-        list(search([path], Records.read([write("q", query)]), method="bm25"))
+        run_of(path, write("q", query), method="bm25")
     assert str(error.value).startswith(f"{tmp_path / place}: {problem}")
 
 
 def test_a_corpus_without_words_is_refused(tmp_path: Path, write: Write) -> None:
     for path in (write("c"), write("c", {"id": "1", "text": "…"})):
         with pytest.raises(UserError) as error:
-            list(search([path], Records.read([write("q")]), method="bm25"))
+            run_of(path, write("q"), method="bm25")
         assert str(error.value).startswith(f"{path}: the corpus holds no words")

@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.commands.search import search
 from structkit.errors import UserError
-from structkit.records.jsonl import Records
 from structkit.searching.bm25 import BM25
-from structkit.searching.hits import SearchOptions
-from tests.conftest import PROGRAM, environment
+from tests.conftest import PROGRAM, WARM, environment
+from tests.searching.index_runs import found as run_of
 
 TEXTS = [
     f"def word{number % 7}(self): return the_{number} + readFile({number})" for number in range(50)
@@ -35,9 +33,8 @@ def files(tmp_path: Path) -> Path:
 
 def found(files: Path, corpus: str, save: str | None = None, **options):
     if save:
-        options["options"] = SearchOptions(save_index=str(files / save))
-    queries = Records.read([str(files / "q.jsonl")])
-    return list(search([str(files / corpus)], queries, k=20, **options))
+        options["save_index"] = str(files / save)
+    return run_of(str(files / corpus), str(files / "q.jsonl"), 20, **options)
 
 
 @given(
@@ -75,7 +72,7 @@ def test_the_command_writes_it_and_knows_it_by_its_folder(files):
 
 
 def test_bytes_on_the_command_line_are_those_of_a_fresh_index(files):
-    run = [*PROGRAM, "search", "--queries", "q.jsonl", "-o"]
+    run = [*WARM, "search", "--queries", "q.jsonl", "-o"]
     for more in (
         ["a.jsonl", "c.jsonl", "--method", "bm25"],
         ["b.jsonl", "c.jsonl", "--method", "bm25", "--save-index", "words"],
@@ -84,7 +81,7 @@ def test_bytes_on_the_command_line_are_those_of_a_fresh_index(files):
         subprocess.run([*run, *more], cwd=files, env=environment(), check=True)
     assert (files / "a.jsonl").read_bytes() == (files / "b.jsonl").read_bytes()
     assert (files / "a.jsonl").read_bytes() == (files / "c2.jsonl").read_bytes()
-    asked = [*PROGRAM, "search", "words", "--query", "word3 read", "-k", "2"]
+    asked = [*WARM, "search", "words", "--query", "word3 read", "-k", "2"]
     done = subprocess.run(asked, cwd=files, env=environment(), capture_output=True, check=True)
     best = json.loads(done.stdout.splitlines()[0])
     assert found(files, "c.jsonl", method="bm25")[0]["doc_id"] == best["doc_id"]
@@ -136,6 +133,7 @@ def test_what_cannot_be_written_leaves_the_older_index(files):
     assert {"c.jsonl", "d.jsonl", "q.jsonl", "words"} == {path.name for path in files.iterdir()}
 
 
+@pytest.mark.long
 def test_a_kill_leaves_a_whole_index_or_none(files):
     lines = [json.dumps({"id": str(i), "code": f"word{i} other{i}"}) for i in range(20000)]
     (files / "d.jsonl").write_text("\n".join(lines))
@@ -168,7 +166,7 @@ def test_a_kill_leaves_a_whole_index_or_none(files):
     ("given", "told"),
     [
         ({"k1": 0.9}, "words: was built with --k1 1.2, not --k1 0.9; leave it out"),
-        ({"b": 0.0}, "words: was built with --b 0.75, not --b 0.0; leave it out"),
+        ({"b": 0.0}, "words: was built with -b 0.75, not -b 0.0; leave it out"),
         ({"stopwords": True}, "words: was built with --no-stopwords, not --stopwords; leave"),
         ({"paths": True}, "words: was built with the default of --paths, not --paths; leave"),
         ({"document_field": "x"}, "with the default of --document-field, not --document-field x"),

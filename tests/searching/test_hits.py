@@ -7,18 +7,15 @@ import orjson
 import pytest
 from pyarrow import parquet
 
-from structkit import registry
-from structkit.commands.encode import encode, write
-from structkit.commands.search import search
-from structkit.commands.train import train
+from structkit import encode, registry
+from structkit.commands.encode import write
 from structkit.errors import UserError
-from structkit.learning.encode.encoding import Encoding
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
-from structkit.records.jsonl import Records
 from structkit.records.stream import Stream
-from structkit.searching.hits import SearchOptions
 from tests.commands.test_encode import model  # noqa: F401
-from tests.tolerances import bound
+from tests.encodings import encoding_of
+from tests.searching.index_runs import found as run_of
 
 OTHERS = (".npy", ".parquet")  # what encode writes beside JSON lines
 PAGES = [
@@ -43,7 +40,7 @@ def pages(tmp_path):
 
 
 def written(source, target, model, **options):  # noqa: F811
-    encoding = Encoding(model, "document", **options)
+    encoding = encoding_of(model, "document", **options)
     write(encoding, Stream([source], str(target), others=OTHERS))
     return str(target)
 
@@ -51,8 +48,7 @@ def written(source, target, model, **options):  # noqa: F811
 def best(corpus, vector, tmp_path, **options):
     """The best hit of a query, and by what it was found."""
     queries = lines(tmp_path / "queries.jsonl", [{"id": "q", "embedding": vector}])
-    given = SearchOptions(explain=True, **options)
-    hit = next(search([corpus], Records.read([queries]), k=1, options=given))
+    (hit,) = run_of(corpus, queries, 1, explain=True, **options)
     return hit["doc_id"], hit["best"]
 
 
@@ -61,7 +57,7 @@ def best(corpus, vector, tmp_path, **options):
 def test_a_hit_names_its_element(model, tmp_path, name, index):  # noqa: F811
     corpus = written(pages(tmp_path), tmp_path / name, model, elements=True, keep=["site"])
     asked = {"id": "q", "text": "Steep it for three minutes."}
-    (query,) = encode([asked], model=model, side="document")
+    (query,) = encode([asked], model=model, as_="document")
     expected = {
         "id": "d0#4",
         "site": 0,
@@ -72,7 +68,7 @@ def test_a_hit_names_its_element(model, tmp_path, name, index):  # noqa: F811
     }
     assert ("d0", expected) == best(corpus, query["embedding"], tmp_path, index=index)
     # as many numbers as the index looks at, a document is there once
-    found, _ = best(corpus, query["embedding"], tmp_path, index=index, filters=("site=1",))
+    found, _ = best(corpus, query["embedding"], tmp_path, index=index, filter=("site=1",))
     assert "d1" == found
 
 
@@ -92,13 +88,13 @@ def test_elements_in_parquet(model, tmp_path):  # noqa: F811
 
 
 def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypatch):  # noqa: F811
-    encoding = Encoding(model, "document", elements=True)
+    encoding = encoding_of(model, "document", elements=True)
     assert "Press slowly" == encoding.reader.elements.of(PAGES[1])[0][-1]
     monkeypatch.setattr(
-        "structkit.learning.encode.engines.Wanted.load",
+        "structkit.learning.encoding.engines.EngineChoice.load",
         lambda self: (encoding.engine, encoding.facts | {"document_fields": ["tagged"]}),
     )
-    tagged = Encoding(model, "document", elements=True)
+    tagged = encoding_of(model, "document", elements=True)
     texts, places = tagged.reader.elements.of(PAGES[1])
     assert ("<li>Press<p>slowly</p></li>", "Press slowly") == (texts[-1], places[-1]["text"])
 
@@ -108,7 +104,7 @@ def test_a_hit_in_code_names_its_lines(model, tmp_path):  # noqa: F811
     source = lines(tmp_path / "code.jsonl", documents)
     for name in ("v.npy", "v.jsonl"):
         corpus = written(source, tmp_path / name, model, chunk=8)
-        found = list(encode(documents, model=model, side="document", chunk=8))
+        found = list(encode(documents, model=model, as_="document", chunk=8))
         for record in found:
             # spaces are no part of a line span
             piece = CODE[record["start"] : record["end"]]
@@ -138,12 +134,12 @@ def strae(tmp_path_factory):
 def test_a_hit_in_a_tree_names_its_phrase(strae, tmp_path, name):
     folder, source = strae
     corpus = written(source, tmp_path / name, folder, nodes="all", keep=["n"])
-    (query,) = encode([{"id": "q", "tree": "(X (X black) (X cat))"}], model=folder, side="query")
+    (query,) = encode([{"id": "q", "tree": "(X (X black) (X cat))"}], model=folder, as_="query")
     hit = best(corpus, query["embedding"], tmp_path, similarity="cosine")
     assert ("t0", {"id": "t0#4", "n": 0, "node": 4, "span": [1, 3], "text": "black cat"}) == hit
 
 
-def test_nodes_in_parquet_and_downward_only_in_json(strae, tmp_path):
+def test_nodes_in_parquet(strae, tmp_path):
     folder, source = strae
     table = parquet.read_table(written(source, tmp_path / "v.parquet", folder, nodes="phrases"))
     rows = table.drop_columns(["embedding"]).to_pylist()
@@ -151,39 +147,21 @@ def test_nodes_in_parquet_and_downward_only_in_json(strae, tmp_path):
         "text": "The black cat sleeps"
     } == rows[0]
     assert ["t0#0", "t0#1", "t0#4", "t2#0"] == [row["id"] for row in rows]
-    with pytest.raises(UserError, match="--downward needs JSONL output"):
-        written(source, tmp_path / "w.npy", folder, nodes="all", downward=True)
-    assert ["v.parquet"] == [file.name for file in tmp_path.iterdir()]
-
-
-def test_nodes_are_cut_and_scaled_as_asked_for(strae):
-    folder, _ = strae
-    options = {"model": folder, "side": "document", "nodes": "all", "downward": True}
-    records = [{"id": "t", "tree": TREES[0]}]
-    whole, few = list(encode(records, **options)), list(encode(records, dimensions=8, **options))
-    for one, two in zip(whole, few, strict=True):
-        for name in ("embedding", "downward"):
-            assert 8 == len(two[name])
-            part = np.array(one[name][:8])
-            # a model whose embeddings have length 1 keeps that
-            ratio = np.array(two[name]) / part
-            np.testing.assert_allclose(ratio, ratio[0], rtol=bound(4))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"chunk": 9, "elements": True}, "--chunk and --elements exclude each other; give one"),
-        ({"elements": True, "field": ["a", "b"]}, "--elements takes one --field; run encode"),
+        ({"chunk": 9, "elements": True}, "--chunk and --elements exclude each other; leave one"),
+        ({"elements": True, "field": ["a", "b"]}, "--elements takes one --field; encode each"),
         ({"elements": True, "keep": ["text"]}, "--keep text: --elements writes a field of that"),
         ({"chunk": 9, "keep": ["lines"]}, "--keep lines: --chunk writes a field of that name"),
         ({"nodes": "all"}, "--nodes needs a model with trees; train strae, self-strae, iornn or"),
-        ({"downward": True}, "--downward goes with --nodes"),
     ],
 )
 def test_wrong_usage(model, options, message):  # noqa: F811
     with pytest.raises(UserError, match=message) as caught:
-        Encoding(model, "document", **options)
+        encoding_of(model, "document", **options)
     assert 2 == caught.value.status
 
 
@@ -191,7 +169,7 @@ def test_documents_without_elements_are_named(model, tmp_path):  # noqa: F811
     rows = [{"id": "1", "html": "<p>a"}, {"id": "2", "html": "<p> "}, {"id": "3", "html": 3}]
     source = lines(tmp_path / "in.jsonl", [*rows, {"id": "4", "text": "a"}])
     target, rejects = tmp_path / "out.jsonl", tmp_path / "rejects.jsonl"
-    encoding = Encoding(model, "document", elements=True)
+    encoding = encoding_of(model, "document", elements=True)
     with pytest.raises(UserError) as caught:
         write(encoding, Stream([source], str(target), others=OTHERS))
     expected = f"{source}:2: the document holds no text; leave the record out"
@@ -219,9 +197,9 @@ def test_trees_that_cannot_be_read_are_named(strae, tmp_path, tree, problem):
     rows = [{"id": "1", "tree": TREES[0]}, {"id": "2", "tree": tree}, {"id": "3", "tree": "(X a)"}]
     source, target = lines(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
     with pytest.raises(UserError) as caught:
-        written(source, target, strae[0], field="tree")
+        written(source, target, strae[0], field=["tree"])
     assert str(caught.value).startswith(f'{source}:2: field "tree": {problem}')
     assert not target.exists()
-    encoding = Encoding(strae[0], "document")
+    encoding = encoding_of(strae[0], "document")
     write(encoding, Stream([source], str(target), "skip", others=OTHERS))
     assert ["1", "3"] == [orjson.loads(line)["id"] for line in target.read_bytes().splitlines()]

@@ -9,13 +9,12 @@ import orjson
 import pytest
 
 from structkit import fuse
-from structkit.commands.search import search
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import write_run
-from structkit.searching.hits import SearchOptions
+from tests.searching.index_runs import found as run_of
 
 LINES = [1, 1]
 CHUNKS = [
@@ -75,7 +74,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 def found(files: dict[str, str], **options) -> list[Record]:  # type: ignore[no-untyped-def]
     corpus = files["texts" if options.get("method") == "bm25" else "corpus"]
-    return list(search([corpus], Records.read([files["queries"]]), **options))
+    return run_of(corpus, files["queries"], 100, **options)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
@@ -117,8 +116,7 @@ def test_wrong_usage(files: dict[str, str]) -> None:
         found(files, method="hybrid", texts=texts)
     with pytest.raises(UserError, match="--texts goes with --method hybrid"):
         found(files, texts=texts)
-    with pytest.raises(UserError, match="not words: they take no --k1, --stopwords; leave it out"):
+    with pytest.raises(UserError, match="not words: they take no --k1, --no-stopwords;"):
         found(files, k1=2.0, stopwords=False)
     with pytest.raises(UserError, match="takes no --filter"):
-        options = SearchOptions(filters=("a=b",))
-        found(files, method="hybrid", encoding=Letters(), texts=texts, options=options)
+        found(files, method="hybrid", encoding=Letters(), texts=texts, filter=["a=b"])

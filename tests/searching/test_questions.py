@@ -104,7 +104,7 @@ def test_control_characters_are_shown_and_not_sent(folder):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--query", "x", "--queries", "corpus.jsonl"), "--query and --queries are both given"),
+        (("--query", "x", "--queries", "corpus.jsonl"), "--query and --queries exclude each other"),
         (("--query", "?!"), "--query '?!' holds no word; write a question"),
     ],
 )

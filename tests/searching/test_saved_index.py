@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from structkit_plugins.backends._saved_index import read_index
 
-from structkit.commands.search import search
 from structkit.errors import UserError
-from structkit.records.jsonl import Records
-from structkit.searching.hits import SearchOptions
 from structkit.searching.index_parameters import LEAST
+from structkit.searching.options import SearchOptions
 from tests.conftest import PROGRAM, environment
+from tests.searching.index_runs import found as run_of
 
 WRONG = ("0", "-1", "nan", "inf", "-inf", "x", "", "1.5", "1e30", "0.5", "1 2")
 INDEXES = {
@@ -39,9 +38,7 @@ def files(tmp_path_factory):
 
 
 def found(folder, corpus="c.jsonl", **options):
-    queries = Records.read([str(folder / "q.jsonl")])
-    files = [str(folder / corpus)]
-    return list(search(files, queries, k=5, options=SearchOptions(**options)))
+    return run_of(str(folder / corpus), str(folder / "q.jsonl"), **options)
 
 
 @pytest.mark.parametrize("name", LEAST)
@@ -167,5 +164,4 @@ def test_a_saved_index_is_mapped(files, tmp_path):
     index, _ = read_index(folder, "dot")
     assert f"{folder}/index" in Path("/proc/self/maps").read_text()  # not copied into memory
     assert index.ntotal == 200
-    queries = Records.read([str(files / "q.jsonl")])
-    assert expected == list(search([str(folder)], queries, k=5))
+    assert expected == run_of(str(folder), str(files / "q.jsonl"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,13 @@ import torch
 import transformers
 from torch import nn
 
-import structkit
 from structkit import registry
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.encoders.encoder import Encoder, tried
 from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS
 from structkit.learning.encoders.tokenizer import end_with_eos
 from structkit.learning.folders.facts import (
-    FACTS,
-    FORMAT,
     POOLING_NAMES,
     has_facts,
     own_facts,
@@ -29,7 +25,6 @@ from structkit.learning.folders.facts import (
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.static.bag import Bag
 from structkit.learning.static.encoder import opened_table
-from structkit.plugin import Method
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 
@@ -90,28 +85,6 @@ def _save_sentence_transformers(encoder: Encoder, folder: Path) -> None:
     )
 
 
-def write_facts(folder: Path, method: str, settings: Method, data: Record, facts: Record) -> None:
-    """Write `structkit.json`: all that is needed to load the model and to train it again."""
-    content = {
-        "format": FORMAT,
-        "method": method,
-        "settings": settings.values(),
-        "pooling": None,
-        "normalize": None,
-        "query_fields": settings.query_fields,
-        "document_fields": settings.document_fields,
-        **facts,
-        "data": data,
-        "versions": {
-            "structkit": structkit.__version__,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "python": platform.python_version(),
-        },
-    }
-    write_json(folder / FACTS, content)
-
-
 def load_encoder(folder: Path, facts: Record) -> Encoder:
     """The encoder that `save_encoder` wrote, with the poolings and lengths of its facts."""
     decoder = facts["pooling"] == "first-decoder-token"
@@ -122,17 +95,13 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     """The trained model in a folder, ready to encode, and its facts.
 
     A plain Hugging Face folder or hub name works as well, and a sentence-transformers one with its
-    own pooling, normalization, length and prompts. `changes` (`pooling`, `normalize`,
-    `mcls_every`) override what the model says, unless they are None. Errors: `UserError` that
-    names the file and the remedy.
+    own pooling, normalization, length and prompts. `changes` override what the model says, unless
+    they are None. Errors: `UserError` that names the file and the remedy.
     """
     changes = {key: value for key, value in changes.items() if value is not None}
     if changes.get("pooling", "mean") not in POOLINGS:
-        raise UserError(
-            f"--pooling {changes['pooling']} is not {' or '.join(POOLINGS)}",
-            "name one of them",
-            status=2,
-        )
+        problem = f"{flag('pooling', changes['pooling'])} is not {' or '.join(POOLINGS)}"
+        raise UserError(problem, "name one of them", status=2)
     folder = model_folder(name, offline=offline)
     if table := opened_table(folder, changes):
         return table

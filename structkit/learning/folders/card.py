@@ -17,7 +17,6 @@ from structkit.records.jsonl import Record
 from structkit.records.table import markdown_text
 
 CARD = "README.md"
-UNSTATED = "not stated: see those of the start model and the training data"
 
 
 def write_card(
@@ -27,7 +26,6 @@ def write_card(
     *,
     title: str,
     files: Sequence[str] = (),
-    license: str | None = None,
 ) -> None:
     """Write the card: a model's size, start, training data, settings, license, and how to use it.
 
@@ -35,7 +33,6 @@ def write_card(
     """
     loads = _loads(folder)
     about = ModelCardData(
-        license=license,
         library_name="sentence-transformers" if loads else "structkit",
         base_model=method.start if _on_hub(method.start) else None,
         tags=["structkit", summary["method"]],
@@ -48,8 +45,7 @@ def write_card(
         "training records": f"{summary['records']:,}, from {_names(files)}",
         "sha256 of the records": f"`{summary['sha256']}`",
         "steps": f"{summary['steps']:,}",
-        "license": markdown_text(license or "")
-        or "not stated: see those of the start model and the training data",
+        "license": "not stated: see those of the start model and the training data",
     }
     table = [f"| {name} | {value} |" for name, value in rows.items()]
     parts = [

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
+from structkit.errors import UserError, flag
 from structkit.learning.folders.damage import damaged
 
 WEIGHTS = "model.safetensors"
@@ -59,3 +60,10 @@ def own_weights(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
         if not np.isfinite(stored[name]).all():
             raise damaged(f"the weight {name} holds numbers that are not finite", file)
     return stored
+
+
+def spoiled(folder: Path) -> UserError:
+    """The error for a model that gives no finite embeddings."""
+    remedy = f"train the model again, with a lower {flag('learning_rate')}"
+    error = UserError("the model's embeddings hold NaN or infinity", remedy)
+    return error.at(str(folder / WEIGHTS))

@@ -14,12 +14,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.methods import POOLINGS, ROOT
 from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence, Sentences, portions, tree_of
-from structkit.learning.strae.settings import ComposedSettings
+from structkit.learning.strae.settings import POOLINGS, ROOT, ComposedSettings
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TorchModel
 from structkit.records.jsonl import Record
@@ -48,7 +47,7 @@ class TreeEncoder(TorchModel):
         if pooling not in POOLINGS:
             raise UserError(
                 f"a tree model has no pooling {pooling}",
-                "use --pooling mean for the mean of words, or none for the root",
+                f"use {flag('pooling', 'mean')} for the mean of words, or none for the root",
                 status=2,
             )
         # short and long texts are no errors here
@@ -125,7 +124,6 @@ class TreeEncoder(TorchModel):
         which: str,
         batch_tokens: int,
         *,
-        downward: bool = False,
         finish: Callable[[Vectors], Vectors] = lambda vectors: vectors,
     ) -> Iterator[list[Record]]:
         """The nodes of each text, in its order.
@@ -137,13 +135,13 @@ class TreeEncoder(TorchModel):
         first = 0
         for part in portions(list(sentences), batch_tokens):
             with torch.inference_mode():
-                batch, up, down = self.both_ways(part)
-            vectors = [finish(each.float().cpu().numpy()) for each in (up, down)[: 1 + downward]]
+                batch, up, _ = self.both_ways(part)
+            vectors = finish(up.float().cpu().numpy())
             owners = batch.sentence.cpu().numpy()
             starts = batch.start - np.cumsum([0, *batch.lengths[:-1]])[owners]
             for number, rows in enumerate(_rows(owners, len(part))):
                 spans = [(starts[row], starts[row] + batch.width[row]) for row in rows]
-                nodes = _records(leaves[first + number], spans, [each[rows] for each in vectors])
+                nodes = _records(leaves[first + number], spans, vectors[rows])
                 chosen = [record for record, kind in nodes if which in ("all", kind)]
                 self.vocabulary.looked_up.without[which] += not chosen
                 yield chosen
@@ -199,12 +197,11 @@ def _rows(owners: NDArray[np.int64], sentences: int) -> list[NDArray[np.int64]]:
 
 
 def _records(
-    leaves: Leaves, spans: Sequence[tuple[int, int]], vectors: list[NDArray[np.float32]]
+    leaves: Leaves, spans: Sequence[tuple[int, int]], vectors: NDArray[np.float32]
 ) -> Iterator[tuple[Record, str]]:
-    names = ("embedding", "downward")
     for number, (start, end) in enumerate(spans):
         first, last, words, kind = leaves.node(int(start), int(end))
-        record: Record = {"node": number, "span": [first, last], "text": words}
-        for name, rows in zip(names, vectors, strict=False):
-            record[name] = rows[number]
-        yield record, kind
+        yield (
+            {"node": number, "span": [first, last], "text": words, "embedding": vectors[number]},
+            kind,
+        )

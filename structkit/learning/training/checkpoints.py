@@ -16,9 +16,9 @@ import orjson
 import torch
 from torch import Tensor
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import FACTS, read_facts
-from structkit.learning.training.spool import Spool
+from structkit.learning.training.distributed import rank
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.whole import cannot_write, remove, replace_folder, whole_file
@@ -34,13 +34,14 @@ class RunFolder:
     Errors: `UserError` where `DIR` or a stopped run is in the way, naming the flags that help.
     """
 
-    def __init__(self, output: str, *, overwrite: bool, resume: bool, keep: int = 1) -> None:
+    def __init__(self, output: str, *, overwrite: bool, resume: bool) -> None:
         self.final = Path(output)
-        self.keep = keep  # checkpoints
         self.run: Record = {}
         if overwrite and resume:
             raise UserError(
-                "--overwrite and --resume exclude each other", "leave one out", status=2
+                f"{flag('overwrite')} and {flag('resume')} exclude each other",
+                "leave one out",
+                status=2,
             )
         if self.final.name in ("", ".."):
             raise UserError(f"-o {output} names no new folder", "name one", status=2)
@@ -68,23 +69,24 @@ class RunFolder:
     def _may_be_replaced(self) -> None:
         if self._exists() and not (self.final / FACTS).is_file():
             raise UserError(
-                f"{self.final} is not a model folder, and --overwrite would delete it",
-                "name another folder with -o",
+                f"{self.final} is not a model folder, and {flag('overwrite')} would delete it",
+                f"name another folder with {flag('output')}",
             )
 
     def _must_be_free(self) -> None:
         if self._exists():
             raise UserError(
                 f"{self.final} exists",
-                "replace it with --overwrite, continue a stopped run with --resume, or name "
-                "another folder with -o",
+                f"replace it with {flag('overwrite')}, continue a stopped run with "
+                f"{flag('resume')}, "
+                f"or name another folder with {flag('output')}",
             )
         latest = self.latest()
         if latest:
             step = latest.name.removeprefix("step-")
             raise UserError(
                 f"a run into {self.final} stopped at step {int(step):,}",
-                "continue it with --resume, or start again with --overwrite",
+                f"continue it with {flag('resume')}, or start again with {flag('overwrite')}",
             )
 
     def _exists(self) -> bool:
@@ -93,8 +95,10 @@ class RunFolder:
         return self.final.exists()
 
     def open(self, run: Record) -> None:
-        """Start the run, or check that the stopped run is the same one."""
+        """Start the run, or check that the stopped run is the same one: the first process does."""
         self.run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
+        if rank():
+            return
         try:
             self.partial.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -111,41 +115,14 @@ class RunFolder:
             before = orjson.loads((self.partial / RUN).read_bytes())
             other = differences(before, run)
         except (OSError, ValueError, AttributeError, TypeError):
-            raise UserError("is missing or damaged", "start again with --overwrite").at(
+            raise UserError("is missing or damaged", f"start again with {flag('overwrite')}").at(
                 str(self.partial / RUN)
             ) from None
         if other:
             raise UserError(
                 f"the stopped run in {self.partial} differs in {', '.join(other)}",
-                "resume with the same settings and data, or start again with --overwrite",
+                f"resume with the same settings and data, or start again with {flag('overwrite')}",
             )
-
-    def share(self, spool: Spool) -> None:
-        """Copy records to where other machines find them."""
-        with whole_file(self._records(spool.hash)) as file:
-            spool.write(file)
-
-    def shared(self, settings: Record) -> tuple[Path, Path | None]:
-        """The records that machine 0 shares, and the held-out ones.
-
-        Errors: the folder is not shared, or the settings differ.
-        """
-        try:
-            self.run = orjson.loads((self.partial / RUN).read_bytes())
-        except (OSError, ValueError):
-            raise UserError(
-                f"there is no run of machine 0 in {self.partial}",
-                "name a folder with -o that all machines share",
-            ) from None
-        if other := differences(self.run, settings):
-            raise UserError(
-                f"machine 0 differs in {', '.join(other)}", "start the same command on all machines"
-            )
-        held_out = self.run.get("held_out")
-        return self._records(self.run["data"]), self._records(held_out) if held_out else None
-
-    def _records(self, digest: str) -> Path:
-        return self.partial / f"{digest}.jsonl"
 
     def finished(self, run: Record) -> Record:
         """The summary of the finished run. Errors: it was another run."""
@@ -158,9 +135,10 @@ class RunFolder:
         if other := differences(before, run):
             raise UserError(
                 f"the finished run in {self.final} differs in {', '.join(other)}",
-                "train it again with --overwrite, or name another folder with -o",
+                f"train it again with {flag('overwrite')}, or name another folder with "
+                f"{flag('output')}",
             )
-        say(f"the run in {self.final} is complete; --overwrite trains it again")
+        say(f"the run in {self.final} is complete; {flag('overwrite')} trains it again")
         known = {name: facts[name] for name in ("steps", "losses")}
         return {"folder": str(self.final), "method": facts["method"], **known, "complete": True}
 
@@ -178,10 +156,10 @@ class RunFolder:
         return [steps[number] for number in sorted(steps, reverse=True)]
 
     def save(self, step: int, state: dict[str, Any]) -> None:
-        """Write a checkpoint, which appears only when complete, and remove those not to be kept."""
+        """Write a checkpoint, which appears only when complete, and remove those before it."""
         with whole_file(self.partial / f"step-{step}") as file:
             torch.save(state | {"run": self.run}, file)
-        for path in self.checkpoints()[self.keep :]:
+        for path in self.checkpoints()[1:]:
             path.unlink()
 
     def load(self) -> dict[str, Any] | None:
@@ -194,18 +172,14 @@ class RunFolder:
             if not isinstance(state, dict) or "module" not in state:
                 raise ValueError
         except DAMAGE:  # torch's advice is to load it unsafely
-            raise UserError("is damaged or cut short", self._without(latest)).at(
+            raise UserError("is damaged or cut short", f"start again with {flag('overwrite')}").at(
                 str(latest)
             ) from None
         if other := differences(state.get("run", self.run), self.run):
-            raise UserError(f"differs in {', '.join(other)}", self._without(latest)).at(str(latest))
+            raise UserError(
+                f"differs in {', '.join(other)}", f"start again with {flag('overwrite')}"
+            ).at(str(latest))
         return state
-
-    def _without(self, checkpoint: Path) -> str:
-        """What helps where a checkpoint cannot be used."""
-        if self.checkpoints()[1:]:
-            return "delete it to resume from the one before, or start again with --overwrite"
-        return "start again with --overwrite"
 
     @property
     def model(self) -> Path:
@@ -253,7 +227,9 @@ class RunFolder:
             self.room.unlink(missing_ok=True)
             self.save(*end())
             problem = cannot_write(refused)
-            remedy = f"the trained weights are in {self.partial}; make room, and add --resume"
+            remedy = (
+                f"the trained weights are in {self.partial}; make room, and add {flag('resume')}"
+            )
             raise UserError(problem.problem, remedy).at(str(self.final)) from None
 
     def finish(self) -> None:
@@ -262,7 +238,9 @@ class RunFolder:
         shutil.rmtree(self.partial)
 
     def abandon(self) -> None:
-        """Remove the folder if it has no checkpoint."""
+        """Remove the folder if it has no checkpoint: the first process does."""
+        if rank():
+            return
         if self.latest() is None:
             remove(self.partial)
         self.room.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from structkit import arithmetic
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
 HARMLESS = 1e-5  # of the largest number of a product
@@ -30,9 +30,8 @@ def chosen_device(name: str | None) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
-        raise UserError(
-            f"--device {name} cannot be used: {reason}", "use --device cpu", status=2
-        ) from None
+        problem = f"{flag('device', name)} cannot be used: {reason}"
+        raise UserError(problem, f"use {flag('device', 'cpu')}", status=2) from None
     return device
 
 
@@ -48,7 +47,8 @@ def enough_memory() -> Iterator[None]:
             raise
         raise UserError(
             "there is not enough memory",
-            "lower --batch-size, the lengths or the sizes of the model, or set --chunk-size",
+            f"lower {flag('batch_size')}, the lengths or the sizes of the model, or set "
+            f"{flag('chunk_size')}",
         ) from None
 
 

@@ -1,7 +1,7 @@
-"""The processes of a training: torch's elastic launcher starts and watches them, on every node.
+"""The processes of a training: torch's elastic launcher starts and watches them.
 
-The launcher of each node runs in the process of the user; machine 0 hosts the rendezvous, where the
-launchers meet. A process that fails ends all others, or all are started again.
+For `--nproc` it runs in the process of the user, on one machine; for several machines the user
+starts it: `torchrun … -m structkit train`. A process that fails ends all others.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,25 +27,18 @@ import torch
 from torch import distributed
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException, Std
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
-from torch.distributed.elastic.rendezvous.api import (
-    RendezvousConnectionError,
-    RendezvousError,
-    RendezvousTimeoutError,
-)
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
-from torch.distributed.rendezvous import rendezvous
 
 from structkit.children import without_script
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.training.devices import chosen_device
-from structkit.learning.training.nodes import ALONE, Nodes
 from structkit.progress import say
 from structkit.signals import ended_by, heard
 
 SHUTDOWN = 120  # seconds that a process may take to finish its step and save a checkpoint
 GRACE = 2.0  # seconds that a process lives on that lost another: so the cause is seen first
 PLACE = "TORCHELASTIC_ERROR_FILE"  # where torch leaves the error of a process
-LOOPBACK = "127."
+LOOPBACK = ("127.", "localhost")
 
 
 def check_ranks(count: int, device: str | None) -> None:
@@ -54,8 +48,8 @@ def check_ranks(count: int, device: str | None) -> None:
         chosen_device(device)
     elif torch.cuda.device_count() < count:
         raise UserError(
-            f"--nproc {count} needs as many GPUs, but there are {torch.cuda.device_count()}",
-            "lower --nproc, or use --device cpu",
+            f"{flag('nproc', count)} needs as many GPUs, but there are {torch.cuda.device_count()}",
+            f"lower it, or use {flag('device', 'cpu')}",
             status=2,
         )
 
@@ -69,68 +63,49 @@ def useful(count: int, batch: int) -> int:
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     processes = min(count, batch, cores)
     if processes < count:
-        say(f"--nproc {count} becomes {processes}: {batch:,} records in a batch, {cores} cores")
+        say(
+            f"{flag('nproc', count)} becomes {processes}: {batch:,} records in a batch, {cores} "
+            "cores"
+        )
     return processes
 
 
-def restarts() -> int:
-    """How often the processes were started again."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) if PLACE in os.environ else 0
+def by_torchrun() -> bool:
+    """Whether torchrun started this process, and several may be started."""
+    return distributed.is_torchelastic_launched() and not distributed.is_initialized()
 
 
-def launch(
-    call: Callable[..., Any],
-    count: int,
-    device: str | None,
-    *arguments: Any,
-    nodes: Nodes = ALONE,
-    max_restarts: int = 0,
-) -> Any:
-    """Run `call(*arguments, device=…)` in `count` processes here, and as many on each other node.
+def launch(call: Callable[..., Any], count: int, device: str | None, *arguments: Any) -> Any:
+    """Run `call(*arguments, device=…)` in `count` processes on this machine.
 
-    Returns what the first process here returns. Errors: that of the process that failed first,
-    after all have ended. A signal to end is passed on, and processes then end by themselves.
+    Returns what the first process returns. Errors: that of the process that failed first, after all
+    have ended. A signal to end is passed on, and processes then end by themselves.
     """
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if count * nodes.count > 1:
-        device = device.partition(":")[0]
     folder_of_ranks = tempfile.TemporaryDirectory(prefix="structkit-ranks-")
     with folder_of_ranks as folder, _watched(), without_script():
         try:
-            config = _config(count, nodes, max_restarts, folder)
-            results = elastic_launch(config, _process)(call, count, nodes, device, arguments)
+            config = _config(count, folder)
+            results = elastic_launch(config, _process)(call, count, device, arguments)
         except SignalException as error:
             raise ended_by(error.sigval) from None
         except ChildFailedError as error:
-            raise _cause(error, count * nodes.rank) from None
-        except (RendezvousTimeoutError, distributed.DistError):
-            raise nodes.apart() from None
-        except RendezvousError as error:
-            if isinstance(error, RendezvousConnectionError) and nodes.rank == 0:
-                raise UserError(
-                    f"machine 0 cannot listen at {nodes.host}:{nodes.port}",
-                    "give --rendezvous a name of this machine and a free port",
-                ) from None
-            raise UserError(
-                f"the {nodes.count} machines did not stay together: {error}",
-                "see the errors of the others, and start all of them again with --resume",
-            ) from None
-    return results[min(results)]
+            raise _cause(error) from None
+    return results[0]
 
 
-def _config(count: int, nodes: Nodes, max_restarts: int, folder: str) -> LaunchConfig:
-    silent = {place: Std.ALL for place in range(count) if place or nodes.rank}
+def _config(count: int, folder: str) -> LaunchConfig:
+    silent = dict.fromkeys(range(1, count), Std.ALL)  # the first speaks for all
     config = LaunchConfig(
-        min_nodes=nodes.count,
-        max_nodes=nodes.count,
+        min_nodes=1,
+        max_nodes=1,
         nproc_per_node=count,
         run_id="structkit",
         rdzv_backend="c10d",
-        rdzv_endpoint=f"{nodes.host}:{nodes.port}",
-        rdzv_configs={"is_host": nodes.rank == 0, "join_timeout": nodes.patience},
-        max_restarts=max_restarts,
-        local_addr=nodes.address(),
-        logs_specs=DefaultLogsSpecs(log_dir=folder, redirects=silent),  # the first speaks for all
+        rdzv_endpoint="127.0.0.1:0",
+        rdzv_configs={"is_host": True},
+        max_restarts=0,
+        local_addr="127.0.0.1",
+        logs_specs=DefaultLogsSpecs(log_dir=folder, redirects=silent),
     )
     # older versions of torch do not have these two, and go without
     config.signals_to_handle = ",".join(number.name for number in heard())
@@ -145,7 +120,6 @@ def _watched() -> Iterator[None]:
     handlers = {number: signal.getsignal(number) for number in heard() if main}
     others, silenced = multiprocessing.active_children(), logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # torch logs what is raised
-    os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # else a restart finds old addresses
     try:
         yield
     finally:
@@ -158,7 +132,7 @@ def _watched() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _cause(error: ChildFailedError, first: int) -> BaseException:
+def _cause(error: ChildFailedError) -> BaseException:
     """Why the process ended that failed first; a bug keeps its traceback."""
     failure: ProcessFailure = error.get_first_failure()[1]
     left = _left(failure.error_file)
@@ -169,10 +143,10 @@ def _cause(error: ChildFailedError, first: int) -> BaseException:
         return ended_by(failure.exitcode - 128)
     if failure.exitcode < 0:
         return UserError(
-            f"process {first + failure.local_rank} of the training ended with status "
-            f"{failure.exitcode}",
-            "continue from the last checkpoint with --resume; if it ran out of memory, start again "
-            "with a lower --batch-size or --chunk-size",
+            f"process {failure.local_rank} of the training ended with status {failure.exitcode}",
+            f"continue from the last checkpoint with {flag('resume')}; if it ran out of memory, "
+            "start again "
+            f"with a lower {flag('batch_size')} or {flag('chunk_size')}",
         )
     return error
 
@@ -182,7 +156,7 @@ def _left(place: str) -> Path:
 
 
 def _process(
-    call: Callable[..., Any], count: int, nodes: Nodes, device: str, arguments: tuple[Any, ...]
+    call: Callable[..., Any], count: int, device: str | None, arguments: tuple[Any, ...]
 ) -> Any:
     """Run one process from start to end."""
     os.setsid()  # Ctrl-C reaches only the launcher, which passes it on
@@ -191,8 +165,9 @@ def _process(
     launcher = multiprocessing.parent_process()
     if launcher is None or not launcher.is_alive():  # torch asks for a signal from here on only
         sys.exit(1)
+    torch.set_num_threads(max(1, torch.get_num_threads() // count))
     try:
-        result = _joined(call, count, nodes, device, arguments)
+        result = joined(partial(call, *arguments), device)
         for number in heard():  # torch waits now, until the launcher has the result
             signal.signal(number, signal.SIG_DFL)
         if not launcher.is_alive():  # its end was told while the model was written
@@ -203,62 +178,38 @@ def _process(
     except UserError as error:
         _left(os.environ[PLACE]).write_bytes(pickle.dumps(error))
         raise
+
+
+def joined(call: Callable[..., Any], device: str | None) -> Any:
+    """`call(device=…)` in a process that a launcher started, as one of all, when all are done.
+
+    Errors: `UserError` where an exchange with another process fails, as it has ended.
+    """
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if device.startswith("cuda") and int(os.environ["WORLD_SIZE"]) > 1:
+        check_ranks(int(os.environ["LOCAL_WORLD_SIZE"]), device)
+        device = f"cuda:{os.environ['LOCAL_RANK']}"
+        torch.cuda.set_device(device)
+    if sys.platform == "linux" and os.environ["MASTER_ADDR"].startswith(LOOPBACK):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine, whatever its name
+    backend = "nccl" if device.startswith("cuda") else "gloo"
+    try:
+        distributed.init_process_group(backend, timeout=timedelta(hours=2))
+        result = call(device=device)
+        distributed.barrier()
+        distributed.destroy_process_group()
+        return result
     except RuntimeError as error:
         if not _by_others(error):
             raise
         time.sleep(GRACE)
-        lost = UserError(
-            "a process on another machine ended, and with it the training",
-            "see its error there, and start all machines again with --resume",
-        )
-        _left(os.environ[PLACE]).write_bytes(pickle.dumps(lost))
-        raise lost from error
+        raise UserError(
+            "another process of the training ended, and with it the training",
+            f"see its error, and go on with {flag('resume')}",
+        ) from error
 
 
 def _by_others(error: BaseException) -> bool:
     """Whether an exchange between processes failed: then another one has ended."""
     innermost = traceback.extract_tb(error.__traceback__)[-1].filename
     return Path(innermost).is_relative_to(Path(distributed.__file__).parent)
-
-
-def _joined(
-    call: Callable[..., Any], count: int, nodes: Nodes, device: str, arguments: tuple[Any, ...]
-) -> Any:
-    local = int(os.environ["LOCAL_RANK"])
-    if device == "cuda":
-        torch.cuda.set_device(local)
-        device = f"cuda:{local}"
-    torch.set_num_threads(max(1, torch.get_num_threads() // count))
-    if sys.platform == "linux" and os.environ["MASTER_ADDR"].startswith(LOOPBACK):
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine, whatever its name
-    rank, ranks = nodes.rank * count + local, nodes.count * count
-    backend = "nccl" if device.startswith("cuda") else "gloo"
-    distributed.init_process_group(
-        backend,
-        store=_met(rank, ranks, nodes),
-        rank=rank,
-        world_size=ranks,
-        timeout=timedelta(hours=2),
-    )
-    result = call(*arguments, device=device)
-    distributed.barrier()
-    distributed.destroy_process_group()
-    return result
-
-
-def _met(rank: int, ranks: int, nodes: Nodes) -> Any:
-    """The store of all processes, when all are there."""
-    patience = timedelta(seconds=nodes.patience)
-    try:
-        store, _, arrived = next(rendezvous("env://", timeout=patience))
-        if arrived != ranks:
-            raise UserError(
-                f"{arrived} processes came, not {ranks}", "give all machines the same --nproc"
-            )
-        if store.add(f"rank {rank}", 1) > 1:
-            raise UserError("two machines have the same --node-rank", "count them from 0")
-        store.wait([f"rank {each}" for each in range(ranks)], patience)
-    except distributed.DistError:
-        time.sleep(GRACE)
-        raise nodes.apart() from None
-    return store

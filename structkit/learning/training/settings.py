@@ -5,22 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.folders.damage import damaged
-from structkit.learning.training.nodes import PATIENCE, Nodes
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.spool import checked
 from structkit.plugin import Method, check, setting
 from structkit.records.jsonl import Record
+from structkit.records.stream import ErrorOptions
 from structkit.records.texts import DOCUMENT, QUERY
 
 LENGTH = 1_000_000  # tokens of any text
 # options of a run that are for steps
-OF_STEPS = ("save_every", "keep", "log_every", "log_format", "nproc", "device")
+OF_STEPS = ("save_every", "log_every", "log_format", "nproc", "device")
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
-
-# what only a method has whose batches are shared
-SHARING = frozenset({"nproc", "nnodes", "node_rank", "rendezvous", "rendezvous_timeout"})
 
 
 @dataclass(frozen=True)
@@ -152,14 +149,14 @@ class GradientSettings(PassSettings):
         super().__post_init__()
         if self.patience and not self.held_out:
             raise UserError(
-                "--patience waits for a lower loss of held-out records, which are missing",
-                "add --validate FILE, or leave it out",
+                f"{flag('patience')} waits for a lower loss of held-out records, which are missing",
+                f"add {flag('validate')}, or leave it out",
                 status=2,
             )
 
     @classmethod
     def idle_options(cls) -> frozenset[str]:
-        return frozenset() if cls.shared else SHARING
+        return frozenset() if cls.shared else frozenset({"nproc"})
 
     @property
     def held_out(self) -> str | None:
@@ -189,7 +186,7 @@ class GradientSettings(PassSettings):
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class RunOptions(ErrorOptions):
     """How a training runs: nothing here changes the resulting model."""
 
     output: str | None = setting(
@@ -202,72 +199,23 @@ class RunOptions:
     save_every: int = setting(
         0, "steps between checkpoints; 0: only when stopped", low=0, high=10**12, group="run"
     )
-    keep: int = setting(
-        1, "checkpoints that stay on disk: the last ones", low=1, high=1_000_000, group="run"
-    )
     log_every: int = setting(10, "steps between log lines", low=1, high=10**12, group="run")
     log_format: str = setting(
         "text", "json: a line per log step on stderr", "", ("text", "json"), group="run"
     )
-    on_error: str = setting(
-        "fail", "at a bad record: stop, or skip it", "", ("fail", "skip"), group="run"
-    )
-    rejects: str | None = setting(None, "file for skipped records, with the reason", group="run")
-    license: str | None = setting(
-        None,
-        "license of the model, for the card in its folder (README.md): mit, apache-2.0 …",
-        group="run",
-    )
     nproc: int = setting(
         1,
-        "processes, or GPUs, that share each batch: the same result as with one, sooner",
+        "processes, or GPUs, that share each batch: the same result as with one, sooner; of "
+        "several machines: torchrun",
         low=1,
         high=1024,
         group="speed",
-    )
-    nnodes: int = setting(
-        1,
-        "machines that train together, each with --nproc processes: start the same command on "
-        "all, with one -o that they share",
-        low=1,
-        high=1024,
-        group="speed",
-    )
-    node_rank: int = setting(
-        0,
-        "--nnodes: the number of this machine; 0 reads the records, and writes what is printed",
-        low=0,
-        high=1023,
-        group="speed",
-    )
-    rendezvous: str | None = setting(
-        None, "--nnodes: HOST:PORT, a free port of machine 0", group="speed"
-    )
-    rendezvous_timeout: int = setting(
-        PATIENCE,
-        "seconds that processes and machines wait for one another until they train",
-        low=1,
-        high=1_000_000,
-        group="speed",
-    )
-    max_restarts: int = setting(
-        0,
-        "how often to go on from the last checkpoint by itself, where a process ends early",
-        low=0,
-        high=1000,
-        group="run",
     )
     offline: bool = setting(False, "never use the network", group="run")
     device: str | None = setting(
-        None, "cpu, cuda, cuda:1 … (default: cuda if available)", group="speed"
+        None, "where to compute: cpu, cuda, cuda:1 …; default: cuda if available", group="speed"
     )
     quiet: bool = setting(False, "nothing on stderr but errors", group="run", short="-q")
 
     def __post_init__(self) -> None:
         check(self)
-        self.nodes  # noqa: B018 raises for flags that do not fit together
-
-    @property
-    def nodes(self) -> Nodes:
-        """The machines that train together."""
-        return Nodes.of(self.nnodes, self.node_rank, self.rendezvous, self.rendezvous_timeout)

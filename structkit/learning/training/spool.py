@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from multiprocessing.reduction import DupFd
-from typing import IO, Any
+from typing import Any
 
 import orjson
 
-from structkit.errors import UserError
+from structkit.errors import UserError, program
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.rejects import Rejected, accepted
 
 MAKERS = {
-    "masked": "add it with structkit mask-entities",
-    "target": "add it with structkit mask-entities",
-    "tagged": "add it with structkit html-variants",
-    "untagged": "add it with structkit html-variants",
-    "tree": "add it with structkit parse-trees",
+    **dict.fromkeys(("masked", "target"), "mask-entities"),
+    **dict.fromkeys(("tagged", "untagged"), "html-variants"),
+    "tree": "parse-trees",
 }
+
+
+def remedy_for(field: str) -> str:
+    """How a record gets a field.
+
+    >>> remedy_for("masked")
+    'add it with structkit mask-entities'
+    """
+    return f"add it with {program(MAKERS.get(field, 'pair'))}"
 
 
 def checked(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Record:
@@ -35,7 +41,7 @@ def checked(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Re
     """
     kept: Record = {"id": record["id"]}
     for name in needs:
-        kept[name] = text_field(record, name, MAKERS.get(name, "make it with structkit pair"))
+        kept[name] = text_field(record, name, remedy_for(name))
         if not kept[name].strip():
             raise UserError(f'field "{name}" is blank', "leave the record out")
     for name in optional:
@@ -118,11 +124,6 @@ class Spool:
         line = os.pread(self._file.fileno(), self._offsets[index + 1] - start, start)
         record: Record = orjson.loads(line)
         return record
-
-    def write(self, file: IO[bytes]) -> None:
-        """Copy all lines to another file."""
-        self._file.seek(0)
-        shutil.copyfileobj(self._file, file)
 
     def texts(self, names: Sequence[str], most: int = 100_000) -> Iterator[str]:
         """The texts of some fields, from at most `most` records spread over the whole."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.plugin import Model
 
 
@@ -71,9 +71,9 @@ class Truncation:
             kind, _, field = name.partition(" ")
             texts = f'texts in the field "{field}"' if field else f"{kind} texts"
             if cut:
-                flag = self.flag or f"--{kind}-length"
+                limit = self.flag or flag(f"{kind}_length")
                 lines.append(
-                    f"{cut:,} of {self.texts[name]:,} {texts} were longer than {flag} "
+                    f"{cut:,} of {self.texts[name]:,} {texts} were longer than {limit} "
                     f"and were truncated ({cut / self.texts[name]:.0%})"
                 )
         return lines
@@ -120,8 +120,10 @@ class Tokenizing:
         """Cut texts of a kind to so many tokens. Errors: `UserError` if the model reads fewer."""
         if self.positions and length > self.positions:
             raise UserError(
-                f"--length {length} is more than the {self.positions} tokens that the model reads",
-                f"use --length {self.positions}, or train the model with --positions {length}",
+                f"{flag('length', length)} is more than the {self.positions} tokens "
+                "that the model reads",
+                f"use {flag('length', self.positions)}, or train the model with "
+                f"{flag('positions', length)}",
                 status=2,
             )
         self.lengths = {**self.lengths, kind: length}
@@ -200,10 +202,11 @@ class Tokenizing:
         """
         longest = self.longest_chunk(kind, size)
         if self.positions and longest > self.positions:
+            most = max(1, size - (longest - self.positions))
             raise UserError(
-                f"--chunk {size} is {longest} tokens with special ones, but the model reads "
+                f"{flag('chunk', size)} is {longest} tokens with special ones, but the model reads "
                 f"{self.positions}",
-                f"use --chunk {max(1, size - (longest - self.positions))}",
+                f"use {flag('chunk', most)}",
                 status=2,
             )
         return list(self._chunks(text, kind, size))

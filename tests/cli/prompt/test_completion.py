@@ -8,10 +8,10 @@ import pytest
 from imported import imported
 
 from structkit import registry
-from structkit.cli.app import COMMANDS
-from structkit.cli.completion import MEASURES
 from structkit.cli.main import _run
-from structkit.scoring.measures import DEFAULT, measure
+from structkit.command import COMMANDS
+from structkit.commands.score.settings import DEFAULT, MEASURES
+from structkit.scoring.measures import measure
 
 PLUGINS = {
     "train ": "method",

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from structkit.cli import manual
-from structkit.cli.app import COMMANDS
+from structkit.command import COMMANDS
 from structkit.registry import names
 
 PAGES = dict(manual.pages())

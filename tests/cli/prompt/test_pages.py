@@ -10,8 +10,9 @@ from typing import ClassVar
 import pytest
 
 from structkit import registry
-from structkit.cli.app import COMMANDS, app
+from structkit.cli.app import app
 from structkit.cli.flags import command
+from structkit.command import COMMANDS
 from structkit.plugin import GROUPS, flag_of, group_of, setting
 
 FIXTURES = Path("fixtures").absolute()

@@ -10,12 +10,12 @@ from safetensors.torch import load_file, save_file
 from structkit import registry
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
-from structkit.commands.train import train
 from structkit.errors import UserError
-from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.folders.facts import content_hash
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
+from tests.encodings import encoding_of
 
 RECORD = {
     "text": "a small house",
@@ -192,7 +192,7 @@ def test_what_pools_nothing_may_not_say_how(copied, field):
     assert AGAIN in refused(file.parent)
     del facts[field]
     file.write_text(json.dumps(facts))
-    assert Encoding(str(file.parent), "document").run()[field] is None
+    assert encoding_of(str(file.parent), "document").run()[field] is None
 
 
 def test_optional_fields_of_an_encoder(copied):

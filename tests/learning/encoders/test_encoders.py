@@ -24,11 +24,11 @@ from transformers import (
     XLMRobertaModel,
 )
 
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.poolings import pool_last_token
 from structkit.learning.encoders.tokenizer import train_tokenizer
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 from structkit.structure.code.sentinels import SENTINELS

@@ -6,11 +6,11 @@ import pytest
 import torch
 import transformers
 
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.positions import positions, stretch_positions
 from structkit.learning.encoders.pretrained import load_pretrained
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 from tests.learning.encoders.test_encoders import ENCODERS, NEAR, SHAPE, save, word_tokenizer

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 import torch
-from conftest import PROGRAM, environment
+from conftest import WARM, environment
 from torch.nn import functional
 
 from structkit.commands.html_variants import html_variants
@@ -248,7 +248,7 @@ def test_fewer_negatives_than_wanted(tmp_path):
 
 def test_from_html_to_vectors_in_pipes(tmp_path):
     lines = "".join(json.dumps(record) + "\n" for record in records(8)).encode()
-    run = " ".join(PROGRAM)
+    run = " ".join(WARM)
     train = (
         f"{run} html-variants | {run} train seal --size tiny --vocabulary-size 500 --query-length 2"
         f" --document-length 64 --chunk-size 4 --remask -o {tmp_path}/model"

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from structkit.commands.train import train
 from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 

@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.folders.hub import model_folder
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 
@@ -121,7 +121,9 @@ def commands(name):
     ]
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(
+    "number", [0, *(pytest.param(each, marks=pytest.mark.long) for each in (1, 2, 3))]
+)
 def test_a_name_that_the_hub_does_not_know(run, hub, tmp_path, number):
     (tmp_path / "corpus.jsonl").write_text('{"id": "1", "embedding": [1.0]}\n')
     found = run(*commands("nope/nope")[number], input=TEXT, env=hub.env)
@@ -133,6 +135,7 @@ def test_a_name_that_the_hub_does_not_know(run, hub, tmp_path, number):
     assert ["/api/models/nope/nope"] == [path for path in hub.asked if "nope" in path]
 
 
+@pytest.mark.long
 def test_a_hub_that_does_not_answer(run, hub):
     hub.slow = 60.0
     started = time.monotonic()

@@ -16,10 +16,10 @@ from imported import imported
 from structkit import registry
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.span_parser.scorer import SpanScorer
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.scoring.trees import agreement, binarized, f1
 from structkit.structure.trees import brackets as trees

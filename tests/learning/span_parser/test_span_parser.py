@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.span_parser.decoding import LONGEST, best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, UNKNOWN, Features, Sizes
@@ -20,6 +19,7 @@ from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.span_parser.scorer import SpanScorer, turned
 from structkit.learning.span_parser.training import SpanTraining, parts
 from structkit.learning.training.plan import Step
+from tests.encodings import encoding_of
 from tests.tolerances import bound, rounding
 
 Method = registry.load("method", "span-parser")
@@ -261,6 +261,7 @@ def test_training_learns_the_trees(trained):
         "vocabulary.json",
         "structkit.json",
         "README.md",
+        "losses.jsonl",
     }
     (tree,) = model.trees(["The owl likes the fox of a dog .".split()])
     # no fox of a dog was in the training
@@ -270,7 +271,7 @@ def test_training_learns_the_trees(trained):
 
 def test_a_parser_gives_no_embeddings(trained):
     with pytest.raises(UserError, match="no embeddings"):
-        Encoding(str(trained), "query")
+        encoding_of(str(trained), "query")
 
 
 def test_a_damaged_model_is_one_clear_line(trained, tmp_path):

@@ -14,10 +14,10 @@ from structkit_plugins.methods._entangled import joined
 from structkit import registry
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
-from structkit.commands.train import train
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.strae.sentences import Sentence, Sentences
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.brackets import read
 from tests.learning.strae.reference_banyan import Plain

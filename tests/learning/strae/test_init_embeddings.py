@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from structkit.commands.train import train
 from structkit.embeddings.word_vectors import word_vectors
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.static.encoder import static_word_vectors
 from structkit.learning.static.table import Table
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 

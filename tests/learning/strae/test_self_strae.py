@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from structkit import registry
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
-from structkit.commands.train import train
 from structkit.errors import UserError
-from structkit.learning.encode.reading import TextReader
 from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoding.reading import TextReader
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.brackets import read
 from tests.learning.strae import reference_strae as reference

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit import registry
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.strae.sentences import Sentences
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae.samples import WORDS, difference, gradients, plain, roundings, sample

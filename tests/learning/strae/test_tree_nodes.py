@@ -7,13 +7,13 @@ import torch
 
 from structkit import registry
 from structkit.commands.encode import write
-from structkit.commands.train import train
 from structkit.errors import UserError
-from structkit.learning.encode.encoding import Encoding
 from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
+from tests.encodings import encoding_of
 from tests.learning.strae import reference_strae as reference
 from tests.tolerances import rounding
 
@@ -32,9 +32,9 @@ def prepared(model, texts):
     return [settings.prepare({"id": "", **settings.read(text)}) for text in texts]
 
 
-def test_nodes_are_numbered_from_the_root_and_have_both_embeddings():
+def test_nodes_are_numbered_from_the_root_and_have_upward_embeddings():
     model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
-    found = list(model.nodes(prepared(model, TREES), "all", 3, downward=True))
+    found = list(model.nodes(prepared(model, TREES), "all", 3))
     expected = [
         "The black cat sleeps",
         "The black cat",
@@ -57,10 +57,9 @@ def test_nodes_are_numbered_from_the_root_and_have_both_embeddings():
         nodes += level
         level = [child for node in level for child in node.children]
     for node, record in zip(nodes, found[0], strict=True):
-        for vector, name in ((node.up, "embedding"), (node.down, "downward")):
-            expected = vector.detach().reshape(-1).numpy()
-            near = rounding(len(nodes), np.abs(expected).max())  # as many steps, up and down
-            np.testing.assert_allclose(record[name], expected, **near)
+        expected = node.up.detach().reshape(-1).numpy()
+        near = rounding(len(nodes), np.abs(expected).max())  # as many steps
+        np.testing.assert_allclose(record["embedding"], expected, **near)
     whole = model.embed(model.inputs(TREES))
     for vector, records in zip(whole.tolist(), found, strict=True):
         np.testing.assert_allclose(vector, records[0]["embedding"], **near)
@@ -95,7 +94,6 @@ def test_words_and_phrases():
     assert ["sleeps", "The", "black", "cat"] == [record["text"] for record in words[0]]
     assert ["The black cat sleeps", "The black cat", "black cat"] == [r["text"] for r in phrases[0]]
     assert [["cat"], []] == [[r["text"] for r in each[1]] for each in (words, phrases)]
-    assert "downward" not in words[0][0]
 
 
 def composed(model, left, right):
@@ -111,7 +109,7 @@ def composed(model, left, right):
 def test_nodes_of_trees_that_the_model_makes(name):
     texts = ["The black cat sleeps", "cat"]
     model = encoder(name, Vocabulary(["<unk>", *WORDS], lowercase=True))
-    nodes, single = model.nodes(prepared(model, texts), "all", 3, downward=True)
+    nodes, single = model.nodes(prepared(model, texts), "all", 3)
     up = {tuple(node["span"]): torch.tensor(node["embedding"]) for node in nodes}
     assert 7 == len(nodes) and {(0, 4), (0, 1), (1, 2), (2, 3), (3, 4)} <= set(up)
     table = model.model.embedding.detach()
@@ -124,7 +122,6 @@ def test_nodes_of_trees_that_the_model_makes(name):
             near = rounding(8, float(parent.abs().max()))
             np.testing.assert_allclose(up[start, end], parent, **near)
     root = next(node for node in nodes if node["span"] == [0, 4])
-    np.testing.assert_allclose(root["downward"], root["embedding"], **near)
     for vector, of_text in zip(model.embed(model.inputs(texts)), (root, single[0]), strict=True):
         np.testing.assert_allclose(vector.tolist(), of_text["embedding"], **near)
 
@@ -164,7 +161,7 @@ def trained(tmp_path):
 
 def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys):
     (texts, model), target = trained, tmp_path / "nodes.jsonl"
-    encoding = Encoding(model, "document", keep=["set"], nodes="phrases", downward=True)
+    encoding = encoding_of(model, "document", keep=["set"], nodes="phrases")
     capsys.readouterr()
     write(encoding, Stream([texts], str(target)))
     told = f"structkit: encoding {texts} with {model}\n"
@@ -174,14 +171,14 @@ def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys
     expected = [("t0", [0, 4]), ("t0", [0, 3]), ("t0", [1, 3]), ("t2", [0, 2])]
     assert expected == [(record["doc_id"], record["span"]) for record in found]
     assert ["t0#0", "t0#1", "t0#4", "t2#0"] == [record["id"] for record in found]
-    names = ["id", "doc_id", "embedding", "set", "node", "span", "text", "downward"]
+    names = ["id", "doc_id", "embedding", "set", "node", "span", "text"]
     assert names == list(found[0])
 
 
 def test_each_word_is_read_and_counted_once(trained, tmp_path, monkeypatch, capsys):
     text = tmp_path / "text.jsonl"
     text.write_bytes(b'{"id": "t", "tree": "(X (X The) (X (X blue) (X dog)))"}\n')
-    encoding = Encoding(trained[1], "document", nodes="all")
+    encoding = encoding_of(trained[1], "document", nodes="all")
     kind, prepared = type(encoding.encoder.settings), []
     once = kind.prepare
     monkeypatch.setattr(kind, "prepare", lambda *given: prepared.append(given) or once(*given))
@@ -199,4 +196,4 @@ def test_a_text_without_a_tree_is_told_where_trees_come_from(trained, tmp_path):
     with pytest.raises(
         UserError, match="has none of the fields tree .* add it with structkit parse-trees; or"
     ):
-        write(Encoding(trained[1], "document"), Stream([str(text)], "-"))
+        write(encoding_of(trained[1], "document"), Stream([str(text)], "-"))

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit import registry
-from structkit.commands.train import train
 from structkit.errors import UserError
-from structkit.learning.encode.encoding import Encoding
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.strae.sentences import Sentences
 from structkit.learning.strae.text_models import BiLSTM, RoBERTa
 from structkit.learning.strae.text_training import TextIds, TextTraining, padded
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
+from tests.encodings import encoding_of
 from tests.learning.strae import reference_baselines as reference
 from tests.tolerances import rounding
 
@@ -135,7 +135,7 @@ SMALL = {
 
 def check_leaves(folder):
     """A record with only a tree is encoded by its leaves, as it is trained."""
-    encoding = Encoding(folder, "document")
+    encoding = encoding_of(folder, "document")
     trees = [
         "(X (X the) (X (X cat) (X sees)))",
         "(S (NP the (N cat)) (VP sees))",

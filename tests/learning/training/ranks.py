@@ -9,7 +9,6 @@ import torch
 
 from structkit.errors import UserError
 from structkit.learning.training.distributed import add_gradients, rank, share, total
-from structkit.learning.training.launching import restarts
 from structkit.registry import load
 from structkit.signals import heard
 
@@ -32,12 +31,6 @@ def dies(*, device):
     if rank():
         os.kill(os.getpid(), signal.SIGKILL)
     return total(1)
-
-
-def dies_once(*, device):
-    if rank() and not restarts():
-        os.kill(os.getpid(), signal.SIGKILL)
-    return restarts(), total(1)
 
 
 def outlives(folder, *, device):

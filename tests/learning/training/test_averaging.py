@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.folders.weights import read_weights
 from structkit.learning.training.averaging import WeightAverage
 from structkit.learning.training.module import HeldOut
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.trainer import Trainer
 from structkit.registry import load

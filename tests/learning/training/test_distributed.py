@@ -15,14 +15,14 @@ import torch
 from conftest import PROGRAM, as_at_a_prompt, environment
 from safetensors.torch import load_file
 
-from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.training.launching import launch
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.progress import hushed
 from structkit.registry import load
 from tests.learning.training.bert import WORDS, small_bert
-from tests.learning.training.ranks import dies, dies_once, fails, lives, returns
+from tests.learning.training.ranks import dies, fails, lives, returns
 from tests.tolerances import bound
 
 RATE = 1e-5
@@ -101,6 +101,7 @@ def test_two_processes_are_one(folder, alone, tmp_path, capfd):
     assert 1 == len(list(tmp_path.iterdir()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sent", "ending"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path, sent, ending):
     output = tmp_path / "model"
@@ -128,6 +129,7 @@ def test_the_first_process_returns():
         assert logging.WARNING == logging.root.manager.disable  # quiet as before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -141,6 +143,7 @@ def test_no_process_outlives_the_others(call, message):
     assert [] == multiprocessing.active_children()
 
 
+@pytest.mark.long
 def test_no_process_outlives_its_launcher(tmp_path):
     program = (
         "import sys; from pathlib import Path\n"
@@ -158,11 +161,6 @@ def test_no_process_outlives_its_launcher(tmp_path):
         time.sleep(0.1)
 
 
-def test_processes_are_started_again():
-    # the first time one of them dies, the second time both go on
-    assert (1, 2) == launch(dies_once, 2, "cpu", max_restarts=1)
-
-
 def test_what_cannot_be_shared_is_refused(folder, tmp_path):
     file = tmp_path / "trees.jsonl"
     file.write_text('{"id": "1", "tree": "(X (X a) (X b))"}\n' * 2)
@@ -174,6 +172,7 @@ def test_what_cannot_be_shared_is_refused(folder, tmp_path):
         RunOptions(nproc=0)
 
 
+@pytest.mark.long
 def test_no_more_processes_than_work(folder, tmp_path, run):
     records = (folder / "train.jsonl").read_bytes().splitlines(keepends=True)[:5]
     found = run(

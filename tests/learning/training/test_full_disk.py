@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from structkit import merge_embeddings
-from structkit.commands.train import train
 from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.parquet import ParquetFile
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.errors import UserError
 from structkit.learning.training.checkpoints import ENTRY, SLACK
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 
@@ -102,8 +102,8 @@ def test_merged_vectors_that_do_not_fit_leave_nothing(disk, rows, tmp_path):
         with VectorFiles(str(tmp_path / f"{name}.npy")) as files:
             files.add(named, np.ones((300, 64), np.float32))
             files.finish({})
+    files = tuple(str(tmp_path / f"{name}.npy") for name in "ab")
     folder = Path(disk(128 * 1024))
     with pytest.raises(UserError, match=FULL):
-        parts = [str(tmp_path / f"{name}.npy") for name in "ab"]
-        merge_embeddings(parts, output=str(folder / "c.npy"))
+        merge_embeddings(files, output=str(folder / "c.npy"))
     assert [] == os.listdir(folder)

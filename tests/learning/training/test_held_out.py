@@ -6,9 +6,9 @@ from copy import deepcopy
 import pytest
 import torch
 
-from structkit.commands.train import train
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.training.module import HeldOut
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Trainer

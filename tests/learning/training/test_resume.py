@@ -12,8 +12,8 @@ from contextlib import suppress
 import pytest
 from conftest import PROGRAM, as_at_a_prompt, environment
 
-from structkit.commands.train import train
 from structkit.errors import UserError
+from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 
@@ -66,6 +66,7 @@ def wait_for_step(process, step):
     raise AssertionError(process.returncode)
 
 
+@pytest.mark.long
 def test_ctrl_c_saves_a_checkpoint(data, tmp_path):
     process = start(data, tmp_path / "model")
     wait_for_step(process, 3)
@@ -86,7 +87,7 @@ def test_killed_and_resumed_is_uninterrupted(data, tmp_path):
     stopped = tmp_path / "stopped"
     script = """
 import os, sys
-from structkit.commands.train import train
+from structkit.learning.training.run import train
 from structkit.learning.training import checkpoints
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
@@ -206,6 +207,7 @@ def test_sigterm_saves_a_checkpoint_and_is_143(stopped_run):
     assert "143" == (stopped_run / "status").read_text()
 
 
+@pytest.mark.long
 def test_sigterm_before_the_first_step_leaves_nothing(tmp_path):
     arguments = [*PROGRAM, *"train contrastive --quiet -o model".split()]
     process = subprocess.Popen(

@@ -51,7 +51,7 @@ REMEDIES = [
     (
         [],
         f"seal {TINY} pages.jsonl",
-        "structkit pair --qrels FILE --queries FILE --corpus FILE, then structkit html-variants",
+        "structkit pair of qrels, queries and a corpus, then structkit html-variants",
         PAIRED,
         f"seal {TINY} made.jsonl",
     ),
@@ -72,7 +72,7 @@ REMEDIES = [
     (
         [],
         f"contrastive {TINY} code.jsonl",
-        "make it with structkit pair",
+        "add it with structkit pair",
         ["pair code.jsonl -o made.jsonl"],
         f"contrastive {TINY} made.jsonl",
     ),

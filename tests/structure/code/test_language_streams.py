@@ -58,7 +58,11 @@ DEEP = (
 )
 
 
-@pytest.mark.parametrize("language", CODE)
+# one for the quick tests: what differs between languages is in their laws
+EACH = ["python", *(pytest.param(n, marks=pytest.mark.long) for n in CODE if n != "python")]
+
+
+@pytest.mark.parametrize("language", EACH)
 @pytest.mark.usefixtures("impatient")
 def test_no_text_holds_the_stream_up(language: str) -> None:
     for unit in DEEP:
@@ -71,7 +75,7 @@ def test_no_text_holds_the_stream_up(language: str) -> None:
         assert thread_time() - start < 3, unit
 
 
-@pytest.mark.parametrize("language", CODE)
+@pytest.mark.parametrize("language", EACH)
 def test_workers_and_shards_change_nothing(language: str, run: Run, tmp_path: Path) -> None:
     lines = [
         orjson.dumps({"id": f"{language}-{number}", "code": text}) + b"\n"

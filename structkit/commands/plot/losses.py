@@ -1,0 +1,67 @@
+"""Draw the losses of training runs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+from structkit.command import Command
+from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, names, save
+from structkit.errors import UserError
+from structkit.records.jsonl import Records, shown
+from structkit.settings import setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(PictureSettings):
+    """Draw the loss over the steps of training runs."""
+
+    files: tuple[str, ...] = setting(
+        ...,
+        "Model folders, or logs of `train --log-format json`.",
+        argument=True,
+        metavar="FILES",
+        reads=True,
+    )
+
+
+def losses(settings: Settings) -> None:
+    """Draw the loss over the steps, from model folders or what `train --log-format json` wrote."""
+    curves: dict[str, tuple[list[float], list[float]]] = {}
+    for name, file in zip(names(settings.files), settings.files, strict=True):
+        records = Records.read([_log(file)])
+        for record in records:
+            if all(isinstance(record.get(each), int | float) for each in ("step", "loss")):
+                steps, values = curves.setdefault(name, ([], []))
+                steps.append(record["step"])
+                values.append(record["loss"])
+    if not curves:
+        raise UserError("no line holds a step and a loss", "train with --log-format json").at(
+            shown(settings.files[0])
+        )
+
+    def draw(axes: Any) -> None:
+        looks = zip(cycle(LINES), cycle(COLORS), strict=False)
+        for (name, (steps, values)), (line, color) in zip(curves.items(), looks, strict=False):
+            axes.plot(steps, values, linestyle=line, color=color, label=name)
+        axes.set(xlabel="step", ylabel="loss")
+        axes.legend()
+
+    save(draw, settings.output, (6, 4))
+
+
+def _log(name: str) -> str:
+    """The log of a training: a file, or that in a model folder."""
+    from structkit.learning.folders.facts import LOSSES
+
+    path = os.path.join(name, LOSSES) if os.path.isdir(name) else name
+    if path != name and not os.path.exists(path):
+        raise UserError(
+            f"the folder holds no {LOSSES}", "name a model folder of `train`, or a log"
+        ).at(name)
+    return path
+
+
+COMMAND = Command(losses, Settings, losses)

@@ -1,0 +1,73 @@
+"""Pictures: the same bytes from the same data, and looks that need no color to be told apart."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from structkit.errors import UserError, flag
+from structkit.extras import require
+from structkit.paths import names_of
+from structkit.progress import printable, say
+from structkit.records.output import Output
+from structkit.settings import quiet_setting, setting
+
+FORMATS = (".svg", ".png", ".pdf")
+# distinguishable without color too
+MARKERS, LINES, HATCHES = "o^sDvP*X", ("-", "--", ":", "-."), ("", "//", "..", "xx", "--")
+# of different lightness; those of bars are light, so that the hatches show
+COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
+FILLS = ("#5f7fb0", "#f9d5a7", "#a9d3a5", "#eadff2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureSettings:
+    """Where a picture is written."""
+
+    output: str = setting(..., "Picture to write: .svg, .png or .pdf.", short="-o", writes=True)
+    quiet: bool = quiet_setting()
+
+
+def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
+    """Write what is drawn on the axes of a new figure of a size in inches."""
+    save_figure(lambda figure: draw(figure.subplots()), path, size)
+
+
+def save_figure(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
+    """Write what is drawn on a new figure of a size in inches, whole or not at all."""
+    ending = Path(path).suffix
+    if ending not in FORMATS:
+        raise UserError(
+            f"{flag('output', path)} names no picture format",
+            f"use one of the endings {', '.join(FORMATS)}",
+            status=2,
+        )
+    matplotlib = require("matplotlib", "plot")
+    figure_class = require("matplotlib.figure", "plot").Figure
+    plain = {"svg.hashsalt": "structkit", "font.size": 10, "text.parse_math": False}
+    with matplotlib.rc_context(plain), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")  # at every picture
+        figure = figure_class(figsize=size, layout="constrained")
+        draw(figure)
+        picture = io.BytesIO()
+        metadata = {"Date": None} if ending == ".svg" else None
+        figure.savefig(picture, format=ending[1:], dpi=150, metadata=metadata)
+    if any("missing from font" in str(each.message) for each in warned):
+        say(f"{path}: the font lacks some letters of the names; they are drawn as boxes")
+    with Output(path) as output:
+        output.write(picture.getvalue())
+
+
+def names(files: Sequence[str]) -> list[str]:
+    """The names to show for files, as they are drawn."""
+    return [label(name) for name in names_of(files)]
+
+
+def label(value: object) -> str:
+    """A name as it is drawn: without control characters; a legend leaves out one that starts _."""
+    name = printable(str(value))
+    return f" {name}" if name.startswith("_") else name

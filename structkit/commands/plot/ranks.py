@@ -1,0 +1,72 @@
+"""Draw how probable relevant documents are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from structkit.command import Command
+from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, names, save
+from structkit.settings import setting
+
+if TYPE_CHECKING:
+    from structkit.embeddings.vectors import Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(PictureSettings):
+    """Draw a histogram of the softmax probability of each query's relevant document."""
+
+    runs: tuple[str, ...] = setting(
+        ..., "Run files, JSONL or TREC.", argument=True, metavar="RUNS", reads=True
+    )
+    qrels: str = setting(..., "Judgements, or `self`.", reads="self")
+    temperature: float | None = setting(
+        None,
+        "Divides the scores; default: of each run what makes its relevant documents most probable.",
+        low=1e-6,
+        high=1e6,
+    )
+    bins: int = setting(20, "Bars of the histogram.", low=1, high=1000)
+
+
+def ranks(settings: Settings) -> None:
+    """Draw how probable each query's relevant document is among those found, as a histogram.
+
+    The probability is the softmax of the scores of a query; a document that was not found has 0.
+    Scores of other models have other scales: without a `temperature`, each run has that which makes
+    its relevant documents most probable, and the legend tells it. Source: SANTA, fig. 3a.
+    """
+    import numpy as np
+
+    from structkit.scoring.judgements import own
+    from structkit.scoring.probabilities import fitted_temperature, probabilities
+    from structkit.scoring.qrels import read_qrels
+    from structkit.scoring.runs import read_run
+
+    judged = None if settings.qrels == "self" else read_qrels(settings.qrels)
+    of_runs: dict[str, Floats] = {}
+    for name, run in zip(names(settings.runs), map(read_run, settings.runs), strict=True):
+        relevant = own(run) if judged is None else judged
+        fits = settings.temperature or fitted_temperature(run, relevant)
+        of_runs[f"{name} (temperature {fits:.2g})"] = probabilities(run, relevant, fits)
+
+    def draw(axes: Any) -> None:
+        edges = np.linspace(0, 1, settings.bins + 1)
+        looks = zip(cycle(LINES), cycle(COLORS), strict=False)
+        for (name, values), (line, color) in zip(of_runs.items(), looks, strict=False):
+            share = np.histogram(values, edges)[0] / len(values)
+            axes.stairs(share, edges, linestyle=line, linewidth=1.8, color=color, label=name)
+        axes.set(
+            xlabel="ranking probability of the relevant document",
+            ylabel="share of queries",
+            xlim=(0, 1),
+            ylim=(0, None),
+        )
+        axes.legend()
+
+    save(draw, settings.output, (6, 4))
+
+
+COMMAND = Command(ranks, Settings, ranks)

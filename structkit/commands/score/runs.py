@@ -1,0 +1,164 @@
+"""Score runs against judgements."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+from structkit.commands.score.settings import Settings, named
+from structkit.errors import UserError, flag
+from structkit.progress import say
+from structkit.records.jsonl import Record, shown
+from structkit.scoring.groups import NONE, FieldValues, grouped, order, read_values
+from structkit.scoring.judgements import Judgements
+from structkit.scoring.measures import Evaluation, evaluate, macro, measure
+from structkit.scoring.runs import read_run
+
+BETWEEN = re.compile(r"[\s,]+(?![^()]*\))")  # names, not the parameters of one
+
+
+def scored(settings: Settings) -> Iterator[Record]:
+    """One record for each run: measures averaged over all judged queries, with 95 % intervals.
+
+    A judged query that a run lacks counts 0 and is counted as `missing`; queries without judgements
+    do not count and are `unjudged`. The interval of a measure is in `MEASURE_low` and
+    `MEASURE_high`. With `per_query`: one record for each run and judged query. With `qrels` `self`,
+    the judged queries are the run's, or those of the records in the files `queries`. To measures
+    other than nDCG a document with a gain above 0 is relevant.
+    With `compare`: one record for each run, each of these and each measure, with paired tests. With
+    `by`: one record for each run and value of that field, which the files `by_records` have for
+    queries or for the documents that answer them; and with `mean` one for each run. `passages` are
+    records of what the runs rank, where the judgements are of the documents that contain them.
+    """
+    names = _known(settings.measures)
+    against = named(settings.compare)
+    _check_others(settings.runs, settings.compare)
+    judgements = Judgements(
+        settings.qrels or "", settings.queries, settings.gains, settings.passages
+    )
+    others = {name: _evaluated(path, judgements, names) for name, path in against.items()}
+    values = read_values(settings.by_records, settings.by) if settings.by else {}
+    for run, path in settings.named.items():
+        evaluation = _evaluated(path, judgements, names)
+        if settings.per_query:
+            yield from _per_query(run, evaluation)
+        elif settings.by:
+            yield from _by_group(run, evaluation, settings.by, values, settings)
+        elif others:
+            for name, other in others.items():
+                if not _same(path, against[name]):
+                    yield from _compared(run, evaluation, name, other, settings.seed)
+        else:
+            yield {"run": run, **_summary(evaluation, settings.seed)}
+
+
+def _known(measures: Sequence[str]) -> list[str]:
+    """The measures, each once; an unknown one is refused before anything is read."""
+    split = (name for each in measures for name in BETWEEN.split(each) if name)
+    names = list(dict.fromkeys(split))
+    if not names:
+        raise UserError(f"{flag('measures')} names none", "for example nDCG@10 R@100", status=2)
+    for name in names:
+        measure(name)
+    return names
+
+
+def _check_others(runs: Sequence[str], others: Sequence[str]) -> None:
+    """Raise if there is nothing to compare, and tell that a run is not compared with itself."""
+    pairs = [(one, other) for one in runs for other in others]
+    same = [one for one, other in pairs if _same(one, other)]
+    if same and len(same) == len(pairs):
+        problem = f"{flag('compare', same[0])} is the run itself"
+        raise UserError(problem, "name another run", status=2)
+    for path in same:
+        say(f"{shown(path)} is not compared with itself")
+
+
+def _same(path: str, other: str) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other)
+
+
+def _evaluated(path: str, judgements: Judgements, measures: Sequence[str]) -> Evaluation:
+    run = read_run(path)
+    try:
+        return evaluate(*judgements.of(run), measures)
+    except UserError as error:
+        raise error.at(shown(path)) from None
+
+
+def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()) -> Record:
+    """Counts, means and intervals; with `parts`, the mean over these, equally weighted."""
+    means, low, high = macro([part.values for part in parts or [evaluation]], seed)
+    record: Record = {
+        "queries": len(evaluation.query_ids),
+        "missing": evaluation.missing,
+        "unjudged": evaluation.unjudged,
+    }
+    for column, name in enumerate(evaluation.names):
+        record[name] = float(means[column])
+        record[f"{name}_low"] = float(low[column])
+        record[f"{name}_high"] = float(high[column])
+    return record
+
+
+def _by_group(
+    run: str, evaluation: Evaluation, field: str, values: FieldValues, settings: Settings
+) -> Iterator[Record]:
+    groups = grouped(evaluation.query_ids, evaluation.qrels, values)
+    if set(groups) == {NONE}:
+        raise UserError(
+            f"{flag('by_records')} has neither the queries nor the documents that answer them",
+            "give records with the ids of queries or documents",
+        )
+    parts = {
+        group: evaluation.part([place for place, name in enumerate(groups) if name == group])
+        for group in order(groups)
+    }
+    if settings.mean:
+        whole = _summary(evaluation, settings.seed, list(parts.values()))
+        yield {"run": run, field: len(parts), **whole}
+        return
+    for group, part in parts.items():
+        yield {"run": run, field: group, **_summary(part, settings.seed)}
+
+
+def _compared(
+    run: str, evaluation: Evaluation, other_name: str, other: Evaluation, seed: int
+) -> Iterator[Record]:
+    """Paired tests over the queries that are judged for both."""
+    from structkit.scoring.comparison import compare
+
+    place = {query_id: row for row, query_id in enumerate(other.query_ids)}
+    both = [row for row, query_id in enumerate(evaluation.query_ids) if query_id in place]
+    theirs = [place[evaluation.query_ids[row]] for row in both]
+    if not both:
+        raise UserError(
+            f"{run} and {other_name} have no judged query in common",
+            "compare runs of the same queries",
+        )
+    for column, name in enumerate(evaluation.names):
+        ours_values = evaluation.values[both, column]
+        their_values = other.values[theirs, column]
+        result = compare(ours_values, their_values, seed)
+        yield {
+            "run": run,
+            "against": other_name,
+            "measure": name,
+            "queries": len(both),
+            "value": float(ours_values.mean()),
+            "against_value": float(their_values.mean()),
+            "difference": result.difference,
+            "difference_low": result.low,
+            "difference_high": result.high,
+            "p_randomization": result.p_randomization,
+            "p_t": result.p_t,
+            "wins": result.wins,
+            "ties": result.ties,
+            "losses": result.losses,
+        }
+
+
+def _per_query(run: str, evaluation: Evaluation) -> Iterator[Record]:
+    for query_id, values in zip(evaluation.query_ids, evaluation.values.tolist(), strict=True):
+        yield {"run": run, "query_id": query_id, **dict(zip(evaluation.names, values, strict=True))}

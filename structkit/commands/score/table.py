@@ -1,0 +1,93 @@
+"""Score records as tables for people: they fit the terminal, and no number is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import takewhile
+
+from structkit.records.jsonl import Record
+from structkit.records.table import Column, aligned, markdown_text, padded
+
+SMALLEST = 0.001  # a smaller p is shown as `<0.001`
+
+
+def table(records: Sequence[Record], markdown: bool = False, width: int | None = None) -> str:
+    """Score records as a table for people: values with three decimals and their intervals.
+
+    A table wider than `width` is split into several, each with the names of the rows, and if not
+    even that fits, into one for each record.
+
+    >>> records = [{"run": "bm25", "queries": 2, "RR": 0.5, "RR_low": 0.25, "RR_high": 1.0}]
+    >>> print(table(records))
+    run   queries  RR
+    bm25        2  0.500 [0.250, 1.000]
+    >>> print(table(records, width=30))
+    run   queries
+    bm25        2
+    <BLANKLINE>
+    run   RR
+    bm25  0.500 [0.250, 1.000]
+    """
+    if not records:
+        return ""
+    kinds = {name: type(record[name]) for record in reversed(records) for name in record}
+    named = dict.fromkeys(name for record in records for name in record)
+    names = [name for name in named if not _is_end(name, kinds)]
+    told = markdown_text if markdown else str
+    columns = [
+        Column([told(name), *(_cell(record, name, told) for record in records)], kinds[name] is int)
+        for name in names
+    ]
+    labels = list(takewhile(lambda name: isinstance(records[0][name], str), names))
+    parts = _parts(columns[: len(labels)], columns[len(labels) :], markdown, width)
+    if not parts:
+        rows = list(zip(*(column.cells for column in columns), strict=True))[1:]
+        parts = [[Column([*map(told, names)]), Column([*row])] for row in rows]
+    return "\n\n".join(_drawn(part, markdown) for part in parts)
+
+
+def _parts(
+    labels: list[Column], columns: list[Column], markdown: bool, width: int | None
+) -> list[list[Column]]:
+    """The columns in tables that fit into the width, labels first; none where one does not."""
+    if width is None:
+        return [[*labels, *columns]]
+    parts = [list(labels)]
+    for column in columns:
+        if len(parts[-1]) > len(labels) and _width([*parts[-1], column], markdown) > width:
+            parts.append(list(labels))
+        parts[-1].append(column)
+    return parts if all(_width(part, markdown) <= width for part in parts) else []
+
+
+def _width(columns: list[Column], markdown: bool) -> int:
+    inside = sum(column.width for column in columns)
+    return inside + 3 * len(columns) + 1 if markdown else inside + 2 * (len(columns) - 1)
+
+
+def _drawn(columns: list[Column], markdown: bool) -> str:
+    if not markdown:
+        return "\n".join(aligned(columns))
+    lines = padded(columns)
+    rule = ["-" * (each.width - each.to_right) + ":" * each.to_right for each in columns]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
+
+
+def _is_end(name: str, record: Collection[str]) -> bool:
+    """Whether a field is an interval's end or a deviation, shown in its measure's cell."""
+    return name.endswith(("_low", "_high", "_deviation")) and name.rpartition("_")[0] in record
+
+
+def _cell(record: Record, name: str, told: Callable[[str], str]) -> str:
+    value = record.get(name, "")
+    if not isinstance(value, float):
+        return told(str(value))
+    if name.startswith("p_") and value < SMALLEST:
+        return f"<{SMALLEST}"
+    digits, deviation = 3, ""
+    if f"{name}_deviation" in record:
+        digits, deviation = 2, f" ± {record[f'{name}_deviation']:.2f}"
+    if f"{name}_low" not in record:
+        return f"{value:.{digits}f}{deviation}"
+    low, high = (f"{record[f'{name}_{end}']:.{digits}f}" for end in ("low", "high"))
+    return f"{value:.{digits}f}{deviation} [{low}, {high}]"

@@ -1,0 +1,1 @@
+"""Records to embeddings by any model. May import encoders, strae and below."""

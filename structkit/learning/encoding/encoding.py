@@ -1,0 +1,271 @@
+"""Records to embeddings: their texts, one after the other, in windows, whole or in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structkit.embeddings.npy import HASHES_FORMAT
+from structkit.embeddings.rows import EmbeddingRow
+from structkit.errors import UserError, flag
+from structkit.learning.encoding.batches import Embedder, check_finite
+from structkit.learning.encoding.engines import EngineChoice
+from structkit.learning.encoding.reading import (
+    TREES,
+    Elements,
+    Embedded,
+    ReadRecord,
+    Spread,
+    TextReader,
+    Window,
+    lines_of,
+    windows,
+)
+from structkit.learning.encoding.reuse import Earlier
+from structkit.learning.encoding.settings import FIELDS, EncodingSettings
+from structkit.learning.folders.facts import content_hash
+from structkit.plugin import Model
+from structkit.progress import say
+from structkit.records.jsonl import Record, Records
+
+
+class Encoding:
+    """`encode` with its model loaded: `embeddings(texts(records))`.
+
+    Errors: a damaged model is a `UserError`, and so is a setting that is not for such a model, and
+    a record without its field.
+    """
+
+    spread: Spread  # how windows are embedded: here, or by other processes
+
+    def __init__(self, settings: EncodingSettings) -> None:
+        self.settings, self.part = settings, settings.part
+        self.engine, self.facts = EngineChoice(settings).load()
+        self.encoder = encoder = self.engine.model
+        self.folder: Path = self.facts["folder"]
+        _check_able(encoder, settings)
+        if settings.length:
+            encoder.read_at_most(settings.as_, settings.length)
+        known: Sequence[str] = self.facts[f"{settings.as_}_fields"]
+        # of an element, the model reads what it was trained on
+        elements = Elements(tagged=known[0] == "tagged") if settings.elements else None
+        paths = _chosen_paths(encoder, settings)
+        self.reader = TextReader(encoder, settings.field, known, settings.keep, elements, paths)
+        self.dtype, self.batch_tokens = self.engine.dtype, self.engine.batch_tokens
+        self.embedder = Embedder(
+            self.engine, settings.as_, self.batch_tokens, normalize=bool(settings.normalize)
+        )
+        self.truncation, self.spread = self.engine.truncation, self.here
+        encoder.read_field(known[0] if settings.elements else self.first_field)
+        self.earlier = Earlier(settings.reuse, self.run(), self.part) if settings.reuse else None
+        if self.earlier:
+            self.precision = self.earlier.precision or self.precision
+
+    @property
+    def first_field(self) -> str:
+        """The field that is read first: the one that is named, or the model's."""
+        return [*self.settings.field, *self.reader.known][0]
+
+    @property
+    def precision(self) -> str | None:
+        """The precision of matrix products: the fastest one that is exact enough, once measured."""
+        return self.engine.precision
+
+    @precision.setter
+    def precision(self, value: str | None) -> None:
+        self.engine.precision = value
+
+    def texts(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
+        """What is read of every record: the step that may fail, and skip the record."""
+        return self.reader.read(records)
+
+    def embeddings(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
+        """`{id, embedding, …kept}` for every record of `texts`, in the same order.
+
+        Embeddings are arrays, (dim,), which are written shorter than lists of Python's floats. A
+        part has `doc_id` and its place; with several fields, each has its `FIELD_embedding`.
+        """
+        if len(self.settings.field) > 1:
+            yield from self._of_several_fields(texts)
+            return
+        for rows, embeddings in self.windows(texts):
+            for row, embedding in zip(rows, embeddings, strict=True):
+                of_part = {} if row.doc_id is None else {"doc_id": row.doc_id}
+                yield {"id": row.id, **of_part, "embedding": embedding, **row.fields}
+
+    def _of_several_fields(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
+        names = [f"{name}_embedding" for name in self.settings.field]
+        for window in windows(texts):
+            inputs: dict[str, Any] = {}  # a text in several fields is encoded once
+            for place, field in enumerate(self.settings.field):
+                different = list(dict.fromkeys(record.texts[place] for record in window))
+                self.truncation.field = field  # … and counted in each
+                self.encoder.read_field(field)
+                inputs.update(
+                    zip(different, self.encoder.inputs(different, self.settings.as_), strict=True)
+                )
+            numbers = {text: number for number, text in enumerate(inputs)}
+            of_texts = self.embedder.embed_inputs(list(inputs.values()))
+            for record in window:
+                embeddings = of_texts[[numbers[text] for text in record.texts]]
+                check_finite([record], [record.id] * len(names), embeddings, self.folder)
+                named = dict(zip(names, embeddings, strict=True))
+                yield {"id": record.id, **named, **record.kept}
+
+    def embedded(
+        self, records: Iterable[Record], source: Records | None = None
+    ) -> Iterator[Embedded]:
+        """The embeddings of records, some at a time; `source` knows their lines."""
+        return self.windows(self.reader.read(records, source))
+
+    def windows(
+        self, texts: Iterable[ReadRecord], taken: Callable[[Window], None] | None = None
+    ) -> Iterator[Embedded]:
+        """The rows of a window of `texts`, and their embeddings (rows, dim).
+
+        Before them, `taken` gets the window itself.
+        """
+        several = windows(texts, TREES if self.part == "nodes" else None)
+        for window, (rows, embeddings) in self.spread(several):
+            if taken:
+                taken(window)
+            check_finite(window, [row.document for row in rows], embeddings, self.folder)
+            if rows:  # a tree of one word has no phrases
+                yield rows, embeddings
+
+    def here(self, several: Iterator[Window]) -> Iterator[tuple[Window, Embedded]]:
+        """Windows, each with what it becomes."""
+        return ((window, self.window(window)) for window in several)
+
+    def window(self, window: Window) -> Embedded:
+        """The rows of some records, and their embeddings (rows, dim)."""
+        embed = {
+            "": self._whole,
+            "chunk": self._chunks,
+            "elements": self._elements,
+            "nodes": self._nodes,
+        }[self.part]
+        return self.earlier.completed(window, embed) if self.earlier else embed(window)
+
+    def _whole(self, window: Sequence[ReadRecord]) -> Embedded:
+        rows = [record.row() for record in window]
+        return rows, self.embed([record.texts[0] for record in window])
+
+    def _elements(self, window: Sequence[ReadRecord]) -> Embedded:
+        rows = [
+            record.part(number, place)
+            for record in window
+            for number, place in enumerate(record.places)
+        ]
+        return rows, self.embed([text for record in window for text in record.texts])
+
+    def _chunks(self, window: Sequence[ReadRecord]) -> Embedded:
+        inputs: list[Any] = []
+        places: list[Record] = []  # of each input
+        chunks_of: dict[str, range] = {}  # the inputs of a text: an equal one is encoded once
+        size, length, side = self.settings.chunk or 0, self.settings.length, self.settings.as_
+        for text in dict.fromkeys(record.texts[0] for record in window):
+            chunks, lines = self.encoder.chunks(text, side, size), lines_of(text)
+            if length:
+                chunks = chunks[: length // size]
+            chunks_of[text] = range(len(inputs), len(inputs) + len(chunks))
+            inputs += chunks
+            for chunk in chunks:
+                span = chunk.start, chunk.end
+                places.append(dict(zip(FIELDS["chunk"], (*span, lines(*span)), strict=True)))
+        rows: list[EmbeddingRow] = []
+        chosen: list[int] = []  # the input of each row
+        for record in window:
+            for number, place in enumerate(chunks_of[record.texts[0]]):
+                rows.append(record.part(number, places[place]))
+                chosen.append(place)
+        return rows, self.embedder.embed_inputs(inputs)[chosen]
+
+    def _nodes(self, window: Sequence[ReadRecord]) -> Embedded:
+        nodes_of_records = self.encoder.nodes(
+            [record.prepared[0] for record in window],
+            str(self.settings.nodes),
+            self.batch_tokens,
+            finish=self.embedder.finished,
+        )
+        rows, vectors = [], []
+        for record, nodes in zip(window, nodes_of_records, strict=True):
+            for node in nodes:
+                vectors.append(node.pop("embedding"))
+                rows.append(record.part(node["node"], node))
+        return rows, np.array(vectors, np.float32)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The embeddings of texts, (texts, dim)."""
+        return self.embedder.embed(texts)
+
+    def report(self) -> None:
+        """Say how many texts were truncated, and how many were not encoded again."""
+        if self.earlier:
+            self.earlier.report()
+        self.truncation.flag = flag("length")
+        for message in self.truncation.messages():
+            say(message)
+
+    @cached_property
+    def model_sha256(self) -> str:
+        """The hash of the model's weights and facts."""
+        return content_hash(self.folder)
+
+    def meta(self) -> Record:
+        """What NAME.meta.json beside the vectors says."""
+        settings = self.settings
+        return {
+            "model": settings.model,
+            "model_sha256": self.model_sha256,
+            "method": self.facts["method"],
+            "engine": self.engine.name,
+            "side": settings.as_,
+            "pooling": self.facts["pooling"],
+            "normalize": self.facts["normalize"],
+            **({"length": settings.length} if settings.length else {}),
+            **({self.part: getattr(settings, self.part)} if self.part else {}),
+            **({"quantize": settings.quantize} if settings.quantize else {}),
+        }
+
+    def run(self) -> Record:
+        """What determines the vectors: an unfinished run continues only with the same."""
+        return {
+            **self.meta(),
+            "fields": list(self.settings.field),
+            "keep": list(self.settings.keep),
+            "dtype": self.dtype,
+            "batch_tokens": self.batch_tokens,
+            "mcls_every": self.facts.get("mcls_every"),
+            "hashes": HASHES_FORMAT,
+        }
+
+
+def _chosen_paths(model: Model, settings: EncodingSettings) -> bool | None:
+    """The `paths` for whole documents; off for queries, parts, and models of words or trees.
+
+    A tree's words, and a part's character offsets, are those of the text alone. Errors: it is on
+    for any of these.
+    """
+    if settings.as_ == "document" and not settings.part and "chunk" in model.parts:
+        return settings.paths
+    if settings.paths:
+        problem = f"{flag('paths')} is for whole documents and models that read tokens"
+        raise UserError(problem, "leave it out", status=2)
+    return False
+
+
+def _check_able(model: Model, settings: EncodingSettings) -> None:
+    """Raise for a length, or parts of texts, of which the model has no embeddings."""
+    for name in ("length", "chunk"):
+        if getattr(settings, name) and "chunk" not in model.parts:
+            problem = f"{flag(name)} is for models that read tokens"
+            raise UserError(problem, "leave it out", status=2)
+    if settings.nodes and "nodes" not in model.parts:
+        remedy = "train strae, self-strae, iornn or tree-lstm"
+        raise UserError(f"{flag('nodes')} needs a model with trees", remedy, status=2)

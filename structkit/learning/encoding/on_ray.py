@@ -1,0 +1,85 @@
+"""Windows of records that are embedded by the processes of a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any, get_args
+
+from structkit.learning.encoding.encoding import Encoding
+from structkit.learning.encoding.reading import Embedded, Spread, Window
+from structkit.learning.encoding.settings import EncodingSettings, Engine
+from structkit.records.workers.cluster import LOCAL, RayPool
+from structkit.records.workers.pool import cores
+
+Counts = dict[str, Counter[str]]  # of texts that were truncated, of words that are unknown
+
+
+def encoding_over(address: str, settings: EncodingSettings) -> Encoding:
+    """An encoding whose windows are embedded in a cluster, by processors."""
+    encoding = Encoding(replace(settings, device="cpu"))
+    encoding.spread = over(address, encoding)
+    return encoding
+
+
+def over(address: str, encoding: Encoding) -> Spread:
+    """What embeds windows in a cluster, as `encoding` does.
+
+    The first is embedded here: thereby engine and precision are chosen, for all.
+    """
+
+    def spread(several: Iterator[Window]) -> Iterator[tuple[Window, Embedded]]:
+        yield from encoding.here(islice(several, 1))
+        second = list(islice(several, 1))
+        if not second:
+            return
+        waiting: deque[Window] = deque()
+
+        def given() -> Iterator[Window]:
+            for window in chain(second, several):
+                waiting.append(window)
+                yield window
+
+        processes = cores() if address == LOCAL else 1
+        pool = RayPool[Window, tuple[Embedded, Counts]](address, processes, _Remote.of(encoding))
+        with closing(pool.results(given())) as results:
+            for embedded, counts in results:
+                encoding.truncation.merge(counts)
+                yield waiting.popleft(), embedded
+
+    return spread
+
+
+@dataclass
+class _Remote:
+    """An `Encoding` that each process makes for itself, when it is first called."""
+
+    settings: EncodingSettings
+    precision: str | None
+
+    @classmethod
+    def of(cls, encoding: Encoding) -> _Remote:
+        settings, engine = encoding.settings, encoding.engine
+        model = settings.model
+        chosen: dict[str, Any] = {
+            "model": os.path.abspath(model) if os.path.isdir(model) else model,
+            "engine": engine.name if engine.name in get_args(Engine) else "auto",
+            "dtype": engine.dtype if engine.name == "torch" else settings.dtype,
+        }
+        return cls(replace(settings, **chosen), encoding.precision)
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        made = Encoding(self.settings)
+        made.precision = self.precision
+        return made
+
+    def __call__(self, window: Window) -> tuple[Embedded, Counts]:
+        self.encoding.truncation.drained()  # a window that failed has counted some
+        embedded = self.encoding.window(window)
+        return embedded, self.encoding.truncation.drained()

@@ -1,0 +1,196 @@
+"""What `encode` reads of records: texts and their elements, kept fields, in windows."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.vectors import Vectors
+from structkit.errors import UserError, flag, missing
+from structkit.learning.training.spool import MAKERS, remedy_for
+from structkit.plugin import Model
+from structkit.records.jsonl import Record, Records, text_field
+from structkit.records.texts import HTML, placed, text_name
+from structkit.structure.html.html import Reader
+from structkit.structure.html.xpaths import parts
+from structkit.structure.trees.texts import text_or_tree
+
+WINDOW = 2048  # records, or elements, held at a time …
+TREES = 256  # … or trees: each has many nodes …
+CHARACTERS = 1 << 24  # … or fewer, where they are long
+EXCERPT = 200  # characters
+
+Read = Callable[[Record, str, str], str]  # what reads a field
+
+
+@dataclass(frozen=True)
+class ReadRecord:
+    """The texts of a record, one per field or per element, and its kept fields."""
+
+    id: str
+    texts: list[str]
+    kept: Record
+    here: tuple[str, int]  # file and line
+    places: list[Record] = field(default_factory=list)  # the place of each element
+    prepared: list[Record] = field(default_factory=list)  # for models of words or trees: each text
+
+    @cached_property
+    def hash(self) -> str:
+        """The hash of its texts, the first half of a sha256."""
+        told = "".join(f"{len(text)} {text}" for text in self.texts)
+        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    def row(self) -> EmbeddingRow:
+        """Its row, with its kept fields."""
+        return EmbeddingRow(self.id, fields=self.kept, hash=self.hash)
+
+    def part(self, number: int | str, place: Mapping[str, Any]) -> EmbeddingRow:
+        """The row of a part, with its place."""
+        fields = {**self.kept, **place}
+        return EmbeddingRow(f"{self.id}#{number}", self.id, fields, self.hash)
+
+    def __len__(self) -> int:
+        """How many elements it has, or one: its share of a window."""
+        return len(self.places) or 1
+
+
+class Elements:
+    """HTML documents as the texts of their elements, with or without the tags inside."""
+
+    def __init__(self, *, tagged: bool) -> None:
+        self.tagged, self._reader = tagged, Reader()
+
+    def of(self, html: str) -> tuple[list[str], list[Record]]:
+        """What is read of each element, and its `xpath`, `start`, `end`, and `text`, cut short.
+
+        Errors: a document without text.
+        """
+        texts, places = [], []
+        for part in parts(html):
+            document = self._reader.read(html[part.start : part.end])
+            if document.text:
+                texts.append(document.tagged if self.tagged else document.text)
+                places.append(part._asdict() | {"text": excerpt(document.text)})
+        if not texts:
+            raise UserError("the document holds no text", "leave the record out")
+        return texts, places
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text, for people.
+
+    >>> excerpt("a b"), excerpt("word " * 100)[-10:], len(excerpt("word " * 100))
+    ('a b', 'ord word …', 196)
+    """
+    if len(text) <= EXCERPT:
+        return text
+    return f"{text[: EXCERPT - 2].rpartition(' ')[0] or text[: EXCERPT - 2]} …"
+
+
+def lines_of(text: str) -> Callable[[int, int], list[int]]:
+    r"""A function from characters, `start` and `end`, to the first and last line, from 1.
+
+    White space at either end does not count.
+
+    >>> lines = lines_of("def f():\n    return 1\n\nf()\n")
+    >>> lines(0, 8), lines(8, 22), lines(0, 27), lines(23, 24)
+    ([1, 1], [2, 2], [1, 4], [4, 4])
+    """
+    ends = [place for place, sign in enumerate(text) if sign == "\n"]
+
+    def lines(start: int, end: int) -> list[int]:
+        piece = text[start:end]
+        if piece and not piece.isspace():
+            start, end = end - len(piece.lstrip()), start + len(piece.rstrip())
+        return [bisect_left(ends, place) + 1 for place in (start, max(start, end - 1))]
+
+    return lines
+
+
+@dataclass(frozen=True)
+class TextReader:
+    """Records to what is read of them; an unusable one raises while its place is known.
+
+    `asked` are the fields that the user names, `known` the model's, of which the first counts.
+    `paths` is that of `placed`.
+    """
+
+    model: Model
+    asked: Sequence[str]
+    known: Sequence[str]
+    keep: Sequence[str] = ()
+    elements: Elements | None = None
+    paths: bool | None = False
+
+    def read(
+        self, records: Iterable[Record], source: Records | None = None
+    ) -> Iterator[ReadRecord]:
+        """What is read of every record; with elements, their texts. `source` knows their lines."""
+        source = records if isinstance(records, Records) else source
+        for record in records:
+            kept = self._kept(record)
+            texts = self.texts(record)
+            here = source.here if source is not None else ("", 0)
+            prepared = self._prepared(texts)
+            places: list[Record] = []
+            if self.elements:
+                texts, places = self.elements.of(texts[0])
+            yield ReadRecord(record["id"], texts, kept, here, places, prepared)
+
+    def _kept(self, record: Record) -> Record:
+        for name in self.keep:
+            if name not in record:
+                raise missing(name, record, what=f" of {flag('keep')}")
+        return {name: record[name] for name in self.keep}
+
+    def texts(self, record: Record) -> list[str]:
+        """The record's texts: of the fields asked for, or of the first one the model knows."""
+        hint = f"name the text's field with {flag('field')}"
+        if self.elements:
+            hint = f"{flag('elements')} takes HTML: name its field with {flag('field')}"
+        known = HTML if self.elements else self.known
+        read = text_or_tree if "text" in known else text_field
+        if self.asked:
+            return [self._text(read, record, name, hint) for name in self.asked]
+        maker = remedy_for(known[0]) if len(known) == 1 and known[0] in MAKERS else None
+        name = text_name(record, known, f"{maker}; or {hint}" if maker else hint)
+        return [self._text(read, record, name, hint)]
+
+    def _text(self, read: Read, record: Record, name: str, hint: str) -> str:
+        return placed(read(record, name, hint), record, name, self.paths)
+
+    def _prepared(self, texts: Sequence[str]) -> list[Record]:
+        prepared = []
+        for name, text in zip(self.asked or ("",), texts, strict=True):
+            try:
+                prepared.append(self.model.prepared(text))
+            except UserError as error:
+                where = f'field "{name}": ' if name else ""
+                raise UserError(where + error.problem, error.remedy, status=error.status) from None
+        return prepared
+
+
+Window = list[ReadRecord]
+Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
+# what embeds windows, in their order
+Spread: TypeAlias = "Callable[[Iterator[Window]], Iterator[tuple[Window, Embedded]]]"
+
+
+def windows(texts: Iterable[ReadRecord], most: int | None = None) -> Iterator[Window]:
+    """Records of `Encoding.texts`, in windows that are held in memory."""
+    most = most or WINDOW
+    window, rows, characters = Window(), 0, 0
+    for record in texts:
+        window.append(record)
+        rows += len(record)
+        characters += sum(map(len, record.texts))
+        if rows >= most or characters >= CHARACTERS:
+            yield window
+            window, rows, characters = [], 0, 0
+    if window:
+        yield window

@@ -1,0 +1,114 @@
+"""Which model reads which texts, and what of a text has an embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from structkit.errors import UserError, flag
+from structkit.records.texts import paths_setting
+from structkit.settings import setting
+
+PARTS, EMBEDDINGS = "Parts of a text", "Embeddings"
+# the fields of a part
+FIELDS = {
+    "chunk": ("start", "end", "lines"),
+    "elements": ("xpath", "start", "end", "text"),
+    "nodes": ("node", "span", "text"),
+}
+Engine = Literal["auto", "torch", "onnx", "openvino", "openvino-int8"]
+
+
+def engine_setting() -> Any:
+    """What computes a model."""
+    return setting(
+        "auto",
+        "What computes it: torch, or an extra for encoders: onnx, openvino; auto: the fastest of "
+        "these that computes the same; openvino-int8: faster, cosine about 0.99.",
+        group="speed",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodingSettings:
+    """A model, the texts that it reads, and what an embedding is of.
+
+    `as_` chooses the length, the prompt and the default field. `quantize` is how embeddings are
+    stored in .npy files.
+    """
+
+    model: str = setting(
+        ..., "Model folder, hub name, or minilm (an extra).", short="-m", reads=True
+    )
+    as_: Literal["query", "document"] = setting("document", "Which side the texts are.")
+    field: tuple[str, ...] = setting(
+        (), "Field with the text; default: the model's. Several give FIELD_embedding."
+    )
+    paths: bool | None = paths_setting()
+    keep: tuple[str, ...] = setting((), "Field to copy to the output; may be repeated.")
+    length: int | None = setting(
+        None, "Maximum of tokens of a text; default: as many as in training.", low=1
+    )
+    chunk: int | None = setting(
+        None,
+        "An embedding for each N tokens of a text.",
+        low=1,
+        metavar="N",
+        excludes=("elements", "nodes"),
+        group=PARTS,
+    )
+    elements: bool = setting(
+        False, "An embedding for each element of HTML.", excludes="nodes", group=PARTS
+    )
+    nodes: Literal["words", "phrases", "all"] | None = setting(
+        None, "Tree models: an embedding for each such node.", group=PARTS
+    )
+    pooling: str | None = setting(
+        None, "Another pooling than the model was trained with.", group=EMBEDDINGS
+    )
+    normalize: bool | None = setting(
+        None, "Scale to length 1; default: as the model does.", group=EMBEDDINGS
+    )
+    dtype: Literal["fp32", "bf16", "auto"] = setting(
+        "fp32", "Precision; auto: bf16 where the hardware has it.", group=EMBEDDINGS
+    )
+    quantize: Literal["int8", "binary"] | None = setting(
+        None,
+        "NAME.npy: numbers of 8 bits and a scale for each row, or signs of 1 bit.",
+        group=EMBEDDINGS,
+    )
+    device: str | None = setting(None, "What computes: cpu, cuda, cuda:1 …", group="speed")
+    engine: Engine = engine_setting()
+    offline: bool = setting(False, "Never use the network.", group="run")
+    reuse: str | None = setting(
+        None,
+        "Copy the embeddings of unchanged texts; may be the output file.",
+        metavar="OLD.npy",
+        group="run",
+    )
+
+    @property
+    def part(self) -> str:
+        """What of a text has an embedding: `chunk`, `elements`, `nodes`, or empty: the whole."""
+        return next((name for name in FIELDS if getattr(self, name)), "")
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What overrides the model's own settings, where it is not None."""
+        return {"pooling": self.pooling, "normalize": self.normalize}
+
+    def __post_init__(self) -> None:
+        part, several = self.part, len(self.field) > 1
+        for name in self.keep:
+            if name == "embedding" or part and name == "doc_id":
+                problem = f"{flag('keep', name)}: {name} is written for every text"
+                raise UserError(problem, "rename the field", status=2)
+            if part and name in FIELDS[part]:
+                problem = f"{flag('keep', name)}: {flag(part)} writes a field of that name"
+                raise UserError(problem, "rename it", status=2)
+        if several and (part or self.reuse):
+            other = flag(part or "reuse")
+            raise UserError(f"{other} takes one {flag('field')}", "encode each by itself", status=2)
+        if self.chunk and self.length and self.chunk > self.length:
+            problem = f"{flag('chunk', self.chunk)} is more than {flag('length', self.length)}"
+            raise UserError(problem, "use smaller chunks", status=2)

@@ -1,1 +1,0 @@
-"""Encoders without torch: exported once, run by ONNX Runtime. May import training and below."""

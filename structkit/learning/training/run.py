@@ -1,0 +1,268 @@
+"""A run: records are read, a method is trained on them, and a model folder appears."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import structkit
+from structkit.arithmetic import DIFFERENT
+from structkit.errors import UserError, flag
+from structkit.learning.folders.card import write_card
+from structkit.learning.folders.facts import FACTS, FORMAT
+from structkit.learning.folders.hub import model_folder
+from structkit.learning.training.checkpoints import RunFolder, differences
+from structkit.learning.training.devices import chosen_device, enough_memory
+from structkit.learning.training.distributed import gathered, rank, ranks
+from structkit.learning.training.launching import (
+    by_torchrun,
+    check_ranks,
+    joined,
+    launch,
+    useful,
+)
+from structkit.learning.training.module import HeldOut
+from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.spool import Spool
+from structkit.learning.training.trainer import Trainer
+from structkit.paths import keep_apart
+from structkit.plugin import Method
+from structkit.progress import hushed, say, waiting
+from structkit.records.jsonl import Record
+from structkit.records.output import write_json
+from structkit.records.rejects import Rejects
+from structkit.records.stream import Stream
+
+
+def train(
+    name: str, method: Method, files: Sequence[str] = (), options: RunOptions | None = None
+) -> Record:
+    """Train `method` (an instance of a plugin's `Method`) on the records of files or stdin.
+
+    The model folder appears when it is complete; the result is the summary of the run, of several
+    processes of torchrun in the first only. Errors: `UserError` for records, settings and folders
+    that do not fit; `KeyboardInterrupt` after Ctrl-C, `SystemExit` after SIGTERM, when a checkpoint
+    is saved.
+    """
+    options = options or RunOptions()
+    if not by_torchrun():
+        return _train(name, method, files, options)
+    if options.nproc > 1:
+        raise UserError(
+            f"torchrun starts the processes, not {flag('nproc')}", "leave it out", status=2
+        )
+    summary: Record = joined(partial(_train, name, method, files, options), options.device)
+    return summary
+
+
+def _train(
+    name: str,
+    method: Method,
+    files: Sequence[str],
+    options: RunOptions,
+    *,
+    device: str | None = None,
+) -> Record:
+    """The run, as this process sees it: where there are several, the first one writes and tells."""
+    started = time.monotonic()
+    rejected = Rejects(options.on_error, None if rank() else options.rejects)
+    with hushed(options.quiet or rank() > 0), rejected as rejects:
+        output = options.output or f"models/{name}"
+        writes = [
+            (flag("rejects"), options.rejects),
+            ("-o", output),
+            ("-o", f"{output}.partial"),
+        ]
+        keep_apart(writes, [*(files or ["-"]), *method.reads])
+        if not files and method.without_records and sys.stdin.isatty():
+            files = [os.devnull]  # a person means the start model alone
+        folder = run_folder(output, options)
+        check_processes(name, method, files, options)
+        chosen, method = method, settled(method, options)
+        spool = read(method, Stream(files), rejects)
+        run = {"method": name, **method.values(), "data": spool.hash}
+        data = {"records": len(spool), "sha256": spool.hash}
+        held_out = None
+        if method.held_out:
+            held_out = read(method, Stream([method.held_out], on_error=options.on_error))
+            run["held_out"] = data["held_out"] = held_out.hash
+        agree(run, folder, options)
+        if folder.complete:
+            return {} if rank() else folder.finished(run)
+        arguments = (name, method, (spool, held_out), options, folder, data)
+        try:
+            folder.open(run)
+            summary = fit(*arguments, device=device) if ranks() > 1 else _fit(*arguments)
+            if rank():
+                return {}
+            card = {"method": name, **summary, "sha256": spool.hash}
+            write_card(folder.model, chosen, card, title=folder.final.name, files=files)
+            folder.finish()
+        except BaseException:
+            folder.abandon()
+            raise
+        return {
+            "folder": str(folder.final),
+            "method": name,
+            **summary,
+            "seconds": round(time.monotonic() - started, 2),
+        }
+
+
+def run_folder(output: str, options: RunOptions) -> RunFolder:
+    """The folder of the run; of several processes, the first makes room for it."""
+    folder = None
+    if rank() == 0:
+        folder = RunFolder(output, overwrite=options.overwrite, resume=options.resume)
+    complete = gathered(folder is not None and folder.complete)[0]
+    if folder is None:
+        folder = RunFolder(output, overwrite=False, resume=True)
+        folder.complete = complete
+    return folder
+
+
+def _fit(
+    name: str,
+    method: Method,
+    spools: tuple[Spool, Spool | None],
+    options: RunOptions,
+    folder: RunFolder,
+    data: Record,
+) -> Record:
+    """Train in this process, or in as many as are wanted."""
+    arguments = (name, method, spools, options, folder, data)
+    records = len(spools[0])
+    count = useful(options.nproc, min(method.plan(records).batch_size, max(1, records)))
+    if count == 1:
+        return fit(*arguments, device=options.device)
+    summary: Record = launch(_fit_beside, count, options.device, *arguments)
+    return summary
+
+
+def _fit_beside(*arguments: Any, device: str | None) -> Record:
+    """`fit` in a process of its own, which does not know yet whether it may speak."""
+    options: RunOptions = arguments[3]
+    with hushed(options.quiet):
+        return fit(*arguments, device=device)
+
+
+def settled(method: Method, options: RunOptions) -> Method:
+    """The settings of a method with those of its start model, which is here then."""
+    if method.start:
+        model_folder(method.start, offline=options.offline)
+    return method.settled(offline=options.offline)
+
+
+def check_processes(name: str, method: Method, files: Sequence[str], options: RunOptions) -> None:
+    """Raise where the devices are not there, or the processes cannot share the work."""
+    count = max(ranks(), options.nproc)
+    if count == 1:
+        chosen_device(options.device)
+        return
+    if not method.shared:
+        remedy = f"leave {flag('nproc')} out" if options.nproc > 1 else "start it without torchrun"
+        raise UserError(f"{name} is trained by one process", remedy, status=2)
+    if ranks() > 1 and (not files or "-" in files):
+        raise UserError("several processes cannot read one stdin", "name a file", status=2)
+    if options.nproc > 1:
+        check_ranks(options.nproc, options.device)
+
+
+def fit(
+    name: str,
+    method: Method,
+    spools: tuple[Spool, Spool | None],
+    options: RunOptions,
+    folder: RunFolder,
+    data: Record,
+    *,
+    device: str | None,
+) -> Record:
+    """Train, and write the new model into the folder of the run: what each process does.
+
+    The first one writes and tells; returns what a finished run says of itself.
+    """
+    chosen = chosen_device(device)
+    spool, records = spools
+    plan = method.plan(len(spool))
+    with enough_memory():
+        with waiting("making the model"):
+            module = method.build(spool, offline=True).to(chosen)  # the hub's is here by now
+        held_out = None
+        if records:
+            looks = plan.look_every, plan.batch_size, plan.patience
+            held_out = HeldOut(module, records, *looks)
+        trainer = Trainer(module, spool, plan, options, folder, held_out)
+        trainer.run()
+    truncation = trainer.truncation()
+    if rank() == 0:
+        with folder.writing(lambda: (trainer.step, trainer.end(truncation))) as target:
+            module.eval().save(target)
+            facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
+            write_facts(target, name, method, data, facts)
+            trainer.log.write(target)
+        for message in truncation.messages():
+            say(message)
+    return {
+        "steps": trainer.taken,
+        "records": len(spool),
+        "parameters": sum(weight.numel() for weight in module.parameters()),
+        "seen": module.seen + trainer.records,
+        "losses": trainer.losses(),
+        **({"held_out": held_out.facts()} if held_out and held_out.losses else {}),
+        "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
+        "texts": dict(truncation.texts),
+        "seconds_per_step": round(trainer.log.seconds, 4),
+        **({"bits": f"may differ in an equal run: {DIFFERENT}"} if DIFFERENT else {}),
+    }
+
+
+def write_facts(folder: Path, method: str, settings: Method, data: Record, facts: Record) -> None:
+    """Write `structkit.json`: all that is needed to load the model and to train it again."""
+    content = {
+        "format": FORMAT,
+        "method": method,
+        "settings": settings.values(),
+        "pooling": None,
+        "normalize": None,
+        "query_fields": settings.query_fields,
+        "document_fields": settings.document_fields,
+        **facts,
+        "data": data,
+        "versions": {
+            "structkit": structkit.__version__,
+            "torch": torch.__version__,
+            "transformers": version("transformers"),
+            "python": platform.python_version(),
+        },
+    }
+    write_json(folder / FACTS, content)
+
+
+def agree(run: Record, folder: RunFolder, options: RunOptions) -> None:
+    """Raise if a process differs from the first in settings, records or where it goes on."""
+    latest = folder.latest()
+    checkpoint = latest.name if latest else None
+    of_ranks = gathered({**run, "save_every": options.save_every, "checkpoint": checkpoint})
+    for number, found in enumerate(of_ranks):
+        if other := differences(of_ranks[0], found):
+            raise UserError(
+                f"process {number} differs from the first in {', '.join(other)}",
+                "start the same command on all machines; to go on, with one folder -o that they "
+                "share",
+            )
+
+
+def read(method: Method, stream: Stream, rejects: Rejects | None = None) -> Spool:
+    """All records of files or stdin, checked, on disk."""
+    with stream.reading("read", rejects) as (records, reject):
+        return Spool(records, method.prepare, reject, empty=method.without_records)

@@ -1,0 +1,115 @@
+"""How a corpus is searched: by its embeddings, which a backend does, and by its words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from structkit.errors import UserError, flag
+from structkit.records.texts import paths_setting
+from structkit.searching.index_parameters import parse_parameters
+from structkit.settings import setting
+
+# BM25's saturation of term frequency and length normalization, the defaults of bm25s
+K1, B = 1.5, 0.75
+# the weight of embeddings in a hybrid, words have the rest: of `search`, the best of 0.25, 0.35,
+# 0.45 and 0.5 on 13 repositories; of `ask`, 0.2, 0.35 and 0.5 of a static model of MiniLM gave
+# nDCG@10 0.869, 0.864 and 0.851 on 257 questions about these, none more than words alone
+SHARE, MEANING = 0.35, 0.2
+# the weight of other words with the same stem in `ask`: 0, 0.15, 0.3 and 0.5 gave nDCG@10 0.855,
+# 0.870, 0.869 and 0.865 on these questions
+RELATED = 0.3
+
+INDEX = "Index"
+POSTGRES = "PostgreSQL"
+WORDS = "Words: bm25 and hybrid"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """How a corpus of embeddings is searched; a backend refuses options that it lacks."""
+
+    index: str = setting(
+        "flat",
+        "Kind: flat (exact), hnsw, ivf, int8 or binary (codes first, then vectors), or a factory "
+        "string of faiss.",
+        group=INDEX,
+    )
+    parameters: str | None = setting(
+        None, "Of the index, as faiss has them: nprobe=16, efSearch=256.", group=INDEX
+    )
+    save_index: str | None = setting(
+        None, "Save the index; DIR can then be CORPUS.", metavar="DIR", writes=True, group=INDEX
+    )
+    rescore: tuple[str, ...] = setting(
+        (),
+        "CORPUS holds codes of encode --quantize: order its best by these vectors.",
+        metavar="FLOATS.npy",
+        reads=True,
+        group=INDEX,
+    )
+    similarity: Literal["dot", "cosine"] = setting(
+        "dot", "Inner product, or cosine: rows are scaled to length 1.", group=INDEX
+    )
+    filter: tuple[str, ...] = setting(
+        (), "Search only rows with this value; all must hold.", metavar="FIELD=VALUE", group=INDEX
+    )
+    explain: bool = setting(
+        False, "Add `best`: the row by which a document was found.", group=INDEX
+    )
+    database_url: str | None = setting(
+        None, "pgvector: postgresql://USER@HOST/DATABASE.", group=POSTGRES
+    )
+
+    def __post_init__(self) -> None:
+        if self.parameters is not None:
+            parse_parameters(self.parameters)
+        fields = [text.partition("=") for text in self.filter]
+        for field, sign, _ in fields:
+            if not field or not sign:
+                problem = f"{flag('filter', field)} names no value"
+                raise UserError(problem, "write it as FIELD=VALUE", status=2)
+        if len(self.wanted) < len(fields):
+            problem = f"{flag('filter')} names a field twice"
+            raise UserError(problem, "leave one out: all filters must hold", status=2)
+
+    @property
+    def cosine(self) -> bool:
+        """Whether rows are scaled to length 1."""
+        return self.similarity == "cosine"
+
+    @property
+    def wanted(self) -> dict[str, str]:
+        """The fields of the filters and their values."""
+        return {field: value for field, _, value in (text.partition("=") for text in self.filter)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordOptions:
+    """How the words of a corpus are read and weighted; an index that was saved has its own."""
+
+    paths: bool | None = paths_setting(group=WORDS)
+    document_field: str | None = setting(
+        None,
+        "Field with a document's text; default: the first of positive, code, "
+        "untagged, text, description, html, content.",
+        group=WORDS,
+    )
+    k1: float | None = setting(
+        None,
+        f"Saturation of term frequency; default: {K1}.",
+        low=0.0,
+        high=1000.0,
+        group=WORDS,
+    )
+    b: float | None = setting(
+        None,
+        f"Length normalization; default: {B}.",
+        short="-b",
+        low=0.0,
+        high=1.0,
+        group=WORDS,
+    )
+    stopwords: bool | None = setting(
+        None, "Leave out English function words; default: stopwords.", group=WORDS
+    )

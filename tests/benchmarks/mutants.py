@@ -1,0 +1,171 @@
+"""How many of forty breaks of the product the tests notice: python -m tests.benchmarks.mutants.
+
+`mutants.jsonl` has one break a line: a line of a file, and what becomes of it. Each is made in a
+copy of a commit, and the tests of the same room and of the commands are run until one fails. Two
+suites are compared by `--commit OLD` and `--commit HEAD`; what is kept of a run is one line of JSON
+for each break, and the count. `--draw` wrote the list; lines that a commit has no longer are left
+out, and said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+KEPT = Path(__file__).with_suffix(".jsonl")
+FLIPPED: dict[type[ast.AST], str] = {
+    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
+    ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
+    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.And: "or", ast.Or: "and",
+}  # fmt: skip
+# the tests of what is not in a room of its own name
+ROOMS = {
+    "plugins/languages": ("structure/code", "commands/test_mask_entities.py"),
+    "plugins/parsers": ("structure/trees", "learning/span_parser", "commands/test_parse_trees.py"),
+    "plugins/methods": ("learning",),
+    "plugins/backends": ("searching",),
+    "plugins/formats": ("formats", "commands/test_convert.py"),
+    "plugins/rankers": ("ranking", "commands/test_rerank.py"),
+    "structkit/plugin": ("test_registry.py", "cli"),
+    "structkit/cli": ("cli", "commands"),
+    "structkit/commands": ("commands", "cli"),
+}
+
+
+def breaks(path: Path) -> Iterator[dict[str, str]]:
+    """What can be broken in a file by one operator, number or constant."""
+    text = path.read_text("utf-8")
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            parts = (node.left, node.ops[0], node.comparators[0])
+        elif isinstance(node, ast.BinOp):
+            parts = (node.left, node.op, node.right)
+        elif isinstance(node, ast.BoolOp):
+            parts = (node.values[0], node.op, node.values[1])
+        elif isinstance(node, ast.Constant) and type(node.value) in (int, bool):
+            line = lines[node.lineno - 1].encode()
+            new = str(not node.value if isinstance(node.value, bool) else node.value + 1).encode()
+            made = line[: node.col_offset] + new + line[node.end_col_offset :]
+            yield {"path": str(path), "line": line.decode(), "broken": made.decode()}
+            continue
+        else:
+            continue
+        before, operator, after = parts
+        if before.end_lineno == after.lineno and type(operator) in FLIPPED:
+            line = lines[after.lineno - 1].encode()
+            new = f" {FLIPPED[type(operator)]} ".encode()
+            made = line[: before.end_col_offset] + new + line[after.col_offset :]
+            yield {"path": str(path), "line": line.decode(), "broken": made.decode()}
+
+
+def draw(count: int, seed: int) -> Iterator[dict[str, str]]:
+    """Breaks of lines that a file has once, from files drawn by their lengths."""
+    files = sorted([*Path("structkit").rglob("*.py"), *Path("plugins").rglob("*.py")])
+    found = [each for path in files for each in breaks(path)]
+    for each in random.Random(seed).sample(found, len(found)):
+        whole = Path(each["path"]).read_text("utf-8").splitlines()
+        if whole.count(each["line"]) == 1 and count:
+            try:
+                compile(
+                    "\n".join(each["broken"] if x == each["line"] else x for x in whole), "", "exec"
+                )
+            except SyntaxError:  # an operator in brackets
+                continue
+            count -= 1
+            yield each
+
+
+def tests_of(path: str, folder: Path) -> list[str]:
+    """The tests of the same room and of the commands; doctests of the file."""
+    room = next((ROOMS[each] for each in ROOMS if path.startswith(f"{each}/")), None)
+    parts = Path(path).parent.parts[1:]
+    own = next(
+        (
+            "/".join(parts[:end])
+            for end in range(len(parts), 0, -1)
+            if folder.joinpath("tests", *parts[:end]).is_dir()
+        ),
+        "cli",
+    )
+    named = f"commands/test_{Path(path).stem}.py"
+    every = dict.fromkeys([named, *(room or (own, "commands"))])
+    return [path, *(f"tests/{each}" for each in every if (folder / "tests" / each).exists())]
+
+
+def copied(commit: str, place: Path) -> str:
+    """Write a commit's files into a folder; the Python of an environment that has them."""
+    archive = subprocess.run(["git", "archive", commit], check=True, capture_output=True).stdout
+    subprocess.run(["tar", "x", "-C", place], input=archive, check=True)
+    (place / "structkit_plugins").symlink_to("plugins")
+    venv.create(place / ".venv", symlinks=True)
+    [packages] = (place / ".venv").glob("lib/*/site-packages")
+    others = [path for path in sys.path if path.endswith("-packages")]
+    (packages / "broken.pth").write_text("\n".join([str(place), *others]))
+    return str(place / ".venv/bin/python")
+
+
+def noticed(python: str, place: Path, tests: list[str], flags: list[str]) -> str:
+    """The first test that fails; empty if none does."""
+    done = subprocess.run(
+        [python, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", *flags, *tests],
+        cwd=place,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode == 0:
+        return ""
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return failed[0].split(" - ")[0].split(" ", 1)[1] if failed else tests[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--commit", default="HEAD")
+    parser.add_argument("--draw", type=int, metavar="COUNT")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=40)
+    parser.add_argument("flags", nargs="*", help="of pytest")
+    given = parser.parse_args()
+    if given.draw:
+        KEPT.write_text("".join(f"{json.dumps(each)}\n" for each in draw(given.draw, given.seed)))
+        return
+    seen = count = 0
+    unfit: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="mutants") as name:
+        place = Path(name)
+        python = copied(given.commit, place)
+        for line in KEPT.read_text("utf-8").splitlines()[: given.first]:
+            each = json.loads(line)
+            file = place / each["path"]
+            whole = file.read_text("utf-8") if file.exists() else ""
+            if whole.splitlines().count(each["line"]) != 1:
+                print(json.dumps({**each, "by": "the line is gone"}), flush=True)
+                continue
+            old, new = f"{each['line']}\n", f"{each['broken']}\n"
+            file.write_text(whole.replace(f"\n{old}", f"\n{new}"), "utf-8")
+            tests = tests_of(each["path"], place)
+            while by := noticed(python, place, tests, [*given.flags, *unfit]):
+                file.write_text(whole, "utf-8")
+                if not noticed(python, place, [by], given.flags):
+                    break
+                unfit.append(f"--deselect={by}")  # it fails without a break too
+                file.write_text(whole.replace(f"\n{old}", f"\n{new}"), "utf-8")
+            file.write_text(whole, "utf-8")
+            count, seen = count + 1, seen + bool(by)
+            print(json.dumps({**each, "by": by}), flush=True)
+    print(f"{seen} of {count} breaks are noticed by the tests of {given.commit}")
+
+
+if __name__ == "__main__":
+    main()

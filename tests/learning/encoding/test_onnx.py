@@ -1,0 +1,249 @@
+"""ONNX Runtime computes what torch computes, from the start and in silence."""
+
+import json
+import os
+from pathlib import Path
+from shutil import copytree
+
+import numpy as np
+import pytest
+import torch
+from imported import imported
+from safetensors.torch import load_file, save_file
+from transformers import T5Config, T5Model
+
+from structkit.errors import UserError
+from structkit.learning.encoding import engines
+from structkit.learning.encoding.exported import ABOUT, kept
+from structkit.learning.encoding.runtimes import Onnx
+from tests.encodings import encoding_of
+from tests.learning.encoders.test_encoders import SHAPE, TEXTS, bert_like, save, word_tokenizer
+from tests.tolerances import rounding
+
+__all__ = ["bert_like"]
+RECORDS = [{"id": str(number), "text": text} for number, text in enumerate(TEXTS * 3)]
+POOLINGS = ["cls", "mean", "mcls", "last-token"]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "structkit" / "engines"
+
+
+@pytest.fixture(autouse=True)
+def only_onnx(monkeypatch):
+    """`auto` knows no other runtime, whatever is installed."""
+    monkeypatch.setattr(engines, "find_spec", lambda package: package == "onnxruntime" or None)
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory):
+    torch.manual_seed(0)
+    config = T5Config(
+        vocab_size=12,
+        d_model=SHAPE["hidden_size"],
+        d_ff=SHAPE["intermediate_size"],
+        d_kv=8,
+        num_heads=4,
+        num_layers=2,
+        num_decoder_layers=2,
+        decoder_start_token_id=0,
+    )
+    return save(tmp_path_factory.mktemp("t5"), T5Model(config), word_tokenizer(cls=True))
+
+
+def encoded(model, engine, side="document", **options):
+    encoding = encoding_of(model, side, engine=engine, **options)
+    found = list(encoding.embeddings(encoding.texts(RECORDS)))
+    return encoding, np.array([each.pop("embedding") for each in found]), found
+
+
+def assert_same(model, engine="onnx", **options):
+    """Both engines give the same rows, and their embeddings agree; texts are counted alike."""
+    by_torch, expected, rows = encoded(model, "torch", **options)
+    by_other, found, same = encoded(model, engine, **options)
+    assert ("torch", engine) == (by_torch.engine.name, by_other.engine.name)
+    assert rows == same
+    assert by_torch.truncation.state() == by_other.truncation.state()
+    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
+    assert ((found * expected).sum(1) / lengths).min() > Onnx.agreement
+    # two layers, or those of a T5's encoder and decoder
+    near = rounding(4 * SHAPE["intermediate_size"], abs(expected).max())
+    np.testing.assert_allclose(found, expected, **near)
+    return found
+
+
+@pytest.mark.parametrize("engine", ["onnx", "auto"])
+def test_a_model_that_gives_no_numbers_is_told_before_any_record(t5, tmp_path, engine):
+    folder = copytree(t5, tmp_path / "t5")
+    weights = load_file(f"{folder}/model.safetensors")
+    save_file(
+        {name: weight * float("nan") for name, weight in weights.items()},
+        f"{folder}/model.safetensors",
+    )
+    with pytest.raises(UserError, match="model.safetensors: the model's embeddings hold NaN"):
+        encoded(str(folder), engine)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_bert_like_model(bert_like, pooling, capsys):
+    if "modernbert" in bert_like:
+        with pytest.raises(UserError, match="--engine onnx cannot compute this model: it is not"):
+            encoded(bert_like, "onnx")
+        assert "torch" == encoded(bert_like, "auto")[0].engine.name
+        return
+    assert_same(bert_like, pooling=pooling)
+    assert_same(bert_like, pooling=pooling, side="query", normalize=False)
+
+
+@pytest.mark.parametrize("pooling", [*POOLINGS, "first-decoder-token"])
+def test_t5(t5, pooling):
+    assert_same(t5, pooling=pooling)
+
+
+def test_chunks(t5, bert_like):
+    assert_same(t5, chunk=5, keep=["text"])
+    with pytest.raises(UserError, match="--chunk 99 is 101 tokens with special ones, but"):
+        encoded(bert_like, "auto", chunk=99)
+
+
+def plain(model):
+    """What `encode` prints for one text, and which heavy packages it imported."""
+    text = b'{"id": "1", "text": "a b c"}\n'
+    heavy, output = imported("encode", "-q", "-m", model, "--engine", "onnx", input=text)
+    return json.loads(output)["embedding"], heavy
+
+
+def test_the_second_time_neither_torch_nor_transformers_is_imported(t5, cache):
+    first, heavy = plain(t5)
+    assert "torch" in heavy
+    second, heavy = plain(t5)
+    assert not heavy & {"torch", "transformers", "nltk"}
+    assert first == second  # the first time ONNX Runtime has the model already
+
+
+def test_nothing_but_the_export_is_written(t5, cache, monkeypatch):
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)  # of this process
+    plain(t5)
+    plain(t5)  # ONNX Runtime's own telemetry would keep an id of the machine there
+    assert ["structkit"] == os.listdir(cache.parent.parent)
+    [place] = cache.iterdir()
+    names = {"about.json", "embeddings.bin", "embeddings.onnx", "tokenizer.json"}
+    assert names == set(os.listdir(place))
+
+
+def spoil_graph(place):
+    (place / "embeddings.onnx").write_bytes(b"cut")
+
+
+def spoil_notes(place):
+    (place / ABOUT).write_bytes(b"{")
+
+
+def spoil_numbers(place):
+    about = json.loads((place / ABOUT).read_bytes())
+    about["sample"] = [[-number for number in row] for row in about["sample"]]
+    (place / ABOUT).write_text(json.dumps(about))
+
+
+@pytest.mark.parametrize("spoil", [spoil_graph, spoil_notes, spoil_numbers])
+def test_a_damaged_export_is_made_anew(t5, cache, spoil):
+    expected = encoded(t5, "onnx")[1]
+    [place] = cache.iterdir()
+    spoil(place)
+    encoding, found, _ = encoded(t5, "auto")
+    assert "onnx" == encoding.engine.name
+    np.testing.assert_array_equal(expected, found)
+
+
+def test_another_model_in_the_same_folder_is_exported_again(tmp_path, cache):
+    folder = tmp_path / "model"
+    found = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        config = T5Config(vocab_size=12, d_model=32, d_kv=8, d_ff=64, num_layers=1)
+        save(folder, T5Model(config), tokens())
+        found.append(encoded(str(folder), "auto")[1])
+    assert 1 == len(list(cache.iterdir()))
+    assert abs(found[0] - found[1]).max() > 0.01
+    np.testing.assert_allclose(found[1], encoded(str(folder), "torch")[1], **rounding(2 * 64))
+
+
+def tokens():
+    return word_tokenizer(cls=True)
+
+
+def test_exports_of_models_that_are_gone_go_too(t5, tmp_path, cache):
+    folder = Path(save(tmp_path / "gone", T5Model(T5Config(vocab_size=12, d_kv=8)), tokens()))
+    encoded(str(folder), "auto")
+    before = set(cache.iterdir())
+    folder.rename(tmp_path / "elsewhere")
+    encoded(t5, "auto")
+    assert 1 == len(before) and not before & set(cache.iterdir())
+
+
+def test_an_export_of_another_version_is_not_read(t5, monkeypatch):
+    encoded(t5, "onnx")
+    changes = {"pooling": None, "normalize": None}
+    assert kept(Path(t5), changes, Onnx())
+    monkeypatch.setattr("structkit.__version__", "0.0.0")
+    assert kept(Path(t5), changes, Onnx()) is None
+
+
+def test_where_torch_is_much_faster_it_computes(t5, cache):
+    assert "onnx" == encoded(t5, "auto")[0].engine.name
+    [place] = cache.iterdir()
+    about = json.loads((place / ABOUT).read_bytes())
+    (place / ABOUT).write_text(json.dumps(about | {"seconds": [1.0, 1.3]}))
+    assert "torch" == encoded(t5, "auto")[0].engine.name
+    assert "onnx" == encoded(t5, "onnx")[0].engine.name
+
+
+def test_without_a_place_for_the_export_torch_computes(t5, tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert "torch" == encoded(t5, "auto")[0].engine.name
+    assert "the export of the model cannot be kept: Not a directory" in capsys.readouterr().err
+    with pytest.raises(UserError, match="--engine onnx cannot compute this model: its export"):
+        encoded(t5, "onnx")
+
+
+def test_where_a_runtime_fails_torch_computes(t5, cache, monkeypatch):
+    def fails(runtime, place):
+        raise RuntimeError("no such instruction")
+
+    monkeypatch.setattr(Onnx, "opened", fails)
+    told = r"--engine onnx cannot compute this model: it does not run here \(no such instruction\)"
+    for _ in range(2):
+        assert "torch" == encoded(t5, "auto")[0].engine.name
+        with pytest.raises(UserError, match=told):
+            encoded(t5, "onnx")
+    monkeypatch.undo()
+    assert [] == list(cache.iterdir())  # it may run tomorrow
+
+
+@pytest.mark.parametrize("given", [{"dtype": "bf16"}, {"device": "cuda"}])
+def test_what_onnx_does_not_take_is_refused(t5, given):
+    with pytest.raises(UserError, match="--engine onnx takes no --d") as raised:
+        encoded(t5, "onnx", **given)
+    assert 2 == raised.value.status
+    with pytest.raises(UserError, match="no --engine 'onx'; did you mean 'onnx'"):
+        encoded(t5, "onx")
+
+
+def test_auto_leaves_other_numbers_to_torch(t5, cache):
+    assert "torch" == encoded(t5, "auto", dtype="bf16")[0].engine.name
+    assert not cache.exists()
+
+
+def test_the_engine_is_told(t5):
+    for engine in ("torch", "onnx"):
+        assert engine == encoded(t5, engine)[0].meta()["engine"]
+
+
+def test_a_changed_pooling_is_another_export(t5, cache):
+    encoded(t5, "auto", pooling="cls")
+    encoded(t5, "auto", pooling="mean")
+    assert 2 == len(list(cache.iterdir()))
+    assert kept(Path(t5), {"pooling": "last-token", "normalize": None}, Onnx()) is None

@@ -1,0 +1,123 @@
+"""OpenVINO computes what torch computes, tells nobody, and is chosen where it is faster."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import environment
+
+from structkit.embeddings.matrices import read_matrix
+from structkit.errors import UserError
+from structkit.learning.encoding import engines
+from structkit.learning.encoding.exported import ABOUT
+from structkit.learning.encoding.runtimes import has_bf16
+from tests.learning.encoders.test_encoders import bert_like
+from tests.learning.encoding.test_onnx import POOLINGS, RECORDS, assert_same, cache, encoded, t5
+
+__all__ = ["bert_like", "cache", "t5"]
+pytestmark = pytest.mark.skipif(
+    "ONEDNN_MAX_CPU_ISA" in os.environ,
+    reason="OpenVINO takes no notice of a limit on instructions, and does not run",
+)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_bert_like_model(bert_like, pooling):
+    if "modernbert" not in bert_like:
+        assert_same(bert_like, "openvino", pooling=pooling)
+
+
+def test_t5(t5):
+    assert_same(t5, "openvino", pooling="first-decoder-token")
+
+
+def cosines(found, expected):
+    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
+    return (found * expected).sum(1) / lengths
+
+
+def test_fewer_bits(t5, capsys):
+    expected = encoded(t5, "torch")[1]
+    encoding, found, _ = encoded(t5, "openvino", dtype="bf16")
+    assert ("openvino", "bf16") == (encoding.meta()["engine"], encoding.run()["dtype"])
+    assert cosines(found, expected).min() > 0.999
+    encoding, found, _ = encoded(t5, "openvino-int8")
+    assert "" == capsys.readouterr().out  # where the rows go
+    assert ("openvino-int8", "int8") == (encoding.meta()["engine"], encoding.run()["dtype"])
+    assert 0.9 < cosines(found, expected).min() < 0.999999  # a model of random weights
+    wanted = "bf16" if has_bf16() else "fp32"
+    assert wanted == encoded(t5, "openvino", dtype="auto")[0].dtype
+
+
+TELLING = "import os; open(os.environ['TOLD'], 'a').write('told')\n"
+SCRIPT = """
+import sys
+def watch(event, arguments):
+    if event.startswith('socket.') and event != 'socket.gethostname': print(event, arguments)
+sys.addaudithook(watch)
+sys.argv[0] = 'structkit'
+from structkit.cli import main
+main()
+"""
+
+
+@pytest.mark.long
+def test_nothing_is_told(t5, tmp_path):
+    """A package in the place of OpenVINO's telemetry notices when it is imported."""
+    (tmp_path / "openvino_telemetry").mkdir()
+    (tmp_path / "openvino_telemetry" / "__init__.py").write_text(TELLING)
+    told, home = tmp_path / "told", tmp_path / "home"
+    home.mkdir()
+    variables = environment(PYTHONPATH=str(tmp_path), TOLD=str(told), HOME=str(home))
+
+    def run(*command, **options):
+        done = subprocess.run(
+            [sys.executable, *command], env=variables, capture_output=True, check=True, **options
+        )
+        return done.stdout
+
+    for engine in ("openvino", "openvino-int8"):
+        for _ in ("exported", "kept"):
+            command = ["encode", "-q", "-m", t5, "--engine", engine, "-o", str(tmp_path / "e.npy")]
+            text = b'{"id": "1", "text": "a b c"}\n'
+            assert b"" == run("-c", SCRIPT, *command, input=text)
+    assert 1 == len(read_matrix(str(tmp_path / "e.npy")).ids)
+    assert not told.exists() and not list(home.iterdir())
+    run("-c", "import openvino")
+    assert told.exists()
+
+
+def test_auto_takes_it_where_it_is_faster(t5, cache):
+    assert encoded(t5, "auto")[0].engine.name in ("onnx", "openvino")
+    places = list(cache.iterdir())
+    assert 2 == len(places)  # both were tried
+    for chosen, seconds in (("onnx", 0.9), ("openvino", 0.7), ("torch", 9.0)):
+        for place in places:
+            about = json.loads((place / ABOUT).read_bytes())
+            by_onnx = 9.0 if chosen == "torch" else 1.0
+            mine = by_onnx if "embeddings.onnx" in os.listdir(place) else seconds
+            (place / ABOUT).write_text(json.dumps(about | {"seconds": [1.0, mine]}))
+        assert chosen == encoded(t5, "auto")[0].engine.name
+
+
+def test_auto_in_bfloat16(t5, monkeypatch):
+    assert encoded(t5, "auto", dtype="bf16")[0].engine.name in ("torch", "openvino")
+    monkeypatch.setattr(engines, "find_spec", lambda package: None)
+    assert "torch" == encoded(t5, "auto", dtype="bf16")[0].engine.name
+
+
+def test_an_index_of_one_engine_is_searched_by_another(t5):
+    by_onnx, by_openvino = (encoded(t5, name)[1] for name in ("onnx", "openvino"))
+    scores = by_onnx @ by_openvino.T
+    np.testing.assert_allclose(scores, by_onnx @ by_onnx.T, rtol=1e-4)
+    assert len(RECORDS) == len(scores)
+
+
+def test_what_it_does_not_take_is_refused(t5):
+    with pytest.raises(UserError, match="--engine openvino takes no --device cuda"):
+        encoded(t5, "openvino", device="cuda")
+    with pytest.raises(UserError, match="--engine openvino-int8 takes no --dtype bf16"):
+        encoded(t5, "openvino-int8", dtype="bf16")

@@ -1,0 +1,153 @@
+"""Two machines train as one: torchrun starts both, which meet on the loopback."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from conftest import environment
+from safetensors.torch import load_file
+from torch.testing import assert_close
+
+from structkit.errors import UserError
+from structkit.learning.training import run as runs
+from structkit.learning.training.checkpoints import RunFolder
+from structkit.learning.training.run import agree, check_processes, run_folder, train
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
+from tests.learning.training.bert import small_bert
+
+RATE = 1e-5
+SETTINGS = {"batch_size": 8, "epochs": 8, "learning_rate": RATE, "temperature": 1.0}
+FLAGS = "--batch-size 8 --epochs 8 --learning-rate 1e-5 --temperature 1".split()
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
+
+
+@pytest.fixture
+def data(tmp_path):
+    file = tmp_path / "train.jsonl"
+    records = (
+        {"id": str(n), "query": f"sum of {n} and {n * 7}", "positive": f"return {n} + {n * 7}"}
+        for n in range(40)
+    )
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return file
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def node(number, port, output, data):
+    meeting = f"--nnodes 2 --node-rank {number} --nproc-per-node 1 --master-addr 127.0.0.1"
+    bert = ["--model", str(output.with_name("bert")), "--device", "cpu"]
+    flags = [*FLAGS, *bert, "--save-every", "2", "-o", str(output), str(data)]
+    log = ["--log-format", "json", "--log-every", "1"]
+    return subprocess.Popen(
+        [*TORCHRUN, *meeting.split(), "--master-port", str(port), "-m", "structkit", "train"]
+        + ["contrastive", *flags, *log],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(OMP_NUM_THREADS="1"),
+    )
+
+
+def worker(process):
+    """The process that trains for a launcher."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == process.pid:
+                return int(path.parent.name)
+    raise AssertionError
+
+
+def test_two_machines_one_of_them_lost_and_resumed_on_one(data, tmp_path):
+    output, port = tmp_path / "model", free_port()
+    small_bert(tmp_path / "bert")
+    first, other = (node(number, port, output, data) for number in (0, 1))
+    losses = {}
+    for line in first.stderr:
+        if not line.startswith(b"{"):
+            continue
+        record = json.loads(line)
+        losses[record["step"]] = record["loss"]
+        if record["step"] == 7:
+            break
+    processes = [worker(first), worker(other)]
+    os.kill(processes[1], signal.SIGKILL)
+    (printed, said), (nothing, _) = (each.communicate(timeout=120) for each in (first, other))
+    assert [1, 1] == [first.returncode, other.returncode]
+    assert b"structkit: another process of the training ended, and with it the training;" in said
+    assert (b"", b"") == (printed, nothing)
+    for process in processes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+    assert not output.exists()
+    # from there on by one process: as if it had trained from the start
+    method = load("method", "contrastive")(model=str(tmp_path / "bert"), **SETTINGS)
+    whole = train("contrastive", method, [str(data)], RunOptions(output=str(tmp_path / "whole")))
+    options = RunOptions(output=str(output), resume=True)
+    found = train("contrastive", method, [str(data)], options)
+    assert found["losses"]["loss"] == pytest.approx(whole["losses"]["loss"], abs=1e-5)
+    assert losses[1] == pytest.approx(whole["losses"]["loss"]["first"], abs=1e-6)
+    expected = load_file(tmp_path / "whole" / "model.safetensors")
+    for name, weight in load_file(output / "model.safetensors").items():
+        # a gradient of nothing but rounding may turn its sign: then Adam moves as far as its rate
+        assert_close(weight, expected[name], atol=RATE, rtol=0)
+
+
+def test_the_model_of_two_machines_appears_once_and_is_complete(data, tmp_path):
+    output, port = tmp_path / "model", free_port()
+    small_bert(tmp_path / "bert")
+    nodes = [node(number, port, output, data) for number in (0, 1)]
+    (printed, _), (nothing, _) = (each.communicate(timeout=240) for each in nodes)
+    assert [0, 0] == [each.returncode for each in nodes]
+    assert (40, b"") == (json.loads(printed)["steps"], nothing)
+    assert ["bert", "model", "train.jsonl"] == sorted(path.name for path in tmp_path.iterdir())
+
+
+def test_all_machines_have_one_command(tmp_path, monkeypatch):
+    folder = RunFolder(str(tmp_path / "model"), overwrite=False, resume=False)
+    run = {"method": "seal", "epochs": 3, "data": "e3b0"}
+    facts = [{**run, "save_every": 0, "checkpoint": None}]
+    monkeypatch.setattr(runs, "gathered", lambda own: [*facts, own])
+    agree(run, folder, RunOptions())
+    problem = r"process 1 differs from the first in epochs \(was 3, is 4\); start the same command"
+    with pytest.raises(UserError, match=problem):
+        agree({**run, "epochs": 4}, folder, RunOptions())
+    folder.open(run)
+    (folder.partial / "step-8").touch()
+    with pytest.raises(UserError, match=r"in checkpoint \(was None, is step-8\)"):
+        agree(run, folder, RunOptions())
+
+
+def test_another_process_takes_the_folder_as_the_first_made_it(tmp_path, monkeypatch):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "structkit.json").touch()
+    monkeypatch.setattr(runs, "rank", lambda: 1)
+    for complete in (False, True):
+        monkeypatch.setattr(runs, "gathered", lambda own, first=complete: [first, own])
+        folder = run_folder(str(tmp_path / "model"), RunOptions(overwrite=not complete))
+        assert complete == folder.complete
+    assert (tmp_path / "model" / "structkit.json").exists()
+
+
+def test_what_torchrun_cannot_share_is_refused(monkeypatch):
+    monkeypatch.setattr(runs, "ranks", lambda: 2)
+    method = load("method", "contrastive")
+    for files in ((), ("a.jsonl", "-")):
+        with pytest.raises(UserError, match="several processes cannot read one stdin; name a file"):
+            check_processes("contrastive", method(), files, RunOptions())
+    with pytest.raises(UserError, match="banyan is trained by one process; start it without torch"):
+        check_processes("banyan", load("method", "banyan")(), ("a.jsonl",), RunOptions())
+    monkeypatch.setattr(runs, "by_torchrun", lambda: True)
+    with pytest.raises(UserError, match="torchrun starts the processes, not --nproc; leave it out"):
+        train("contrastive", method(), ["a.jsonl"], RunOptions(nproc=2))

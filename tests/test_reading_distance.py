@@ -1,0 +1,87 @@
+"""How many of our files a command runs: what a reader would have to open. The bounds only fall."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import environment
+
+# the program, and the files of ours in which functions ran
+TRACED = """
+import sys, threading
+from pathlib import Path
+
+import structkit, structkit_plugins
+
+HOMES = [str(Path(home).resolve()) for home in (*structkit.__path__, *structkit_plugins.__path__)]
+files = set()
+
+def note(frame, event, argument):
+    if event == "call" and frame.f_code.co_name[0] != "<":
+        files.add(frame.f_code.co_filename)
+
+from structkit.cli.main import main
+sys.argv[0] = "structkit"
+threading.setprofile(note)
+sys.setprofile(note)
+try:
+    main()
+except SystemExit as ended:
+    status = ended.code
+finally:
+    sys.setprofile(None)
+ours = sorted(each for each in files if any(each.startswith(f"{home}/") for home in HOMES))
+print(*ours, sep="\\n", file=sys.stderr)
+sys.exit(status)
+"""
+BOUNDS = {
+    "train santa": 66,
+    "ask": 94,
+    "encode": 66,
+    "search -m": 75,
+    "mask-entities": 33,
+    "score": 24,
+}
+
+
+LINES = {
+    "train santa": "train santa train.jsonl --size tiny --vocabulary-size 400 --max-steps 2",
+    "ask": "ask src circle",
+    "encode": "encode -m seal train.jsonl",
+    "search -m": "search functions.npy -m seal --queries train.jsonl",
+    "mask-entities": "mask-entities train.jsonl",
+    "score": "score run.jsonl --qrels self",
+}
+STORE = """
+structkit pair code.jsonl | structkit mask-entities -o train.jsonl
+structkit train contrastive train.jsonl -o seal --size tiny --vocabulary-size 400 --max-steps 0 -q
+structkit encode -m seal train.jsonl -o functions.npy -q
+structkit search train.jsonl --method bm25 --queries train.jsonl -o run.jsonl
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """What the six commands read: functions, training records, a model, embeddings, a run."""
+    folder = tmp_path_factory.mktemp("store")
+    shutil.copy("fixtures/code/test.jsonl", folder / "code.jsonl")
+    shutil.copytree("fixtures/collect/src", folder / "src")
+    shell = 'structkit() { "$PYTHON" -m structkit "$@"; }\n' + STORE
+    variables = environment(PYTHON=sys.executable, OMP_NUM_THREADS="1")
+    subprocess.run(["bash", "-euo", "pipefail", "-c", shell], cwd=folder, env=variables, check=True)
+    return folder
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_command_runs_few_of_our_files(name, store):
+    done = subprocess.run(
+        [sys.executable, "-c", TRACED, *LINES[name].split()],
+        cwd=store,
+        env=environment(OMP_NUM_THREADS="1"),
+        capture_output=True,
+        text=True,
+    )
+    assert 0 == done.returncode, done.stderr
+    files = [line for line in done.stderr.splitlines() if line.endswith(".py")]
+    assert 5 < len(files) <= BOUNDS[name], "\n".join([f"{len(files)} files run", *files])
