@@ -2,21 +2,35 @@
 # ruff: noqa
 # fmt: off
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, overload
 
 from structkit.errors import UserError as UserError
-from structkit.api.encode import encode as encode
-from structkit.api.score import score as score
-from structkit.api.search import search as search
 
+Record: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[Mapping[str, Any]]
 Path: TypeAlias = str | os.PathLike[str]
-Files: TypeAlias = Path | Sequence[Path] | Rows
+Files: TypeAlias = Path | list[str] | tuple[Path, ...] | Rows
 
 __version__: str
-DECLARED: tuple[str, ...]
-__all__ = ['UserError', 'collect', 'doctor', 'encode', 'fuse', 'html_variants', 'mask_entities', 'merge_embeddings', 'pair', 'parse_trees', 'plugins', 'rerank', 'score', 'search', 'select', 'show', 'train']
+__all__ = ['UserError', 'ask', 'collect', 'convert', 'doctor', 'encode', 'fuse', 'html_variants', 'mask_entities', 'merge_embeddings', 'pair', 'parse_trees', 'plot', 'plugins', 'rerank', 'score', 'search', 'select', 'show', 'train']
+
+def ask(
+    target: Path | Rows = '.',
+    questions: list[str] | tuple[str, ...] = (),
+    *,
+    max_file_bytes: int = 2000000,
+    hidden: bool = False,
+    no_ignore: bool = False,
+    k: int = 10,
+    model: Path | Rows | None = None,
+    no_model: bool = False,
+    engine: Literal['auto', 'torch', 'onnx', 'openvino', 'openvino-int8'] = 'auto',
+    for_: Literal['code'] = 'code',
+    glob: list[str] | tuple[str, ...] = (),
+    cache: str | None = None,
+    no_cache: bool = False,
+) -> Iterator[Record]: ...
 
 def collect(
     paths: Files,
@@ -32,9 +46,48 @@ def collect(
     shard: str | None = None,
     workers: int = 1,
     record_timeout: float = 5.0,
-) -> Iterator[dict[str, Any]]: ...
+) -> Iterator[Record]: ...
 
-def doctor() -> Iterator[dict[str, Any]]: ...
+def convert(
+    files: list[str] | tuple[str, ...] = (),
+    *,
+    split: str = 'test',
+    gains: str | None = None,
+    from_: str | None = None,
+    to: str | None = None,
+    part: str | None = None,
+    strict: bool = False,
+    output: str = '-',
+    quiet: bool = False,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
+) -> None: ...
+
+def doctor() -> Iterator[Record]: ...
+
+def encode(
+    records: Rows | Iterable[str],
+    /,
+    *,
+    model: Path | Rows,
+    as_: Literal['query', 'document'] = 'document',
+    field: list[str] | tuple[str, ...] = (),
+    paths: bool | None = None,
+    keep: list[str] | tuple[str, ...] = (),
+    length: int | None = None,
+    chunk: int | None = None,
+    elements: bool = False,
+    nodes: Literal['words', 'phrases', 'all'] | None = None,
+    pooling: str | None = None,
+    normalize: bool | None = None,
+    dtype: Literal['fp32', 'bf16', 'auto'] = 'fp32',
+    quantize: Literal['int8', 'binary'] | None = None,
+    device: str | None = None,
+    engine: Literal['auto', 'torch', 'onnx', 'openvino', 'openvino-int8'] = 'auto',
+    offline: bool = False,
+    reuse: str | None = None,
+    ray: str | None = None,
+) -> Iterator[Record]: ...
 
 def fuse(
     runs: Files,
@@ -53,7 +106,7 @@ def fuse(
     corpus: Files = (),
     queries: Files = (),
     format: Literal['jsonl', 'trec'] = 'jsonl',
-) -> Iterator[dict[str, Any]]: ...
+) -> Iterator[Record]: ...
 
 def html_variants(
     records: Rows,
@@ -66,7 +119,7 @@ def html_variants(
     field: str | None = None,
     from_: Literal['html', 'markdown', 'text'] = 'html',
     seed: int = 0,
-) -> Iterator[dict[str, Any]]: ...
+) -> Iterator[Record]: ...
 
 def mask_entities(
     records: Rows,
@@ -83,14 +136,14 @@ def mask_entities(
     keep_plain: bool = False,
     stats: bool = False,
     seed: int = 0,
-) -> Iterator[dict[str, Any]]: ...
+) -> Iterator[Record]: ...
 
 def merge_embeddings(
     files: Files,
     *,
     output: Path,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 def pair(
     records: Rows | None = None,
@@ -109,7 +162,7 @@ def pair(
     dedupe: bool = False,
     split: str | None = None,
     seed: int = 0,
-) -> Iterator[dict[str, Any]]: ...
+) -> Iterator[Record]: ...
 
 def parse_trees(
     records: Rows,
@@ -126,9 +179,68 @@ def parse_trees(
     model: Path | Rows | None = None,
     language: str | None = None,
     seed: int = 0,
-) -> Iterator[dict[str, Any]]: ...
+) -> Iterator[Record]: ...
 
-def plugins() -> Iterator[dict[str, Any]]: ...
+@overload
+def plot(
+    command: Literal["embeddings"],
+    /,
+    files: Files,
+    *,
+    output: Path,
+    quiet: bool = False,
+    after: Files = (),
+    sample: int = 500,
+    seed: int = 0,
+) -> None: ...
+
+@overload
+def plot(
+    command: Literal["ranks"],
+    /,
+    runs: Files,
+    *,
+    output: Path,
+    quiet: bool = False,
+    qrels: Path | Rows,
+    temperature: float | None = None,
+    bins: int = 20,
+) -> None: ...
+
+@overload
+def plot(
+    command: Literal["runs"],
+    /,
+    files: Files,
+    *,
+    output: Path,
+    quiet: bool = False,
+    measure: str | None = None,
+) -> None: ...
+
+@overload
+def plot(
+    command: Literal["losses"],
+    /,
+    files: Files,
+    *,
+    output: Path,
+    quiet: bool = False,
+) -> None: ...
+
+@overload
+def plot(
+    command: Literal["trees"],
+    /,
+    files: Files = ('-',),
+    *,
+    output: Path = '-',
+    field: list[str] | tuple[str, ...] = (),
+    number: int = 1,
+    quiet: bool = False,
+) -> None: ...
+
+def plugins() -> Iterator[Record]: ...
 
 def rerank(
     runs: Files,
@@ -148,7 +260,58 @@ def rerank(
     fit: Path | Rows | None = None,
     folds: str | None = None,
     held_out: Path | None = None,
-) -> Iterator[dict[str, Any]]: ...
+) -> Iterator[Record]: ...
+
+def score(
+    runs: Files = ('-',),
+    *,
+    qrels: Path | Rows | None = None,
+    task: Literal['similarity', 'classification', 'space', 'suite', 'trees'] | None = None,
+    measures: list[str] | tuple[str, ...] = ('nDCG@10', 'RR@10', 'R@100', 'Success@1', 'Success@5', 'Judged@10'),
+    queries: Files = (),
+    gains: str | None = None,
+    per_query: bool = False,
+    compare: Files = (),
+    by: str | None = None,
+    by_records: Files = (),
+    mean: bool = False,
+    passages: Files = (),
+    train: Files = (),
+    gold: Path | Rows | None = None,
+    seeds: int = 5,
+    workers: int = 1,
+    seed: int = 0,
+) -> Iterator[Record]: ...
+
+def search(
+    corpus: Files,
+    *,
+    index: str = 'flat',
+    parameters: str | None = None,
+    save_index: Path | None = None,
+    rescore: Files = (),
+    similarity: Literal['dot', 'cosine'] = 'dot',
+    filter: list[str] | tuple[str, ...] = (),
+    explain: bool = False,
+    database_url: str | None = None,
+    paths: bool | None = None,
+    document_field: str | None = None,
+    k1: float | None = None,
+    b: float | None = None,
+    stopwords: bool | None = None,
+    queries: Files = (),
+    query: list[str] | tuple[str, ...] = (),
+    k: int | None = None,
+    method: Literal['dense', 'bm25', 'hybrid'] | None = None,
+    model: Path | Rows | None = None,
+    engine: Literal['auto', 'torch', 'onnx', 'openvino', 'openvino-int8'] = 'auto',
+    ray: str | None = None,
+    query_field: str | None = None,
+    exclude_self: bool = False,
+    backend: str | None = None,
+    texts: Files = (),
+    dense_share: float = 0.35,
+) -> Iterator[Record]: ...
 
 def select(
     records: Rows,
@@ -166,7 +329,7 @@ def select(
     rename: list[str] | tuple[str, ...] = (),
     set: list[str] | tuple[str, ...] = (),
     seed: int = 0,
-) -> Iterator[dict[str, Any]]: ...
+) -> Iterator[Record]: ...
 
 def show(
     files: Files = (),
@@ -177,7 +340,7 @@ def show(
 
 @overload
 def train(
-    method: Literal["banyan"],
+    command: Literal["banyan"],
     records: Files = (),
     /,
     *,
@@ -209,25 +372,22 @@ def train(
     freeze_embeddings: bool = False,
     composition_rate: float = 1.0,
     channels: int = 128,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["bi-lstm"],
+    command: Literal["bi-lstm"],
     records: Files = (),
     /,
     *,
@@ -254,25 +414,22 @@ def train(
     embedding_dropout: float = 0.2,
     batch_tokens: int = 16384,
     init_range: float = 0.1,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["contrastive"],
+    command: Literal["contrastive"],
     records: Files = (),
     /,
     *,
@@ -310,30 +467,23 @@ def train(
     chunk_size: int = 0,
     gradient_checkpointing: bool = False,
     document_field: str = 'positive',
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
     nproc: int = 1,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    rendezvous: str | None = None,
-    rendezvous_timeout: int = 300,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["fasttext"],
+    command: Literal["fasttext"],
     records: Files = (),
     /,
     *,
@@ -353,24 +503,18 @@ def train(
     noise_words: int = 5,
     subsampling: float = 0.0001,
     threads: int = 1,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    rendezvous: str | None = None,
-    rendezvous_timeout: int = 300,
-    max_restarts: int = 0,
     offline: bool = False,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["iornn"],
+    command: Literal["iornn"],
     records: Files = (),
     /,
     *,
@@ -409,30 +553,23 @@ def train(
     mean: Literal['sentence', 'token'] = 'sentence',
     ce_samples: int = 0,
     subword_tree: Literal['balanced', 'left'] = 'balanced',
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
     nproc: int = 1,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    rendezvous: str | None = None,
-    rendezvous_timeout: int = 300,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["roberta"],
+    command: Literal["roberta"],
     records: Files = (),
     /,
     *,
@@ -461,25 +598,22 @@ def train(
     heads: int = 10,
     layers: int = 6,
     inner_size: int = 3072,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["santa"],
+    command: Literal["santa"],
     records: Files = (),
     /,
     *,
@@ -491,7 +625,6 @@ def train(
     tag_tokens: bool | None = None,
     positions: int | None = None,
     pooling: Literal['cls', 'mean', 'last-token', 'first-decoder-token', 'mcls'] | None = None,
-    mcls_every: int | None = None,
     normalize: bool | None = None,
     query_prompt: str | None = None,
     document_prompt: str | None = None,
@@ -520,30 +653,23 @@ def train(
     alignment_weight: float = 1.0,
     entity_weight: float = 1.0,
     align_on: Literal['masked', 'original'] = 'masked',
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
     nproc: int = 1,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    rendezvous: str | None = None,
-    rendezvous_timeout: int = 300,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["seal"],
+    command: Literal["seal"],
     records: Files = (),
     /,
     *,
@@ -583,30 +709,23 @@ def train(
     stages: Literal['element,structure', 'structure,element', 'joint', 'element', 'structure'] = 'element,structure',
     remask: bool = False,
     mask_ratio: float = 0.1,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
     nproc: int = 1,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    rendezvous: str | None = None,
-    rendezvous_timeout: int = 300,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["self-strae"],
+    command: Literal["self-strae"],
     records: Files = (),
     /,
     *,
@@ -646,30 +765,23 @@ def train(
     mean: Literal['sentence', 'token'] = 'sentence',
     ce_samples: int = 0,
     composition_init: Literal['uniform', 'sum'] = 'uniform',
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
     nproc: int = 1,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    rendezvous: str | None = None,
-    rendezvous_timeout: int = 300,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["self-strae-plus"],
+    command: Literal["self-strae-plus"],
     records: Files = (),
     /,
     *,
@@ -709,30 +821,23 @@ def train(
     mean: Literal['token', 'sentence'] = 'token',
     ce_samples: int = 0,
     composition_init: Literal['uniform', 'sum'] = 'uniform',
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
     nproc: int = 1,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    rendezvous: str | None = None,
-    rendezvous_timeout: int = 300,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["span-parser"],
+    command: Literal["span-parser"],
     records: Files = (),
     /,
     *,
@@ -760,25 +865,22 @@ def train(
     dropout: float = 0.2,
     word_dropout: float = 0.8,
     negative_share: float = 0.25,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["static"],
+    command: Literal["static"],
     records: Files = (),
     /,
     *,
@@ -793,24 +895,18 @@ def train(
     most_words: int = 10000,
     vocabulary_size: int = 8000,
     split_identifiers: bool = True,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    rendezvous: str | None = None,
-    rendezvous_timeout: int = 300,
-    max_restarts: int = 0,
     offline: bool = False,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["strae"],
+    command: Literal["strae"],
     records: Files = (),
     /,
     *,
@@ -851,30 +947,23 @@ def train(
     ce_samples: int = 0,
     subword_tree: Literal['balanced', 'left'] = 'balanced',
     composition_init: Literal['uniform', 'sum'] = 'uniform',
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
     nproc: int = 1,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    rendezvous: str | None = None,
-    rendezvous_timeout: int = 300,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...
 
 @overload
 def train(
-    method: Literal["tree-lstm"],
+    command: Literal["tree-lstm"],
     records: Files = (),
     /,
     *,
@@ -913,23 +1002,16 @@ def train(
     mean: Literal['sentence', 'token'] = 'sentence',
     ce_samples: int = 0,
     subword_tree: Literal['balanced', 'left'] = 'balanced',
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
     output: str | None = None,
     overwrite: bool = False,
     resume: bool = False,
     save_every: int = 0,
-    keep: int = 1,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: str | None = None,
-    license: str | None = None,
     nproc: int = 1,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    rendezvous: str | None = None,
-    rendezvous_timeout: int = 300,
-    max_restarts: int = 0,
     offline: bool = False,
     device: str | None = None,
     quiet: bool = False,
-) -> dict[str, Any]: ...
+) -> Record: ...

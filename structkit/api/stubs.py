@@ -1,22 +1,21 @@
 """What type checkers and editors see of `import structkit`: `python -m structkit.api.stubs`.
 
-It writes structkit/__init__.pyi: a function for each command, and one of `train` for each method.
+It writes structkit/__init__.pyi: a function for each command, and one for each of a group.
 """
 
 from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Iterable
-from dataclasses import MISSING, Field, fields
+from collections.abc import Iterator
+from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import structkit
 from structkit import registry
-from structkit.api.functions import is_stage
-from structkit.command import Command, command_of
-from structkit.learning.training.settings import RunOptions
+from structkit.api.functions import is_stage, kinds, parameters
+from structkit.command import Command, Group, command_of
 from structkit.settings import choices_of, is_several, types_of
 
 PATH = Path(structkit.__file__).with_suffix(".pyi")
@@ -25,86 +24,85 @@ HEAD = """\
 # ruff: noqa
 # fmt: off
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, overload
 
 from structkit.errors import UserError as UserError
-"""
-TYPES = """
+
+Record: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[Mapping[str, Any]]
 Path: TypeAlias = str | os.PathLike[str]
-Files: TypeAlias = Path | Sequence[Path] | Rows
+Files: TypeAlias = Path | list[str] | tuple[Path, ...] | Rows
 
 __version__: str
-DECLARED: tuple[str, ...]
 """
 
 
 def stub() -> str:
     """The text of the stub."""
-    others = [name for name in structkit.__all__ if name not in (*structkit.DECLARED, "train")]
-    imports = [
-        f"from structkit.api.{name} import {name} as {name}\n"
-        for name in others
-        if name != "UserError"
-    ]
-    functions = [_function(command_of(name.replace("_", "-"))) for name in structkit.DECLARED]
-    methods = [each.name for each in registry.plugins() if _is_ours(each)]
-    names = f"__all__ = {structkit.__all__}\n"
-    return "".join([HEAD, *imports, TYPES, names, *functions, *map(_train, methods)])
+    return "".join([HEAD, f"__all__ = {structkit.__all__}\n", *_functions()])
 
 
-def _is_ours(plugin: Any) -> bool:
-    return bool(plugin.kind == "method" and plugin.pack == "structkit_plugins")
+def _functions() -> Iterator[str]:
+    foreign = {each.name for each in registry.plugins() if each.pack != "structkit_plugins"}
+    for name in structkit.__all__:
+        if name == "UserError":
+            continue
+        declared = command_of(name.replace("_", "-"))
+        if isinstance(declared, Command):
+            yield _function(name, declared)
+            continue
+        assert isinstance(declared, Group)
+        for below in declared.names():
+            if name != "train" or below not in foreign:
+                command = declared.command(below)
+                assert isinstance(command, Command)
+                yield "\n@overload" + _function(name, command, f'command: Literal["{below}"]')
 
 
-def _function(command: Command) -> str:
-    positional = []
-    if is_stage(command):
-        default = next(iter(inspect.signature(command.work).parameters.values())).default
-        given = "Rows" if default is inspect.Parameter.empty else "Rows | None = None"
-        positional += [f"records: {given}", "/"]
-    every = fields(command.settings)
-    arguments = [each for each in every if "argument" in each.metadata]
-    keywords = [each for each in every if "argument" not in each.metadata]
-    lines = [*positional, *(_parameter(command.settings, each) for each in arguments)]
-    lines += ["*"] * bool(keywords)
-    lines += [_parameter(command.settings, each) for each in keywords]
-    result = str(inspect.signature(command.work).return_annotation)
-    name = command.work.__name__
-    return _definition(name, lines, result.replace("Record", "dict[str, Any]"))
+def _function(name: str, command: Command, first: str = "") -> str:
+    """A function of a command, a parameter a line; `first` is one more before the others."""
+    settings = {each.name: (kind, each) for kind in kinds(command) for each in fields(kind)}
+    given = parameters(command)
+    lines = [first] * bool(first)
+    if given and given[0].kind is inspect.Parameter.POSITIONAL_ONLY:
+        lines.append(_records(command, given.pop(0)))
+    lines += ["/"] * bool(lines)
+    keywords = False
+    for each in given:
+        if each.kind is inspect.Parameter.KEYWORD_ONLY and not keywords:
+            keywords = True
+            lines.append("*")
+        lines.append(_parameter(each, *settings[each.name]))
+    listed = "".join(f"    {line},\n" for line in lines)
+    start = "\n" if listed else ""
+    result = inspect.signature(command.work).return_annotation
+    return f"\ndef {name}({start}{listed}) -> {result}: ...\n"
 
 
-def _train(name: str) -> str:
-    method = registry.load("method", name)
-    idle = method.idle_options()
-    lines = [f'method: Literal["{name}"]', "records: Files = ()", "/", "*"]
-    for kind in (method, RunOptions):
-        shown = (each for each in fields(kind) if each.name not in idle)
-        lines += (_parameter(kind, each) for each in shown)
-    return "\n@overload" + _definition("train", lines, "dict[str, Any]")
+def _records(command: Command, records: inspect.Parameter) -> str:
+    kind = "Rows" if is_stage(command) else "Files"
+    if command.texts:
+        kind += " | Iterable[str]"
+    if records.default is inspect.Parameter.empty:
+        return f"records: {kind}"
+    return f"records: {kind}{' | None' * (records.default is None)} = {records.default!r}"
 
 
-def _definition(name: str, lines: Iterable[str], result: str) -> str:
-    given = "".join(f"    {line},\n" for line in lines)
-    start = "\n" if given else ""
-    return f"\ndef {name}({start}{given}) -> {result}: ...\n"
-
-
-def _parameter(kind: type, each: Field[Any]) -> str:
+def _parameter(given: inspect.Parameter, kind: type, each: Field[Any]) -> str:
     hint = types_of(kind)[each.name]
-    none = type(None) in get_args(hint)
     if each.metadata.get("reads"):
-        shown = ("Files" if is_several(hint) else "Path | Rows") + " | None" * none
+        shown = "Files" if is_several(hint) else "Path | Rows"
     elif each.metadata.get("writes"):
-        shown = "Path" + " | None" * none
+        shown = "Path"
     elif (choices := choices_of(kind, each)) and not is_several(hint):
-        shown = f"Literal[{', '.join(map(repr, choices))}]" + " | None" * none
+        shown = f"Literal[{', '.join(map(repr, choices))}]"
     else:
         shown = spelled(hint)
-    if each.default is None and not none:  # the start model decides
+    # None where the type has none: the start model decides
+    if (type(None) in get_args(hint) or each.default is None) and "None" not in shown:
         shown += " | None"
-    default = "" if each.default is MISSING else f" = {each.default!r}"
+    default = "" if given.default is inspect.Parameter.empty else f" = {given.default!r}"
     return f"{each.name}: {shown}{default}"
 
 
