@@ -14,12 +14,13 @@ MEND = "fix the record, or leave it out"
 class Surface:
     """How the command line spells what a message names: a setting, and a command."""
 
-    def setting(self, name: str, value: object) -> str:
-        """`--mask-ratio`, `--mask-ratio 2`; without its dashes at the end, a keyword of Python."""
+    def setting(self, name: str, value: object, argument: str = "") -> str:
+        """`--mask-ratio`, `--mask-ratio 2`, `FILE`; a keyword of Python is without its `_`."""
         name = name.strip("_").replace("_", "-")
         if value is False:
             return f"--no-{name}"
         flag = "-o" if name == "output" else f"-{name}" if len(name) == 1 else f"--{name}"
+        flag = argument or flag
         return flag if value is None or value is True else f"{flag} {value}"
 
     def command(self, name: str) -> str:
@@ -34,7 +35,7 @@ class Surface:
 class Python(Surface):
     """How Python spells it: `mask_ratio=2`, `structkit.mask_entities`."""
 
-    def setting(self, name: str, value: object) -> str:
+    def setting(self, name: str, value: object, argument: str = "") -> str:
         return name if value is None else f"{name}={value!r}"
 
     def command(self, name: str) -> str:
@@ -57,13 +58,15 @@ def spelled_for(surface: Surface) -> Iterator[None]:
         _surface.reset(token)
 
 
-def flag(name: str, value: object = None) -> str:
+def flag(name: str, value: object = None, argument: str = "") -> str:
     """A setting in a message, with its value if that is to blame: `--mask-ratio 2`.
+
+    One that is no flag on the command line has the name of its `argument` there.
 
     >>> flag("mask_ratio", 2), flag("from_"), flag("k"), flag("normalize", False)
     ('--mask-ratio 2', '--from', '-k', '--no-normalize')
     """
-    return _surface.get().setting(name, value)
+    return _surface.get().setting(name, value, argument)
 
 
 def program(name: str) -> str:

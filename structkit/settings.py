@@ -142,6 +142,12 @@ def group_of(kind: type, name: str) -> str:
     return getattr(kind, "own_group", "common")
 
 
+def named(each: Field[Any], value: object = None) -> str:
+    """A setting in a message, with its value if that is to blame: `--mask-ratio 2`, `FILE`."""
+    argument = each.metadata.get("metavar", "") if "argument" in each.metadata else ""
+    return flag(each.name, value, argument)
+
+
 Made = TypeVar("Made")
 
 
@@ -153,7 +159,7 @@ def made(kind: type[Made], values: Mapping[str, Any]) -> Made:
     """
     for each in fields(kind):  # type: ignore[arg-type]
         if each.name not in values and each.default is each.default_factory is MISSING:
-            raise UserError(f"{_named(each)} is missing", "add it", status=2)
+            raise UserError(f"{named(each)} is missing", "add it", status=2)
     fitted = {name: fitting(kind, name, value) for name, value in values.items()}
     for each in fields(kind):  # type: ignore[arg-type]
         _check_values(kind, each, fitted.get(each.name))
@@ -163,25 +169,25 @@ def made(kind: type[Made], values: Mapping[str, Any]) -> Made:
     return settings
 
 
-def _named(each: Field[Any]) -> str:
-    """A setting in a message: an argument by what the help calls it."""
-    name = each.metadata.get("metavar") if "argument" in each.metadata else None
-    return name or flag(each.name)
-
-
 def fitting(kind: type, name: str, value: Any) -> Any:
     """A value in the type of its setting: a path as text, a list as a tuple.
 
     Errors: `UserError` with status 2 for a value of another type.
     """
     hint = types_of(kind)[name]
-    value = os.fspath(value) if isinstance(value, os.PathLike) else value
     if value is None and alternatives(hint) != (hint,):
         return None
     if is_several(hint):
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise UserError(f"{flag(name)} is {value!r}, not a list", f"give [{value!r}]", status=2)
-        return tuple(value)
+        item = get_args(next(each for each in alternatives(hint) if is_several(each)))[0]
+        return tuple(_fitting(name, item, each) for each in value)
+    return _fitting(name, hint, value)
+
+
+def _fitting(name: str, hint: Any, value: Any) -> Any:
+    """One value of a setting in its type."""
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
     kinds = [str if get_origin(each) is Literal else each for each in alternatives(hint)]
     named = [each for each in kinds if isinstance(each, type)]
     if isinstance(value, bool):
@@ -212,32 +218,33 @@ def _check_value(kind: type, each: Field[Any], value: Any) -> None:
     if isinstance(value, str):
         if not _is_utf8(value) and FILE.isdisjoint(each.metadata):
             # a model folder records it as JSON
-            problem = f"{flag(each.name, value)} is not UTF-8"
+            problem = f"{named(each, value)} is not UTF-8"
             raise UserError(problem, "give it another name", status=2)
         choices = choices_of(kind, each)
         if choices and value not in choices:
-            raise unknown(flag(each.name), value, choices)
+            raise unknown(named(each), value, choices)
         if value == "" and "" not in (each.default, each.metadata.get("usual")):
-            raise UserError(f"{_named(each)} is empty", "give it a value", status=2)
+            raise UserError(f"{named(each)} is empty", "give it a value", status=2)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = bounds(kind, each.name) or (None, None)
-        # NaN is in no range
-        if not (-BITS if low is None else low) <= value <= (BITS - 1 if high is None else high):
-            wanted = range_of(low, high)
-            if low is high is None and isinstance(value, float) and not math.isfinite(value):
-                wanted = "a finite number"
-            problem = f"{flag(each.name, value)} is not {wanted}"
+        if isinstance(value, int):
+            fits = (-BITS if low is None else low) <= value <= (BITS - 1 if high is None else high)
+        else:  # NaN is in no range
+            fits = (low is None or low <= value) and (high is None or value <= high)
+            fits = fits and math.isfinite(value)
+        if not fits:
+            problem = f"{named(each, value)} is not {range_of(low, high, type(value))}"
             raise UserError(problem, "give such a number", status=2)
 
 
-def range_of(low: float | None, high: float | None) -> str:
+def range_of(low: float | None, high: float | None, kind: type = int) -> str:
     """Bounds in words.
 
     >>> range_of(1, None), range_of(0.0, 1.0), range_of(None, None)
     ('1 or more', 'in 0 … 1', 'in 64 bits')
     """
     if low is None and high is None:
-        return "in 64 bits"
+        return "in 64 bits" if kind is int else "a finite number"
     if high is None:
         return f"{spoken(low or 0)} or more"
     return f"{spoken(high)} or less" if low is None else f"in {spoken(low)} … {spoken(high)}"
@@ -248,22 +255,32 @@ def is_given(each: Field[Any], value: Any) -> bool:
     return value is not None and value != () and value != each.default
 
 
+def given(settings: Any, kind: type) -> list[str]:
+    """The settings of a class, or of one that it extends, that are given: as messages name them."""
+    values = ((each, getattr(settings, each.name)) for each in fields(kind))
+    return [
+        flag(each.name, False if value is False else None)
+        for each, value in values
+        if is_given(each, value)
+    ]
+
+
 def _check_others(settings: Any, each: Field[Any]) -> None:
     """Raise if a setting is given without what it requires, or with what it excludes."""
     if not is_given(each, getattr(settings, each.name)):
         return
     known = {other.name: other for other in fields(settings)}
 
-    def given(names: Iterable[str]) -> list[str]:
+    def among(names: Iterable[str]) -> list[str]:
         return [name for name in names if is_given(known[name], getattr(settings, name))]
 
     needed = each.metadata.get("requires", ())
-    if needed and not given(needed):
+    if needed and not among(needed):
         others = " or ".join(map(flag, needed))
         add = "it" if len(needed) == 1 else "one"
-        raise UserError(f"{flag(each.name)} needs {others}", f"add {add}", status=2)
-    if against := given(each.metadata.get("excludes", ())):
-        problem = f"{flag(each.name)} and {flag(against[0])} exclude each other"
+        raise UserError(f"{named(each)} needs {others}", f"add {add}", status=2)
+    if against := among(each.metadata.get("excludes", ())):
+        problem = f"{named(each)} and {flag(against[0])} exclude each other"
         raise UserError(problem, "leave one out", status=2)
 
 
@@ -328,4 +345,4 @@ def paths(settings: Iterable[Any], what: Literal["reads", "writes"]) -> Iterator
                 walks = each.metadata[what] == "walks"
                 for path in value if isinstance(value, tuple) else (value,):
                     if path not in (None, no_file) and not (walks and os.path.isdir(path)):
-                        yield flag(each.name), path
+                        yield named(each), path

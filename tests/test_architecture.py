@@ -71,7 +71,7 @@ def room(module):
     """The room of a module `structkit.…`: a folder, the ground itself, or a folder of learning."""
     parts = module.split(".")
     if parts[1:2] == ["learning"]:
-        return parts[2]
+        parts = parts[1:]
     return parts[1] if parts[1] in HEIGHT else "structkit"
 
 
@@ -125,10 +125,11 @@ def test_nobody_imports_a_plugin_by_name(path):
 
 # a terminal alone pays for rich's progress bars and lists, a comparison of runs for scipy, a
 # search of embeddings for no bm25s, an answer from the cache for no parser, one worker for no
-# processes, HTML for no Markdown, and a command without plugins for no list of them
+# processes, HTML for no Markdown, a command without plugins for no list of them, and a help that
+# shows settings which commands share for none of their work
 LAZY = {
     *("progress.py", "questions.py", "comparison.py", "lexical.py", "folder.py", "stream.py"),
-    *("markdown.py", "registry.py"),
+    *("markdown.py", "registry.py", "options.py"),
 }
 
 

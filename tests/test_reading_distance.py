@@ -41,7 +41,7 @@ BOUNDS = {
     "encode": 66,
     "search -m": 75,
     "mask-entities": 33,
-    "score": 30,
+    "score": 24,
 }
 
 

@@ -19,7 +19,7 @@ from structkit import plugin
 from structkit.embeddings.quantized import BinaryRows, Int8Rows, packed
 from structkit.embeddings.reading import Embeddings, same_model
 from structkit.embeddings.vectors import NOT_FINITE, Numbers, Vectors
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, program
 from structkit.searching.approximate import BATCH, RESCORED, Approximate
 from structkit.searching.hits import read_corpus
 from structkit.searching.index import RESULTS, Index, places
@@ -102,7 +102,7 @@ class Backend(plugin.Backend):
             others = f"{flag('index')} or {flag('save_index')}"
             raise UserError(
                 f"{flag('rescore')} and {flag('backend', 'codes')} take no {others}",
-                "leave it out: the codes of encode --quantize are the index",
+                f"leave it out: the codes of {program('encode')} are the index",
                 status=2,
             )
         values = parse_parameters(options.parameters) if options.parameters else {}
@@ -116,7 +116,7 @@ class Backend(plugin.Backend):
         if not all(isinstance(part, Int8Rows | BinaryRows) for part in codes.vectors.parts):
             raise UserError(
                 "holds floats, not codes",
-                "encode with --quantize int8 or binary, or search without --rescore",
+                f"encode with {flag('quantize', 'int8')} or binary, or leave {flag('rescore')} out",
                 status=2,
             ).at(corpus[0])
         vectors = codes

@@ -11,10 +11,10 @@ from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.greedy_merge import induced
-from structkit.learning.strae.losses import vocabulary_loss
 from structkit.learning.strae.model import NodeModel, dropout_noise
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import TreeTraining
+from structkit.learning.training.losses import vocabulary_loss
 
 from ._entangled import Downward, Entangled, Upward, composed, joined
 

@@ -10,7 +10,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
@@ -59,7 +59,8 @@ def distilled(settings: Method, spool: Spool, offline: bool) -> Distilled:
     encoder, _ = open_model(str(settings.model), offline=offline, normalize=False)
     if not isinstance(encoder, Encoder):
         raise UserError(
-            f"{settings.model} is not a transformers encoder", "give --model such an encoder"
+            f"{settings.model} is not a transformers encoder",
+            f"give {flag('model')} such an encoder",
         )
     own = plain(encoder.tokenizing.tokenizer.backend_tokenizer)
     words = Frequencies(own).count(settings.texts(spool))

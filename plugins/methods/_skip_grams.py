@@ -22,7 +22,7 @@ from floret.floret import floret as library
 from numpy.typing import NDArray
 
 from structkit.children import without_script
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -93,13 +93,13 @@ def learned(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
         if not target.with_suffix(".json").exists():
             raise UserError(
                 "the fastText process died",
-                "if it ran out of memory, lower --buckets or give more memory",
+                f"if it ran out of memory, lower {flag('buckets')} or give more memory",
             )
         answer = orjson.loads(target.with_suffix(".json").read_bytes())
         if "error" in answer:
-            remedy = "lower --minimum-count, or give more records"
+            remedy = f"lower {flag('minimum_count')}, or give more records"
             if "NaN" in answer["error"]:
-                remedy = "lower --learning-rate"
+                remedy = f"lower {flag('learning_rate')}"
             raise UserError(f"fastText cannot learn from this: {answer['error']}", remedy)
         return Learned(answer["words"], answer["buckets"], np.load(target.with_suffix(".npy")))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from structkit.learning.strae.methods import ChannelSettings
+from structkit.learning.strae.settings import ChannelSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from structkit.learning.strae.methods import TextSettings
-from structkit.learning.strae.settings import PAPER
+from structkit.learning.strae.settings import PAPER, TextSettings
 from structkit.plugin import setting
 
 if TYPE_CHECKING:

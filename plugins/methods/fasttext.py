@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.strae.settings import PAPER, WordSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
@@ -72,14 +72,14 @@ class Method(WordSettings):
         shortest, longest = self.shortest_ngram, self.longest_ngram
         if shortest > longest > 0:
             raise UserError(
-                f"--shortest-ngram {shortest} is above --longest-ngram {longest}",
-                "use --longest-ngram 0 to learn words alone",
+                f"{flag('shortest_ngram', shortest)} is above {flag('longest_ngram', longest)}",
+                f"use {flag('longest_ngram', 0)} to learn words alone",
                 status=2,
             )
         if longest and not self.buckets:
             raise UserError(
-                "--buckets 0 leaves no rows for n-grams",
-                "use --longest-ngram 0 to learn words alone",
+                f"{flag('buckets', 0)} leaves no rows for n-grams",
+                f"use {flag('longest_ngram', 0)} to learn words alone",
                 status=2,
             )
 

@@ -10,18 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from structkit.learning.strae.methods import NodeMethod, TreeSettings
+from structkit.learning.strae.settings import TreeSettings
 
 if TYPE_CHECKING:
     from structkit.learning.strae.baselines import IORNN
 
 
 @dataclass(frozen=True)
-class Method(NodeMethod, TreeSettings):
+class Method(TreeSettings):
     """Settings of IORNN, StrAE's own (appendix A); without channels."""
 
     example: ClassVar[str] = "structkit train iornn trees.jsonl -o models/iornn"
-    made_of: ClassVar[tuple[str, ...]] = (*NodeMethod.made_of, "subword_tree")
 
     def untrained(self, words: int) -> IORNN:
         from structkit.learning.strae.baselines import IORNN

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from structkit.errors import UserError
-from structkit.learning.strae.methods import TextSettings
-from structkit.learning.strae.settings import PAPER
+from structkit.errors import UserError, flag
+from structkit.learning.strae.settings import PAPER, TextSettings
 from structkit.plugin import setting
 
 if TYPE_CHECKING:
@@ -51,7 +50,8 @@ class Method(TextSettings):
         super().__post_init__()
         if self.embedding_size % self.heads:
             raise UserError(
-                f"--embedding-size {self.embedding_size} is not a multiple of --heads {self.heads}",
+                f"{flag('embedding_size', self.embedding_size)} is not a multiple of "
+                f"{flag('heads', self.heads)}",
                 "change one of them",
                 status=2,
             )

@@ -18,18 +18,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from structkit.errors import UserError
-from structkit.learning.encoders.settings import POOLINGS, EncoderSettings
+from structkit.errors import UserError, flag
+from structkit.learning.encoders.settings import COSINES, POOLINGS, EncoderSettings
 from structkit.learning.training.settings import LENGTH
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
+from structkit.progress import say
 from structkit.records.jsonl import Record
 
 if TYPE_CHECKING:
-    from ._alignment import Santa
+    from ._santa import Santa
 
 CODE = "SANTA's released code"
-COSINES = 0.05  # the usual temperature of scores between -1 and 1
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,14 @@ class Method(EncoderSettings):
         super().__post_init__()
         if not self.alignment_weight and not self.entity_weight:
             raise UserError(
-                "--alignment-weight and --entity-weight are both 0", "leave one out", status=2
+                f"{flag('alignment_weight')} and {flag('entity_weight')} are both 0",
+                "leave one out",
+                status=2,
             )
+
+    @classmethod
+    def idle_options(cls) -> frozenset[str]:
+        return super().idle_options() | {"mcls_every"}
 
     @property
     def reads_masked(self) -> bool:
@@ -100,7 +106,14 @@ class Method(EncoderSettings):
             return replace(settings, temperature=COSINES)
         return settings
 
+    def without_decoder(self) -> Method:
+        """As they are for an encoder alone: CLS takes the place of the decoder's first token."""
+        if self.pooling != "first-decoder-token":
+            return self
+        say("the model has no decoder: pooling is cls, and masked tokens are predicted in place")
+        return replace(self, pooling="cls")
+
     def build(self, spool: Spool, *, offline: bool = False) -> Santa:
-        from ._alignment import built
+        from ._santa import built
 
         return built(self, spool, offline)

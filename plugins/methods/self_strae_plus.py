@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from structkit.learning.strae.methods import StraeSettings
+from structkit.learning.strae.settings import StraeSettings
 from structkit.plugin import setting
 
 CODE = "its code"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.encoders.settings import FACTS
 from structkit.learning.folders.facts import check_fields
 from structkit.learning.training.settings import TrainingSettings
@@ -95,7 +95,10 @@ class Method(TrainingSettings):
         if self.field is None and "query" in record and "positive" in record:
             names = ["query", "positive"]
         else:
-            names = [self.field or text_name(record, (*DOCUMENT, *QUERY), "give it with --field")]
+            names = [
+                self.field
+                or text_name(record, (*DOCUMENT, *QUERY), f"give it with {flag('field')}")
+            ]
         return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
 
     def build(self, spool: Spool, *, offline: bool = False) -> Distilled:
@@ -104,7 +107,7 @@ class Method(TrainingSettings):
         if not len(spool) and (self.weights in ("sif", "idf") or not self.model):
             raise UserError(
                 "without records there are no frequencies of words",
-                "give a file of texts, or --model with --weights zipf or none",
+                f"give a file of texts, or {flag('model')} with {flag('weights', 'zipf')} or none",
             ).at(spool.source)
         return distilled(self, spool, offline) if self.model else from_scratch(self, spool)
 

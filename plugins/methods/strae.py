@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from structkit.learning.strae.methods import StraeSettings, TreeSettings
+from structkit.learning.strae.settings import StraeSettings, TreeSettings
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from structkit.learning.strae.methods import NodeMethod, TreeSettings
+from structkit.learning.strae.settings import TreeSettings
 
 if TYPE_CHECKING:
     from structkit.learning.strae.baselines import TreeLSTM
 
 
 @dataclass(frozen=True)
-class Method(NodeMethod, TreeSettings):
+class Method(TreeSettings):
     """Settings of Tree-LSTM, StrAE's own (appendix A); without channels."""
 
     example: ClassVar[str] = "structkit train tree-lstm trees.jsonl -o models/tree-lstm"
-    made_of: ClassVar[tuple[str, ...]] = (*NodeMethod.made_of, "subword_tree")
 
     def untrained(self, words: int) -> TreeLSTM:
         from structkit.learning.strae.baselines import TreeLSTM

@@ -5,20 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
-from typing import ClassVar
 
-from structkit import plugin
-from structkit.ranking.folders import PutDown
+from structkit.ranking.demotion import Demotion
 
 VERSION = re.compile(r"v(\d{1,4})", re.IGNORECASE)
 
 
-class Ranker(PutDown, plugin.Ranker):
+class Ranker(Demotion):
     """Files of a version of which the hits have a newer one."""
 
-    weight: ClassVar[float] = 1.0
-
-    def put_down(self, paths: Collection[str], asked: Collection[str]) -> set[str]:
+    def demoted(self, paths: Collection[str], asked: Collection[str]) -> set[str]:
         newest: dict[PurePosixPath, int] = {}
         for path in paths:
             for folder, number in versions(path):

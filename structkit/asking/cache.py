@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from structkit.asking.lock import free, locked
 from structkit.asking.store import DamagedError, Store, refused
+from structkit.errors import flag
 from structkit.progress import say
 
 T = TypeVar("T")
@@ -40,7 +41,8 @@ def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
                 return _with_file(place, work)
         except (OSError, sqlite3.DatabaseError) as error:
             reason = getattr(error, "strerror", None) or error
-            say(f"nothing is kept in {place.parent}: {reason}; name another folder with --cache")
+            remedy = f"name another folder with {flag('cache')}"
+            say(f"nothing is kept in {place.parent}: {reason}; {remedy}")
     with Store(None) as store:
         return work(store)
 

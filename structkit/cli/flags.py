@@ -68,7 +68,9 @@ def command(
     body.__annotations__ = {each.name: each.annotation for each in parameters}
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, cls=Flags, help=help, context_settings=CONTEXT)(body)
-    return typer.main.get_command(alone)
+    made: Any = typer.main.get_command(alone)
+    made.settings = settings
+    return made
 
 
 def flags_of(settings: type, without: Collection[str] = ()) -> Iterator[Field[Any]]:

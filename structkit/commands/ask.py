@@ -23,7 +23,7 @@ from structkit.records.output import write_records
 from structkit.records.stream import OutputOptions
 from structkit.searching.passages import best_rows
 from structkit.searching.questions import carried, listed, unicode, write_answers
-from structkit.settings import made, paths, setting
+from structkit.settings import paths, setting
 
 if TYPE_CHECKING:
     from structkit.asking.folder import Folder
@@ -189,8 +189,8 @@ def _encodings(settings: Settings) -> Encodings | None:
         return None
     from structkit.learning.encoding.encoding import Encoding
 
-    reads = {"model": model, "field": ("text",), "engine": settings.engine}
-    return lambda side: Encoding(made(EncodingSettings, {**reads, "as_": side}))
+    reads = EncodingSettings(model=model, field=("text",), engine=settings.engine)
+    return lambda side: Encoding(replace(reads, as_="query" if side == "query" else "document"))
 
 
 @dataclass(frozen=True, kw_only=True)

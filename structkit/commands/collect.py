@@ -15,7 +15,6 @@ from structkit.collecting.record_sources import FileRecords
 from structkit.collecting.sources import SECONDS, Found, LeftOut
 from structkit.collecting.walking import WalkOptions
 from structkit.command import Command
-from structkit.paths import lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Shard
 from structkit.records.output import Output
@@ -138,7 +137,6 @@ def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collec
 
 def write(settings: Settings, options: Options) -> None:
     """Collect into a file; a count of what is left out goes to stderr."""
-    lines_name(options.output)
     count = files = 0
     outputs = [path for path in (options.output, options.rejects) if path and path != "-"]
     results = parts(settings, outputs)

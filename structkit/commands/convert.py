@@ -208,8 +208,8 @@ class Conversion:
 
     def run(self, jobs: Sequence[Job], rejects: Rejects) -> None:
         """Convert all parts; their files appear together, or none does."""
-        output = flag("output")
-        writes = [(flag("rejects"), rejects.path), *((output, job.path) for job in jobs)]
+        name = flag("output")
+        writes = [(flag("rejects"), rejects.path), *((name, job.path) for job in jobs)]
         keep_apart(writes, [name for job in jobs for name in job.files or ["-"]])
         for job in jobs:
             lines_name(job.path, ".parquet")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from structkit import registry
@@ -17,7 +17,7 @@ from structkit.records.jsonl import Record, Records, shown
 from structkit.records.stream import OutputOptions
 from structkit.searching.options import INDEX, SHARE, WORDS, SearchOptions, WordOptions
 from structkit.searching.questions import asked, found_in, listed, unicode, write_answers
-from structkit.settings import is_given, paths, setting
+from structkit.settings import given, paths, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.rows import TextEncoding
@@ -145,18 +145,18 @@ def _check(settings: Settings, method: str, texts: bool) -> None:
     if settings.texts and method != "hybrid" and not settings.query:
         problem = f"{flag('texts')} goes with {flag('method', 'hybrid')}"
         raise UserError(problem, f"leave it out, or ask with {flag('query')}", status=2)
-    if method == "dense" and (given := _given(settings, WordOptions)):
+    if method == "dense" and (others := given(settings, WordOptions)):
         raise UserError(
-            f"embeddings are searched, not words: they take no {', '.join(given)}",
+            f"embeddings are searched, not words: they take no {', '.join(others)}",
             f"leave it out, or search with {flag('method', 'bm25')} or hybrid",
             status=2,
         )
     if method == "bm25":
-        given = [name for name in _given(settings, SearchOptions) if name != flag("save_index")]
-        given += [flag("backend")] * bool(settings.backend) + [flag("model")] * texts
-        if given:
+        others = [name for name in given(settings, SearchOptions) if name != flag("save_index")]
+        others += [flag("backend")] * bool(settings.backend) + [flag("model")] * texts
+        if others:
             problem = f"{flag('method', 'bm25')} searches no embeddings: it takes no "
-            raise UserError(problem + ", ".join(given), "leave it out", status=2)
+            raise UserError(problem + ", ".join(others), "leave it out", status=2)
     if method == "hybrid":
         model, records = flag("model"), flag("texts")
         if not settings.texts or not texts:
@@ -169,16 +169,6 @@ def _check(settings: Settings, method: str, texts: bool) -> None:
             problem = f"{flag('method', 'hybrid')} takes no {flag('filter')}"
             remedy = f"choose records with {program('select')} before {program('encode')}"
             raise UserError(problem, remedy, status=2)
-
-
-def _given(settings: Settings, kind: type) -> list[str]:
-    """The settings of a class that are given, as messages name them."""
-    values = ((each, getattr(settings, each.name)) for each in fields(kind))
-    return [
-        flag(each.name, False if value is False else None)
-        for each, value in values
-        if is_given(each, value)
-    ]
 
 
 def opened(settings: Settings) -> Searcher:

@@ -20,8 +20,6 @@ from structkit.records.stream import OutputOptions
 from structkit.settings import setting
 from structkit.structure.code.sentinels import SENTINEL
 from structkit.structure.html.outline import outline
-from structkit.structure.trees.brackets import read as read_tree
-from structkit.structure.trees.drawing import branches, lines
 
 COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 LONGEST = 300  # characters of a field that is not drawn
@@ -153,6 +151,8 @@ def _visible(text: str) -> str:
 
 def _html(record: Record, width: int) -> Iterator[Part]:
     """The elements of an HTML document; those that were masked are marked."""
+    from structkit.structure.trees.drawing import branches
+
     tagged, masked = record.get("tagged"), record.get("masked")
     if not isinstance(tagged, str):
         return
@@ -170,9 +170,12 @@ def _html(record: Record, width: int) -> Iterator[Part]:
 
 def _trees(record: Record, width: int) -> Iterator[Part]:
     """Each tree in brackets."""
+    from structkit.structure.trees.brackets import read
+    from structkit.structure.trees.drawing import lines
+
     for name, value in record.items():
         if isinstance(value, str) and (name == "tree" or name.endswith("_tree")):
-            drawn = map(printable, lines(read_tree(value)))
+            drawn = map(printable, lines(read(value)))
             yield {name}, Text.assemble((f"{name}\n", "dim"), "\n".join(drawn))
 
 

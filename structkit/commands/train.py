@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from structkit import registry
 from structkit.command import Command, Group
-from structkit.learning.training.settings import RunOptions
 from structkit.plugin import Method
 from structkit.progress import waiting
 from structkit.records.jsonl import Record
 from structkit.records.stream import InputOptions
+
+if TYPE_CHECKING:
+    from structkit.learning.training.settings import RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +28,8 @@ class Methods(Group):
         return registry.names("method")
 
     def command(self, name: str) -> Command:
+        from structkit.learning.training.settings import RunOptions
+
         plugin, method = registry.find("method", name), registry.load("method", name)
         return Command(
             partial(train, plugin.name),

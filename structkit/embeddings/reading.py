@@ -108,7 +108,7 @@ def read_records(records: Records, *, normalize: bool = False, fields: bool = Fa
         doc_ids.append(doc_id)
         values.extend(row)
     if not doc_ids:
-        raise UserError("the corpus is empty", "embed documents with structkit encode").at(
+        raise UserError("the corpus is empty", f"embed documents with {program('encode')}").at(
             records.lines.file
         )
     matrix = np.frombuffer(values, np.float32).reshape(len(doc_ids), dimensions)

@@ -25,4 +25,4 @@ class Ranker(ABC):
 
     @abstractmethod
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """A score for each hit of a query, (hits,): 0 … 1, or down to -1 to demote it."""
+        """A score for each hit of a query, (hits,): 0 … 1, or below 0 to demote it."""

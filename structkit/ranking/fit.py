@@ -16,7 +16,7 @@ from structkit.ranking.reranking import Ranking, rerank
 from structkit.ranking.weights import Weights
 from structkit.records.fields import ABSENT, lookup, plain
 from structkit.records.jsonl import Record
-from structkit.scoring.passages import Targets, targets
+from structkit.scoring.judgements import Targets, targets
 from structkit.scoring.qrels import read_judgements
 from structkit.scoring.runs import Hit, run_records, write_run
 

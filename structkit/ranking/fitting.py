@@ -14,10 +14,10 @@ import numpy as np
 from structkit.embeddings.vectors import Floats, Numbers
 from structkit.errors import UserError
 from structkit.ranking.candidates import Candidate, Query
-from structkit.ranking.folders import PutDown
+from structkit.ranking.demotion import Demotion
 from structkit.ranking.reranking import Ranking, candidates_of
 from structkit.records.jsonl import Record
-from structkit.scoring.passages import Passage, first_met
+from structkit.scoring.judgements import Passage, first_met
 from structkit.scoring.qrels import Judgement
 from structkit.scoring.runs import Hit
 
@@ -141,7 +141,7 @@ def fitted(mean: Mean, tied: Sequence[int]) -> Floats:
 
 def tied(ranking: Ranking) -> list[int]:
     """The number of each ranker's weight; those that demote files share one: few queries tell."""
-    kinds = [PutDown if isinstance(each, PutDown) else type(each) for each, _ in ranking.rankers]
+    kinds = [Demotion if isinstance(each, Demotion) else type(each) for each, _ in ranking.rankers]
     return [kinds.index(kind) for kind in kinds]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from structkit import plugin, registry
-from structkit.errors import UserError, unknown
+from structkit.errors import UserError, flag, program
 from structkit.ranking.reranking import Ranking
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
@@ -29,14 +29,14 @@ class Weights:
         given, rankers, taken = flags or {}, [], set[str]()
         for name, weight in self.rankers.items():
             kind = registry.load("ranker", name)
-            own = {flag: value for flag, value in given.items() if plugin.takes(kind, flag)}
+            own = {each: value for each, value in given.items() if plugin.takes(kind, each)}
             taken |= own.keys()
             ranker = plugin.configured(kind, registry.canonical("ranker", name), own)
             rankers.append((ranker, kind.weight if weight is None else weight))
-        for flag in given:
-            if flag not in taken:
-                flag = plugin.flag_of(flag)
-                raise UserError(f"no ranker takes {flag}", "add --ranker maxsim", status=2)
+        for name in given:
+            if name not in taken:
+                remedy = f"add {flag('ranker', 'maxsim')}"
+                raise UserError(f"no ranker takes {flag(name)}", remedy, status=2)
         return Ranking(tuple(rankers), self.group, self.repeats)
 
     def record(self) -> Record:
@@ -55,11 +55,7 @@ PRESETS = {
             "definitions": 1.0,
             "name-words": 0.5,
             "coherence": 0.5,
-            "tests": 1.0,
-            "examples": 1.0,
-            "vendored": 1.0,
-            "generated": 1.0,
-            "compat": 1.0,
+            "path-kinds": 1.0,
             "older-versions": 1.0,
             "headers": 1.0,
         },
@@ -77,14 +73,12 @@ def chosen(
     repeats: float | None = None,
 ) -> Weights:
     """The weights of a preset or a file, changed by what is given besides."""
-    if preset is not None and file is not None:
-        raise UserError("--for and --weights are both given", "leave one out", status=2)
-    if preset is not None and preset not in PRESETS:
-        raise unknown("preset", preset, PRESETS)
     base = PRESETS[preset] if preset is not None else read(file) if file is not None else Weights()
     group = base.group if group is None else group
     if repeats is not None and group is None:
-        raise UserError("--repeats needs --group", "name the field of a group", status=2)
+        raise UserError(
+            f"{flag('repeats')} needs {flag('group')}", "name the field of a group", status=2
+        )
     repeats = base.repeats if repeats is None else repeats
     return Weights({**base.rankers, **(rankers or {})}, group, repeats)
 
@@ -100,7 +94,8 @@ def read(file: str) -> Weights:
         raise cannot_read(error).at(file) from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
         raise UserError(
-            'holds no weights {"rankers": {NAME: WEIGHT}}', "write the file with rerank --fit"
+            'holds no weights {"rankers": {NAME: WEIGHT}}',
+            f"write the file with {program('rerank')} {flag('fit')}",
         ).at(file) from None
     known = group is None or isinstance(group, str)
     if not known or not 0 <= repeats <= 1 or not all(map(math.isfinite, rankers.values())):
@@ -108,11 +103,11 @@ def read(file: str) -> Weights:
     return Weights(rankers, group, repeats)
 
 
-def weight_of(text: str, flag: str = "--ranker") -> tuple[str, float | None]:
+def weight_of(text: str) -> tuple[str, float | None]:
     """The name and the weight, if any, in `NAME` or `NAME=WEIGHT`.
 
-    >>> weight_of("tests=0.3"), weight_of("tests")
-    (('tests', 0.3), ('tests', None))
+    >>> weight_of("headers=0.3"), weight_of("headers")
+    (('headers', 0.3), ('headers', None))
     """
     name, sign, number = text.partition("=")
     if not sign:
@@ -123,6 +118,6 @@ def weight_of(text: str, flag: str = "--ranker") -> tuple[str, float | None]:
             raise ValueError
     except ValueError:
         raise UserError(
-            f"{flag} {text}: {number!r} is not a weight", "write NAME=0.5", status=2
+            f"{flag('ranker', text)}: {number!r} is not a weight", "write NAME=0.5", status=2
         ) from None
     return name, weight

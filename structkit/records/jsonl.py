@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from structkit.errors import MEND, UserError, missing
+from structkit.errors import MEND, UserError, flag, missing
 from structkit.records import limits
 from structkit.records.lines import Block, Lines, cannot_read, open_input, shown
 
@@ -44,7 +44,7 @@ class Shard:
         if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
             return cls(int(index), int(count))
         raise UserError(
-            f"--shard {text!r} is not I/N with 0 <= I < N", "the first of 4 is 0/4", status=2
+            f"{flag('shard', text)} is not I/N with 0 <= I < N", "the first of 4 is 0/4", status=2
         )
 
 

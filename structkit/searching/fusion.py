@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.scoring.runs import Hit, ranking
 
 Scores = dict[str, float]  # doc_id -> score
@@ -61,7 +61,7 @@ def ranked(scores: Scores, k: int) -> list[Hit]:
     with np.errstate(over="ignore"):
         best = [(doc_id, float(np.float32(scores[doc_id]))) for doc_id in ranking(scores)[:k]]
     if not all(math.isfinite(score) for _, score in best):
-        raise UserError("the scores are beyond float32", "lower --weight")
+        raise UserError("the scores are beyond float32", f"lower {flag('weight')}")
     return [Hit(*each) for each in best]
 
 

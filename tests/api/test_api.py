@@ -84,18 +84,19 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.train("santa", [], epochs=0.5), "epochs is 0.5, not int;"),
         (lambda: structkit.train("santa", [], epoch=1), "did you mean 'epochs'?"),
         (lambda: structkit.train("santta"), "no method 'santta'; did you mean 'santa'?"),
-        (lambda: structkit.search([], k=0), "k 0 is not 1 or more;"),
+        (lambda: structkit.search([], k=0), "k=0 is not 1 or more;"),
         (lambda: structkit.search([], similarity="l2"), "no similarity 'l2'"),
         (lambda: structkit.score([]), "score needs one of qrels and task; give one"),
         (lambda: structkit.score([], task="x"), "no task 'x'; there are:"),
         (lambda: structkit.score([], qrels="self", mean="x"), "mean is 'x', not bool;"),
-        (lambda: structkit.pair([], template=3), "template is 3, not str;"),
+        (lambda: structkit.pair([], positive_template=3), "positive_template is 3, not"),
         (lambda: structkit.encode([], model="x", dtype="fp8"), "no dtype 'fp8'"),
         (
             lambda: structkit.encode([], model="x", keep="id"),
             "keep is 'id', not a list; give ['id']",
         ),
         (lambda: structkit.parse_trees([], field="code"), "field is 'code', not a list; give ['"),
+        (lambda: structkit.search([], query=["a", 1]), "query is 1, not str;"),
         (lambda: structkit.search([], filter="a=1"), "filter is 'a=1', not a list; give"),
         (lambda: structkit.score([], qrels="x", measures="AP"), "measures is 'AP', not a list;"),
         (lambda: structkit.score({}, qrels="self"), "runs names none; give a run"),
@@ -127,8 +128,8 @@ def test_a_wrong_argument_is_told_at_the_call(call, expected):
             "corpus:1: the record has none of the fields",
         ),
         (
-            lambda: structkit.search([{"id": "a"}], query=["tea"]),
-            "structkit.encode, or search texts with method",
+            lambda: structkit.search([{"id": "a"}], queries=[{"query": "tea"}]),
+            "structkit.encode, or search texts with method='bm25'",
         ),
         (
             lambda: structkit.score([{"doc_id": 1}], qrels="self"),
@@ -154,7 +155,8 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
     [
         (
             lambda: structkit.mask_entities([{**CODE, "code": "x" * 64_000_000}]),
-            "records:1: the record has more than 64,000,000 bytes; set STRUCTKIT_MAX_RECORD_BYTES",
+            "records:1: the record has more than 64,000,000 bytes; set "
+            "STRUCTKIT_MAX_RECORD_BYTES to a larger number, or leave the record out",
         ),
         (
             lambda: structkit.pair([{"docstring": 3, "code": "x"}], query="docstring"),
@@ -165,8 +167,8 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
             'records:1: field "docstring" is empty; leave the record out',
         ),
         (
-            lambda: structkit.pair([{"id": "p", "query": "x"}], **JUDGED),
-            "the query has no judgement in qrels; give judged queries only, or leave others out",
+            lambda: structkit.pair(queries=[{"id": "p", "query": "x"}], **JUDGED),
+            "in qrels; give judged queries only, or leave others out",
         ),
         (
             lambda: structkit.pair([{"id": "q", "query": "x", "text": "t"}], **HARD, corpus=[]),
@@ -174,7 +176,7 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
         ),
         (
             lambda: structkit.collect([{"a": 1}], records=True),
-            "(it has: a, id); rename a field with select --rename FIELD=text",
+            "(it has: a, id); rename a field with structkit.select: rename='FIELD=text'",
         ),
         (
             lambda: structkit.score([{"id": "1", "a_embedding": [1]}], task="similarity"),
@@ -190,7 +192,7 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
             lambda: structkit.search(
                 [{"id": "a", "embedding": [1]}], queries=[], texts=[{"id": "a"}]
             ),
-            "texts goes with method hybrid; leave it out",
+            "texts goes with method='hybrid'; leave it out, or ask with query",
         ),
     ],
 )
@@ -204,7 +206,10 @@ def test_a_setting_that_is_off_is_told_as_a_parameter(tmp_path):
         structkit.search([{"id": "a", "text": "b"}], query=["b"], method="bm25", save_index=folder)
     )
     error = told(lambda: structkit.search(folder, query=["b"], stopwords=False))
-    assert "was built with stopwords, not stopwords False; leave it out, or build another" in error
+    assert (
+        "was built with stopwords=True, not stopwords=False; leave it out, or build another"
+        in error
+    )
 
 
 def test_runs_may_have_any_names():
@@ -228,7 +233,7 @@ def test_search_and_score_over_dicts_and_files(tmp_path):
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in corpus))
     found = [
-        list(structkit.search(each, query=["hot tea", {"id": "q", "query": "ice"}], method="bm25"))
+        list(structkit.search(each, query=["hot tea", "ice"], method="bm25"))
         for each in (
             corpus,
             iter(corpus),
@@ -237,7 +242,7 @@ def test_search_and_score_over_dicts_and_files(tmp_path):
         )
     ]
     assert [found[0]] * 4 == found
-    assert [("1", "a"), ("q", "b")] == [(hit["query_id"], hit["doc_id"]) for hit in found[0]]
+    assert [("1", "a"), ("2", "b")] == [(hit["query_id"], hit["doc_id"]) for hit in found[0]]
     qrels = [{"query_id": "1", "doc_id": "a", "relevance": 1}]
     [scored] = structkit.score(found[0], qrels=qrels, measures=["RR@10"])
     assert ("runs", 1.0) == (scored["run"], scored["RR@10"])
@@ -254,7 +259,8 @@ def test_examples_of_judgements_and_hard_negatives():
     corpus = [{"id": "a", "text": "hot tea"}, {"id": "b", "text": "cold tea"}]
     queries = [{"id": "q", "query": "tea"}]
     qrels = [{"query_id": "q", "doc_id": "a", "relevance": 1}]
-    [example] = structkit.pair(queries, qrels=qrels, corpus=corpus, per_query=0, positive="text")
+    judged = {"queries": queries, "qrels": qrels, "corpus": corpus}
+    [example] = structkit.pair(**judged, per_query=0, positive="text")
     assert ("tea", "hot tea") == (example["query"], example["positive"])
     run = structkit.search(corpus, queries=queries, method="bm25")
     aligned = [{"id": "a", "query": "tea", "text": "hot tea"}]

@@ -30,8 +30,8 @@ import numpy as np
 import torch
 
 from structkit.learning.strae import training as tree_training
-from structkit.learning.strae.methods import StraeSettings
 from structkit.learning.strae.sentences import Sentences
+from structkit.learning.strae.settings import StraeSettings
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.devices import fastest_matmul

@@ -77,9 +77,9 @@ def test_what_stands_before_a_bad_line_is_on_stdout(run: Run) -> None:
 USAGE = {
     "option": (["mask-entities", "--langage", "go"], "--language"),
     "command": (["mask-entitie"], "did you mean 'mask-entities'"),
-    "value": (["mask-entities", "--on-error", "ignore"], "'fail', 'skip'"),
+    "value": (["mask-entities", "--on-error", "ignore"], "there are: fail, skip"),
     "workers": (["mask-entities", "--workers", "0"], "--workers"),
-    "shard": (["mask-entities", "--shard", "3/3"], "--shard '3/3' is not I/N"),
+    "shard": (["mask-entities", "--shard", "3/3"], "--shard 3/3 is not I/N"),
     "language": (["mask-entities", "--language", "cobol"], "no language 'cobol'; there are: "),
     "rejects": (["mask-entities", "--rejects", "x"], "--on-error skip"),
     "one-file-twice": (

@@ -80,7 +80,7 @@ REMEDIES = [
      "search corpus.jsonl --queries queries.jsonl --method bm25"),
     ("search vectors.jsonl --queries large.jsonl", "encode queries and documents with one model",
      "search large.jsonl --queries large.jsonl"),
-    ("fuse run.jsonl run2.jsonl --weight 1e39", "give one finite number for each run",
+    ("fuse run.jsonl run2.jsonl --weight 1e39", "give one for each run",
      "fuse run.jsonl run2.jsonl --weight 1 --weight 2"),
     ("fuse run.jsonl run2.jsonl --method weighted --weight 1e39 --weight 1", "lower --weight",
      "fuse run.jsonl run2.jsonl --method weighted --weight 1e3 --weight 1"),

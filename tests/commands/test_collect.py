@@ -112,7 +112,7 @@ def test_paths_by_list_and_pattern(project, run):
     [
         (["nowhere"], 1, "nowhere: does not exist; check the name"),
         (["no*where"], 2, "no path matches no*where; check the pattern"),
-        (["project", "--shard", "2/2"], 2, "--shard '2/2' is not I/N"),
+        (["project", "--shard", "2/2"], 2, "--shard 2/2 is not I/N"),
         (["project/notes", "-o", "project/notes"], 2, "-o project/notes is the input"),
         (
             ["project", "--on-error", "fail", "--max-file-bytes", "10"],

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from structkit import fuse
-from structkit.commands.search import search
+from structkit import fuse, search
 from structkit.errors import UserError
-from structkit.records.jsonl import Records
 from structkit.records.output import write_records
 from structkit.scoring.runs import Run, ranking
 from tests.tolerances import bound
@@ -73,7 +71,7 @@ def test_parts_of_a_corpus_merge_to_the_whole(tmp_path: Path) -> None:
     asked = ({"id": f"q{n}", "embedding": rows[n].tolist()} for n in range(9))
     queries.write_bytes(b"".join(orjson.dumps(query) + b"\n" for query in asked))
     for name in ("whole", "0", "1"):
-        found = search([str(tmp_path / f"{name}.npy")], Records.read([str(queries)]), k=7)
+        found = search(tmp_path / f"{name}.npy", queries=queries, k=7)
         write_records(found, str(tmp_path / f"{name}.jsonl"))
     parts = [str(tmp_path / f"{number}.jsonl") for number in range(2)]
     expected = [orjson.loads(line) for line in (tmp_path / "whole.jsonl").open()]

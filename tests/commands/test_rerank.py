@@ -160,8 +160,8 @@ def test_fitted_weights_find_what_the_judgements_say(
             {"query_id": f"q{word}", "doc_id": f"x/{word}.py", "relevance": 1} for word in WORDS
         ]
         judged["fit"] = written(tmp_path / "qrels", rows)
-    (found,) = rerank(**judged, ranker=["path-words", "tests", "name-words"], folds="half")
-    assert found["rankers"]["path-words"] > 0 < found["rankers"]["tests"]
+    (found,) = rerank(**judged, ranker=["path-words", "path-kinds", "name-words"], folds="half")
+    assert found["rankers"]["path-words"] > 0 < found["rankers"]["path-kinds"]
     assert 4 == found["queries"]
     assert 1.0 == found["nDCG@10"]["fitted"] == found["nDCG@10"]["cross_validated"]
     assert 1.0 > found["nDCG@10"]["search"]
@@ -245,7 +245,7 @@ def test_a_fit_judges_lines_as_score_does(judged: dict[str, Any], tmp_path: Path
 
 
 def test_weights_that_cannot_be_read(tmp_path: Path) -> None:
-    for wrong in ({"weights": {}}, {"rankers": {"tests": "much"}}, {"rankers": []}):
+    for wrong in ({"weights": {}}, {"rankers": {"headers": "much"}}, {"rankers": []}):
         with pytest.raises(UserError, match="file: holds no weights"):
             read(written(tmp_path / "file", [wrong]))
     with pytest.raises(UserError, match="out of range"):
@@ -258,7 +258,7 @@ def test_what_cannot_be_fitted(judged: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UserError, match="fit has no rankers"):
         list(rerank(**judged))
     with pytest.raises(UserError, match='query "qalpha" has no field repository'):
-        list(rerank(**judged, ranker=["tests"], folds="repository"))
+        list(rerank(**judged, ranker=["path-kinds"], folds="repository"))
     judged["fit"] = written(tmp_path / "qrels", [{"query_id": "x", "doc_id": "y", "relevance": 1}])
     with pytest.raises(UserError, match="judges no query of the run"):
-        list(rerank(**judged, ranker=["tests"]))
+        list(rerank(**judged, ranker=["path-kinds"]))

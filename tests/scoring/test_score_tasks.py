@@ -178,9 +178,7 @@ def test_bad_pairs_are_named(tmp_path):
         good + pairs([[1.0]], [[1.0]])
     )
     assert "there are no pairs" in problem(b"")
-    assert 'the pair "p0": field "score" is missing; encode with keep score' in problem(
-        pairs(EAST, ROUND)
-    )
+    assert "field \"score\" is missing; encode with keep='score'" in problem(pairs(EAST, ROUND))
     assert "all 4 gold scores are equal" in problem(pairs(EAST, ROUND, score=[3, 3, 3, 3]))
     assert "all 4 similarities are equal" in problem(pairs(EAST, EAST, score=[3, 1, 3, 2]))
 

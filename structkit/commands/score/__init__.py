@@ -23,9 +23,14 @@ def score(settings: Settings) -> Iterator[Record]:
 
 
 def _main(settings: Settings, options: TableOptions) -> None:
-    from structkit.commands.score.table import write
+    from structkit.records.table import write_drawn
 
-    write(score(settings), options.output, markdown=options.markdown)
+    def draw(records: list[Record], width: int | None) -> str:
+        from structkit.commands.score.table import table
+
+        return table(records, options.markdown, width)
+
+    write_drawn(score(settings), options.output, draw, always=options.markdown)
 
 
 COMMAND = Command(

@@ -10,11 +10,9 @@ from structkit.commands.score.settings import Settings, named
 from structkit.errors import UserError, flag
 from structkit.progress import say
 from structkit.records.jsonl import Record, shown
-from structkit.scoring.comparison import compare
 from structkit.scoring.groups import NONE, FieldValues, grouped, order, read_values
 from structkit.scoring.judgements import Judgements
 from structkit.scoring.measures import Evaluation, evaluate, macro, measure
-from structkit.scoring.passages import Passages
 from structkit.scoring.runs import read_run
 
 BETWEEN = re.compile(r"[\s,]+(?![^()]*\))")  # names, not the parameters of one
@@ -36,8 +34,9 @@ def scored(settings: Settings) -> Iterator[Record]:
     names = _known(settings.measures)
     against = named(settings.compare)
     _check_others(settings.runs, settings.compare)
-    parts = Passages(settings.passages) if settings.passages else None
-    judgements = Judgements(settings.qrels or "", settings.queries, settings.gains, parts)
+    judgements = Judgements(
+        settings.qrels or "", settings.queries, settings.gains, settings.passages
+    )
     others = {name: _evaluated(path, judgements, names) for name, path in against.items()}
     values = read_values(settings.by_records, settings.by) if settings.by else {}
     for run, path in settings.named.items():
@@ -128,6 +127,8 @@ def _compared(
     run: str, evaluation: Evaluation, other_name: str, other: Evaluation, seed: int
 ) -> Iterator[Record]:
     """Paired tests over the queries that are judged for both."""
+    from structkit.scoring.comparison import compare
+
     place = {query_id: row for row, query_id in enumerate(other.query_ids)}
     both = [row for row, query_id in enumerate(evaluation.query_ids) if query_id in place]
     theirs = [place[evaluation.query_ids[row]] for row in both]

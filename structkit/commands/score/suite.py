@@ -146,7 +146,7 @@ def _of_tasks(pairs: EmbeddingPairs, seed: int, seeds: int) -> Scored:
         if "task" not in record:
             raise UserError(
                 f'the pair "{record["id"]}": field "task" is missing',
-                f"encode with {flag('keep')} task",
+                f"encode with {flag('keep', 'task')}",
             )
         rows.setdefault(str(record["task"]), []).append(row)
     values: Record = {}

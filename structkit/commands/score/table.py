@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import takewhile
 
 from structkit.records.jsonl import Record
-from structkit.records.table import Column, aligned, markdown_text, padded, write_drawn
+from structkit.records.table import Column, aligned, markdown_text, padded
 
 SMALLEST = 0.001  # a smaller p is shown as `<0.001`
-
-
-def write(records: Iterator[Record], path: str = "-", *, markdown: bool = False) -> None:
-    """Write score records: a table for people (on a terminal, or Markdown), otherwise JSONL."""
-    write_drawn(records, path, lambda shown, width: table(shown, markdown, width), always=markdown)
 
 
 def table(records: Sequence[Record], markdown: bool = False, width: int | None = None) -> str:

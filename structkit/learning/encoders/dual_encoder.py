@@ -9,7 +9,7 @@ from typing import Any, Generic
 import torch
 from torch import Tensor
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.grad_cache import B, Texts, backward, plain_loss
 from structkit.learning.encoders.losses import duplicates, info_nce
@@ -137,7 +137,8 @@ def checkpoint_gradients(model: Any) -> None:
     except ValueError:
         raise UserError(
             f"a {model.config.model_type} model has no gradient checkpointing",
-            "leave --gradient-checkpointing out, and save memory with --chunk-size",
+            f"leave {flag('gradient_checkpointing')} out, and save memory with "
+            f"{flag('chunk_size')}",
         ) from None
 
 
@@ -153,7 +154,7 @@ def negatives_of(settings: EncoderSettings, spool: Spool, usual: int = 1) -> int
     if fewest < wanted:
         raise UserError(
             f"record {record_id} has {fewest:,.0f} negatives, but each query needs {wanted}",
-            f"give all records as many, or set --negatives-per-query {fewest:.0f}",
+            f"give all records as many, or set {flag('negatives_per_query')} {fewest:.0f}",
         )
     return wanted
 
@@ -163,7 +164,7 @@ def check_contrast(spool: Spool, settings: EncoderSettings, negatives: int) -> N
     if not negatives and min(len(spool), settings.batch_size) < 2 and settings.max_steps != 0:
         raise UserError(
             f"{len(spool)} records in batches of {settings.batch_size} give no negatives",
-            "use at least two records and --batch-size 2",
+            f"use at least two records and {flag('batch_size', 2)}",
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import (
     are_lengths,
     are_prompts,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from structkit.learning.encoders.encoder import Encoder
 
 MCLS_EVERY = 256
+COSINES = 0.05  # the usual temperature of scores between -1 and 1
 POOLINGS = ("cls", "mean", "last-token", "first-decoder-token", "mcls")
 
 
@@ -92,7 +93,7 @@ class ModelSettings:
         "divides the scores of the contrastive loss",
         low=1e-6,
         high=1e6,
-        usual=0.05,
+        usual=COSINES,
         group="loss",
     )
     symmetric: bool = setting(False, "add the loss from documents to queries", group="loss")
@@ -168,7 +169,8 @@ def check_decoder(settings: EncoderSettings) -> None:
     """Raise if the pooling needs a decoder that the model from scratch does not have."""
     decoder = settings.pooling == "first-decoder-token"
     if settings.architecture == "bert" and decoder and settings.model is None:
-        raise UserError("--architecture bert has no decoder", "use --architecture t5", status=2)
+        none, other = flag("architecture", "bert"), flag("architecture", "t5")
+        raise UserError(f"{none} has no decoder", f"use {other}", status=2)
 
 
 # what each field of structkit.json must be that is needed to load an encoder

@@ -1,7 +1,6 @@
-"""The objectives of StrAE: contrastive over all nodes, cross-entropy over the vocabulary.
+"""The objective of StrAE over all nodes, and the words that stand for a vocabulary in the other.
 
-Both are one autograd function each: scores exist only in blocks of rows, and the gradients are
-computed together with the loss.
+Scores exist only in blocks of rows, and the gradients are computed together with the loss.
 """
 
 from __future__ import annotations
@@ -15,14 +14,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from structkit.learning.training.losses import BLOCK, STEEP, workspace
 from structkit.seeds import key
 from structkit.structure.trees.tree import Ints
 
 Floats = NDArray[np.float32]
-BLOCK = 400_000  # scores in a block: it stays in the cache
 KEPT = 256 << 20  # bytes of exponentials kept between two sweeps; beyond it they are recomputed
 SHORT = 1e-8  # shorter vectors are not scaled up to length 1
-STEEP = 40.0  # the exponential of a smaller score neither overflows nor vanishes
 
 
 def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None = None) -> Tensor:
@@ -154,109 +152,6 @@ class _Scores:
             torch.mm(weights, self.down, out=up[part])
             down.addmm_(self.up[part].T, weights)  # faster than its transpose
         return up.sub_(self.down, alpha=2 * share), down.T
-
-
-_WORKSPACES: dict[tuple[torch.device, torch.dtype], Tensor] = {}
-
-
-def workspace(size: int, like: Tensor) -> Tensor:
-    """Memory for `size` numbers that stays between steps: new pages cost a sixth of a step.
-
-    Its content is lost at the next call.
-    """
-    name = like.device, like.dtype
-    if name not in _WORKSPACES or len(_WORKSPACES[name]) < size:
-        _WORKSPACES[name] = torch.empty(size, dtype=like.dtype, device=like.device)
-    return _WORKSPACES[name]
-
-
-def vocabulary_loss(
-    vectors: Tensor, table: Tensor, bias: Tensor | None, targets: Tensor, weights: Tensor
-) -> Tensor:
-    """The weighted sum of -log softmax of each target among all words: cross-entropy.
-
-    `vectors` is (tokens, E), `table` (words, E), `bias` (words,), the others (tokens,). Source:
-    StrAE, eq. 1, with weights 1 / (sentences · length of the sentence).
-
-    >>> vectors, table = torch.tensor([[1.0, 0.0]]), torch.eye(2)
-    >>> one = torch.ones(1)
-    >>> round(vocabulary_loss(vectors, table, None, torch.tensor([0]), one).item(), 6)
-    0.313262
-    """
-    loss: Tensor = _CrossEntropy.apply(vectors, table, bias, targets, weights)  # type: ignore[no-untyped-call]
-    return loss
-
-
-class _CrossEntropy(torch.autograd.Function):
-    """One sweep over blocks of tokens: scores, softmax, loss and gradients."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        vectors: Tensor,
-        table: Tensor,
-        bias: Tensor | None,
-        targets: Tensor,
-        weights: Tensor,
-    ) -> Tensor:
-        wanted = any(ctx.needs_input_grad)
-        total = torch.zeros((), dtype=vectors.dtype, device=vectors.device)
-        to_vectors = torch.empty_like(vectors)
-        columns = table.T.contiguous()  # (E, words)
-        to_columns = torch.zeros_like(columns)
-        to_bias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[2] else None
-        bound = _bound(vectors, table, bias)
-        parts = _parts(len(vectors), len(table))
-        memory = workspace(parts[0].stop * len(table), vectors)
-        for part in parts:
-            rows = part.stop - part.start
-            block = memory[: rows * len(table)].view(rows, -1)  # (rows, words)
-            torch.mm(vectors[part], columns, out=block)
-            if bias is not None:
-                block += bias
-            own = block.gather(1, targets[part, None])[:, 0]  # (rows,)
-            if bound > STEEP:  # otherwise no exponential overflows or vanishes
-                highest = block.amax(1, keepdim=True)
-                block -= highest
-                own = own - highest[:, 0]
-            sums = block.exp_().sum(1)  # (rows,)
-            total += (weights[part] * (sums.log() - own)).sum()
-            if not wanted:
-                continue
-            # the block is the largest tensor here: scale the small factors instead of its rows
-            block.scatter_add_(1, targets[part, None], -sums[:, None])
-            scale = weights[part] / sums
-            torch.mm(block, table, out=to_vectors[part])
-            to_vectors[part] *= scale[:, None]
-            to_columns.addmm_((vectors[part] * scale[:, None]).T, block)
-            if to_bias is not None:
-                to_bias += scale @ block
-        if wanted:
-            ctx.save_for_backward(to_vectors, to_columns.T, to_bias)
-        return total
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        vectors, table, bias = ctx.saved_tensors
-        return (
-            vectors * gradient,
-            table * gradient,
-            None if bias is None else bias * gradient,
-            None,
-            None,
-        )
-
-
-def _bound(vectors: Tensor, table: Tensor, bias: Tensor | None) -> float:
-    """No score of the vocabulary is farther from 0 than this."""
-    longest = vectors.norm(dim=1).max() * table.norm(dim=1).max()
-    return float(longest if bias is None else longest + bias.abs().max())
-
-
-def _parts(rows: int, words: int) -> list[slice]:
-    step = max(16, 10 * BLOCK // words)
-    return [slice(first, min(first + step, rows)) for first in range(0, rows, step)]
 
 
 def drawn_words(ids: Ints, words: int, count: int, seed: int) -> tuple[Ints, Floats]:

@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from structkit.embeddings.word_vectors import word_vectors
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.static.encoder import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.greedy_merge import induced
@@ -71,7 +71,7 @@ class NodeModel(nn.Module):
             if vectors.shape[1] != size:
                 raise UserError(
                     f"{path} has vectors of {vectors.shape[1]} numbers, but embeddings have {size}",
-                    f"use --embedding-size {vectors.shape[1]}",
+                    f"use {flag('embedding_size', vectors.shape[1])}",
                 )
             self.embedding.data[torch.from_numpy(known)] = torch.from_numpy(vectors[known])
             if missing := int((~known).sum()):

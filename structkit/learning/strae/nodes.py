@@ -14,12 +14,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.methods import POOLINGS, ROOT
 from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence, Sentences, portions, tree_of
-from structkit.learning.strae.settings import ComposedSettings
+from structkit.learning.strae.settings import POOLINGS, ROOT, ComposedSettings
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.module import TorchModel
 from structkit.records.jsonl import Record
@@ -48,7 +47,7 @@ class TreeEncoder(TorchModel):
         if pooling not in POOLINGS:
             raise UserError(
                 f"a tree model has no pooling {pooling}",
-                "use --pooling mean for the mean of words, or none for the root",
+                f"use {flag('pooling', 'mean')} for the mean of words, or none for the root",
                 status=2,
             )
         # short and long texts are no errors here

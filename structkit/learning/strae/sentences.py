@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, program
 from structkit.structure.trees.tree import Ints, Tree, from_merges
 
 Measured = TypeVar("Measured", bound=Sized)
@@ -83,7 +83,7 @@ def leaf_depths(tree: Tree) -> list[int]:
 
 def _remedy(tree: Tree) -> str:
     """The remedy for a tree that is not binary: a bare word beside nodes may be half a label."""
-    remedy = "binarize it with structkit parse-trees --parser brackets"
+    remedy = f"binarize it with {program('parse-trees')} {flag('parser', 'brackets')}"
     for node in np.flatnonzero(tree.count > 1).tolist():
         first, *others = tree.children(node)
         if tree.word[first] >= 0 and not tree.labels[first] and any(tree.labels[n] for n in others):

@@ -1,25 +1,40 @@
-"""Settings of the methods that learn word embeddings, and the records they read."""
+"""Settings of the methods that learn word embeddings, the records they read, and their models.
+
+They are imported for their settings: what computes is imported only where it is needed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
-from typing import Any, ClassVar, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
-from structkit.errors import UserError
-from structkit.learning.strae.sentences import Sentences
+from structkit.errors import UserError, flag
+from structkit.learning.folders.facts import check_fields
+from structkit.learning.strae.sentences import Sentences, grown, leaf_depths
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import GradientSettings, PassSettings
-from structkit.learning.training.spool import Spool
+from structkit.learning.training.spool import Spool, remedy_for
 from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.trees.brackets import read as read_tree
-from structkit.structure.trees.final_punct import before_final_punct
+from structkit.structure.trees.final_punct import before_final_punct, without_last
+from structkit.structure.trees.letters import check_same
 from structkit.structure.trees.texts import leaves_of
 from structkit.structure.trees.words import words_of
 
+if TYPE_CHECKING:
+    from structkit.learning.strae.model import NodeModel, StrAE
+    from structkit.learning.strae.nodes import TreeEncoder
+    from structkit.learning.strae.text_models import TextModel
+    from structkit.learning.strae.text_training import TextEncoder, TextTraining
+    from structkit.learning.strae.training import StraeTraining
+
 PAPER = "StrAE, appendix A"
+ROOT = "root"  # a text is the embedding of its root, or the mean of its words
+POOLINGS = (ROOT, "mean")
 
 
 @dataclass(frozen=True)
@@ -58,11 +73,6 @@ class WordSettings(PassSettings):
         None, "most words of a record: more are an error", low=1, high=10**9, group="texts"
     )
 
-    @classmethod
-    def of(cls, values: dict[str, Any]) -> Self:
-        """As above; a model without the setting has seen the punctuation at the end."""
-        return super().of({"final_punct": "keep", **values})
-
     def prepare(self, record: Record) -> Record:
         """The words of a record."""
         if "text" in record or "tree" not in record:
@@ -86,13 +96,15 @@ class WordSettings(PassSettings):
         words = self.kept(words)
         if len(words) < self.min_length:
             raise UserError(
-                f"there are fewer than {self.min_length} words (--min-length): {len(words)}",
+                f"there are fewer than {self.min_length} words "
+                f"({flag('min_length')}): {len(words)}",
                 "leave the record out",
             )
         if self.longest and len(words) > self.longest:
             raise UserError(
-                f"there are more than {self.longest:,} words (--max-length): {len(words):,}",
-                "leave the record out, or raise --max-length",
+                f"there are more than {self.longest:,} words "
+                f"({flag('max_length')}): {len(words):,}",
+                f"leave the record out, or raise {flag('max_length')}",
             )
         return words
 
@@ -168,9 +180,38 @@ class VocabularySettings(WordSettings, GradientSettings):
 
 
 @dataclass(frozen=True)
+class TextSettings(VocabularySettings):
+    """What bi-lstm and roberta share: how they are built and loaded."""
+
+    made_of: ClassVar[tuple[str, ...]] = ("embedding_size",)
+
+    def untrained(self, words: int) -> TextModel:
+        """A model with random parameters, by the seed."""
+        raise NotImplementedError
+
+    def build(self, spool: Spool, *, offline: bool = False) -> TextTraining:
+        from structkit.learning.strae.text_training import TextTraining
+
+        vocabulary, sentences = self.corpus(spool)
+        return TextTraining(self, self.untrained(len(vocabulary)), vocabulary, sentences)
+
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> TextEncoder:
+        from structkit.learning.strae.text_training import TextEncoder
+        from structkit.learning.training.module import fill
+
+        vocabulary = Vocabulary.load(folder)
+        settings = cls.of(facts["settings"])
+        model = settings.untrained(len(vocabulary))
+        fill(model, folder)
+        return TextEncoder(settings, model, vocabulary)
+
+
+@dataclass(frozen=True)
 class ComposedSettings(VocabularySettings):
     """The nodes of trees have embeddings that are composed from those of words."""
 
+    made_of: ClassVar[tuple[str, ...]] = ("embedding_size",)
     induce: ClassVar[bool] = False  # the model makes its own trees
 
     # after 600 steps of 64 Wikipedia sentences, the mean of STS 12, 16, B and SICK R: Self-StrAE
@@ -212,21 +253,43 @@ class ComposedSettings(VocabularySettings):
         super().__post_init__()
         if self.init_embeddings and self.subwords:
             raise UserError(
-                "--init-embeddings has vectors of words, but --subwords learns pieces of them",
+                f"{flag('init_embeddings')} has vectors of words, but {flag('subwords')} learns "
+                "pieces of them",
                 "leave one out",
                 status=2,
             )
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """As above, with the file of word vectors."""
+        """The start model, the held-out records and the file of word vectors."""
         return (*super().reads, *filter(None, [self.init_embeddings]))
+
+    def untrained(self, words: int) -> NodeModel:
+        """A model with random parameters, by the seed."""
+        raise NotImplementedError
+
+    @classmethod
+    def check_facts(cls, facts: Record) -> None:
+        check_fields(facts, {"pooling": lambda value: value in POOLINGS})
+
+    @classmethod
+    def load(cls, folder: Path, facts: Record) -> TreeEncoder:
+        from structkit.learning.strae.nodes import TreeEncoder
+        from structkit.learning.training.module import fill
+
+        vocabulary = Vocabulary.load(folder)
+        settings = cls.of(facts["settings"])
+        model = settings.untrained(len(vocabulary))
+        fill(model, folder)
+        return TreeEncoder(settings, model, vocabulary, facts["pooling"])
 
 
 @dataclass(frozen=True)
 class NodeSettings(ComposedSettings):
     """StrAE's objectives over nodes, each of which has an upward and a downward embedding."""
 
+    shared: ClassVar[bool] = True
+    made_of: ClassVar[tuple[str, ...]] = (*ComposedSettings.made_of, "objective", "head")
     calmer: ClassVar[str] = f"{VocabularySettings.calmer} or --temperature"
 
     objective: str = setting(
@@ -286,8 +349,9 @@ class NodeSettings(ComposedSettings):
         super().__post_init__()
         if self.ce_samples and self.objective == "contrastive":
             raise UserError(
-                "--ce-samples is for cross-entropy, but --objective is contrastive",
-                "leave it out, or use --objective ce or both",
+                f"{flag('ce_samples')} is for cross-entropy, but {flag('objective')} is "
+                "contrastive",
+                f"leave it out, or use {flag('objective', 'ce')}",
                 status=2,
             )
 
@@ -295,3 +359,104 @@ class NodeSettings(ComposedSettings):
     def scale(self) -> float:
         """What multiplies a cosine in the contrastive loss."""
         return exp(self.temperature) if self.temperature_form == "exp" else 1 / self.temperature
+
+    @property
+    def untied(self) -> bool:
+        """Whether words are scored with a separate table."""
+        return self.head == "untied" and self.objective != "contrastive"
+
+    def build(self, spool: Spool, *, offline: bool = False) -> StraeTraining:
+        from structkit.learning.strae.training import StraeTraining
+
+        vocabulary, sentences = self.corpus(spool)
+        model = self.untrained(len(vocabulary)).started(self, vocabulary.words)
+        return StraeTraining(self, model, vocabulary, sentences)
+
+
+@dataclass(frozen=True)
+class TreeSettings(NodeSettings):
+    """Settings of models over given trees. Records are binary trees: `tree`."""
+
+    records: ClassVar[str] = "`tree`, a binary tree in brackets"
+    needs: ClassVar[tuple[str, ...]] = ("tree",)
+    query_fields: ClassVar[tuple[str, ...]] = ("tree",)
+    document_fields: ClassVar[tuple[str, ...]] = ("tree",)
+    made_of: ClassVar[tuple[str, ...]] = (*NodeSettings.made_of, "subword_tree")
+
+    subword_tree: str = setting(
+        "balanced", "tree over the pieces of one word", "", ("balanced", "left"), group="model"
+    )
+
+    def prepare(self, record: Record) -> Record:
+        """The words and the tree of a record. Errors: no binary tree, or not that of its `text`."""
+        tree = read_tree(text_field(record, "tree", remedy_for("tree")))
+        if isinstance(text := record.get("text"), str):
+            check_same(tree.words, text)
+        words = self.fitting(tree.words)
+        depths = without_last(leaf_depths(tree), len(tree.words) - len(words))
+        return {"id": record["id"], "words": words, "depths": depths}
+
+    def read(self, text: str) -> Record:
+        """A text of `encode` as a record."""
+        return {"tree": text}
+
+    def numbers(
+        self, ids: Sequence[Sequence[int]], record: Record
+    ) -> tuple[list[int], Sequence[int]]:
+        """The leaves of a prepared record, `ids` of each word, and their depths."""
+        return grown(ids, record["depths"], self.subword_tree)
+
+
+@dataclass(frozen=True)
+class ChannelSettings(ComposedSettings):
+    """An embedding is a matrix, whose rows share composition and decomposition."""
+
+    made_of: ClassVar[tuple[str, ...]] = (*ComposedSettings.made_of, "channels")
+
+    channels: int = setting(
+        10,
+        "rows of an embedding; composition sees one at a time",
+        "StrAE, section 2",
+        low=1,
+        high=100_000,
+        group="model",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.embedding_size % self.channels:
+            raise UserError(
+                f"{flag('embedding_size', self.embedding_size)} is not a multiple of "
+                f"{flag('channels', self.channels)}",
+                "change one of them",
+                status=2,
+            )
+
+
+@dataclass(frozen=True)
+class StraeSettings(NodeSettings, ChannelSettings):
+    """Settings of StrAE; a square embedding has as many channels as columns."""
+
+    made_of: ClassVar[tuple[str, ...]] = (*NodeSettings.made_of, "channels")
+
+    composition_init: str = setting(
+        "uniform",
+        "start of composition: random, as in the released code, or a scaled sum",
+        "",
+        ("uniform", "sum"),
+        group="model",
+    )
+
+    def untrained(self, words: int) -> StrAE:
+        from structkit.learning.strae.model import StrAE
+        from structkit.learning.training.module import seed_parameters
+
+        seed_parameters(self.seed)
+        return StrAE(
+            words,
+            self.embedding_size,
+            self.channels,
+            self.init_range,
+            untied=self.untied,
+            summing=self.composition_init == "sum",
+        )

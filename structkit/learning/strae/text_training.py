@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from structkit.learning.strae.losses import vocabulary_loss
 from structkit.learning.strae.sentences import portions
 from structkit.learning.strae.settings import WordSettings
 from structkit.learning.strae.text_models import TextBatch, TextModel
 from structkit.learning.strae.training import VocabularyTraining
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.losses import vocabulary_loss
 from structkit.learning.training.module import TorchModel
 from structkit.learning.training.plan import Step
 from structkit.records.jsonl import Record

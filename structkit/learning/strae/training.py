@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.losses import contrastive_loss, drawn_words, vocabulary_loss
+from structkit.learning.strae.losses import contrastive_loss, drawn_words
 from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence, Sentences, portions
 from structkit.learning.strae.settings import (
@@ -22,6 +22,7 @@ from structkit.learning.strae.settings import (
 )
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.distributed import joined, share, summed
+from structkit.learning.training.losses import vocabulary_loss
 from structkit.learning.training.module import TrainingModule, save_state
 from structkit.learning.training.plan import Step
 from structkit.records.jsonl import Record

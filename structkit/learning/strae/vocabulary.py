@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.folders.damage import damaged
 from structkit.learning.training.tokens import Truncation
 
@@ -103,7 +103,8 @@ class Vocabulary:
         kept.sort(key=lambda word: (-counts[word], word))
         if not kept:
             raise UserError(
-                f"no word occurs {minimum_count} times", "lower --minimum-count, or use --subwords"
+                f"no word occurs {minimum_count} times",
+                f"lower {flag('minimum_count')}, or use {flag('subwords')}",
             )
         return cls([UNKNOWN, *(word for word in kept if word != UNKNOWN)], lowercase=lowercase)
 

@@ -16,7 +16,7 @@ import orjson
 import torch
 from torch import Tensor
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import FACTS, read_facts
 from structkit.learning.training.distributed import rank
 from structkit.progress import say
@@ -39,7 +39,9 @@ class RunFolder:
         self.run: Record = {}
         if overwrite and resume:
             raise UserError(
-                "--overwrite and --resume exclude each other", "leave one out", status=2
+                f"{flag('overwrite')} and {flag('resume')} exclude each other",
+                "leave one out",
+                status=2,
             )
         if self.final.name in ("", ".."):
             raise UserError(f"-o {output} names no new folder", "name one", status=2)
@@ -67,23 +69,24 @@ class RunFolder:
     def _may_be_replaced(self) -> None:
         if self._exists() and not (self.final / FACTS).is_file():
             raise UserError(
-                f"{self.final} is not a model folder, and --overwrite would delete it",
-                "name another folder with -o",
+                f"{self.final} is not a model folder, and {flag('overwrite')} would delete it",
+                f"name another folder with {flag('output')}",
             )
 
     def _must_be_free(self) -> None:
         if self._exists():
             raise UserError(
                 f"{self.final} exists",
-                "replace it with --overwrite, continue a stopped run with --resume, or name "
-                "another folder with -o",
+                f"replace it with {flag('overwrite')}, continue a stopped run with "
+                f"{flag('resume')}, "
+                f"or name another folder with {flag('output')}",
             )
         latest = self.latest()
         if latest:
             step = latest.name.removeprefix("step-")
             raise UserError(
                 f"a run into {self.final} stopped at step {int(step):,}",
-                "continue it with --resume, or start again with --overwrite",
+                f"continue it with {flag('resume')}, or start again with {flag('overwrite')}",
             )
 
     def _exists(self) -> bool:
@@ -112,13 +115,13 @@ class RunFolder:
             before = orjson.loads((self.partial / RUN).read_bytes())
             other = differences(before, run)
         except (OSError, ValueError, AttributeError, TypeError):
-            raise UserError("is missing or damaged", "start again with --overwrite").at(
+            raise UserError("is missing or damaged", f"start again with {flag('overwrite')}").at(
                 str(self.partial / RUN)
             ) from None
         if other:
             raise UserError(
                 f"the stopped run in {self.partial} differs in {', '.join(other)}",
-                "resume with the same settings and data, or start again with --overwrite",
+                f"resume with the same settings and data, or start again with {flag('overwrite')}",
             )
 
     def finished(self, run: Record) -> Record:
@@ -132,9 +135,10 @@ class RunFolder:
         if other := differences(before, run):
             raise UserError(
                 f"the finished run in {self.final} differs in {', '.join(other)}",
-                "train it again with --overwrite, or name another folder with -o",
+                f"train it again with {flag('overwrite')}, or name another folder with "
+                f"{flag('output')}",
             )
-        say(f"the run in {self.final} is complete; --overwrite trains it again")
+        say(f"the run in {self.final} is complete; {flag('overwrite')} trains it again")
         known = {name: facts[name] for name in ("steps", "losses")}
         return {"folder": str(self.final), "method": facts["method"], **known, "complete": True}
 
@@ -168,13 +172,13 @@ class RunFolder:
             if not isinstance(state, dict) or "module" not in state:
                 raise ValueError
         except DAMAGE:  # torch's advice is to load it unsafely
-            raise UserError("is damaged or cut short", "start again with --overwrite").at(
+            raise UserError("is damaged or cut short", f"start again with {flag('overwrite')}").at(
                 str(latest)
             ) from None
         if other := differences(state.get("run", self.run), self.run):
-            raise UserError(f"differs in {', '.join(other)}", "start again with --overwrite").at(
-                str(latest)
-            )
+            raise UserError(
+                f"differs in {', '.join(other)}", f"start again with {flag('overwrite')}"
+            ).at(str(latest))
         return state
 
     @property
@@ -223,7 +227,9 @@ class RunFolder:
             self.room.unlink(missing_ok=True)
             self.save(*end())
             problem = cannot_write(refused)
-            remedy = f"the trained weights are in {self.partial}; make room, and add --resume"
+            remedy = (
+                f"the trained weights are in {self.partial}; make room, and add {flag('resume')}"
+            )
             raise UserError(problem.problem, remedy).at(str(self.final)) from None
 
     def finish(self) -> None:

@@ -47,7 +47,8 @@ def enough_memory() -> Iterator[None]:
             raise
         raise UserError(
             "there is not enough memory",
-            "lower --batch-size, the lengths or the sizes of the model, or set --chunk-size",
+            f"lower {flag('batch_size')}, the lengths or the sizes of the model, or set "
+            f"{flag('chunk_size')}",
         ) from None
 
 

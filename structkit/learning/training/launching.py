@@ -63,7 +63,10 @@ def useful(count: int, batch: int) -> int:
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     processes = min(count, batch, cores)
     if processes < count:
-        say(f"--nproc {count} becomes {processes}: {batch:,} records in a batch, {cores} cores")
+        say(
+            f"{flag('nproc', count)} becomes {processes}: {batch:,} records in a batch, {cores} "
+            "cores"
+        )
     return processes
 
 
@@ -141,8 +144,9 @@ def _cause(error: ChildFailedError) -> BaseException:
     if failure.exitcode < 0:
         return UserError(
             f"process {failure.local_rank} of the training ended with status {failure.exitcode}",
-            "continue from the last checkpoint with --resume; if it ran out of memory, start again "
-            "with a lower --batch-size or --chunk-size",
+            f"continue from the last checkpoint with {flag('resume')}; if it ran out of memory, "
+            "start again "
+            f"with a lower {flag('batch_size')} or {flag('chunk_size')}",
         )
     return error
 

@@ -60,7 +60,8 @@ def train(
         raise UserError(
             f"torchrun starts the processes, not {flag('nproc')}", "leave it out", status=2
         )
-    return joined(partial(_train, name, method, files, options), options.device)
+    summary: Record = joined(partial(_train, name, method, files, options), options.device)
+    return summary
 
 
 def _train(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.folders.damage import damaged
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.spool import checked
@@ -149,8 +149,8 @@ class GradientSettings(PassSettings):
         super().__post_init__()
         if self.patience and not self.held_out:
             raise UserError(
-                "--patience waits for a lower loss of held-out records, which are missing",
-                "add --validate FILE, or leave it out",
+                f"{flag('patience')} waits for a lower loss of held-out records, which are missing",
+                f"add {flag('validate')}, or leave it out",
                 status=2,
             )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.training.averaging import WeightAverage
 from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.devices import fastest_matmul, matmul
@@ -107,7 +107,7 @@ class Trainer:
                 if stop:
                     break
         if self.step < steps:
-            say(f"stopped at step {self.step:,} of {steps:,}; add --resume to continue")
+            say(f"stopped at step {self.step:,} of {steps:,}; add {flag('resume')} to continue")
             raise interrupt.ending()
         if self.taken > start:
             self.log.seconds = (time.monotonic() - self.started) / (self.taken - start)

@@ -2,7 +2,6 @@
 
 import json
 
-import orjson
 import pytest
 import torch
 from hypothesis import given
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.learning.encoders.model_folder import open_model
-from structkit.learning.folders.facts import FACTS
 from structkit.learning.strae.sentences import leaf_depths
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
@@ -84,13 +82,6 @@ def test_a_stop_is_dropped_in_training_and_in_encoding(folder):
     near = bound(3 * 2 * SMALL["embedding_size"], plain.abs().max().item())
     assert (stopped - plain).abs().max() <= near
     assert (inside - plain).abs().max() > 10 * near
-
-
-def test_a_model_that_does_not_tell_keeps_it(folder):
-    facts = orjson.loads((folder / FACTS).read_bytes())
-    settings = registry.load("method", facts["method"]).of
-    del facts["settings"]["final_punct"]
-    assert "keep" == settings(facts["settings"]).final_punct
 
 
 @pytest.mark.parametrize("folder", ["self-strae"], indirect=True)

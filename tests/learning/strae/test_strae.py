@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from structkit import registry
 from structkit.learning.strae import losses as tree_losses
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.losses import contrastive_loss, unit, vocabulary_loss
+from structkit.learning.strae.losses import contrastive_loss, unit
 from structkit.learning.strae.model import dropout_noise
 from structkit.learning.strae.sentences import Sentence
+from structkit.learning.training.losses import vocabulary_loss
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae.samples import (
     WORDS,

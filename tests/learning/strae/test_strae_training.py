@@ -8,7 +8,8 @@ import torch
 
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
-from structkit.learning.strae.losses import drawn_words, vocabulary_loss
+from structkit.learning.strae.losses import drawn_words
+from structkit.learning.training.losses import vocabulary_loss
 from structkit.learning.training.plan import Step
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_args
+
+from structkit.settings import alternatives, bounds, choices_of, is_several, types_of
 
 from ..cases import DATA, REFUSED, USAGE, Case, Scene
 from ..commands import found
@@ -34,11 +35,14 @@ class Flag:
 
     name: str
     spellings: tuple[str, ...]
-    kind: Any
+    kind: type
+    choices: tuple[str, ...]
     low: float
     high: float
     required: bool
     several: bool
+    empty: bool  # whether an empty text is a value
+    declared: str  # the class that has the setting
 
     @property
     def flag(self) -> str:
@@ -49,20 +53,36 @@ class Flag:
 @cache
 def flags(command: tuple[str, ...]) -> list[Flag]:
     """All flags of a command, but for its help."""
-    return [_flag(each) for each in found(command).params if each.opts[0].startswith("-")]
+    made = found(command)
+    spelled = {
+        each.name: (*each.opts, *each.secondary_opts)
+        for each in made.params
+        if each.opts[0].startswith("-")
+    }
+    return [
+        _flag(kind, each, spelled[each.name])
+        for kind in getattr(made, "settings", ())
+        for each in fields(kind)
+        if each.name in spelled
+    ]
 
 
-def _flag(parameter: Any) -> Flag:
-    kind = parameter.type_descriptor.annotation
-    choices = [each for each in get_args(kind) if each is not type(None)]
+def _flag(kind: type, each: Field[Any], spellings: tuple[str, ...]) -> Flag:
+    hint = alternatives(types_of(kind)[each.name])[0]
+    several = is_several(hint)
+    hint = get_args(hint)[0] if several else hint
+    low, high = bounds(kind, each.name) or (None, None)
     return Flag(
-        parameter.name,
-        (*parameter.opts, *parameter.secondary_opts),
-        choices[0] if choices else kind,
-        -math.inf if parameter.min is None else parameter.min,
-        math.inf if parameter.max is None else parameter.max,
-        parameter.required,
-        parameter.multiple,
+        each.name,
+        spellings,
+        hint if isinstance(hint, type) else str,
+        tuple(choices_of(kind, each) or ()),
+        -math.inf if low is None else low,
+        math.inf if high is None else high,
+        each.default is MISSING,
+        several,
+        "" in (each.default, each.metadata.get("usual")),
+        next(str(one) for one in kind.__mro__ if each.name in vars(one).get("__annotations__", {})),
     )
 
 
@@ -105,8 +125,8 @@ def values(flag: Flag) -> Iterator[tuple[str, frozenset[int]]]:
             yield f"{end:g}", REFUSED
         if flag.kind is int:
             yield "1.5", REFUSED
-    elif isinstance(flag.kind, type) and issubclass(flag.kind, Enum):
-        choice = next(iter(flag.kind)).value
+    elif flag.choices:
+        choice = flag.choices[0]
         for value in ("", "nope", f" {choice}", choice[:-1], choice + choice):
             yield value, REFUSED
     else:
