@@ -190,7 +190,7 @@ def _encodings(settings: Settings) -> Encodings | None:
     from structkit.learning.encoding.encoding import Encoding
 
     reads = EncodingSettings(model=model, field=("text",), engine=settings.engine)
-    return lambda side: Encoding(replace(reads, as_=side))
+    return lambda side: Encoding(replace(reads, as_="query" if side == "query" else "document"))
 
 
 @dataclass(frozen=True, kw_only=True)
