@@ -78,6 +78,11 @@ def is_stage(command: Command) -> bool:
     return any(issubclass(kind, Options) for kind in command.also)
 
 
+def reads_records(command: Command) -> bool:
+    """Whether its first argument is records."""
+    return any(issubclass(kind, InputOptions) for kind in command.also)
+
+
 def kinds(command: Command) -> list[type]:
     """The classes of its settings; files that are read and written are records here."""
     files = (InputOptions, OutputOptions)
@@ -87,7 +92,7 @@ def kinds(command: Command) -> list[type]:
 def parameters(command: Command) -> list[inspect.Parameter]:
     """Of a function: records or arguments by position, settings by keyword."""
     listed = []
-    if any(issubclass(kind, InputOptions) for kind in command.also):
+    if reads_records(command):
         default: Any = ()
         if is_stage(command):
             default = next(iter(inspect.signature(command.work).parameters.values())).default
@@ -110,12 +115,14 @@ def _keywords(command: Command, kind: type) -> list[Field[Any]]:
 
 def _called(command: Command, given: dict[str, Any]) -> Any:
     """What the command returns; a generator keeps the files that it reads until it ends."""
-    records = given.pop("records", None if is_stage(command) else ())
+    records = None  # a setting may have that name
+    if reads_records(command):
+        records = given.pop("records", None if is_stage(command) else ())
     with ExitStack() as stack:
         held = stack.enter_context(Held())
         settings = [_settings(command, kind, given, held) for kind in kinds(command)]
         if not is_stage(command):
-            if InputOptions in command.also:
+            if reads_records(command):
                 settings.append(InputOptions(files=tuple(held.files(records, "records"))))
             result = command.work(*settings)
         elif records is None:  # it has others to make them of
