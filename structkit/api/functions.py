@@ -79,7 +79,7 @@ def is_stage(command: Command) -> bool:
 
 
 def reads_records(command: Command) -> bool:
-    """Whether its first argument is records."""
+    """Whether a command reads records of its arguments, or of stdin."""
     return any(issubclass(kind, InputOptions) for kind in command.also)
 
 
@@ -115,8 +115,8 @@ def _keywords(command: Command, kind: type) -> list[Field[Any]]:
 
 def _called(command: Command, given: dict[str, Any]) -> Any:
     """What the command returns; a generator keeps the files that it reads until it ends."""
-    records = None  # a setting may have that name
-    if reads_records(command):
+    records = None
+    if reads_records(command):  # a setting of others may be named so
         records = given.pop("records", None if is_stage(command) else ())
     with ExitStack() as stack:
         held = stack.enter_context(Held())

@@ -56,7 +56,8 @@ def test_a_data_frame_is_its_rows(polars):
     queries = [{"id": "q", "kind": "drink"}]
     same(structkit.score, run, qrels=qrels, by="kind", by_records=queries)
     same(structkit.score, {"x": Frame(run, polars)}, qrels=qrels)
-    same(structkit.pair, [{"id": "q", "query": "tea"}], qrels=qrels, corpus=texts)
+    same(structkit.pair, queries=[{"id": "q", "query": "tea"}], qrels=qrels, corpus=texts)
+    same(structkit.select, texts, in_=[{"id": "b"}])
 
 
 def test_encode_takes_strings_as_search_does():

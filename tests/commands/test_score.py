@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit import score
+from structkit.cli.app import app
 from structkit.commands.score.table import table
 from structkit.errors import UserError
 from structkit.scoring.measures import evaluate, measure
@@ -192,3 +193,13 @@ def test_the_markdown_table(tmp_path: Path) -> None:
         "| bm25      |      12 | 0.500 [0.250, 1.000] |",
         "| long name |      12 | 0.000 [0.000, 0.000] |",
     ] == table(records, markdown=True).split("\n")
+
+
+def test_self_is_no_file_and_measures_may_have_parameters(tmp_path: Path, monkeypatch) -> None:
+    files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    names = "P(rel=1, judged_only=True)@1,RR R@10"
+    arguments = ["score", "run", "--qrels", "self", "--measures", names, "-o", "self"]
+    app(arguments, standalone_mode=False)
+    scored = orjson.loads((tmp_path / "self").read_bytes())
+    assert ["P(rel=1, judged_only=True)@1", "RR", "R@10"] == [*scored][4::3]
