@@ -8,8 +8,9 @@ import pytest
 from structkit import __version__
 from structkit.cli.main import main
 from structkit.errors import UserError
-from structkit.records.stream import Stream
+from structkit.records.stream import InputOptions, Stream, WorkerOptions
 from structkit.records.workers.cluster import check, same
+from structkit.settings import made
 
 GOOD = '{"id": "1", "language": "python", "code": "x = y"}\n'
 ADDRESS = "127.0.0.1:6379"
@@ -39,7 +40,7 @@ def test_what_is_no_address_is_wrong_usage(address):
 )
 def test_what_does_not_go_together_is_wrong_usage(flags, problem):
     with pytest.raises(UserError, match=problem) as raised:
-        Stream(**flags)
+        Stream.of(made(WorkerOptions, flags), InputOptions())
     assert 2 == raised.value.status
 
 
@@ -47,7 +48,7 @@ def test_pair_refuses_it_for_what_is_read_here(monkeypatch, capsys):
     for flags in (["--queries", "q"], ["--negatives-from", "run"]):
         words = ("pair", *flags, "--corpus", "c", "--qrels", "j", "--ray", "local")
         assert 2 == status(monkeypatch, *words)
-        assert "read on this machine: leave out --ray" in capsys.readouterr().err
+        assert "read on this machine; leave out --ray" in capsys.readouterr().err
 
 
 def test_without_ray_one_line_says_what_installs_it(monkeypatch, tmp_path, capsys):
