@@ -14,7 +14,7 @@ import orjson
 
 from structkit.embeddings.fingerprints import check_together
 from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, BinaryRows, Int8Rows, columns
-from structkit.embeddings.vectors import Floats, Matrix, Numbers, Rows, largest_norm
+from structkit.embeddings.vectors import CodedRows, Floats, Matrix, Numbers, largest_norm
 from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import refuse_pipe
@@ -121,7 +121,7 @@ def _no_floats(path: str, vectors: Any, more: str) -> UserError:
     return UserError(problem, f"{MAKER} NAME.npy").at(path)
 
 
-def _quantized(stem: str, codes: Any, kind: str, meta: Record) -> Rows:
+def _quantized(stem: str, codes: Any, kind: str, meta: Record) -> CodedRows:
     if kind == "binary":
         return BinaryRows(codes, meta["dim"])
     path = stem + SCALES
