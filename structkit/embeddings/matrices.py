@@ -167,8 +167,8 @@ def _of_rows(
 def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     """The embeddings of `NAME.parquet`: a list of numbers in each row, all of the same length.
 
-    They are in the column `embedding`; other columns are `id`, for chunks `doc_id`, and kept
-    fields.
+    They are in the column `embedding`, or Pyserini's `vector`; other columns are `id`, for chunks
+    `doc_id`, and kept fields.
     """
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     refuse_pipe(path, "a Parquet file")
@@ -180,7 +180,8 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
             raise cannot_read(error).at(path) from None
         problem = f"is not a Parquet file, or a damaged one ({str(error).partition('.')[0]})"
         raise UserError(problem, f"{MAKER} NAME.parquet").at(path) from None
-    if not {"id", "embedding"} <= {*table.column_names} or not len(table):
+    numbers = next((each for each in ("embedding", "vector") if each in table.column_names), "")
+    if "id" not in table.column_names or not numbers or not len(table):
         columns = ", ".join(table.column_names)
         raise UserError(
             f"holds {len(table):,} rows of {columns or 'no columns'}, not id and embedding",
@@ -189,11 +190,11 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     known = [each for each in ("id", "doc_id") if each in table.column_names]
     texts = {each: table[each].to_pylist() for each in known}
     ids = [str(each) for each in texts["id"]]
-    kept = table.drop_columns(["embedding", *texts]) if fields else None
+    kept = table.drop_columns([numbers, *texts]) if fields else None
     return _of_rows(
         path,
         [str(each) for each in texts.get("doc_id", ids)],
-        Matrix([_numbers(table["embedding"], len(table), path)]),
+        Matrix([_numbers(table[numbers], len(table), path)]),
         unique(ids, path),
         kept.to_pylist() if kept is not None and kept.num_columns else [],
         _facts(file.metadata.metadata or {}).get("model_sha256"),

@@ -142,10 +142,11 @@ def test_parquet_that_holds_no_embeddings(run, tmp_path):
     assert b"is not a Parquet file, or a damaged one (" in run("search", "v.parquet").stderr
 
 
-def test_parquet_of_lists_of_one_length_and_64_bits(tmp_path):
+@pytest.mark.parametrize("name", ["embedding", "vector"])  # ours, Pyserini's
+def test_parquet_of_lists_of_one_length_and_64_bits(name, tmp_path):
     arrow = pytest.importorskip("pyarrow")
     wide = arrow.array([[1.0, 2.0]], arrow.list_(arrow.float64(), 2))
-    parquet.write_table(arrow.table({"id": ["a"], "embedding": wide}), tmp_path / "v.parquet")
+    parquet.write_table(arrow.table({"id": ["a"], name: wide}), tmp_path / "v.parquet")
     assert [[1.0, 2.0]] == read_parquet(str(tmp_path / "v.parquet")).vectors[:1].tolist()
 
 
