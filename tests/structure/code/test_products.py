@@ -151,7 +151,7 @@ def test_rejected(fields, reason):
         (("--language", "python", "--tagger", "nltk"), "the language python takes no --tagger"),
         (("--language", "html", "--profile", "official"), "the language html takes no --profile"),
         (("--profile", "official", "--strategy", "span"), "masks entities, not spans"),
-        (("--tagger", "brill"), "is not one of"),
+        (("--tagger", "brill"), "no --tagger 'brill'; there are: nltk, rules"),
     ],
 )
 def test_flags_that_a_language_has_not(run, flags, reason):
