@@ -115,7 +115,7 @@ def _keywords(command: Command, kind: type) -> list[Field[Any]]:
 
 def _called(command: Command, given: dict[str, Any]) -> Any:
     """What the command returns; a generator keeps the files that it reads until it ends."""
-    records = None
+    records: Any = None
     if reads_records(command):  # a setting of others may be named so
         records = given.pop("records", None if is_stage(command) else ())
     with ExitStack() as stack:
