@@ -28,7 +28,7 @@ def quick_first(pages):
         yield pytest.param(page, marks=pytest.mark.long if long else ())
 
 
-@pytest.mark.parametrize("page", quick_first(OTHERS), ids=str)
+@pytest.mark.parametrize("page", list(quick_first(OTHERS)), ids=str)
 def test_a_page_can_be_followed(page, tmp_path):
     shutil.copytree("fixtures", tmp_path / "fixtures")
     run_page(page, tmp_path)
@@ -48,7 +48,7 @@ def pack(tmp_path_factory):
     return folder, python
 
 
-@pytest.mark.parametrize("page", quick_first(PLUGINS), ids=str)
+@pytest.mark.parametrize("page", list(quick_first(PLUGINS)), ids=str)
 def test_what_a_page_plugs_in_works(page, pack):
     folder, python = pack
     run_page(page, folder, PYTHON=python)

@@ -37,11 +37,11 @@ def merge_embeddings(settings: Settings) -> Record:
     were encoded with the same settings; if not, a message says so. Errors: `UserError` if an id is
     in two files, if models, dimensions or settings differ, or if the output is one of the files.
     """
-    from structkit.embeddings.hashes import hashes_of
-    from structkit.embeddings.npy import VectorFiles
+    from structkit.embeddings.matrices import hashes_of
     from structkit.embeddings.reading import read_embeddings
     from structkit.embeddings.rows import EmbeddingRow
     from structkit.embeddings.vectors import blocks
+    from structkit.embeddings.writing import VectorFiles
 
     files, output = settings.files, settings.output
     for name in (*files, output):
@@ -93,7 +93,7 @@ def merge_embeddings(settings: Settings) -> Record:
 
 def merged_run(facts: Mapping[str, Record]) -> Record | None:
     """The facts of one run over the records of all files; None where there can be none."""
-    from structkit.embeddings.hashes import differing
+    from structkit.embeddings.matrices import differing
 
     first, *_ = facts
     runs = [each.get("run") or {} for each in facts.values()]

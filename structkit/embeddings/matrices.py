@@ -14,7 +14,7 @@ import orjson
 
 from structkit.embeddings.fingerprints import check_together
 from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, BinaryRows, Int8Rows, columns
-from structkit.embeddings.vectors import Floats, Matrix, Numbers, Rows, largest_norm
+from structkit.embeddings.vectors import CodedRows, Floats, Matrix, Numbers, largest_norm
 from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import refuse_pipe
@@ -22,6 +22,14 @@ from structkit.records.jsonl import Record, cannot_read, json_kind
 
 MAKER = "write it with structkit encode -o"
 AGAIN = "encode the corpus again"
+HASHES = ".hashes.txt"
+# facts of a run that do not affect the numbers of a row
+ELSEWHERE = frozenset(
+    (
+        *("model", "keep", "batch_tokens", "count", "dim", "run", "files"),
+        *("records", "sha256", "precision"),
+    )
+)
 ARCHIVE = "give the array in it alone: numpy.save('NAME.npy', archive['KEY'])"
 # what NumPy raises for headers that are damaged or lie, nested deeply, of numbers too large
 DAMAGE = (
@@ -113,7 +121,7 @@ def _no_floats(path: str, vectors: Any, more: str) -> UserError:
     return UserError(problem, f"{MAKER} NAME.npy").at(path)
 
 
-def _quantized(stem: str, codes: Any, kind: str, meta: Record) -> Rows:
+def _quantized(stem: str, codes: Any, kind: str, meta: Record) -> CodedRows:
     if kind == "binary":
         return BinaryRows(codes, meta["dim"])
     path = stem + SCALES
@@ -274,3 +282,20 @@ def read_meta(
     if model is not None and not isinstance(model, str):
         raise UserError(f"model_sha256 is {json_kind(model)}, not a string", again).at(path)
     return meta
+
+
+def differing(run: Record, other: Record) -> list[str]:
+    """The settings in which two runs differ, of those that rows depend on.
+
+    >>> differing({"dtype": "fp32", "keep": ["n"]}, {"dtype": "bf16", "side": "query"})
+    ['dtype', 'side']
+    """
+    names = dict.fromkeys([*run, *other])
+    return [name for name in names if name not in ELSEWHERE and run.get(name) != other.get(name)]
+
+
+def hashes_of(path: str, rows: int, meta: Record) -> list[str]:
+    """The hash of what was read from the record of each row; `meta` is what is beside them."""
+    hashes = read_ids(path.removesuffix(".npy") + HASHES, rows)
+    check_together(path, meta, [HASHES])
+    return hashes

@@ -19,7 +19,7 @@ TOO_LARGE = "normalize the embeddings"
 NOT_FINITE = "encode it again, with a model whose weights are finite"
 
 
-class Rows(Protocol):
+class CodedRows(Protocol):
     """Rows in another form than floats, of quantized.py: floats (n, dimensions) when asked for."""
 
     @property
@@ -31,7 +31,7 @@ class Rows(Protocol):
 
     def __getitem__(self, rows: Any, /) -> Vectors: ...
 
-    def taken(self, rows: Numbers) -> Rows:
+    def taken(self, rows: Numbers) -> CodedRows:
         """Some of the rows, in the same form."""
         ...
 
@@ -43,7 +43,7 @@ class Matrix:
     (a row of zeros stays). Matrices may be memory-mapped: only what is asked for is read.
     """
 
-    def __init__(self, parts: Sequence[Floats | Rows], *, normalize: bool = False) -> None:
+    def __init__(self, parts: Sequence[Floats | CodedRows], *, normalize: bool = False) -> None:
         self.parts = list(parts)
         self.normalize = normalize
         self.starts = np.cumsum([0, *map(len, self.parts)])  # (parts + 1,)
@@ -92,7 +92,7 @@ class Matrix:
         return Matrix([self._numbers(rows)], normalize=self.normalize)
 
 
-def _taken(part: Floats | Rows, rows: Numbers) -> Floats | Rows:
+def _taken(part: Floats | CodedRows, rows: Numbers) -> Floats | CodedRows:
     return part[rows] if isinstance(part, np.ndarray) else part.taken(rows)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.scoring.gains import Gains
-from structkit.scoring.rows import Row, Rows, columns, json_rows
+from structkit.scoring.rows import PlacedLines, Row, columns, json_rows
 
 Qrels = dict[str, dict[str, int]]  # query_id -> doc_id -> relevance
 LineRange = tuple[int, int]  # the first and the last line, from 1
@@ -33,7 +33,7 @@ def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
     a relevance that is not a whole number and an empty file raise with their place.
     """
     qrels: Qrels = {}
-    with Rows(path) as rows:
+    with PlacedLines(path) as rows:
         for query_id, doc_id, value, _ in _rows(rows, gains):
             judged = qrels.setdefault(query_id, {})
             if doc_id in judged:
@@ -47,7 +47,7 @@ def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
 def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement]:
     """As `read_qrels`, but JSONL records may judge only the lines `start_line` to `end_line`."""
     seen: set[tuple[str, str, LineRange | None]] = set()
-    with Rows(path) as rows:
+    with PlacedLines(path) as rows:
         for query_id, doc_id, value, record in _rows(rows, gains):
             span = _span(record)
             if (query_id, doc_id, span) in seen:
@@ -68,7 +68,7 @@ def _none() -> UserError:
     return UserError("holds no judgements", f"give {FORMS}")
 
 
-def _rows(rows: Rows, gains: Gains | None) -> Iterator[Row]:
+def _rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Row]:
     """The rows, from whatever the file holds."""
     if rows.first.startswith(b"{"):
         return _gained(rows, gains) if gains else json_rows(rows, "relevance")
@@ -95,7 +95,7 @@ def _span(record: Record) -> LineRange | None:
     return first, last
 
 
-def _gained(rows: Rows, gains: Gains) -> Iterator[Row]:
+def _gained(rows: PlacedLines, gains: Gains) -> Iterator[Row]:
     for query_id, doc_id, label, record in json_rows(rows, "label", (str,)):
         if label not in gains:
             raise UserError(f'label "{label}" has no gain', f"there are: {', '.join(gains)}")

@@ -16,7 +16,7 @@ from structkit.records.jsonl import BOM, Block, Lines, Record, json_kind, not_js
 Row = tuple[str, str, Any, Record]  # query, document, what is said of both, all that is said
 
 
-class Rows:
+class PlacedLines:
     """The lines of a file, with the number of the last one; `first` is the first with text.
 
     Errors raised with it get the place of that line.
@@ -81,7 +81,9 @@ def _texts(block: Block) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def json_rows(rows: Rows, field: str, kinds: tuple[type, ...] = (float, int)) -> Iterator[Row]:
+def json_rows(
+    rows: PlacedLines, field: str, kinds: tuple[type, ...] = (float, int)
+) -> Iterator[Row]:
     """Query id, document id and a field's value of JSON records, and these; ids may be numbers."""
     for record in rows.records(field):
         try:

@@ -12,7 +12,7 @@ import numpy as np
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.records.output import Output, write_records
-from structkit.scoring.rows import Row, Rows, columns, json_rows
+from structkit.scoring.rows import PlacedLines, Row, columns, json_rows
 
 Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
 
@@ -37,7 +37,7 @@ def read_run(path: str) -> Run:
     collecting = gc.isenabled()
     gc.disable()  # millions of objects without a cycle: looking for one takes half the time
     try:
-        with Rows(path) as rows:
+        with PlacedLines(path) as rows:
             _add_rows(run, rows)
     finally:
         if collecting:
@@ -49,7 +49,7 @@ def read_run(path: str) -> Run:
     return run
 
 
-def _add_rows(run: Run, rows: Rows) -> None:
+def _add_rows(run: Run, rows: PlacedLines) -> None:
     query, documents = None, {}
     parts = json_rows(rows, "score") if rows.first.startswith(b"{") else trec_rows(rows.texts())
     for query_id, doc_id, score, _ in parts:

@@ -22,11 +22,11 @@ from typing import Any
 import faiss
 import numpy as np
 
-from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.quantized import SCALES, BinaryRows, packed
 from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import blocks
+from structkit.embeddings.writing import VectorFiles
 from structkit.registry import load
 from structkit.searching.options import SearchOptions
 from tests.benchmarks.corpora import made

@@ -258,7 +258,7 @@ def test_a_length_that_the_model_cannot_read():
 
 def test_a_chunk_that_the_model_cannot_read():
     lines = [{"id": "1", "text": "word " * 600}]
-    with pytest.raises(UserError, match="chunk 511 is 513 tokens .* reads 512; use --chunk 510"):
+    with pytest.raises(UserError, match="chunk=511 is 513 tokens .* reads 512; use chunk=510"):
         list(encode(lines, model="minilm", as_="document", chunk=511))
     assert 2 == len(list(encode(lines, model="minilm", as_="document", chunk=510)))
 

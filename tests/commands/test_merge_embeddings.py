@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from structkit import merge_embeddings
-from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 
 

@@ -11,7 +11,7 @@ import pytest
 from conftest import environment
 
 from structkit.cli.main import main
-from structkit.embeddings.npy import VectorFiles
+from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 from structkit.learning.encoding import reading
 from structkit.learning.encoding.files import encode_to_file
@@ -65,7 +65,7 @@ def test_one_window_needs_no_ray(model, tmp_path, monkeypatch):  # noqa: F811
 SMALL = """
 import os, signal, sys
 from structkit.cli import main
-from structkit.embeddings.npy import VectorFiles
+from structkit.embeddings.writing import VectorFiles
 from structkit.learning.encoding import reading
 
 def noted(files, state, note=VectorFiles.checkpoint):

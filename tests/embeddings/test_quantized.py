@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import merge_embeddings
-from structkit.embeddings.npy import VectorFiles
 from structkit.embeddings.quantized import TINY, BinaryRows, Int8Rows, packed, quantized
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import Matrix, Vectors
+from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 
 KINDS = ("int8", "binary")

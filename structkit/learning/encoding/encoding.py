@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.embeddings.npy import HASHES_FORMAT
 from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.writing import HASHES_FORMAT
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.batches import Embedder, check_finite
 from structkit.learning.encoding.engines import EngineChoice

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 
-from structkit.embeddings.npy import VectorFiles
-from structkit.embeddings.parquet import ParquetFile
+from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.reading import ReadRecord

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from structkit.embeddings.hashes import differing, hashes_of
-from structkit.embeddings.matrices import Embeddings, read_matrix, read_meta
+from structkit.embeddings.matrices import Embeddings, differing, hashes_of, read_matrix, read_meta
 from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag, program

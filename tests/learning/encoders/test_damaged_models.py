@@ -238,7 +238,11 @@ def test_facts_that_are_no_file(copied, kind):
         facts.mkdir() if kind == "folder" else facts.symlink_to("nowhere")
         with pytest.raises(UserError) as caught:
             if parser:
-                list(parse_trees([{"id": "1", **RECORD}], ParseSettings(parser, model=str(folder))))
+                list(
+                    parse_trees(
+                        [{"id": "1", **RECORD}], ParseSettings(parser=parser, model=str(folder))
+                    )
+                )
             else:
                 open_model(str(folder))
         assert (1, str(facts)) == (caught.value.status, caught.value.file)

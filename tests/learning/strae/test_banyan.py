@@ -175,7 +175,7 @@ def test_embeddings_do_not_depend_on_the_batch_and_nodes_have_both(folder):
 
 
 def test_its_trees_are_written(folder):
-    parsing = ParseSettings("self-strae", model=str(folder))
+    parsing = ParseSettings(parser="self-strae", model=str(folder))
     (record,) = parse_trees([{"id": "1", "text": "The cat sleeps."}], parsing)
     tree = read(record["tree"])
     assert ("The", "cat", "sleeps", ".") == tree.words and tree.is_binary

@@ -173,7 +173,11 @@ def test_leaves_may_be_pieces(folders):
 )
 def test_a_model_is_needed(model, status, message):
     with pytest.raises(UserError) as error:
-        list(parse_trees([{"id": "1", "text": "a b"}], ParseSettings("self-strae", model=model)))
+        list(
+            parse_trees(
+                [{"id": "1", "text": "a b"}], ParseSettings(parser="self-strae", model=model)
+            )
+        )
     assert (status, message) == (error.value.status, str(error.value))
 
 

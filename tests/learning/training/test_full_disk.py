@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from structkit import merge_embeddings
-from structkit.embeddings.npy import VectorFiles
-from structkit.embeddings.parquet import ParquetFile
 from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.checkpoints import ENTRY, SLACK
 from structkit.learning.training.run import train
