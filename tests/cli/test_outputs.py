@@ -46,7 +46,7 @@ def test_a_file_that_cannot_grow_leaves_the_old_one(run: Run, tmp_path: Path, na
 
 MAKE = "make its folder first, or choose another with -o"
 OUTPUTS = {
-    "folder": (".", "is a folder; name a file with -o"),
+    "folder": ("there", "is a folder; name a file with -o"),
     "in-missing": ("no/out.jsonl", f"cannot be written: No such file or directory; {MAKE}"),
     "in-a-file": ("in.jsonl/out.jsonl", f"cannot be written: Not a directory; {MAKE}"),
 }
@@ -55,8 +55,9 @@ OUTPUTS = {
 @pytest.mark.parametrize("name, problem", OUTPUTS.values(), ids=OUTPUTS)
 def test_an_output_that_cannot_be_made(run: Run, tmp_path: Path, name: str, problem: str) -> None:
     (tmp_path / "in.jsonl").write_bytes(GOOD)
+    (tmp_path / "there").mkdir()
     assert f"{name}: {problem}" == complaint(run("mask-entities", "in.jsonl", "-o", name))
-    assert ["in.jsonl"] == os.listdir(tmp_path)
+    assert ["in.jsonl", "there"] == sorted(os.listdir(tmp_path))
 
 
 def test_a_failed_run_leaves_the_old_output(run: Run, tmp_path: Path) -> None:
