@@ -74,15 +74,11 @@ def _train(
 ) -> Record:
     """The run, as this process sees it: where there are several, the first one writes and tells."""
     started = time.monotonic()
+    output = options.output or f"models/{name}"
+    writes = [(flag("rejects"), options.rejects), ("-o", output), ("-o", f"{output}.partial")]
+    keep_apart(writes, [*(files or ["-"]), *method.reads])
     rejected = Rejects(options.on_error, None if rank() else options.rejects)
     with hushed(options.quiet or rank() > 0), rejected as rejects:
-        output = options.output or f"models/{name}"
-        writes = [
-            (flag("rejects"), options.rejects),
-            ("-o", output),
-            ("-o", f"{output}.partial"),
-        ]
-        keep_apart(writes, [*(files or ["-"]), *method.reads])
         if not files and method.without_records and sys.stdin.isatty():
             files = [os.devnull]  # a person means the start model alone
         folder = run_folder(output, options)
