@@ -274,7 +274,7 @@ def test_stdin_under_another_name_is_the_same_pipe(run):
 
 def test_workers_read_no_pipe(store, tmp_path, monkeypatch, capfdbinary):
     """What is a pipe here, such as /dev/fd/63, is none in another process."""
-    monkeypatch.setattr("structkit.scoring.suite.ProcessPoolExecutor", None)
+    monkeypatch.setattr("structkit.commands.score.suite.ProcessPoolExecutor", None)
     line = "score --task suite sides.jsonl sides2.jsonl --seeds 1 --workers 2"
     assert 0 == made(line, store, tmp_path / "pipe", capfdbinary, "sides2.jsonl")[0]
 
