@@ -111,7 +111,7 @@ def test_the_losses_of_the_stages(built, negatives):
 def test_stages_are_passes_of_two_epochs(stages, expected):
     plan = Method(stages=stages).plan(16)
     assert expected == [plan.step(number).stage for number in range(plan.steps)]
-    with pytest.raises(UserError, match="--stages element,joint is not element,structure or"):
+    with pytest.raises(UserError, match="no --stages 'element,joint'"):
         Method(stages="element,joint")
 
 
