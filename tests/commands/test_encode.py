@@ -18,7 +18,7 @@ from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
 from structkit.registry import load
-from tests.encodings import encoding_of
+from tests.model_encodings import encoding_of
 from tests.tolerances import TINY, rounding
 
 TEXTS = [f"word {'and more ' * (number * 7 % 23)}{number}" for number in range(60)]

@@ -18,7 +18,7 @@ from structkit.learning.encoding.files import encode_to_file
 from structkit.learning.encoding.on_ray import _Remote, over
 from structkit.learning.training.tokens import Truncation
 from tests.commands.test_encode import model, records  # noqa: F401
-from tests.encodings import encoding_of
+from tests.model_encodings import encoding_of
 from tests.searching.index_runs import found as run_of
 
 

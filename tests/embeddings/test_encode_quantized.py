@@ -14,8 +14,8 @@ from structkit.learning.encoding import reading
 from structkit.learning.encoding.files import encode_to_file
 from structkit.learning.encoding.settings import EncodingSettings
 from tests.embeddings.test_encode_to_file import files, stopped_after
-from tests.encodings import encoding_of
 from tests.learning.test_static import made
+from tests.model_encodings import encoding_of
 
 KINDS = ("int8", "binary")
 LINES = [{"id": f"d{n}", "text": f"word {'and more ' * (n % 7)}{n}"} for n in range(60)]

@@ -19,7 +19,7 @@ from structkit.learning.encoding.files import encode_to_file
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
-from tests.encodings import encoding_of
+from tests.model_encodings import encoding_of
 from tests.tolerances import TINY, rounding
 
 HIDDEN = ".v.npy.partial", ".v.npy.resume"

@@ -17,9 +17,9 @@ from structkit.learning.encoding.settings import EncodingSettings
 from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
 from tests.conftest import WARM, environment
 from tests.embeddings.test_encode_to_file import stopped_after
-from tests.encodings import encoding_of
 from tests.learning.strae.test_tree_nodes import trained  # noqa: F401
 from tests.learning.test_static import made
+from tests.model_encodings import encoding_of
 from tests.tolerances import TINY, rounding
 
 HTML = "<html><body><h1>Title {0}</h1><p>Some text {0}</p><p>More of it</p></body></html>"

@@ -14,7 +14,7 @@ from structkit.records.jsonl import Shard
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
 from tests.embeddings.test_reuse import write
-from tests.encodings import encoding_of
+from tests.model_encodings import encoding_of
 
 
 def sharded(model, folder, **options):  # noqa: F811

@@ -14,7 +14,7 @@ from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model  # noqa: F401
-from tests.encodings import encoding_of
+from tests.model_encodings import encoding_of
 from tests.searching.index_runs import found as run_of
 
 OTHERS = (".npy", ".parquet")  # what encode writes beside JSON lines

@@ -15,7 +15,7 @@ from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.folders.facts import content_hash
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
-from tests.encodings import encoding_of
+from tests.model_encodings import encoding_of
 
 RECORD = {
     "text": "a small house",

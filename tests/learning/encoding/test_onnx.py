@@ -16,8 +16,8 @@ from structkit.errors import UserError
 from structkit.learning.encoding import engines
 from structkit.learning.encoding.exported import ABOUT, kept
 from structkit.learning.encoding.runtimes import Onnx
-from tests.encodings import encoding_of
 from tests.learning.encoders.test_encoders import SHAPE, TEXTS, bert_like, save, word_tokenizer
+from tests.model_encodings import encoding_of
 from tests.tolerances import rounding
 
 __all__ = ["bert_like"]

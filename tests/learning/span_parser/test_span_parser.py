@@ -19,7 +19,7 @@ from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.span_parser.scorer import SpanScorer, turned
 from structkit.learning.span_parser.training import SpanTraining, parts
 from structkit.learning.training.plan import Step
-from tests.encodings import encoding_of
+from tests.model_encodings import encoding_of
 from tests.tolerances import bound, rounding
 
 Method = registry.load("method", "span-parser")

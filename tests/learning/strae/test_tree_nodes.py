@@ -13,8 +13,8 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
-from tests.encodings import encoding_of
 from tests.learning.strae import reference_strae as reference
+from tests.model_encodings import encoding_of
 from tests.tolerances import rounding
 
 WORDS = ["the", "black", "cat", "sleeps"]

@@ -16,8 +16,8 @@ from structkit.learning.strae.text_training import TextIds, TextTraining, padded
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
-from tests.encodings import encoding_of
 from tests.learning.strae import reference_baselines as reference
+from tests.model_encodings import encoding_of
 from tests.tolerances import rounding
 
 ANIMALS = [
