@@ -39,8 +39,8 @@ def main(train_file: str, test_file: str, epochs: str = "10") -> None:
     done = train("santa", examples, output="models/santa", epochs=int(epochs), **SETTINGS)
     print(f"{done['folder']}: {done['steps']} steps, {done['parameters']:,} parameters")
     test = list(pair(records(test_file)))
-    documents = list(encode(test, "models/santa", "document"))
-    queries = list(encode(test, "models/santa", "query"))
+    documents = list(encode(test, model="models/santa", as_="document"))
+    queries = list(encode(test, model="models/santa", as_="query"))
     runs = {
         "santa": list(search(documents, queries=queries)),
         "bm25": list(search(test, queries=test, method="bm25")),

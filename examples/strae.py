@@ -29,7 +29,7 @@ def main(sentences_file: str, pairs_file: str, epochs: str = "5") -> None:
         model = f"models/{name}"
         train("strae", trees, output=model, **SETTINGS, **steps)
         sides = ("text_a_tree", "text_b_tree")
-        embeddings = encode(pairs, model, field=sides, keep=("score",))
+        embeddings = encode(pairs, model=model, field=sides, keep=("score",))
         for scored in score({name: embeddings}, task="similarity"):
             low, high = scored["spearman_low"], scored["spearman_high"]
             print(f"{name:9} Spearman x 100 {scored['spearman']:.1f} [{low:.1f}, {high:.1f}]")

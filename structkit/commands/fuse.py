@@ -53,7 +53,7 @@ class Settings(RankingOptions):
             raise UserError(problem, "leave it out", status=2)
         if self.ranks and not (self.corpus and self.queries):
             raise UserError(
-                f"rankers need {flag('queries' if self.corpus else 'corpus')}",
+                f"{self.ranks[0]} needs {flag('queries' if self.corpus else 'corpus')}",
                 "name the records that were searched, and the queries that were asked",
                 status=2,
             )

@@ -139,7 +139,10 @@ def _files(folder: Path, part: Part) -> list[str]:
     """The files of a part in a folder: those of the first usual name that has some."""
     for usual in part.files:
         for name in (usual, f"{usual}.gz"):
-            paths = sorted(folder.glob(name))
+            try:
+                paths = sorted(folder.glob(name))
+            except OSError as error:  # a name that is too long
+                raise cannot_read(error).at(str(folder / name)) from None
             if paths:
                 return [str(path) for path in paths]
     return []

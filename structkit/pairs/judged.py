@@ -146,6 +146,6 @@ class Judged:
         for query_id in self.qrels:
             if query_id not in self.seen:
                 raise UserError(
-                    f'query "{query_id}" is judged but not among the queries',
+                    f'no query has the id "{query_id}", which is judged',
                     "give the queries that were judged",
                 ).at(self.qrels_path)

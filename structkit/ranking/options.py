@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from structkit.errors import flag
 from structkit.settings import setting
 
 if TYPE_CHECKING:
@@ -64,10 +65,10 @@ class RankingOptions:
         return chosen(self.for_, self.weights, rankers, self.group, self.repeats)
 
     @property
-    def ranks(self) -> bool:
-        """Whether rankers or groups are named."""
-        named = (self.ranker, self.for_, self.weights, self.group, self.repeats)
-        return any(each not in (None, ()) for each in named)
+    def ranks(self) -> list[str]:
+        """The settings that name rankers or groups, as messages name them."""
+        named = ("ranker", "for_", "weights", "group", "repeats")
+        return [flag(name) for name in named if getattr(self, name) not in (None, ())]
 
     @property
     def files(self) -> dict[str, Any]:
