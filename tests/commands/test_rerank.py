@@ -121,7 +121,7 @@ def test_fuse_takes_the_same_rankers(files: dict[str, Any]) -> None:
     runs, inputs = files["runs"], {key: files[key] for key in ("corpus", "queries")}
     fused = list(fuse(runs, method="weighted", **order, **inputs))
     assert list(rerank(**files, **order)) == fused
-    with pytest.raises(UserError, match="rankers need corpus; name the records"):
+    with pytest.raises(UserError, match="needs corpus; name the records"):
         list(fuse(runs, **order))
 
 

@@ -128,7 +128,7 @@ def test_judged_shards_make_the_whole(run):
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        (("qrels", '{"query_id":"q9","doc_id":"mug","relevance":3}\n'), '"q9" is judged but not'),
+        (("qrels", '{"query_id":"q9","doc_id":"mug","relevance":3}\n'), 'no query has the id "q9"'),
         (("qrels", '{"query_id":"q4","doc_id":"pan","relevance":1}\n'), "the query has no"),
         (("qrels", '{"query_id":"q1","doc_id":"mug","relevance":0}\n'), "judges no document"),
         (("corpus", '{"id":"mug","description":"A mug."}\n'), '"bottle" of qrels is not in corpus'),
