@@ -9,14 +9,14 @@ demo: $(RUNNABLE) ## All three families end to end on the fixtures, with tables 
 	@$(MAKE) --no-print-directory -j 2 $(DEMO)/seal/table.md
 	@echo 'demo, 3 of 3: sentences; three models say how similar two are'
 	@$(MAKE) --no-print-directory -j 2 $(DEMO)/strae/table.md
-	@printf '\n%s\n\n' 'Code: how near the top (RR@100, from 0 to 1) the right function of 86 comes, for SANTA,' \
-	  '  for its two objectives alone (mep, sda), for no training, and for a search by words (bm25).'
+	@printf '%s\n' '' 'Code: how near the top (RR@100, from 0 to 1) the right function of 86 comes, for SANTA,' \
+	  '  for its two objectives alone (mep, sda), for no training, and for a search by words (bm25).' ''
 	@cat $(DEMO)/santa/table.md
-	@printf '\n%s\n\n' 'Pages: how near the top (nDCG@10) the right page of 42 comes: from the tags too (seal),' \
-	  '  from the text alone (raw), and by words (bm25).'
+	@printf '%s\n' '' 'Pages: how near the top (nDCG@10) the right page of 42 comes: from the tags too (seal),' \
+	  '  from the text alone (raw), and by words (bm25).' ''
 	@cat $(DEMO)/seal/table.md
-	@printf '\n%s\n\n' 'Sentences: how well (Spearman, from -100 to 100) cosines order 150 pairs as people did, for' \
-	  '  no training, for given trees (strae), and for trees that the model finds (self-strae).'
+	@printf '%s\n' '' 'Sentences: how well (Spearman, from -100 to 100) cosines order 150 made pairs by what they say, for' \
+	  '  no training, for given trees (strae), and for trees that the model finds (self-strae).' ''
 	@cat $(DEMO)/strae/table.md
 
 DEMO := runs/demo

@@ -73,6 +73,7 @@ def store(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", BOUNDS)
 def test_a_command_runs_few_of_our_files(name, store):
     done = subprocess.run(

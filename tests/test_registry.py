@@ -168,6 +168,7 @@ def test_a_missing_import_is_one_clear_line(pack, name):
     )
 
 
+@pytest.mark.long
 def test_a_model_for_another_contract_is_one_clear_line(pack, tmp_path):
     (tmp_path / "structkit.json").write_text(json.dumps(FACTS))
     done = structkit(pack, "encode", "-m", str(tmp_path), input=b'{"id":"a","text":"a"}')

@@ -47,6 +47,7 @@ def test_nonsense_is_always_the_same() -> None:
     assert {1, 2, 3, 4, 5, 6} == {len(question.split()) for question in questions}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["minilm", "table"])
 def test_what_chance_finds_is_no_answer(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -72,6 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # in the order of the pipeline: later examples read what earlier ones wrote
+@pytest.mark.long
 def test_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for lines in EXAMPLES.values():
         assert lines

@@ -127,6 +127,7 @@ def test_a_closed_stdout_is_no_error_where_the_output_is_a_file(run: Run, tmp_pa
     assert 1 == run("plugins", **closed).returncode  # what was asked for is lost
 
 
+@pytest.mark.long
 def test_torch_leaves_nothing_among_temporary_files(tmp_path: Path) -> None:
     for name in ("temporary", "cache"):
         (tmp_path / name).mkdir()

@@ -130,6 +130,7 @@ def test_shards_are_the_whole(tree, unit, count):
         assert sorted(of_whole, key=repr) == sorted(together, key=repr)
 
 
+@pytest.mark.long
 @SOME
 @given(TREES, UNITS, st.integers(2, 3))
 def test_workers_change_nothing(tree, unit, workers):

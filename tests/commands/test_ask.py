@@ -252,6 +252,7 @@ def test_a_model_searches_by_meaning_too(ask, tmp_path):
     assert expected == pytest.approx(scores, abs=bound(1536))
 
 
+@pytest.mark.long
 def test_the_users_own_model_is_used_without_being_named(ask, tmp_path):
     named = ask("metres", "--model", "minilm", fields=["doc_id", "score"])
     words = ask("metres", fields=["doc_id", "score"])

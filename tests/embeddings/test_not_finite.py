@@ -36,6 +36,7 @@ def written(path, lines):
     return path
 
 
+@pytest.mark.long
 def test_weights_that_are_not_finite_write_nothing(run, broken, tmp_path):  # noqa: F811
     texts = written(tmp_path / "texts.jsonl", records(TEXTS[:3], query="a"))
     before = sorted(tmp_path.iterdir())
@@ -104,6 +105,7 @@ def test_a_number_that_float32_cannot_hold(run, tmp_path, number):
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_parquet_is_read_as_it_is_written(model, run, tmp_path):  # noqa: F811
     texts = written(tmp_path / "texts.jsonl", records(TEXTS[:5], n=3))
     for target in ("v.npy", "v.parquet"):

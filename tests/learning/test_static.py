@@ -279,6 +279,7 @@ def test_a_damaged_table_is_told(scratch, tmp_path, damage):
     assert 1 == told.value.status
 
 
+@pytest.mark.long
 def test_without_records_a_model_is_needed(tmp_path):
     for flags in (["--weights", "idf", "--model", "minilm"], []):
         done = subprocess.run(

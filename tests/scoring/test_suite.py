@@ -29,6 +29,7 @@ def suite_of(tmp_path, seed):
     return file
 
 
+@pytest.mark.long
 def test_a_suite_gives_a_row_for_each_model(tmp_path):
     files = {f"strae@{seed}": str(suite_of(tmp_path, seed)) for seed in (0, 1)}
     found, majority = suite(files, seeds=2)

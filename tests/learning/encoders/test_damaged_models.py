@@ -249,6 +249,7 @@ def test_facts_that_are_no_file(copied, kind):
         shutil.rmtree(folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["self-strae", "builtin"])
 def test_parsers_read_the_same_facts(run, copied, name):
     folder = copied({"builtin": "span-parser"}.get(name, name))

@@ -123,6 +123,7 @@ def test_the_second_time_neither_torch_nor_transformers_is_imported(t5, cache):
     assert first == second  # the first time ONNX Runtime has the model already
 
 
+@pytest.mark.long
 def test_nothing_but_the_export_is_written(t5, cache, monkeypatch):
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)  # of this process
     plain(t5)
@@ -174,6 +175,7 @@ def tokens():
     return word_tokenizer(cls=True)
 
 
+@pytest.mark.long
 def test_exports_of_models_that_are_gone_go_too(t5, tmp_path, cache):
     folder = Path(save(tmp_path / "gone", T5Model(T5Config(vocab_size=12, d_kv=8)), tokens()))
     encoded(str(folder), "auto")

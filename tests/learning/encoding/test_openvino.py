@@ -39,6 +39,7 @@ def cosines(found, expected):
     return (found * expected).sum(1) / lengths
 
 
+@pytest.mark.long
 def test_fewer_bits(t5, capsys):
     expected = encoded(t5, "torch")[1]
     encoding, found, _ = encoded(t5, "openvino", dtype="bf16")

@@ -96,6 +96,7 @@ def tag(file):
 TEXT = b'{"id": "1", "text": "some words"}\n'
 
 
+@pytest.mark.long
 def test_a_model_of_the_hub_is_downloaded_once(run, hub, model):
     command = ["encode", "--field", "text", "-m"]
     expected = run(*command, model, input=TEXT)

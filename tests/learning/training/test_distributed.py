@@ -123,6 +123,7 @@ def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path, sent, e
     same(alone[0], load_file(output / "model.safetensors"))
 
 
+@pytest.mark.long
 def test_the_first_process_returns():
     with hushed(True):
         assert ("cpu", 0, 3.0, slice(0, 2)) == launch(returns, 2, "cpu")

@@ -157,6 +157,7 @@ def test_resume_without_a_stopped_run_starts(data, tmp_path, capsys):
     assert "starts at step 0" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_resume_of_a_finished_run_changes_nothing(run, data, tmp_path):
     command = "train contrastive --size tiny --vocabulary-size 400 --max-steps 2 -o new --resume"
     first = json.loads(run(*command.split(), data).stdout)

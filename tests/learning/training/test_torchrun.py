@@ -69,6 +69,7 @@ def worker(process):
     raise AssertionError
 
 
+@pytest.mark.long
 def test_two_machines_one_of_them_lost_and_resumed_on_one(data, tmp_path):
     output, port = tmp_path / "model", free_port()
     small_bert(tmp_path / "bert")

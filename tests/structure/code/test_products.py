@@ -161,6 +161,7 @@ def test_flags_that_a_language_has_not(run, flags, reason):
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.long
 def test_missing_data_names_the_command_that_installs_it(run, tmp_path):
     row = b'{"title":"Cup","description":"A cup.","language":"product"}\n'
     environment = {"NLTK_DATA": str(tmp_path), "HOME": str(tmp_path)}

@@ -42,6 +42,7 @@ def test_table_by_hand(run):
     assert len(lines) == 8
 
 
+@pytest.mark.long
 def test_workers_count_the_same(run):
     text = LINES * 600  # several blocks for each worker
     one, two = (run(*FLAGS, "--workers", n, input=text) for n in ("1", "2"))
