@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_install_completion_arguments
 
+from structkit.cli.completion import brief
 from structkit.cli.flags import CONTEXT, command
-from structkit.cli.pages import PageGroup, shown
+from structkit.cli.pages import Page, shown
 from structkit.command import Command, Group, Program
 
 
-class Commands(PageGroup):
+class Item(NamedTuple):
+    """A word that completes what was typed, as shells are told it."""
+
+    value: str
+    help: str
+    type: str = "plain"
+
+
+class Commands(Page, TyperGroup):
     """The commands of a group, each made when it is asked for: `structkit plot`, `plot trees`."""
 
     def __init__(self, group: Group | None = None, **options: Any) -> None:
@@ -35,7 +45,20 @@ class Commands(PageGroup):
         return made
 
     def rows(self, ctx: Any) -> list[tuple[str, str]]:
+        """The commands and what they are for."""
         return [(name, self.group.summary(name)) for name in self.group.names()]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands."""
+        with formatter.section(self.heading):
+            formatter.write_dl(self.rows(ctx))
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """The commands or flags that complete what was typed."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        rows = [row for row in self.rows(ctx) if row[0].startswith(incomplete)]
+        return [Item(name, brief(summary)) for name, summary in rows]
 
 
 def opened(declared: Command) -> Any:

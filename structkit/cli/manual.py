@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from structkit import __version__
-from structkit.cli.app import app
-from structkit.cli.pages import PageGroup, sections
+from structkit.cli.app import Commands, app
+from structkit.cli.pages import sections
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -19,7 +19,7 @@ def pages() -> Iterator[tuple[str, str]]:
         command, above, name = waiting.pop()
         context = command.context_class(command, info_name=command.name or name, parent=above)
         yield name, page(command, context, name)
-        if isinstance(command, PageGroup):
+        if isinstance(command, Commands):
             for each in reversed(command.list_commands(context)):
                 below = command.get_command(context, each)
                 waiting.append((below, context, f"{name}-{each}"))
@@ -40,7 +40,7 @@ def page(command: Any, context: Any, name: str) -> str:
     lines += [
         line for part in (command.help or "").split("\n\n") for line in (".PP", escaped(part))
     ]
-    if isinstance(command, PageGroup):
+    if isinstance(command, Commands):
         lines += _definitions(command.heading, command.rows(context))
     for heading, rows in sections(command, context).items():
         lines += _definitions(heading, rows)

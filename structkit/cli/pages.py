@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from typer.core import TyperGroup
 
 from structkit.cli.completion import brief
-from structkit.errors import unknown
 
 OPTIONS = "Options"  # the group of flags that name no other
 LONG = 12  # flags of a page that has groups
@@ -75,48 +74,6 @@ def sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
             group = (grouped and getattr(parameter, "rich_help_panel", None)) or OPTIONS
             found.setdefault("Arguments" if argument else group, []).append(row)
     return found
-
-
-class Item(NamedTuple):
-    """A word that completes what was typed, as shells are told it."""
-
-    value: str
-    help: str
-    type: str = "plain"
-
-
-class PageGroup(Page, TyperGroup):
-    """A group of commands with such a page, listed without importing them."""
-
-    heading = "Commands"
-
-    def rows(self, ctx: Any) -> list[tuple[str, str]]:
-        """The commands and what they are for."""
-        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        return [(name, command.get_short_help_str()) for name, command in commands.items()]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name; an unknown one raises."""
-        command = super().get_command(ctx, cmd_name)
-        return command or self.missing(ctx, cmd_name)
-
-    def missing(self, ctx: Any, name: str, kind: str = "") -> Any:
-        """Raise for an unknown name; a shell that completes after it gets nothing."""
-        if not getattr(ctx, "resilient_parsing", False):
-            raise unknown(kind or f"command of {self.name}", name, self.list_commands(ctx))
-        return None
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands."""
-        with formatter.section(self.heading):
-            formatter.write_dl(self.rows(ctx))
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """The commands or flags that complete what was typed."""
-        if incomplete.startswith("-"):
-            return super().shell_complete(ctx, incomplete)
-        rows = [row for row in self.rows(ctx) if row[0].startswith(incomplete)]
-        return [Item(name, brief(summary)) for name, summary in rows]
 
 
 def shown(examples: str) -> str:
