@@ -17,6 +17,7 @@ WORK = "import time\nkept = b'x' * 10**8\nwhile time.process_time() < 0.5: pass"
 CHILD = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-S', '-c', {WORK!r}])"
 
 
+@pytest.mark.long
 def test_the_cost_of_a_command_has_that_of_its_children() -> None:
     cost = measured([sys.executable, "-S", "-c", f"{CHILD}.wait()"])
     assert cost.cpu > 0.45 and cost.seconds > 0.45

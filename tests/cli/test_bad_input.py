@@ -33,5 +33,6 @@ def test_a_slice_of_the_soak(tmp_path: Path) -> None:
     assert "60 cases" in done.stdout
 
 
+@pytest.mark.long
 def test_the_soak_has_a_session_of_every_command(tmp_path):
     assert set(commands()) == {session.command for session in sessions(tmp_path)}

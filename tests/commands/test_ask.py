@@ -241,6 +241,11 @@ def test_a_model_searches_by_meaning_too(ask, tmp_path):
     assert HINT.encode() not in both.stderr
     found = [json.loads(line)["doc_id"] for line in both.stdout.splitlines()]
     assert {doc_id for (doc_id,) in words} < set(found)
+
+
+@pytest.mark.long
+def test_a_model_reads_only_the_page_that_changed(ask, tmp_path):
+    ask("metres", "--model", "minilm")
     (tmp_path / "project/docs/notes.md").write_text("# Green\n\nA beverage of leaves.\n")
     fresh = ask("metres", "-k", "50", "--model", "minilm", "--no-cache", "-q")
     kept = ask("metres", "-k", "50", "--model", "minilm")

@@ -102,7 +102,7 @@ def test_the_bad_are_rejected_and_the_others_there_once_in_order(tmp_path, run, 
     assert [died, long, "needs more memory than there is", died, "is wrong", died] == reasons
 
 
-@pytest.mark.parametrize("how", ["loops", "dies", "fills"])
+@pytest.mark.parametrize("how", [pytest.param("loops", marks=pytest.mark.long), "dies", "fills"])
 def test_without_skip_the_first_bad_record_is_told_with_its_line(tmp_path, how):
     with pytest.raises(
         UserError, match=r"in.jsonl:5: (takes|ends|needs) .*; .*leave the record out"

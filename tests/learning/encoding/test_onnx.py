@@ -115,6 +115,7 @@ def plain(model):
     return json.loads(output)["embedding"], heavy
 
 
+@pytest.mark.long
 def test_the_second_time_neither_torch_nor_transformers_is_imported(t5, cache):
     first, heavy = plain(t5)
     assert "torch" in heavy

@@ -69,7 +69,8 @@ def alone(cases):
     return gradients(cases, device="cpu")
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("count", [2, 3])
 def test_processes_are_one(cases, alone, count):
     together = launch(gradients, count, "cpu", cases)
     for (name, values, _), expected, found in zip(cases, alone, together, strict=True):

@@ -105,6 +105,7 @@ def test_two_machines_one_of_them_lost_and_resumed_on_one(data, tmp_path):
         assert_close(weight, expected[name], atol=RATE, rtol=0)
 
 
+@pytest.mark.long
 def test_the_model_of_two_machines_appears_once_and_is_complete(data, tmp_path):
     output, port = tmp_path / "model", free_port()
     small_bert(tmp_path / "bert")
