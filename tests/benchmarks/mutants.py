@@ -1,10 +1,10 @@
 """How many of forty breaks of the product the tests notice: python -m tests.benchmarks.mutants.
 
-`mutants.jsonl` has one break a line: a line of a file, and what becomes of it. Each is made in a
-copy of a commit, and the tests of the same room and of the commands are run until one fails. Two
-suites are compared by `--commit OLD` and `--commit HEAD`; what is kept of a run is one line of JSON
-for each break, and the count. `--draw` wrote the list; lines that a commit has no longer are left
-out, and said.
+`mutants.jsonl` has one break a line: a line of a file, where it `was` at older commits, and what
+becomes of it. Each is made in a copy of a commit, and the tests of the same room and of the
+commands are run until one fails. Two suites are compared by `--commit OLD` and `--commit HEAD`;
+what is kept of a run is one line of JSON for each break, and the count. `--draw` wrote the list;
+lines that a commit has no longer are left out, and said.
 """
 
 from __future__ import annotations
@@ -147,14 +147,19 @@ def main() -> None:
         python = copied(given.commit, place)
         for line in KEPT.read_text("utf-8").splitlines()[: given.first]:
             each = json.loads(line)
-            file = place / each["path"]
-            whole = file.read_text("utf-8") if file.exists() else ""
-            if whole.splitlines().count(each["line"]) != 1:
+            wholes = {
+                path: (place / path).read_text("utf-8")
+                for path in (each["path"], each.get("was", each["path"]))
+                if (place / path).exists()
+            }
+            found = [path for path in wholes if wholes[path].splitlines().count(each["line"]) == 1]
+            if not found:
                 print(json.dumps({**each, "by": "the line is gone"}), flush=True)
                 continue
+            file, whole = place / found[0], wholes[found[0]]
             old, new = f"{each['line']}\n", f"{each['broken']}\n"
             file.write_text(whole.replace(f"\n{old}", f"\n{new}"), "utf-8")
-            tests = tests_of(each["path"], place)
+            tests = tests_of(found[0], place)
             while by := noticed(python, place, tests, [*given.flags, *unfit]):
                 file.write_text(whole, "utf-8")
                 if not noticed(python, place, [by], given.flags):
