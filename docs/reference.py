@@ -103,7 +103,7 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 
 def _row(plugin: Plugin) -> str:
-    also = f" (also {', '.join(plugin.aliases)})" if plugin.aliases else ""
+    also = f" (also {', '.join(plugin.signs.aliases)})" if plugin.signs.aliases else ""
     return f"- `{plugin.name}`{also}: {plugin.summary()}"
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 import tokenize
-from collections.abc import Collection
-from dataclasses import dataclass
-from functools import cache
+from abc import ABCMeta
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Literal, overload
+from typing import Any, TypeVar
 
-from structkit import plugin as contract
-from structkit.errors import UserError, unknown
+from structkit.errors import UserError, flag, unknown
 
 KINDS = {
     "language": "languages",
@@ -24,17 +24,30 @@ KINDS = {
     "ranker": "rankers",
     "format": "formats",
 }
-BASES: dict[str, type] = {
-    "language": contract.Language,
-    "parser": contract.Parser,
-    "method": contract.Method,
-    "backend": contract.Backend,
-    "ranker": contract.Ranker,
-    "format": contract.Format,
-}
-SIGNS = ("aliases", "claims", "extensions", "implied_by", "interpreters")
-# what plugin files of an earlier contract had
-FUNCTIONS = ("entities", "record_entities", "trees", "open_corpus", "parts")
+
+
+class Contract(metaclass=ABCMeta):  # noqa: B024 each kind has methods of its own
+    """What a plugin file must define; the class of a kind extends this one, and is named so."""
+
+
+@dataclass(frozen=True)
+class Signs:
+    """How a plugin is found: literals of its class, read without importing the file."""
+
+    aliases: tuple[str, ...] = ()
+    """Other names."""
+
+    claims: tuple[str, ...] = ()
+    """An extension, and a pattern of those files with it that are this plugin's."""
+
+    extensions: tuple[str, ...] = ()
+    """The endings of its file names."""
+
+    implied_by: tuple[str, ...] = ()
+    """Fields of a record that implies it."""
+
+    interpreters: tuple[str, ...] = ()
+    """The programs that run its files."""
 
 
 @dataclass(frozen=True)
@@ -60,79 +73,52 @@ class Plugin:
                     break
         return ""
 
-    @property
-    def aliases(self) -> tuple[str, ...]:
-        """Its other names, read without importing the file."""
-        return _signs(self).get("aliases", ())
-
-    @property
-    def implied_by(self) -> tuple[str, ...]:
-        """Fields of a record that implies it, read without importing the file."""
-        return _signs(self).get("implied_by", ())
-
-    @property
-    def extensions(self) -> tuple[str, ...]:
-        """The endings of its file names, read without importing the file."""
-        return _signs(self).get("extensions", ())
-
-    @property
-    def claims(self) -> tuple[str, ...]:
-        """An extension and a pattern of its files with it, read without importing the file."""
-        return _signs(self).get("claims", ())
-
-    @property
-    def interpreters(self) -> tuple[str, ...]:
-        """The programs that run its files, read without importing the file."""
-        return _signs(self).get("interpreters", ())
+    @cached_property
+    def signs(self) -> Signs:
+        """The attributes of the file's class that say how the plugin is found."""
+        known = {each.name for each in fields(Signs)}
+        for node in ast.parse(self.path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and node.name == self.kind.capitalize():
+                found = {
+                    name.id: tuple(ast.literal_eval(each.value))
+                    for each in node.body
+                    if isinstance(each, ast.Assign)
+                    if isinstance(name := each.targets[0], ast.Name)
+                    if name.id in known
+                }
+                return Signs(**found)
+        return Signs()
 
     def imported(self) -> ModuleType:
-        """The module, imported now; one for another version of structkit raises."""
+        """The module, imported now."""
         try:
             return import_module(self.module)
         except ImportError as error:
-            if (error.name or "").partition(".")[0] == "structkit":
-                raise self.outdated(str(error)) from error
-            lacking = error.name if isinstance(error, ModuleNotFoundError) else None
+            remedy = f"mend {self.pack}"
+            if isinstance(error, ModuleNotFoundError) and error.name:
+                remedy = f"install the package that has {error.name}"
             raise UserError(
                 f"the {self.kind} {self.name} of the pack {self.pack} cannot be imported: {error}",
-                f"install the package that has {lacking}" if lacking else f"mend {self.pack}",
+                remedy,
             ).at(str(self.path)) from error
 
     def load(self) -> type:
         """The class named after its kind, imported now; raises if it is missing or incomplete."""
-        module, name = self.imported(), self.kind.capitalize()
-        plugin_class, base = getattr(module, name, None), BASES[self.kind]
-        if not isinstance(plugin_class, type) or not issubclass(plugin_class, base):
-            instead = [f"`{each}`" for each in FUNCTIONS if callable(getattr(module, each, None))]
-            beside = f", but the function {instead[0]} of an earlier contract" if instead else ""
-            raise self.outdated(f"it has no class {name}(plugin.{name}){beside}")
-        if missing := sorted(getattr(plugin_class, "__abstractmethods__", ())):
-            raise self.outdated(f"its class {name} lacks {', '.join(missing)}")
-        return plugin_class
+        name = self.kind.capitalize()
+        loaded = getattr(self.imported(), name, None)
+        bases = loaded.__mro__ if isinstance(loaded, type) else ()
+        if not any(each.__name__ == name and Contract in each.__bases__ for each in bases):
+            raise self.unusable(f"it has no class {name}(plugin.{name})")
+        if missing := sorted(getattr(loaded, "__abstractmethods__", ())):
+            raise self.unusable(f"its class {name} lacks {', '.join(missing)}")
+        assert isinstance(loaded, type)
+        return loaded
 
-    def outdated(self, problem: str) -> UserError:
-        """The error that such a plugin is not what this structkit needs."""
-        return UserError(
-            f"the {self.kind} {self.name} of the pack {self.pack} cannot be used: {problem}",
-            f"install a version of {self.pack} for this structkit, whose structkit/plugin says "
-            "what a plugin file provides",
-            status=2,
-        ).at(str(self.path))
-
-
-@cache
-def _signs(plugin: Plugin) -> dict[str, tuple[str, ...]]:
-    """The attributes of a file's class that say how the plugin is found."""
-    for node in ast.parse(plugin.path.read_text("utf-8")).body:
-        if isinstance(node, ast.ClassDef) and node.name == plugin.kind.capitalize():
-            return {
-                name.id: tuple(ast.literal_eval(each.value))
-                for each in node.body
-                if isinstance(each, ast.Assign)
-                if isinstance(name := each.targets[0], ast.Name)
-                if name.id in SIGNS
-            }
-    return {}
+    def unusable(self, problem: str) -> UserError:
+        """The error that it does not provide what structkit/plugin.py says."""
+        problem = f"the {self.kind} {self.name} of the pack {self.pack} cannot be used: {problem}"
+        remedy = f"python -m pydoc structkit.plugin.{self.kind.capitalize()} says what it must have"
+        return UserError(problem, remedy, status=2).at(str(self.path))
 
 
 @cache
@@ -180,7 +166,9 @@ def _named(kind: str, name: str) -> list[Plugin]:
     named = [plugin for plugin in some if plugin.name == name]
     wanted = name.casefold()
     return named or [
-        plugin for plugin in some if wanted == plugin.name.casefold() or wanted in plugin.aliases
+        plugin
+        for plugin in some
+        if wanted == plugin.name.casefold() or wanted in plugin.signs.aliases
     ]
 
 
@@ -209,34 +197,10 @@ def implied(kind: str, fields: Collection[str]) -> str | None:
 @cache  # asked for every record
 def _implying(kind: str) -> list[tuple[str, tuple[str, ...]]]:
     some = (plugin for plugin in plugins() if plugin.kind == kind)
-    return [(plugin.name, plugin.implied_by) for plugin in some if plugin.implied_by]
+    return [(each.name, each.signs.implied_by) for each in some if each.signs.implied_by]
 
 
-@overload
-def load(kind: Literal["language"], name: str, *, status: int = 2) -> type[contract.Language]: ...
-
-
-@overload
-def load(kind: Literal["parser"], name: str, *, status: int = 2) -> type[contract.Parser]: ...
-
-
-@overload
-def load(kind: Literal["backend"], name: str, *, status: int = 2) -> type[contract.Backend]: ...
-
-
-@overload
-def load(kind: Literal["ranker"], name: str, *, status: int = 2) -> type[contract.Ranker]: ...
-
-
-@overload
-def load(kind: Literal["format"], name: str, *, status: int = 2) -> type[contract.Format]: ...
-
-
-@overload
-def load(kind: Literal["method"], name: str, *, status: int = 2) -> type[contract.Method]: ...
-
-
-def load(kind: str, name: str, *, status: int = 2) -> type:
+def load(kind: str, name: str, *, status: int = 2) -> Any:
     """The class of the one plugin that is asked for, which is imported now."""
     return _loaded(kind, name, status)
 
@@ -244,3 +208,27 @@ def load(kind: str, name: str, *, status: int = 2) -> type:
 @cache
 def _loaded(kind: str, name: str, status: int) -> type:
     return find(kind, name, status=status).load()
+
+
+Configurable = TypeVar("Configurable")
+
+
+def takes(kind: type, flag: str) -> bool:
+    """Whether plugins of a class take a flag."""
+    return flag in {each.name for each in fields(kind)}
+
+
+def configured(
+    kind: type[Configurable], name: str, flags: Mapping[str, Any], *, status: int = 2
+) -> Configurable:
+    """The plugin with these flags; one that it does not take, or that is missing, raises."""
+    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+    plugin = f"the {kind.__name__.lower()} {name}"
+    for given in flags:
+        if given not in known:
+            raise UserError(f"{plugin} takes no {flag(given)}", "leave it out", status=status)
+    for missing, each in known.items():
+        if missing not in flags and each.default is each.default_factory is MISSING:
+            remedy = each.metadata.get("remedy", "name it")
+            raise UserError(f"{plugin} needs {flag(missing)}", remedy, status=status)
+    return kind(**flags)

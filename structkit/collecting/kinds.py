@@ -139,7 +139,7 @@ def _endings() -> dict[str, str]:
     languages |= {ending: MARKDOWN for ending in MARKDOWNS}
     for plugin in plugins():
         if plugin.kind == "language":
-            languages |= {ending: plugin.name for ending in plugin.extensions}
+            languages |= {ending: plugin.name for ending in plugin.signs.extensions}
     return languages
 
 
@@ -148,9 +148,9 @@ def _claims(ending: str) -> list[tuple[str, re.Pattern[str]]]:
     """The languages that claim files with another one's extension, each by a pattern."""
     claiming = [plugin for plugin in plugins() if plugin.kind == "language"]
     return [
-        (plugin.name, re.compile(plugin.claims[1]))
+        (plugin.name, re.compile(plugin.signs.claims[1]))
         for plugin in claiming
-        if len(plugin.claims) == 2 and plugin.claims[0] == ending
+        if len(plugin.signs.claims) == 2 and plugin.signs.claims[0] == ending
     ]
 
 
@@ -160,7 +160,7 @@ def _interpreters() -> dict[str, str]:
     languages = dict(SHELLS)
     for plugin in plugins():
         if plugin.kind == "language":
-            languages |= {name: plugin.name for name in plugin.interpreters}
+            languages |= {name: plugin.name for name in plugin.signs.interpreters}
     return languages
 
 

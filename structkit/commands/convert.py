@@ -17,13 +17,13 @@ from structkit.errors import UserError, flag
 from structkit.formats.formats import Format
 from structkit.formats.interchange import Options, Part, read_records
 from structkit.formats.row_output import RowOutput
-from structkit.formats.rows import Row, Rows
+from structkit.formats.rows import Row
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
 from structkit.records.lines import shown
 from structkit.records.output import Output, name_together
-from structkit.records.rejects import Rejected, Rejects, accepted
+from structkit.records.rejects import Rejected, Rejects, Rows, accepted
 from structkit.records.stream import ErrorOptions
 from structkit.records.whole import cannot_write
 from structkit.settings import quiet_setting, setting

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from structkit import plugin
 from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, several, text_field
@@ -17,7 +16,7 @@ from structkit.registry import canonical
 from structkit.seeds import random_for
 from structkit.settings import seed_setting, setting
 from structkit.structure.code import official
-from structkit.structure.code.languages import language_named, language_of
+from structkit.structure.code.languages import Language, language_named, language_of
 from structkit.structure.code.sentinels import (
     Masked,
     draw,
@@ -89,7 +88,7 @@ class Settings:
         """Whether only some entities of a text are masked."""
         return self.mask_ratio != 1 and (self.mask_ratio is not None or self.profile != "paper")
 
-    def configured(self, language: str) -> plugin.Language:
+    def configured(self, language: str) -> Language:
         """The language of that name, with the flags that it takes."""
         return language_named(
             language,
@@ -175,7 +174,7 @@ def _entities(record: Record, settings: Settings) -> Marked:
     return text, _within(configured.entities(text, record), text, configured)
 
 
-def _within(spans: list[Span], text: str, language: plugin.Language) -> list[Span]:
+def _within(spans: list[Span], text: str, language: Language) -> list[Span]:
     """The spans, if a language may give them for this text."""
     last = 0
     for start, end in spans:

@@ -61,7 +61,7 @@ class Settings:
     @cached_property
     def configured(self) -> plugin.Parser:
         """The parser, with those flags that are set; one that it does not take raises."""
-        kind = registry.load("parser", self.parser)
+        kind: type[plugin.Parser] = registry.load("parser", self.parser)
         flags: dict[str, Any] = {
             "url": self.url,
             "timeout": self.timeout,
@@ -70,9 +70,9 @@ class Settings:
             "tokenized": self.tokenized or None,
         }
         flags = {flag: value for flag, value in flags.items() if value is not None}
-        if plugin.takes(kind, "seed"):
+        if registry.takes(kind, "seed"):
             flags["seed"] = self.seed
-        return plugin.configured(kind, self.parser, flags)
+        return registry.configured(kind, self.parser, flags)
 
     def fields_of(self, record: Record) -> tuple[str, ...]:
         """The fields of a record to parse."""

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from structkit import registry
 from structkit.command import Command, Group
-from structkit.plugin import Method
 from structkit.progress import waiting
 from structkit.records.jsonl import Record
 from structkit.records.stream import InputOptions
 
 if TYPE_CHECKING:
-    from structkit.learning.training.settings import RunOptions
+    from structkit.learning.training.settings import Method, RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +29,8 @@ class Methods(Group):
     def command(self, name: str) -> Command:
         from structkit.learning.training.settings import RunOptions
 
-        plugin, method = registry.find("method", name), registry.load("method", name)
+        plugin = registry.find("method", name)
+        method: type[Method] = registry.load("method", name)
         return Command(
             partial(train, plugin.name),
             method,

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from structkit import plugin
-from structkit.formats.interchange import Options, Part, Parts, Row, move, take
+from structkit.formats.interchange import Format, Options, Part, Parts, Row, move, take
 from structkit.records.jsonl import Record
 
 # the names on the Hugging Face hub, by those of the files, which are ours
@@ -43,7 +42,7 @@ def function_row(record: Record, names: Mapping[str, str]) -> Row:
     return {name: row[name] for name in names.values() if name in row}
 
 
-class FunctionFormat(plugin.Format):
+class FunctionFormat(Format):
     """Functions in files, with the field names that these files have."""
 
     names: ClassVar[Mapping[str, str]]

@@ -11,10 +11,10 @@ from pathlib import Path
 from structkit import registry
 from structkit.errors import UserError, unknown
 from structkit.formats.interchange import Options, Part, Parts, Row
-from structkit.formats.rows import Rows
 from structkit.paths import is_pipe
 from structkit.progress import say
 from structkit.records.jsonl import Record, cannot_read, shown
+from structkit.records.rejects import Rows
 from structkit.records.texts import DOCUMENT
 
 OURS = "structkit"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -22,10 +23,11 @@ from structkit.formats.rows import (
     JsonRows,
     ParagraphRows,
     ParquetRows,
-    Rows,
 )
 from structkit.formats.rows import Row as Row
 from structkit.records.jsonl import Record, json_kind
+from structkit.records.rejects import Rows
+from structkit.registry import Contract
 from structkit.settings import setting
 
 REQUIRED: Any = object()
@@ -100,6 +102,14 @@ TEXTS: dict[str, Callable[[Row], bytes]] = {
 }
 
 Parts: TypeAlias = "dict[str, Part]"
+
+
+class Format(Contract):
+    """A file of formats/: what another tool reads and writes, for `convert`."""
+
+    @abstractmethod
+    def parts(self, options: Options) -> Parts:
+        """Its parts by name, the main one first: what its rows hold and where they are."""
 
 
 def _ending(path: str) -> str:

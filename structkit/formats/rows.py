@@ -18,27 +18,10 @@ from structkit.paths import refuse_pipe
 from structkit.records import limits
 from structkit.records.jsonl import BEGINNING, BOM, Record, Records
 from structkit.records.lines import Block, Lines, cannot_read
-from structkit.records.rejects import accepted
+from structkit.records.rejects import Rows, accepted
 
 Row: TypeAlias = "dict[str, Any]"
 csv.field_size_limit(sys.maxsize)  # the limit is that of a row
-
-
-class Rows(Protocol):
-    """Rows one at a time; iterating again after an error continues after its row."""
-
-    count: int
-
-    @property
-    def raw(self) -> bytes:
-        """The last row as it is in the file."""
-        ...
-
-    def __iter__(self) -> Iterator[Row]: ...
-
-    def place(self, error: UserError) -> UserError:
-        """The error with the place of the last row."""
-        ...
 
 
 class FileRows(Rows, Protocol):

@@ -1,10 +1,15 @@
-"""What rankers are given: a query, and the hits with their records."""
+"""Rankers: what a file of rankers/ provides, and is given: a query, and hits with their records."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
+from structkit.embeddings.vectors import Floats
 from structkit.records.jsonl import Record
+from structkit.registry import Contract
 
 
 class Query(NamedTuple):
@@ -33,3 +38,18 @@ class Candidate(NamedTuple):
         names = self.record.get("names", [self.record.get("name")])
         names = names if isinstance(names, list) else [names]
         return [name for name in names if isinstance(name, str)]
+
+
+@dataclass(frozen=True)
+class Ranker(Contract):
+    """A file of rankers/: one signal of how well a hit answers.
+
+    Its flags are those of `rerank`: embeddings, query_embeddings.
+    """
+
+    weight: ClassVar[float] = 0.2
+    """Its weight where none is given; the search's own scores are 0 … 1."""
+
+    @abstractmethod
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+        """A score for each hit of a query, (hits,): 0 … 1, or below 0 to demote it."""

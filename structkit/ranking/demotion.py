@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from structkit import plugin
 from structkit.embeddings.vectors import Floats
-from structkit.ranking.candidates import Candidate, Query
+from structkit.ranking.candidates import Candidate, Query, Ranker
 from structkit.ranking.names import parts
 
 
-class Demotion(plugin.Ranker):
+class Demotion(Ranker):
     """Demotes files by their paths, unless the query asks for them."""
 
     weight = 1.0

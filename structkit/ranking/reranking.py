@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from structkit import plugin
-from structkit.ranking.candidates import Candidate, Query
+from structkit.ranking.candidates import Candidate, Query, Ranker
 from structkit.records.fields import ABSENT, lookup, plain
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
@@ -24,7 +23,7 @@ class Ranking:
     `repeats` for each better one of its group; with 0 only the best is kept.
     """
 
-    rankers: tuple[tuple[plugin.Ranker, float], ...] = ()
+    rankers: tuple[tuple[Ranker, float], ...] = ()
     group: str | None = None
     repeats: float = 0.0
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import orjson
 
-from structkit import plugin, registry
+from structkit import registry
 from structkit.errors import UserError, flag, program
+from structkit.ranking.candidates import Ranker
 from structkit.ranking.reranking import Ranking
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
@@ -28,10 +29,10 @@ class Weights:
         """The rankers, each with those flags that it takes."""
         given, rankers, taken = flags or {}, [], set[str]()
         for name, weight in self.rankers.items():
-            kind = registry.load("ranker", name)
-            own = {each: value for each, value in given.items() if plugin.takes(kind, each)}
+            kind: type[Ranker] = registry.load("ranker", name)
+            own = {each: value for each, value in given.items() if registry.takes(kind, each)}
             taken |= own.keys()
-            ranker = plugin.configured(kind, registry.canonical("ranker", name), own)
+            ranker = registry.configured(kind, registry.canonical("ranker", name), own)
             rankers.append((ranker, kind.weight if weight is None else weight))
         for name in given:
             if name not in taken:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import orjson
 
@@ -16,9 +16,6 @@ from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.limits import is_deep
 from structkit.records.output import Output
-
-if TYPE_CHECKING:
-    from structkit.formats.rows import Rows
 
 T = TypeVar("T")
 Command = Callable[[Iterable[Record]], Iterator[Record]]
@@ -102,6 +99,23 @@ class Rejects:
         if self._output:
             self._output.write_records([rejected.record()])
             self._output.flush()  # what cannot be written is known before the records are
+
+
+class Rows(Protocol):
+    """Records, or rows of other tools' files; iterating again after an error continues after it."""
+
+    count: int
+
+    @property
+    def raw(self) -> bytes:
+        """The last row as it is in the file."""
+        ...
+
+    def __iter__(self) -> Iterator[Record]: ...
+
+    def place(self, error: UserError) -> UserError:
+        """The error with the place of the last row."""
+        ...
 
 
 def accepted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence, Set
 from typing import NoReturn, Protocol
 
@@ -12,6 +13,7 @@ from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag, guess, program
 from structkit.records.fields import items
 from structkit.records.jsonl import Record
+from structkit.registry import Contract
 from structkit.scoring.runs import Hit
 from structkit.searching.options import SearchOptions
 
@@ -48,6 +50,14 @@ class Searcher(Protocol):
     def close(self) -> None:
         """Finish after the last query."""
         ...
+
+
+class Backend(Contract):
+    """A file of backends/: where embeddings are searched."""
+
+    @abstractmethod
+    def opened(self, corpus: Sequence[str], options: SearchOptions) -> Searcher:
+        """The corpus in these files, ready to be searched; an option it cannot follow raises."""
 
 
 def read_corpus(files: Sequence[str], options: SearchOptions, *, looked: bool = True) -> Embeddings:

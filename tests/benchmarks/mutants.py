@@ -35,7 +35,7 @@ ROOMS = {
     "plugins/backends": ("searching",),
     "plugins/formats": ("formats", "commands/test_convert.py"),
     "plugins/rankers": ("ranking", "commands/test_rerank.py"),
-    "structkit/plugin": ("test_registry.py", "cli"),
+    "structkit/registry.py": ("test_registry.py", "cli"),
     "structkit/cli": ("cli", "commands"),
     "structkit/commands": ("commands", "cli"),
 }

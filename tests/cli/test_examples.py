@@ -13,8 +13,8 @@ from typer import Context
 
 from structkit.cli.app import app
 from structkit.command import COMMANDS
-from structkit.plugin import flag_of
 from structkit.registry import load, names
+from structkit.settings import flag_of
 
 
 def examples(name: str) -> list[str]:

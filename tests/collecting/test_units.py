@@ -183,7 +183,7 @@ def test_no_extension_names_two_languages():
     endings = [ending for names in OTHERS.values() for ending in names.split()]
     for plugin in plugins():
         if plugin.kind == "language":
-            endings += plugin.extensions
+            endings += plugin.signs.extensions
     assert len(endings) == len(set(endings))
 
 

@@ -234,7 +234,7 @@ def test_other_names_change_no_share_of_the_official_profile():
 
 
 def test_every_other_name_belongs_to_one_language():
-    found = [name for plugin in plugins() for name in plugin.aliases]
+    found = [name for plugin in plugins() for name in plugin.signs.aliases]
     names = [plugin.name for plugin in plugins() if plugin.kind == "language"]
     assert len({*found, *names}) == len(found) + len(names)
     assert found == [name.lower() for name in found]

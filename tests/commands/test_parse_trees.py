@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
-from structkit.plugin import Unparsed
 from structkit.records.jsonl import Lines, Records, Shard
 from structkit.registry import load
 from structkit.structure.trees.brackets import read
-from structkit.structure.trees.parsers import all_trees
+from structkit.structure.trees.parsers import Unparsed, all_trees
 from structkit.structure.trees.words import words_of
 
 SIMPLE = ("right-branching", "left-branching", "balanced", "random")

@@ -6,8 +6,8 @@ from dataclasses import fields
 import pytest
 
 from structkit.learning.training.settings import RunOptions
-from structkit.plugin import flag_of
 from structkit.registry import load
+from structkit.settings import flag_of
 from tests.recipes.test_recipes import dry, flag
 
 TREES = ("", "-right-branching", "-balanced")

@@ -16,8 +16,8 @@ from structkit.learning.folders.facts import (
     own_facts,
 )
 from structkit.learning.training.settings import LENGTH, GradientSettings
-from structkit.plugin import setting
 from structkit.records.jsonl import Record
+from structkit.settings import setting
 
 if TYPE_CHECKING:
     from structkit.learning.encoders.encoder import Encoder

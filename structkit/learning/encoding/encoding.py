@@ -29,7 +29,7 @@ from structkit.learning.encoding.reading import (
 from structkit.learning.encoding.reuse import Earlier
 from structkit.learning.encoding.settings import FIELDS, EncodingSettings
 from structkit.learning.folders.facts import content_hash
-from structkit.plugin import Model
+from structkit.learning.training.tokens import Model
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 

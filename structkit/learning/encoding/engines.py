@@ -22,8 +22,7 @@ from structkit.learning.encoding.runtimes import Onnx, OpenVino, Runtime, has_bf
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.static.encoder import StaticEncoder, opened_table
-from structkit.learning.training.tokens import Truncation
-from structkit.plugin import Model
+from structkit.learning.training.tokens import Model, Truncation
 from structkit.records.jsonl import Record
 
 # each in the precisions that it may compute in; what starts sooner is first

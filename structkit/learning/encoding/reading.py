@@ -13,7 +13,7 @@ from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag, missing
 from structkit.learning.training.spool import MAKERS, remedy_for
-from structkit.plugin import Model
+from structkit.learning.training.tokens import Model
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.texts import HTML, placed, text_name
 from structkit.structure.html.html import Reader

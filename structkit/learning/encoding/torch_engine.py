@@ -71,7 +71,7 @@ class TorchEngine:
             raise UserError("the model is a parser and gives no embeddings", remedy)
         if not isinstance(model, TorchModel):
             method = registry.find("method", facts["method"])
-            raise method.outdated("its model is no TorchModel")
+            raise method.unusable("its model is no TorchModel")
         return cls(model, device, dtype), facts
 
     def inputs(self, texts: Sequence[str], side: str) -> Sequence[Any]:

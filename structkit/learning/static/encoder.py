@@ -15,8 +15,7 @@ from structkit.learning.folders.damage import damaged
 from structkit.learning.folders.facts import FACTS, has_facts, own_facts, plain_facts, read_facts
 from structkit.learning.static.table import Table, is_table, normalizes
 from structkit.learning.training.settings import ANY_LENGTH
-from structkit.learning.training.tokens import Chunk, Truncation, beginning
-from structkit.plugin import Model
+from structkit.learning.training.tokens import Chunk, Model, Truncation, beginning
 from structkit.records.jsonl import Record
 
 SLICE = 1 << 17  # characters that are tokenized together: their tokens take 100 times as much

@@ -17,8 +17,8 @@ from structkit.learning.strae.sentences import Sentences, grown, leaf_depths
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import GradientSettings, PassSettings
 from structkit.learning.training.spool import Spool, remedy_for
-from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
+from structkit.settings import setting
 from structkit.structure.trees.brackets import read as read_tree
 from structkit.structure.trees.final_punct import before_final_punct, without_last
 from structkit.structure.trees.letters import check_same

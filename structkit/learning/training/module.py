@@ -19,8 +19,7 @@ from structkit.learning.folders.weights import own_weights, write_weights
 from structkit.learning.training.plan import Step
 from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.tokens import Truncation
-from structkit.plugin import Model
+from structkit.learning.training.tokens import Model, Truncation
 from structkit.records.jsonl import Record
 from structkit.seeds import key
 

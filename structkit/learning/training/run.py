@@ -17,9 +17,9 @@ import torch
 import structkit
 from structkit.arithmetic import DIFFERENT
 from structkit.errors import UserError, flag
-from structkit.learning.folders.card import write_card
 from structkit.learning.folders.facts import FACTS, FORMAT
 from structkit.learning.folders.hub import model_folder
+from structkit.learning.training.card import write_card
 from structkit.learning.training.checkpoints import RunFolder, differences
 from structkit.learning.training.devices import chosen_device, enough_memory
 from structkit.learning.training.distributed import gathered, rank, ranks
@@ -30,12 +30,11 @@ from structkit.learning.training.launching import (
     launch,
     useful,
 )
-from structkit.learning.training.module import HeldOut
-from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.module import HeldOut, TrainingModule
+from structkit.learning.training.settings import Method, RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Trainer
 from structkit.paths import keep_apart
-from structkit.plugin import Method
 from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
@@ -192,7 +191,8 @@ def fit(
     plan = method.plan(len(spool))
     with enough_memory():
         with waiting("making the model"):
-            module = method.build(spool, offline=True).to(chosen)  # the hub's is here by now
+            # what is on the hub is here by now
+            module: TrainingModule = method.build(spool, offline=True).to(chosen)
         held_out = None
         if records:
             looks = plan.look_every, plan.batch_size, plan.patience

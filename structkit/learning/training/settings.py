@@ -1,23 +1,114 @@
-"""The settings of every training method, and the options of a run."""
+"""What a file of methods/ provides, the settings of every method, and the options of a run."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 from structkit.errors import UserError, flag
 from structkit.learning.folders.damage import damaged
 from structkit.learning.training.plan import Plan
-from structkit.learning.training.spool import checked
-from structkit.plugin import Method, check, setting
+from structkit.learning.training.spool import Spool, checked
 from structkit.records.jsonl import Record
 from structkit.records.stream import ErrorOptions
 from structkit.records.texts import DOCUMENT, QUERY
+from structkit.registry import Contract
+from structkit.settings import check, setting
 
 LENGTH = 1_000_000  # tokens of any text
 # options of a run that are for steps
 OF_STEPS = ("save_every", "log_every", "log_format", "nproc", "device")
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
+
+
+@dataclass(frozen=True)
+class Method(Contract):
+    """A file of methods/: how records become a model, and how the model is read back.
+
+    Its fields, made by `setting`, are the flags of `train METHOD`. What trains by gradient steps
+    extends `GradientSettings`, what is made without steps `TrainingSettings`, and a Hugging Face
+    encoder `EncoderSettings` (structkit.learning.encoders.settings), which provide most of the
+    rest.
+    """
+
+    own_group: ClassVar[str] = "method"
+    """Where its help lists settings that name no group."""
+
+    query_fields: ClassVar[tuple[str, ...]]
+    """Where `encode` finds a query in a record: the first field that it has."""
+
+    document_fields: ClassVar[tuple[str, ...]]
+    """Where `encode` finds a document."""
+
+    without_records: ClassVar[bool] = False  # whether a model can be made without any
+    shared: ClassVar[bool] = False
+    """Whether several processes can share a batch."""
+
+    records: ClassVar[str] = ""
+    """The fields that it reads of a training record, in words, for its help."""
+
+    example: ClassVar[str] = ""
+    """A command that trains it, for the end of its help."""
+
+    @classmethod
+    def idle_options(cls) -> frozenset[str]:
+        """Options of a run that do nothing for it: `train METHOD` has no such flags."""
+        return frozenset()
+
+    @property
+    def start(self) -> str | None:
+        """The model that the training starts from: a folder, or a hub name."""
+        return None
+
+    @property
+    def held_out(self) -> str | None:
+        """The file of records that choose the best model and are not trained on."""
+        return None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Files that the training reads besides the records."""
+        return tuple(filter(None, (self.start, self.held_out)))
+
+    def settled(self, *, offline: bool = False) -> Self:
+        """These settings; those left open are as in the start model."""
+        return self
+
+    @abstractmethod
+    def prepare(self, record: Record) -> Record:
+        """What is kept of a training record, with its `id`; an unusable one raises."""
+
+    @abstractmethod
+    def plan(self, records: int) -> Plan:
+        """The steps of a training on this number of records."""
+
+    @abstractmethod
+    def build(self, spool: Spool, *, offline: bool = False) -> Any:
+        """The training of a new model on prepared records, by settled settings.
+
+        It is a `TrainingModule` (structkit.learning.training.module).
+        """
+
+    @abstractmethod
+    def values(self) -> dict[str, Any]:
+        """All settings, as they are written to `structkit.json`."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, values: dict[str, Any]) -> Self:
+        """The settings that a model folder records; invalid ones raise."""
+
+    @classmethod
+    def check_facts(cls, facts: Record) -> None:
+        """Raise if `structkit.json` lacks what `load` reads besides the settings."""
+        return None
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path, facts: Record) -> object:
+        """The trained model in a folder: a `Model` for `encode`, or what a parser needs."""
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
-from structkit.plugin import Model
+from structkit.records.jsonl import Record
 
 
 @dataclass(frozen=True)
@@ -256,6 +258,54 @@ def specials(tokenizer: Any) -> tuple[list[int], list[int]]:
     first = special.index(0) if 0 in special else len(ids)
     last = len(ids) - special[::-1].index(0) if 0 in special else len(ids)
     return ids[:first], ids[last:]
+
+
+class Model(ABC):
+    """A trained model: how it reads texts, for the engine that computes their embeddings.
+
+    One that torch computes extends `TorchModel` (structkit.learning.training.module).
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ()
+    """The parts of a text for which it has embeddings, besides the whole: `chunk`, `nodes`."""
+
+    truncation: Truncation
+    """Counts of the texts read, and of those cut or with unknown words."""
+
+    @abstractmethod
+    def inputs(self, texts: Sequence[str], side: str) -> Sequence[Sized]:
+        """Texts as it reads them; `len()` of one is its cost."""
+
+    def read_field(self, name: str) -> None:
+        """Say from which field the next texts are: in some, tags are text."""
+        return None
+
+    def prepared(self, text: str) -> Record:
+        """What it keeps of a text, for `nodes`; a text that it cannot read raises."""
+        return {}
+
+    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
+        """A text as inputs of `size` tokens each, for models with the part `chunk`."""
+        raise NotImplementedError
+
+    def read_at_most(self, side: str, length: int) -> None:
+        """Read only so many tokens of texts of a side, for models with the part `chunk`."""
+        raise NotImplementedError
+
+    def nodes(
+        self,
+        records: Sequence[Record],
+        which: str,
+        batch_tokens: int,
+        *,
+        finish: Callable[[Floats], Floats],
+    ) -> Iterator[list[Record]]:
+        """The nodes of each prepared text, with their embeddings, for models with `nodes`.
+
+        A node is `{node, span, text, embedding}`; `which` is words, phrases or all; `finish` is
+        applied to embeddings (nodes, dim) last.
+        """
+        raise NotImplementedError
 
 
 class TokenModel(Model):

@@ -1,15 +1,48 @@
-"""The trees of many texts: one that a parser fails on does not affect the others."""
+"""Parsers: what a file of parsers/ provides, and the trees of many texts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
-from structkit import plugin
 from structkit.errors import UserError
+from structkit.registry import Contract
 from structkit.structure.trees.tree import BadSpans, Tree
 
 
-def all_trees(parser: plugin.Parser, texts: Sequence[plugin.Unparsed]) -> list[Tree | UserError]:
+class Unparsed(NamedTuple):
+    """A text to parse, with what a parser may need to know about it."""
+
+    text: str
+    key: str = ""  # what its randomness is keyed by
+    language: object = None  # the `language` of its record
+    sentence: str | None = None  # the plain text, if `text` is its tree
+
+
+@dataclass(frozen=True)
+class Parser(Contract):
+    """A file of parsers/: the trees of texts.
+
+    Its flags are those of `parse-trees`: tokenized, seed, url, timeout, model, language.
+    """
+
+    fields: ClassVar[tuple[str, ...]] = ("text",)
+    """Where the text is: in the first of these fields that a record has."""
+
+    factor: ClassVar[str] = "right"
+    """How nodes of more than two children are cut: `right`, `left` or `balanced`."""
+
+    @abstractmethod
+    def trees(self, texts: Iterable[Unparsed]) -> Iterator[Tree | UserError]:
+        """A tree for each text in order, or the error that rejects the text.
+
+        It is called for a few hundred texts at a time: keep what is costly to load.
+        """
+
+
+def all_trees(parser: Parser, texts: Sequence[Unparsed]) -> list[Tree | UserError]:
     """A tree for each text in order, or the error that takes its place.
 
     A parser that raises is asked again, text by text, from the first one without a tree.
@@ -26,7 +59,7 @@ def all_trees(parser: plugin.Parser, texts: Sequence[plugin.Unparsed]) -> list[T
 
 
 def _until_error(
-    parser: plugin.Parser, texts: Sequence[plugin.Unparsed]
+    parser: Parser, texts: Sequence[Unparsed]
 ) -> tuple[list[Tree | UserError], UserError | None]:
     """The trees up to an error that one text may be to blame for, and the error."""
     trees: list[Tree | UserError] = []

@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 
-from structkit import plugin
+from structkit.structure.trees.parsers import Parser, Unparsed
 from structkit.structure.trees.tree import Ints, Tree, grown, no_words
 from structkit.structure.trees.words import words_of
 
@@ -18,7 +18,7 @@ Shape = tuple[Ints, Ints, Ints, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class ShapeParser(plugin.Parser):
+class ShapeParser(Parser):
     """A parser that looks only at the number of words of a text."""
 
     tokenized: bool = False
@@ -27,7 +27,7 @@ class ShapeParser(plugin.Parser):
     def tree(self, words: Sequence[str], key: str) -> Tree:
         """The tree over the words of the text with this key."""
 
-    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
+    def trees(self, texts: Iterable[Unparsed]) -> Iterator[Tree]:
         """The tree of each text."""
         for each in texts:
             yield self.tree(words_of(each.text, tokenized=self.tokenized), each.key)

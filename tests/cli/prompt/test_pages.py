@@ -13,7 +13,7 @@ from structkit import registry
 from structkit.cli.app import app
 from structkit.cli.flags import command
 from structkit.command import COMMANDS
-from structkit.plugin import GROUPS, flag_of, group_of, setting
+from structkit.settings import GROUPS, flag_of, group_of, setting
 
 FIXTURES = Path("fixtures").absolute()
 

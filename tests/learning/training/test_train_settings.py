@@ -19,8 +19,8 @@ from structkit.cli.app import Commands
 from structkit.command import command_of
 from structkit.errors import UserError
 from structkit.learning.training.settings import RunOptions
-from structkit.plugin import bounds, flag_of
 from structkit.progress import hushed
+from structkit.settings import bounds, flag_of
 
 METHODS = registry.names("method")
 

@@ -1,8 +1,7 @@
 """The trees of plain texts, for tests of parsers."""
 
-from structkit.plugin import Unparsed
 from structkit.registry import load
-from structkit.structure.trees.parsers import all_trees
+from structkit.structure.trees.parsers import Unparsed, all_trees
 
 
 def parsed_texts(name, texts, languages=(), **flags):

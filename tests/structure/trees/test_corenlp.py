@@ -14,10 +14,10 @@ from structkit_plugins.parsers._corenlp import Server, trees_of
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
-from structkit.plugin import Unparsed
 from structkit.records.jsonl import Block, Records
 from structkit.registry import load
 from structkit.structure.trees.brackets import write
+from structkit.structure.trees.parsers import Unparsed
 
 RECORDINGS = Path("../shared/data/corenlp_recordings")
 TOKEN = re.compile(r"\w+|[^\w\s]")

@@ -7,7 +7,7 @@ import structkit_plugins.parsers.dom as dom
 
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
-from structkit.plugin import Unparsed
+from structkit.structure.trees.parsers import Unparsed
 
 PAGE = "<div><p>tea milk water house garden <b>stone</b> and river.</p></div>\n"
 CODE = "def f(a, b):\n    x = a + b * 3\n    return g(x, 'text of it')\n\n"

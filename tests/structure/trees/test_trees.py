@@ -11,7 +11,6 @@ from nltk import Tree as Peer
 from nltk.tokenize import NLTKWordTokenizer
 
 from structkit.errors import UserError
-from structkit.plugin import Unparsed
 from structkit.registry import load
 from structkit.structure.trees.brackets import (
     binarize,
@@ -23,7 +22,7 @@ from structkit.structure.trees.brackets import (
     write,
 )
 from structkit.structure.trees.letters import same
-from structkit.structure.trees.parsers import all_trees
+from structkit.structure.trees.parsers import Unparsed, all_trees
 from structkit.structure.trees.shapes import ShapeParser
 from structkit.structure.trees.treebank import tokenize
 from structkit.structure.trees.words import words_of

@@ -12,9 +12,10 @@ from huggingface_hub import ModelCardData
 from structkit import __version__
 from structkit.learning.folders.facts import json_of
 from structkit.learning.folders.hub import looks_like_path
-from structkit.plugin import Method, flag_of
+from structkit.learning.training.settings import Method
 from structkit.records.jsonl import Record
 from structkit.records.table import markdown_text
+from structkit.settings import flag_of
 
 CARD = "README.md"
 

@@ -8,11 +8,11 @@ import pytest
 from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
 
-from structkit.learning.folders.card import _names
+from structkit.learning.training.card import _names
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
-from structkit.plugin import flag_of
 from structkit.registry import load
+from structkit.settings import flag_of
 
 RECORD = {
     "query": "one",

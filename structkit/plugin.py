@@ -1,0 +1,40 @@
+"""What a plugin file provides: one class named after its kind, which extends that one here.
+
+A file of languages/ has `class Language(plugin.Language)`. A class that takes flags is a frozen
+dataclass whose fields are these flags with their defaults; one without a default is required.
+Each class stands in the room that its signatures are about, which is imported when it is named.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from structkit.settings import setting as setting
+
+if TYPE_CHECKING:
+    from structkit.formats.interchange import Format as Format
+    from structkit.learning.training.settings import Method as Method
+    from structkit.learning.training.tokens import Model as Model
+    from structkit.ranking.candidates import Ranker as Ranker
+    from structkit.searching.hits import Backend as Backend
+    from structkit.structure.code.languages import Language as Language
+    from structkit.structure.trees.parsers import Parser as Parser
+    from structkit.structure.trees.parsers import Unparsed as Unparsed
+
+MODULES = {
+    "Backend": "searching.hits",
+    "Format": "formats.interchange",
+    "Language": "structure.code.languages",
+    "Method": "learning.training.settings",
+    "Model": "learning.training.tokens",
+    "Parser": "structure.trees.parsers",
+    "Ranker": "ranking.candidates",
+    "Unparsed": "structure.trees.parsers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(f"module 'structkit.plugin' has no attribute {name!r}")
+    return getattr(import_module(f"structkit.{MODULES[name]}"), name)
