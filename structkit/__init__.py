@@ -10,8 +10,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from structkit import arithmetic as arithmetic  # before torch: it says how torch computes
-from structkit.user import keep_torch_apart
+from structkit.machine import move_torch_cache  # before torch: it says how torch computes
 
 if TYPE_CHECKING:
     from structkit.errors import UserError
@@ -40,7 +39,7 @@ __all__ = [
     "train",
 ]
 
-keep_torch_apart()
+move_torch_cache()
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

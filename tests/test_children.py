@@ -7,7 +7,7 @@ from multiprocessing.spawn import get_preparation_data
 
 import pytest
 
-from structkit.children import in_child, without_script
+from structkit.processes import in_child, without_script
 
 
 def test_what_work_gives_comes_back_from_another_process():

@@ -13,7 +13,7 @@ from structkit.embeddings.matrices import read_fields, read_ids, read_meta, uniq
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Matrix
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import cannot_read
+from structkit.records.lines import cannot_read
 
 
 def again() -> str:

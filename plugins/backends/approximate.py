@@ -18,7 +18,7 @@ from structkit.embeddings.rows import id_line
 from structkit.embeddings.vectors import Matrix, Vectors, blocks
 from structkit.errors import UserError, flag
 from structkit.progress import Position, progress
-from structkit.records.whole import refuse_existing, whole_folder
+from structkit.records.output import refuse_existing, whole_folder
 from structkit.scoring.runs import Hit
 from structkit.searching.approximate import RESCORED, Approximate
 from structkit.searching.hits import read_corpus

@@ -21,8 +21,8 @@ import orjson
 from floret.floret import floret as library
 from numpy.typing import NDArray
 
-from structkit.children import without_script
 from structkit.errors import UserError, flag
+from structkit.processes import without_script
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 

@@ -12,8 +12,7 @@ from typing import Any
 from structkit.api.given import Given, Held, texts_as
 from structkit.command import Command, Group, command_of
 from structkit.errors import Python, UserError, spelled_for, unknown
-from structkit.records.jsonl import Record, Records
-from structkit.records.rejects import accepted, raising
+from structkit.records.jsonl import Record, Records, accepted, raising
 from structkit.records.stream import InputOptions, Options, OutputOptions
 from structkit.settings import is_several, made, types_of
 

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 import structkit
+from structkit.machine import cache_folder, data_folder
 from structkit.registry import plugins
-from structkit.user import cache_folder, data_folder
 
 GRAMMAR = re.compile(r"^import (tree_sitter\w+)", re.MULTILINE)
 FORMAT = 3  # of the cache: with another number it is another cache

@@ -20,7 +20,7 @@ from structkit.collecting.sources import LeftOut, Source, too_large
 from structkit.collecting.units import Units
 from structkit.errors import UserError
 from structkit.records.lines import cannot_read
-from structkit.records.workers.pool import Pool, cores
+from structkit.records.workers import Pool, cores
 
 # units short enough to be an answer, by kind of file
 PASSAGES = {CODE: "chunk", HTML: "section", MARKDOWN: "section", TEXT: "chunk"}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from structkit import __version__
-from structkit.cli.app import Commands, app
-from structkit.cli.pages import sections
+from structkit.cli.flags import sections
+from structkit.cli.main import Commands, app
 
 
 def pages() -> Iterator[tuple[str, str]]:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from structkit.children import in_child
 from structkit.collecting.decoding import decode, is_binary
 from structkit.collecting.kinds import CODE, kind_of
 from structkit.collecting.kinds import is_generated as made_by_program
@@ -29,6 +28,7 @@ from structkit.collecting.sources import (
 )
 from structkit.collecting.units import Units, load_language
 from structkit.errors import UserError, flag
+from structkit.processes import in_child
 from structkit.records.lines import cannot_read
 from structkit.records.output import dump
 

@@ -16,10 +16,9 @@ from structkit.collecting.sources import SECONDS, Found, LeftOut
 from structkit.collecting.walking import WalkOptions
 from structkit.command import Command
 from structkit.progress import Position, progress, say
-from structkit.records.jsonl import Record, Shard
+from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
-from structkit.records.rejects import Rejected, Rejects
-from structkit.records.stream import OutputOptions, workers_setting
+from structkit.records.stream import OutputOptions, Rejects, workers_setting
 from structkit.seeds import key
 from structkit.settings import setting
 
@@ -130,7 +129,7 @@ def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collec
     if settings.workers == 1:
         yield from map(work, files)
     else:
-        from structkit.records.workers.pool import Pool
+        from structkit.records.workers import Pool
 
         yield from Pool(settings.workers, work).results(files)
 

@@ -20,12 +20,10 @@ from structkit.formats.row_output import RowOutput
 from structkit.formats.rows import Row
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, Rejected, Rows, accepted
 from structkit.records.lines import shown
-from structkit.records.output import Output, name_together
-from structkit.records.rejects import Rejected, Rejects, Rows, accepted
-from structkit.records.stream import ErrorOptions
-from structkit.records.whole import cannot_write
+from structkit.records.output import Output, cannot_write, name_together
+from structkit.records.stream import ErrorOptions, Rejects
 from structkit.settings import quiet_setting, setting
 
 

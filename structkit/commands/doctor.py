@@ -15,13 +15,13 @@ from importlib import metadata
 from pathlib import Path
 
 import structkit
-from structkit import arithmetic
+from structkit import machine
 from structkit.command import Command
 from structkit.extras import PACKAGES, USES, install
+from structkit.machine import cache_folder, data_folder
 from structkit.records.jsonl import Record
 from structkit.records.stream import OutputOptions
 from structkit.records.table import rows, write_drawn
-from structkit.user import cache_folder, data_folder
 
 # what computes, in the order of a bug report
 COMPUTING = ("torch", "transformers", "tokenizers", "numpy", "faiss-cpu", "lxml", "nltk", "typer")
@@ -155,12 +155,12 @@ def _processor() -> Record:
 
 def _arithmetic() -> Record:
     """What multiplies float32 matrices, and whether equal runs give equal bits."""
-    name, mode = arithmetic.maker() or "no x86", os.environ.get(arithmetic.MODE)
-    way = f"{name}: {arithmetic.MODE} {mode or 'unset'}"
-    if arithmetic.DIFFERENT:
-        why, _, remedy = arithmetic.DIFFERENT.partition("; ")
+    name, mode = machine.processor_maker() or "no x86", os.environ.get(machine.MODE)
+    way = f"{name}: {machine.MODE} {mode or 'unset'}"
+    if machine.DIFFERENCE:
+        why, _, remedy = machine.DIFFERENCE.partition("; ")
         return _finding("arithmetic", f"{way}, equal runs may differ: {why}", remedy, "differs")
-    large = ", large products by oneDNN where it has bf16" if arithmetic.is_slow() else ""
+    large = ", large products by oneDNN where it has bf16" if machine.is_slow() else ""
     return _finding("arithmetic", f"{way}, equal runs give equal bits{large}")
 
 

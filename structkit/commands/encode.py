@@ -12,8 +12,8 @@ from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.progress import announce
-from structkit.records.jsonl import Record, shown
-from structkit.records.rejects import accepted
+from structkit.records.jsonl import Record, accepted
+from structkit.records.lines import shown
 from structkit.records.stream import Options, Stream, ray_setting
 from structkit.settings import setting
 
@@ -35,7 +35,7 @@ class Settings(EncodingSettings):
         super().__post_init__()
         if self.ray is None:
             return
-        from structkit.records.workers.cluster import check
+        from structkit.records.cluster import check
 
         check(self.ray)
         several = f"several {flag('field')}" if len(self.field) > 1 else ""

@@ -11,9 +11,8 @@ from structkit.errors import UserError, flag
 from structkit.pairs.examples import Fields
 from structkit.pairs.judged import Corpus, Judged
 from structkit.pairs.splits import drop_repeated, parse_split, split
-from structkit.records.jsonl import Record, Records
-from structkit.records.rejects import Command as Stage
-from structkit.records.rejects import accepted, raising
+from structkit.records.jsonl import Command as Stage
+from structkit.records.jsonl import Record, Records, accepted, raising
 from structkit.records.stream import Stream, WorkerOptions
 from structkit.scoring.qrels import read_qrels
 from structkit.settings import seed_setting, setting

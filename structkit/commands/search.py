@@ -13,7 +13,8 @@ from structkit.errors import UserError, flag, program
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import say
-from structkit.records.jsonl import Record, Records, shown
+from structkit.records.jsonl import Record, Records
+from structkit.records.lines import shown
 from structkit.records.stream import OutputOptions
 from structkit.searching.options import INDEX, SHARE, WORDS, SearchOptions, WordOptions
 from structkit.searching.questions import asked, found_in, listed, unicode, write_answers
@@ -196,7 +197,7 @@ def _encoding(settings: Settings) -> TextEncoding | None:
     if settings.ray is None:
         return Encoding(reads)
     from structkit.learning.encoding.on_ray import encoding_over
-    from structkit.records.workers.cluster import check
+    from structkit.records.cluster import check
 
     check(settings.ray)
     return encoding_over(settings.ray, reads)

@@ -12,7 +12,8 @@ from structkit.command import Command
 from structkit.errors import UserError, flag, guess
 from structkit.progress import say
 from structkit.records.fields import ABSENT, Changes, Condition, lookup, plain
-from structkit.records.jsonl import Lines, Record, Records
+from structkit.records.jsonl import Record, Records
+from structkit.records.lines import Lines
 from structkit.records.output import dump
 from structkit.records.stream import Options, Stream
 from structkit.seeds import key

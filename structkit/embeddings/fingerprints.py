@@ -9,7 +9,8 @@ from io import BufferedRandom, BufferedReader
 
 from structkit.embeddings.quantized import SCALES
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record, cannot_read
+from structkit.records.jsonl import Record
+from structkit.records.lines import cannot_read
 
 NUMBERS = (".npy", SCALES)
 PIECES, PIECE = 256, 4096  # how many pieces of so many bytes stand for numbers

@@ -18,7 +18,8 @@ from structkit.embeddings.vectors import CodedRows, Floats, Matrix, Numbers, lar
 from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import refuse_pipe
-from structkit.records.jsonl import Record, cannot_read, json_kind
+from structkit.records.jsonl import Record, json_kind
+from structkit.records.lines import cannot_read
 
 MAKER = "write it with structkit encode -o"
 AGAIN = "encode the corpus again"

@@ -29,11 +29,11 @@ from structkit.extras import require
 from structkit.paths import BESIDE
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.records.output import indented
-from structkit.records.whole import (
+from structkit.records.output import (
     WholeFile,
     append_to,
     cannot_write,
+    indented,
     keep_together,
     own,
     remove,

@@ -13,8 +13,8 @@ from structkit.errors import UserError, unknown
 from structkit.formats.interchange import Options, Part, Parts, Row
 from structkit.paths import is_pipe
 from structkit.progress import say
-from structkit.records.jsonl import Record, cannot_read, shown
-from structkit.records.rejects import Rows
+from structkit.records.jsonl import Record, Rows
+from structkit.records.lines import cannot_read, shown
 from structkit.records.texts import DOCUMENT
 
 OURS = "structkit"

@@ -25,8 +25,7 @@ from structkit.formats.rows import (
     ParquetRows,
 )
 from structkit.formats.rows import Row as Row
-from structkit.records.jsonl import Record, json_kind
-from structkit.records.rejects import Rows
+from structkit.records.jsonl import Record, Rows, json_kind
 from structkit.registry import Contract
 from structkit.settings import setting
 

@@ -15,10 +15,8 @@ import orjson
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.paths import refuse_pipe
-from structkit.records import limits
-from structkit.records.jsonl import BEGINNING, BOM, Record, Records
-from structkit.records.lines import Block, Lines, cannot_read
-from structkit.records.rejects import Rows, accepted
+from structkit.records.jsonl import BEGINNING, BOM, Record, Records, Rows, accepted
+from structkit.records.lines import Block, Lines, cannot_read, maximum_bytes, too_long
 
 Row: TypeAlias = "dict[str, Any]"
 csv.field_size_limit(sys.maxsize)  # the limit is that of a row
@@ -69,9 +67,9 @@ class _LineRows:
     def __iter__(self) -> Iterator[Row]:
         for self._line, self.raw in self._rest:  # noqa: B020 the place stays known
             self.count += 1
-            if len(self.raw) > limits.most_bytes():
+            if len(self.raw) > maximum_bytes():
                 self.raw = self.raw[:BEGINNING]
-                raise limits.too_long()
+                raise too_long()
             raw = self.raw.removeprefix(BOM) if self._line == 1 else self.raw
             yield self.parse(_text(raw))
 
@@ -122,7 +120,7 @@ class _Parts:
 
     @property
     def long(self) -> bool:
-        return self.size > limits.most_bytes()
+        return self.size > maximum_bytes()
 
     def joined(self) -> bytes:
         return b"".join(self.pieces)
@@ -181,7 +179,7 @@ class DelimitedRows(_LineRows):
             self.header = next(reader, [])
         except csv.Error as error:
             if feed.taken.long:
-                raise limits.too_long().at(lines.file) from None
+                raise too_long().at(lines.file) from None
             problem = UserError(f"the header's quotes do not match ({error})", "fix the quotes")
             raise problem.at(lines.file) from None
         while True:
@@ -216,8 +214,8 @@ class BracketRows(_LineRows):
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         first, depth, parts = 0, 0, _Parts()
         for line in lines:
-            if len(line) > limits.most_bytes():  # its brackets are not all known, so no tree is
-                raise limits.too_long().at(lines.file)
+            if len(line) > maximum_bytes():  # its brackets are not all known, so no tree is
+                raise too_long().at(lines.file)
             start = 0
             for sign in re.finditer(rb"[()]", line):
                 depth += 1 if sign[0] == b"(" else -1

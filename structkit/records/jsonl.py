@@ -6,16 +6,22 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, count, islice
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import orjson
 
 from structkit.errors import MEND, UserError, flag, missing
-from structkit.records import limits
-from structkit.records.lines import Block, Lines, cannot_read, open_input, shown
-
-__all__ = ["Block", "Lines", "cannot_read", "open_input", "shown"]
+from structkit.records.lines import (
+    Block,
+    Lines,
+    is_deep,
+    maximum_bytes,
+    may_be_deep,
+    too_deep,
+    too_long,
+)
 
 Record = dict[str, Any]
 # turns each record into one thing: a record, or the error that rejects it
@@ -119,7 +125,7 @@ class Records:
     def _here(self) -> Iterator[Record]:
         """The records that are left in the block."""
         block, shard, loads, flat = self._block, self.shard, orjson.loads, _ROUNDED.isdisjoint
-        numbered, most = self.numbered, limits.most_bytes()
+        numbered, most = self.numbered, maximum_bytes()
         for line, self._at in self._rest:  # noqa: B020 the place stays known
             if shard and (block.number + self._at) % shard.count != shard.index:
                 continue
@@ -127,7 +133,7 @@ class Records:
             if len(line) > most:
                 self.count += 1
                 self.raw = line[:BEGINNING]
-                raise self.place(limits.too_long())
+                raise self.place(too_long())
             try:
                 record = loads(line)
             except orjson.JSONDecodeError:
@@ -146,8 +152,8 @@ class Records:
                 )
             # the usual record has texts only
             if not flat(map(type, record.values())):
-                if limits.may_be_deep(line) and limits.is_deep(record):
-                    raise self.place(limits.too_deep())
+                if may_be_deep(line) and is_deep(record):
+                    raise self.place(too_deep())
                 if may_be_rounded(line):
                     record = json.loads(line)
             if numbered and type(record.get("id")) is not str:
@@ -248,3 +254,79 @@ def text_field(record: Record, name: str, remedy: str = "", *, named: bool = Fal
     if name not in record:
         raise missing(name, record, remedy, named=named)
     raise UserError(f'field "{name}" is {json_kind(value)}, not a string', remedy or MEND)
+
+
+T = TypeVar("T")
+Command = Callable[[Iterable[Record]], Iterator[Record]]
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """One record that was left out, and why."""
+
+    error: UserError
+    raw: bytes
+
+    def record(self) -> Record:
+        error = self.error
+        try:
+            content = orjson.loads(self.raw)
+            if is_deep(content):
+                content = self.raw.decode().rstrip("\n")
+        except orjson.JSONDecodeError:
+            content = self.raw.decode("utf-8", "replace").rstrip("\n")
+        return {
+            "file": error.file,
+            "line": error.line,
+            "reason": error.reason,
+            "record": content,
+        }
+
+
+class Rows(Protocol):
+    """Records, or rows of other tools' files; iterating again after an error continues after it."""
+
+    count: int
+
+    @property
+    def raw(self) -> bytes:
+        """The last row as it is in the file."""
+        ...
+
+    def __iter__(self) -> Iterator[Record]: ...
+
+    def place(self, error: UserError) -> UserError:
+        """The error with the place of the last row."""
+        ...
+
+
+def accepted(
+    command: Callable[[Rows], Iterator[T]], records: Rows, reject: Callable[[Rejected], None]
+) -> Iterator[T]:
+    """What the command yields; where it raises, the record is rejected and the next one taken."""
+    while True:
+        try:
+            yield from command(records)
+            return
+        except UserError as error:
+            if error.status == 2 or (error.file and not error.line):
+                raise  # wrong usage, or a file that cannot be read: no record is to blame
+            reject(Rejected(records.place(error), records.raw))
+
+
+def raising(rejected: Rejected) -> None:
+    """Take no rejected record: raise its error."""
+    raise rejected.error
+
+
+class Tally(Protocol):
+    """What a command counts besides its records; a new one has counted nothing."""
+
+    def merge(self, other: Any) -> None:
+        """Add what another of the same kind counted."""
+        ...
+
+
+def counting(command: Callable[..., Iterator[Record]], tally: Tally | None) -> Command:
+    """The command with its tally, if it has one."""
+    return command if tally is None else partial(command, tally=tally)

@@ -1,4 +1,7 @@
-"""Reading lines: from files or stdin, one at a time or in blocks, with their places."""
+"""Reading lines: of files or stdin, one at a time or in blocks, with their places.
+
+Gzip and Parquet are unpacked; a line that is too long for memory is refused.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,23 @@ import errno
 import gzip
 import io
 import os
+import shutil
 import stat
+import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
-from structkit.errors import UserError
+import orjson
+
+from structkit.errors import MEND, UserError
+from structkit.extras import require
 from structkit.progress import say
-from structkit.records import limits
-from structkit.records.parquet_lines import ParquetLines
+
+VARIABLE = "STRUCTKIT_MAX_RECORD_BYTES"  # of the environment
+MAXIMUM = 64_000_000  # bytes of a line, unless it says otherwise
+LEVELS = 254  # levels that orjson writes
 
 BUFFER = 1 << 20  # stdio's default buffers cost 1.8x
 PIECE = 1 << 16
@@ -28,6 +38,65 @@ OTHERS = {
     b"BZh": "bzip2 -dc",
     b"PK\x03\x04": "unzip -p",
 }
+ROWS = 1024  # of Parquet, held at a time
+COPY = "it is cut or damaged: copy it again"
+
+
+def maximum_bytes() -> int:
+    """The maximum of bytes of a line, in this process and in those that it starts.
+
+    What is longer is not held in memory, even where a small gzip file unpacks to it.
+    Errors: `UserError` with status 2 where the environment does not say a number.
+    """
+    text = os.environ.get(VARIABLE, str(MAXIMUM))
+    if not text.isdecimal() or not 1 <= int(text) <= 2**40:
+        problem = f"{VARIABLE}={text} is not a number from 1 to {2**40:,}"
+        raise UserError(problem, "set it to a number of bytes, or unset it", status=2)
+    return int(text)
+
+
+def limit_bytes(most: int) -> None:
+    """Read no longer lines from now on."""
+    os.environ[VARIABLE] = str(most)
+
+
+def too_long() -> UserError:
+    """The error for a line with more bytes.
+
+    >>> print(too_long().problem)
+    the record has more than 64,000,000 bytes
+    """
+    return UserError(
+        f"the record has more than {maximum_bytes():,} bytes",
+        f"set {VARIABLE} to a larger number, or leave the record out",
+    )
+
+
+def too_deep() -> UserError:
+    """The error for a record that could be read, but not written.
+
+    >>> print(too_deep())
+    the record is nested more than 254 levels deep; fix the record, or leave it out
+    """
+    return UserError(f"the record is nested more than {LEVELS} levels deep", MEND)
+
+
+def may_be_deep(line: bytes) -> bool:
+    """Whether a line has enough brackets for a record that is too deep."""
+    return line.count(b"[") + line.count(b"{") > LEVELS
+
+
+def is_deep(value: object) -> bool:
+    """Whether JSON that orjson has read is too deep for it to write.
+
+    >>> is_deep(orjson.loads("[" * 254 + "]" * 254)), is_deep(orjson.loads("[" * 255 + "]" * 255))
+    (False, True)
+    """
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return True
+    return False
 
 
 class _Unpacked(gzip.GzipFile):
@@ -67,6 +136,54 @@ def open_input(name: str) -> io.BufferedReader:
     return handle
 
 
+class ParquetLines(io.RawIOBase):
+    """The rows of a Parquet file as JSON objects, one per line; nulls are left out.
+
+    A pipe is copied to a temporary file first: Parquet is read from its end.
+    """
+
+    def __init__(self, handle: BinaryIO, name: str) -> None:
+        self.arrow = require("pyarrow", "parquet")
+        self.parquet = require("pyarrow.parquet", "parquet")
+        self.handle: Any = handle
+        self.name = name
+        if not handle.seekable():
+            self.handle = tempfile.TemporaryFile("w+b", prefix="structkit-parquet-")  # noqa: SIM115
+            shutil.copyfileobj(handle, self.handle)
+        self._lines, self._rest = self._every(), b""
+
+    def _every(self) -> Iterator[bytes]:
+        try:
+            for batch in self.parquet.ParquetFile(self.handle).iter_batches(ROWS):
+                yield b"".join(map(_line, batch.to_pylist()))
+        except (self.arrow.ArrowException, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            raise UserError(f"cannot be read: {reason}", COPY).at(self.name) from None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with what is next; 0 at the end."""
+        while not self._rest:
+            block = next(self._lines, None)
+            if block is None:
+                return 0
+            self._rest = block
+        taken, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+    def close(self) -> None:
+        self.handle.close()
+        super().close()
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    there = {name: value for name, value in row.items() if value is not None}
+    return orjson.dumps(there, str, orjson.OPT_APPEND_NEWLINE)
+
+
 def cannot_read(error: Exception) -> UserError:
     """The error for an input that cannot be read or decompressed, with what helps."""
     if isinstance(error, IsADirectoryError):
@@ -74,7 +191,7 @@ def cannot_read(error: Exception) -> UserError:
     if isinstance(error, gzip.BadGzipFile) and "Not a gzipped" in str(error):
         return UserError(f"cannot be read: {error}", "rename it without .gz")
     if not isinstance(error, OSError) or not error.strerror:  # from decompression
-        return UserError(f"cannot be read: {error}", "it is cut or damaged: copy it again")
+        return UserError(f"cannot be read: {error}", COPY)
     remedy = "check the name"
     if isinstance(error, PermissionError):
         remedy = "make it readable, for example with chmod +r"
@@ -110,7 +227,7 @@ class Lines:
         self.total = total_bytes(self.files)
 
     def __iter__(self) -> Iterator[bytes]:
-        most = limits.most_bytes()
+        most = maximum_bytes()
         for name in self.files:
             self.file, self.line = shown(name), 0
             with open_input(name) as handle:
@@ -121,7 +238,7 @@ class Lines:
                         self.bytes += len(line)
                         if len(line) > most:
                             if not self.cut:
-                                raise limits.too_long().at(self.file, self.line)
+                                raise too_long().at(self.file, self.line)
                             self._pass_over(line, some)
                         yield line
                 except (OSError, EOFError, zlib.error) as error:
@@ -144,7 +261,7 @@ class Lines:
                 yield from self._blocks_of(handle, least)
 
     def _blocks_of(self, handle: io.BufferedReader, least: int) -> Iterator[Block]:
-        most = limits.most_bytes()
+        most = maximum_bytes()
         parts: list[bytes] = []
         size = unfinished = 0  # bytes of the parts, and of the line at their end
         passing = False  # over the rest of a line that is too long

@@ -1,12 +1,22 @@
-"""Writing records: JSONL to a file that appears whole or not at all, or to stdout."""
+"""Writing: records as JSONL, and files, sets of files and folders that appear whole or not at all.
+
+What is written stands hidden beside its target until it is complete. It is created anew and no link
+is followed, whoever can write to the folder; what dead processes left is removed.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import glob
 import gzip
 import json
 import os
-from collections.abc import Iterable
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from io import BufferedRandom, FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import IO, cast
@@ -16,7 +26,213 @@ import orjson
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.records.lines import BUFFER
-from structkit.records.whole import WholeFile, cannot_write, keep_together
+
+OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+NEW, OLD = "new", "old"  # the two folders where a folder is made
+
+# the remedies, by what the system says when it refuses to write
+REMEDIES = {
+    errno.ENOENT: "make its folder first, or choose another with {flag}",
+    errno.ENOTDIR: "make its folder first, or choose another with {flag}",
+    errno.EACCES: "choose a place with {flag} that you may write to",
+    errno.EPERM: "choose a place with {flag} that you may write to",
+    errno.EROFS: "choose a place with {flag} that you may write to",
+    errno.ENOSPC: "make room, or choose another disk with {flag}",
+    errno.EDQUOT: "make room, or choose another disk with {flag}",
+    errno.ENAMETOOLONG: "choose a shorter name with {flag}",
+}
+
+
+def cannot_write(error: OSError, verb: str = "written", flag: str = "-o") -> UserError:
+    """The error for an output that the system refuses to write, with what helps.
+
+    >>> print(cannot_write(PermissionError(errno.EACCES, "Permission denied")))
+    cannot be written: Permission denied; choose a place with -o that you may write to
+    """
+    remedy = REMEDIES.get(error.errno or 0, "choose another name with {flag}")
+    problem = f"cannot be {verb}: {error.strerror or error}"
+    return UserError(problem, remedy.format(flag=flag))
+
+
+class WholeFile:
+    """A file that is written beside its target, and takes its name with `keep`.
+
+    `partial` is a name beside it that a later run can find; `size` continues what is there under
+    that name after so many bytes. Errors: `OSError`.
+    """
+
+    def __init__(
+        self, target: str | Path, *, partial: str | Path | None = None, size: int | None = None
+    ) -> None:
+        # a link stays a link, and so does /dev/stdout: the file that it points to is replaced
+        self.target = os.path.realpath(target)
+        if os.path.isdir(self.target):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        self.partial = str(partial or partial_of(self.target))
+        self.kept = False
+        if size is None:
+            remove(self.partial)
+            descriptor = os.open(self.partial, OPEN | os.O_CREAT | os.O_EXCL, 0o666)
+            keep_mode(descriptor, self.target)
+        else:
+            descriptor = os.open(self.partial, OPEN)
+            os.ftruncate(descriptor, size)
+        self.handle = BufferedRandom(FileIO(descriptor, "r+"), BUFFER)
+        self.handle.seek(0, os.SEEK_END)
+
+    def close(self) -> None:
+        """Close the file where it is, even if what is buffered does not fit on the disk."""
+        with suppress(OSError):
+            self.handle.close()
+
+    def keep(self) -> None:
+        """Close the file and give it its name."""
+        self.handle.close()
+        os.replace(self.partial, self.target)
+        self.kept = True
+
+    def drop(self) -> None:
+        """Remove the file, unless it was kept."""
+        if not self.kept:
+            self.close()
+            remove(self.partial)
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[IO[bytes]]:
+    """A file that appears once it is on the disk, in place of the one before it.
+
+    Errors: `UserError` where it cannot be written, and the one before it stays.
+    """
+    try:
+        file = WholeFile(target)
+        try:
+            yield file.handle
+            file.handle.flush()
+            os.fsync(file.handle.fileno())
+            file.keep()
+        finally:
+            file.drop()
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # else a power failure may undo the new name
+        finally:
+            os.close(folder)
+    except (OSError, RuntimeError) as error:
+        cause = error if isinstance(error, OSError) else error.__context__  # torch.save hides it
+        if not isinstance(cause, OSError):
+            raise
+        raise cannot_write(cause).at(str(target)) from None
+
+
+def keep_together(files: Sequence[WholeFile], others: Iterable[str | Path] = ()) -> None:
+    """Give the files of a set their names; `others` are of the set that was there before, and go.
+
+    The old set goes before the new one comes, and its last file is the first to go and the last
+    to come: no kill leaves parts of both, and readers that need that file never see a part of one.
+    """
+    for file in files:
+        file.handle.close()
+    before = [*(file.target for file in reversed(files)), *others]
+    for path in before if len(before) > 1 else []:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+    for file in files:
+        file.keep()
+
+
+def refuse_existing(folder: str, flag: str) -> None:
+    """Raise if the folder exists already."""
+    if os.path.lexists(folder):
+        raise UserError(f"{folder} exists", f"name a new folder with {flag}, or remove it")
+
+
+@contextmanager
+def whole_folder(folder: str | Path, flag: str = "-o") -> Iterator[Path]:
+    """An empty folder to fill; at the end it gets its name and replaces an older one.
+
+    Errors: `UserError` that names the flag, where the system refuses; then nothing has changed.
+    """
+    target = os.path.realpath(folder)
+    partial = Path(partial_of(target))
+    try:
+        remove(partial)
+        (partial / NEW).mkdir(parents=True)
+        yield partial / NEW
+        replace_folder(partial / NEW, target, partial / OLD)
+    except OSError as error:
+        raise cannot_write(error, flag=flag).at(str(folder)) from None
+    finally:
+        remove(partial)
+
+
+def replace_folder(new: str | Path, target: str | Path, old: str | Path) -> None:
+    """Give a complete folder its name; what had the name before is then at `old`."""
+    with suppress(FileNotFoundError):
+        os.replace(target, old)
+    try:
+        os.replace(new, target)
+    except OSError:
+        with suppress(FileNotFoundError):
+            os.replace(old, target)
+        raise
+
+
+def partial_of(target: str) -> str:
+    """The hidden name beside a target for this process; what dead ones left is removed."""
+    folder, name = os.path.split(target)
+    start = os.path.join(folder, f".{name}.")
+    for left in glob.glob(f"{glob.escape(start)}*.partial"):
+        number = left[len(start) :].removesuffix(".partial")
+        if number.isdecimal() and not _alive(int(number)):
+            # it was killed between the two renames of a folder
+            if not os.path.islink(left) and not os.path.lexists(target):
+                with suppress(OSError):
+                    os.replace(os.path.join(left, OLD), target)
+            remove(left)
+    return f"{start}{os.getpid()}.partial"
+
+
+def append_to(path: str | Path) -> IO[bytes]:
+    """A file of this user's own, opened to append, without a buffer; a link is replaced."""
+    if not own(path):
+        remove(path)
+    return os.fdopen(os.open(path, OPEN | os.O_CREAT | os.O_APPEND, 0o666), "ab+", 0)
+
+
+def own(path: str | Path) -> bool:
+    """Whether a path is a file, and no other name of one that stands elsewhere."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
+
+
+def remove(path: str | Path) -> None:
+    """Remove a file, a link (not what it points to) or a folder, if it is there."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):
+        os.unlink(path)
+
+
+def keep_mode(descriptor: int, target: str) -> None:
+    """Give what is written the mode of what it replaces; a new file has what umask gives."""
+    with suppress(OSError):
+        os.chmod(descriptor, stat.S_IMODE(os.stat(target).st_mode))
+
+
+def _alive(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it runs, and is another user's
+        pass
+    return True
+
 
 # numbers of 32 bits in their shortest form: half the bytes, and the same when read
 LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from structkit.errors import UserError, flag
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
-from structkit.records.jsonl import Block, Lines, Record, Records, Shard, shown
+from structkit.records.jsonl import Record, Records, Rejected, Shard, Tally, accepted, counting
+from structkit.records.lines import Block, Lines, shown
 from structkit.records.output import Output
-from structkit.records.rejects import Rejected, Rejects, Tally, accepted, counting
 from structkit.settings import paths, quiet_setting, setting
 
 if TYPE_CHECKING:
-    from structkit.records.workers.blocks import Workers
+    from structkit.records.workers import Workers
 
 
 MOST_WORKERS = 256
@@ -31,7 +33,7 @@ def number_of_workers(text: str) -> int:
     2
     """
     if text == "auto":
-        from structkit.records.workers.pool import cores
+        from structkit.records.workers import cores
 
         return min(cores(), MOST_WORKERS)
     if not (text.isdecimal() and len(text) < 5 and 1 <= int(text) <= MOST_WORKERS):
@@ -128,6 +130,63 @@ class WorkerOptions(Options):
     ray: str | None = ray_setting(excludes="record_timeout")
 
 
+class Rejects:
+    """Where rejected records go: an error, a file, or a count on stderr."""
+
+    noun, told, most = (
+        "record",
+        "rejected",
+        3,
+    )  # how the count is reported, and with how many reasons
+
+    def __init__(self, on_error: str = "fail", path: str | None = None) -> None:
+        self.skip = on_error == "skip"
+        if path and not self.skip:
+            needed = flag("on_error", "skip")
+            raise UserError(f"{flag('rejects')} needs {needed}", "add it", status=2)
+        self.path = path
+        self._silent = False
+        self.reasons: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        self._output = Output(self.path, "--rejects") if self.path else None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._output:
+            self._output.__exit__(kind, error, trace)
+        if kind is None:
+            self.tell()
+
+    def tell(self) -> None:
+        """Say how many records there are, and why, unless it was said."""
+        if (total := self.reasons.total()) and not self._silent:
+            self._silent = True
+            common = [f"{count:,} x {text}" for text, count in self.reasons.most_common(self.most)]
+            more = "; …" if len(self.reasons) > self.most else ""
+            plural = "" if total == 1 else "s"
+            say(f"{total:,} {self.noun}{plural} {self.told} ({'; '.join(common)}{more})")
+
+    def add(self, rejected: Rejected) -> None:
+        """Keep the rejected record, or stop."""
+        if not self.skip:
+            raise rejected.error
+        self.keep(rejected)
+
+    def keep(self, rejected: Rejected) -> None:
+        """Count the record, and write it if there is a file for it."""
+        # what is in parentheses differs from line to line
+        self.reasons[rejected.error.problem.partition(" (")[0]] += 1
+        if self._output:
+            self._output.write_records([rejected.record()])
+            self._output.flush()  # what cannot be written is known before the records are
+
+
 def staged(work: Callable[..., Iterator[Record]]) -> Callable[[Any, WorkerOptions], None]:
     """What the command line calls for a record-wise command: its records go through `work`."""
 
@@ -179,7 +238,7 @@ class Stream:
             self._check_ray(self.ray)
 
     def _check_ray(self, address: str) -> None:
-        from structkit.records.workers.cluster import LOCAL, check
+        from structkit.records.cluster import LOCAL, check
 
         check(address)
         if self.workers > 1 and address != LOCAL:
@@ -236,9 +295,8 @@ class Stream:
 
     def _workers(self, command: Callable[..., Iterator[Any]], tally: Tally | None) -> Workers:
         # 20 ms that only those pay who want several processes
-        from structkit.records.workers.blocks import Workers
-        from structkit.records.workers.cluster import RayWorkers
-        from structkit.records.workers.timed import TimedWorkers
+        from structkit.records.cluster import RayWorkers
+        from structkit.records.workers import TimedWorkers, Workers
 
         skip = self.on_error == "skip"
         if self.ray is not None:

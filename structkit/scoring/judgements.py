@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from structkit.errors import UserError, flag, program
-from structkit.records.jsonl import Record, Records, shown
+from structkit.records.jsonl import Record, Records
+from structkit.records.lines import shown
 from structkit.scoring.gains import BINARY, parse_gains
 from structkit.scoring.qrels import Judgement, LineRange, Qrels, read_judgements, read_qrels
 from structkit.scoring.runs import Run, ranking

@@ -10,8 +10,8 @@ from typing import Any, Self
 import orjson
 
 from structkit.errors import MEND, UserError, missing
-from structkit.records import limits
-from structkit.records.jsonl import BOM, Block, Lines, Record, json_kind, not_json
+from structkit.records.jsonl import BOM, Record, json_kind, not_json
+from structkit.records.lines import Block, Lines, maximum_bytes, too_long
 
 Row = tuple[str, str, Any, Record]  # query, document, what is said of both, all that is said
 
@@ -73,10 +73,10 @@ def _filled(lines: Lines) -> Iterator[Block]:
 
 def _texts(block: Block) -> Iterator[tuple[int, bytes]]:
     """The lines of a block that are not blank, with their numbers."""
-    most = limits.most_bytes()
+    most = maximum_bytes()
     for number, line in enumerate(block.lines(), block.line + 1):
         if len(line) > most:
-            raise limits.too_long().at(block.file, number)
+            raise too_long().at(block.file, number)
         if not line.isspace():
             yield number, line
 

@@ -12,8 +12,7 @@ import numpy as np
 from structkit.embeddings.rows import id_line
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
-from structkit.records.output import write_json
-from structkit.records.whole import whole_folder
+from structkit.records.output import whole_folder, write_json
 from structkit.searching.bm25_folder import FORMAT, IDS, META, METHOD, SavedIndex
 from structkit.searching.index import best, places
 from structkit.searching.options import K1, B

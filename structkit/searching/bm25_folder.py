@@ -12,7 +12,8 @@ import orjson
 
 from structkit.embeddings.matrices import mapped, unique
 from structkit.errors import UserError, flag, program
-from structkit.records.jsonl import Record, cannot_read
+from structkit.records.jsonl import Record
+from structkit.records.lines import cannot_read
 
 FORMAT = 1
 METHOD = "bm25"

@@ -10,8 +10,8 @@ from typing import Any
 from structkit.embeddings.reading import identified
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Records
+from structkit.records.output import refuse_existing
 from structkit.records.texts import document_text
-from structkit.records.whole import refuse_existing
 from structkit.searching.bm25 import BM25
 from structkit.searching.bm25_folder import is_saved
 from structkit.searching.options import WordOptions

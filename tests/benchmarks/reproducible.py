@@ -14,7 +14,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from structkit import arithmetic, registry
+from structkit import machine, registry
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.progress import hushed
@@ -86,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("methods", nargs="*", default=registry.names("method"))
     parser.add_argument("--runs", type=int, default=12)
     args = parser.parse_args(arguments)
-    print(arithmetic.DIFFERENT or "equal runs should give equal models")
+    print(machine.DIFFERENCE or "equal runs should give equal models")
     worst = 1
     with tempfile.TemporaryDirectory() as place, hushed(True):
         data = Path(place, "records.jsonl")

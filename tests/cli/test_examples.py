@@ -11,7 +11,7 @@ import pytest
 from conftest import WARM, environment
 from typer import Context
 
-from structkit.cli.app import app
+from structkit.cli.main import app
 from structkit.command import COMMANDS
 from structkit.registry import load, names
 from structkit.settings import flag_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import environment
 
-from structkit.cli.app import app
+from structkit.cli.main import app
 from structkit.cli.manual import pages
 from structkit.command import COMMANDS
 from structkit.registry import names

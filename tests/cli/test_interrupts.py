@@ -93,7 +93,7 @@ def test_a_second_signal_changes_nothing(
 
 SLOW = """
 import os, time
-from structkit.signals import ending, leave
+from structkit.processes import ending, leave
 from structkit.records.stream import Stream
 
 def slow(records):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from structkit.records.workers.pool import Pool
+from structkit.records.workers import Pool
 
 
 @pytest.fixture

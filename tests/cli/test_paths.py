@@ -11,7 +11,7 @@ import typer
 from complaints import GOOD, complaint
 from conftest import Run
 
-from structkit.cli.app import app
+from structkit.cli.main import app
 from structkit.errors import UserError
 
 Refused = Callable[..., str]

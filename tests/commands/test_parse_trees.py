@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
-from structkit.records.jsonl import Lines, Records, Shard
+from structkit.records.jsonl import Records, Shard
+from structkit.records.lines import Lines
 from structkit.registry import load
 from structkit.structure.trees.brackets import read
 from structkit.structure.trees.parsers import Unparsed, all_trees

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from structkit import plot
-from structkit.cli.app import app
+from structkit.cli.main import app
 from structkit.commands.plot.trees import places
 from structkit.errors import UserError
 from structkit.structure.trees.brackets import read

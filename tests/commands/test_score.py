@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit import score
-from structkit.cli.app import app
+from structkit.cli.main import app
 from structkit.commands.score.table import table
 from structkit.errors import UserError
 from structkit.scoring.measures import evaluate, measure

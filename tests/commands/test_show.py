@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminals import plain, seen
 
-from structkit.cli.app import app
+from structkit.cli.main import app
 from structkit.commands.html_variants import html_variants
 from structkit.commands.mask_entities import mask_entities
 from structkit.commands.show import drawn

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import UserError
-from structkit.records import limits
-from structkit.records.jsonl import Lines, Records
+from structkit.records.jsonl import Records, Rejected, accepted
+from structkit.records.lines import MAXIMUM, Lines, limit_bytes
 from structkit.records.output import dump
-from structkit.records.rejects import Rejected, accepted
 
 GOOD = b"".join(
     orjson.dumps(
@@ -38,12 +37,12 @@ def parquet() -> bytes:
 @pytest.fixture(autouse=True)
 def limit():
     yield
-    limits.limit_bytes(limits.MOST)
+    limit_bytes(MAXIMUM)
 
 
-def read(path, most=limits.MOST):
+def read(path, most=MAXIMUM):
     """The records of a file as lines, and its rejects."""
-    limits.limit_bytes(most)
+    limit_bytes(most)
     rejected: list[Rejected] = []
     records = Records.read([str(path)])
     try:
@@ -114,7 +113,7 @@ def test_a_gzip_bomb_is_refused_in_little_memory(tmp_path, blocks):
         gzip.compress(b'{"id":"' + b"x" * 40_000_000, 1) + gzip.compress(b'"}\n{"id":"2"}')
     )
     assert path.stat().st_size < 300_000
-    limits.limit_bytes(100_000)
+    limit_bytes(100_000)
     tracemalloc.start()
     if blocks:
         made, rejected = read(path, 100_000)

@@ -12,9 +12,9 @@ from structkit.errors import UserError
 from structkit.formats.formats import Format
 from structkit.formats.interchange import Options, read_records
 from structkit.formats.rows import BracketRows, ColumnRows, DelimitedRows, ParagraphRows
-from structkit.records import limits
+from structkit.records.jsonl import accepted
+from structkit.records.lines import MAXIMUM, limit_bytes
 from structkit.records.output import dump
-from structkit.records.rejects import accepted
 from structkit.scoring.qrels import read_judgements, read_qrels
 from structkit.scoring.runs import read_run
 
@@ -45,7 +45,7 @@ ROWS = {
 @pytest.fixture(autouse=True)
 def limit():
     yield
-    limits.limit_bytes(limits.MOST)
+    limit_bytes(MAXIMUM)
 
 
 def drained(rows, command=iter):
@@ -70,7 +70,7 @@ def test_spoiled_rows(tmp_path, name, data):
     kind, good = ROWS[name]
     path = tmp_path / "rows"
     path.write_bytes(data.draw(spoiled(good)))
-    limits.limit_bytes(data.draw(st.sampled_from([3, 12, limits.MOST])))
+    limit_bytes(data.draw(st.sampled_from([3, 12, MAXIMUM])))
     made, _ = drained(kind(str(path)))
     for row in made:
         dump(row)
@@ -81,7 +81,7 @@ def test_a_row_that_is_too_long_is_told_and_those_before_it_read(tmp_path, name)
     kind, good = ROWS[name]
     path = tmp_path / "rows"
     path.write_bytes(good + b'"(' * 100 + b"\n" + good)
-    limits.limit_bytes(50)
+    limit_bytes(50)
     made, rejected = drained(kind(str(path)))
     assert made[:2] == drained(kind(str(write(tmp_path / "good", good))))[0]
     if name != "brackets":  # where a tree ends is not known
@@ -96,7 +96,7 @@ def write(path, data):
 
 def test_a_quote_that_is_never_closed_costs_no_memory(tmp_path):
     path = write(tmp_path / "rows", b'a,b\n1,2\n"' + b"x,y\n" * 100_000)
-    limits.limit_bytes(1_000)
+    limit_bytes(1_000)
     made, rejected = drained(DelimitedRows([str(path)], ","))
     assert {"a": "1", "b": "2"} == made[0]
     assert "more than 1,000 bytes" in str(rejected[0].error)

@@ -20,7 +20,7 @@ ATTRIBUTES = {
 PROGRAMS = {Path("structkit/commands/doctor.py"): {"subprocess"}}  # asks NVIDIA's for the cards
 # one process of ours reads what its child wrote; the other names only what an unpickler raises
 PICKLES = {
-    Path("structkit/children.py"),
+    Path("structkit/processes.py"),
     Path("structkit/learning/training/checkpoints.py"),
     Path("structkit/learning/training/launching.py"),
 }

@@ -8,8 +8,8 @@ import pytest
 from structkit import __version__
 from structkit.cli.main import main
 from structkit.errors import UserError
+from structkit.records.cluster import check, same
 from structkit.records.stream import InputOptions, Stream, WorkerOptions
-from structkit.records.workers.cluster import check, same
 from structkit.settings import made
 
 GOOD = '{"id": "1", "language": "python", "code": "x = y"}\n'

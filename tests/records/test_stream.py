@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit.errors import UserError
-from structkit.records.jsonl import Block, Lines, Record, Records, several
-from structkit.records.rejects import Command, Rejected, accepted
+from structkit.records.jsonl import Command, Record, Records, Rejected, accepted, several
+from structkit.records.lines import Block, Lines
 
 
 def line(number: int) -> bytes:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +14,7 @@ from structkit.embeddings.rows import EmbeddingRow
 from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.checkpoints import RunFolder
-from structkit.records import whole
-from structkit.records.output import Output, name_together, write_records
-from structkit.records.whole import whole_file, whole_folder
+from structkit.records.output import Output, name_together, whole_file, whole_folder, write_records
 
 OLD, NEW = ["a", "b", "c"], ["c", "d", "e"]
 
@@ -224,7 +223,7 @@ def parquet(path):
 
 
 def checkpoint(path):
-    with whole_file(whole.Path(path)) as file:
+    with whole_file(Path(path)) as file:
         file.write(b"state")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from structkit.errors import UserError
-from structkit.records import limits
+from structkit.records.lines import VARIABLE
 from structkit.scoring.qrels import read_qrels
 from structkit.scoring.runs import read_run
 
@@ -125,7 +125,7 @@ def test_a_bad_line_of_qrels_is_refused(tmp_path: Path, text: str, problem: str)
 def test_a_bad_line_is_told_wherever_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, problem: str
 ) -> None:
-    monkeypatch.setenv(limits.VARIABLE, "100000")
+    monkeypatch.setenv(VARIABLE, "100000")
     path = tmp_path / "run"
     others = [RUN.replace('"a"', f'"{number}"') for number in range(5000)]
     path.write_text("\n" + RUN + "".join(others) + last)
@@ -158,6 +158,6 @@ def test_each_line_is_json_of_its_own(tmp_path: Path) -> None:
 def test_a_line_that_is_too_long_is_refused(tmp_path, monkeypatch, read, row) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(row + row.replace('"a"', '"b"').replace("}", f',"x":"{"y" * 99}"' + "}"))
-    monkeypatch.setattr(limits, "most_bytes", lambda: 100)
+    monkeypatch.setenv(VARIABLE, "100")
     with pytest.raises(UserError, match=r"rows\.jsonl:2: the record has more than"):
         read(str(path))

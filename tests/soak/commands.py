@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from structkit.cli.app import app
+from structkit.cli.main import app
 
 
 def commands(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -18,9 +18,8 @@ from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.formats.rows import DelimitedRows, ParagraphRows
 from structkit.learning.folders.facts import own_facts
-from structkit.records.jsonl import Records
+from structkit.records.jsonl import Records, accepted
 from structkit.records.output import dump
-from structkit.records.rejects import accepted
 from structkit.scoring.qrels import read_qrels
 from structkit.scoring.runs import read_run
 from structkit.structure.code.sentinels import unmask

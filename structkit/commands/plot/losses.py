@@ -10,7 +10,8 @@ from typing import Any
 from structkit.command import Command
 from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, names, save
 from structkit.errors import UserError
-from structkit.records.jsonl import Records, shown
+from structkit.records.jsonl import Records
+from structkit.records.lines import shown
 from structkit.settings import setting
 
 

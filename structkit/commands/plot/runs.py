@@ -22,7 +22,8 @@ from structkit.commands.plot.pictures import (
 )
 from structkit.errors import UserError, flag, missing, program
 from structkit.progress import say
-from structkit.records.jsonl import Record, Records, shown
+from structkit.records.jsonl import Record, Records
+from structkit.records.lines import shown
 from structkit.settings import setting
 
 if TYPE_CHECKING:

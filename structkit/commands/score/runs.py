@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from structkit.commands.score.settings import Settings, named
 from structkit.errors import UserError, flag
 from structkit.progress import say
-from structkit.records.jsonl import Record, shown
+from structkit.records.jsonl import Record
+from structkit.records.lines import shown
 from structkit.scoring.groups import NONE, FieldValues, grouped, order, read_values
 from structkit.scoring.judgements import Judgements
 from structkit.scoring.measures import Evaluation, evaluate, macro, measure

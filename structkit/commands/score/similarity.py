@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from structkit.commands.score.settings import Settings
 from structkit.embeddings.pairs import read_pairs
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, shown
+from structkit.records.jsonl import Record
+from structkit.records.lines import shown
 from structkit.scoring.similarity import correlation, cosines
 
 

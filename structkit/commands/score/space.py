@@ -9,7 +9,8 @@ import numpy as np
 from structkit.commands.score.settings import Settings
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, shown
+from structkit.records.jsonl import Record
+from structkit.records.lines import shown
 from structkit.scoring.similarity import alignment, uniformity
 
 HIGH = 4.0  # gold scores above it make a positive pair, as in SimCSE on STS-B (arXiv 2104.08821)

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from structkit.children import without_script
 from structkit.commands.score.settings import Settings, named
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError, flag
 from structkit.paths import is_pipe
-from structkit.records.jsonl import Record, shown
+from structkit.processes import without_script
+from structkit.records.jsonl import Record
+from structkit.records.lines import shown
 from structkit.scoring.classification import right_answers
 from structkit.scoring.measures import Values
 from structkit.scoring.similarity import cosines, drawn_spearman, ends, resampled, spearman

@@ -9,7 +9,8 @@ import numpy as np
 from structkit.commands.score.settings import Settings
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError, program
-from structkit.records.jsonl import Record, Records, shown, text_field
+from structkit.records.jsonl import Record, Records, text_field
+from structkit.records.lines import shown
 from structkit.scoring.measures import Values
 from structkit.scoring.similarity import ends, resampled
 from structkit.scoring.trees import Counts, agreement, binarized, f1, labeled, plain

@@ -17,9 +17,9 @@ from tokenizers import Encoding, Tokenizer
 import structkit
 from structkit.learning.encoding.runtimes import Runtime
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
+from structkit.machine import cache_folder
 from structkit.records.jsonl import Record
-from structkit.records.whole import whole_folder
-from structkit.user import cache_folder
+from structkit.records.output import whole_folder
 
 ABOUT = "about.json"
 TOKENIZER, PLAIN = "tokenizer.json", "plain-tokenizer.json"

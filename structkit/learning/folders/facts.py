@@ -13,7 +13,8 @@ import orjson
 from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.folders.damage import AGAIN, damaged
-from structkit.records.jsonl import Record, cannot_read
+from structkit.records.jsonl import Record
+from structkit.records.lines import cannot_read
 from structkit.records.texts import DOCUMENT, QUERY
 
 FORMAT = 1

@@ -21,7 +21,7 @@ from structkit.learning.folders.facts import FACTS, read_facts
 from structkit.learning.training.distributed import rank
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.records.whole import cannot_write, remove, replace_folder, whole_file
+from structkit.records.output import cannot_write, remove, replace_folder, whole_file
 
 RUN = "run.json"
 ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else

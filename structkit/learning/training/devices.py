@@ -10,7 +10,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from structkit import arithmetic
+from structkit import machine
 from structkit.errors import UserError, flag
 
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
@@ -68,7 +68,7 @@ def fastest_matmul() -> str:
     No clock decides it, so that equal runs have equal bits: where MKL is as fast as it can be,
     oneDNN gains nothing, and where MKL has its slow code, all but small products gain.
     """
-    if not arithmetic.is_slow() or not has_bf16(torch.device("cpu")):
+    if not machine.is_slow() or not has_bf16(torch.device("cpu")):
         return "highest"  # without such instructions torch has no oneDNN for float32
     generator = torch.Generator().manual_seed(0)
     left = torch.randn(128, 384, generator=generator)

@@ -7,7 +7,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-from structkit.signals import ended_by, heard
+from structkit.processes import ended_by, heard
 
 
 class Interrupt:

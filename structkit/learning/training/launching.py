@@ -29,11 +29,10 @@ from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalEx
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from structkit.children import without_script
 from structkit.errors import UserError, flag
 from structkit.learning.training.devices import chosen_device
+from structkit.processes import ended_by, heard, without_script
 from structkit.progress import say
-from structkit.signals import ended_by, heard
 
 SHUTDOWN = 120  # seconds that a process may take to finish its step and save a checkpoint
 GRACE = 2.0  # seconds that a process lives on that lost another: so the cause is seen first

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 
 import structkit
-from structkit.arithmetic import DIFFERENT
 from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import FACTS, FORMAT
 from structkit.learning.folders.hub import model_folder
@@ -34,12 +33,12 @@ from structkit.learning.training.module import HeldOut, TrainingModule
 from structkit.learning.training.settings import Method, RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Trainer
+from structkit.machine import DIFFERENCE
 from structkit.paths import keep_apart
 from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
-from structkit.records.rejects import Rejects
-from structkit.records.stream import Stream
+from structkit.records.stream import Rejects, Stream
 
 
 def train(
@@ -218,7 +217,7 @@ def fit(
         "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
         "texts": dict(truncation.texts),
         "seconds_per_step": round(trainer.log.seconds, 4),
-        **({"bits": f"may differ in an equal run: {DIFFERENT}"} if DIFFERENT else {}),
+        **({"bits": f"may differ in an equal run: {DIFFERENCE}"} if DIFFERENCE else {}),
     }
 
 

@@ -14,8 +14,7 @@ from typing import Any
 import orjson
 
 from structkit.errors import UserError, program
-from structkit.records.jsonl import Record, Records, text_field
-from structkit.records.rejects import Rejected, accepted
+from structkit.records.jsonl import Record, Records, Rejected, accepted, text_field
 
 MAKERS = {
     **dict.fromkeys(("masked", "target"), "mask-entities"),

@@ -7,8 +7,8 @@ from time import thread_time
 
 import tree_sitter
 
-from structkit.children import in_child
 from structkit.errors import UserError
+from structkit.processes import in_child
 
 LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
 LONG = 8_000  # bytes

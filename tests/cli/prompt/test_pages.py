@@ -10,8 +10,8 @@ from typing import ClassVar
 import pytest
 
 from structkit import registry
-from structkit.cli.app import app
 from structkit.cli.flags import command
+from structkit.cli.main import app
 from structkit.command import COMMANDS
 from structkit.settings import GROUPS, flag_of, group_of, setting
 

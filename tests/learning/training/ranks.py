@@ -9,8 +9,8 @@ import torch
 
 from structkit.errors import UserError
 from structkit.learning.training.distributed import add_gradients, rank, share, total
+from structkit.processes import heard
 from structkit.registry import load
-from structkit.signals import heard
 
 
 def lives(number):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from structkit.cli.app import app
+from structkit.cli.main import app
 from structkit.errors import UserError
 from structkit.progress import hushed
 

@@ -15,7 +15,7 @@ import typer
 from conftest import PROGRAM, environment
 
 from structkit import registry
-from structkit.cli.app import Commands
+from structkit.cli.main import Commands
 from structkit.command import command_of
 from structkit.errors import UserError
 from structkit.learning.training.settings import RunOptions

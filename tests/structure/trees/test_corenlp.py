@@ -14,7 +14,8 @@ from structkit_plugins.parsers._corenlp import Server, trees_of
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
-from structkit.records.jsonl import Block, Records
+from structkit.records.jsonl import Records
+from structkit.records.lines import Block
 from structkit.registry import load
 from structkit.structure.trees.brackets import write
 from structkit.structure.trees.parsers import Unparsed

@@ -16,11 +16,9 @@ from typing import Any
 from structkit import __version__
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.records import limits
-from structkit.records.jsonl import Block
-from structkit.records.workers.blocks import Done, Workers
-from structkit.records.workers.pool import Pool, R, T
-from structkit.signals import ENDINGS
+from structkit.processes import ENDINGS
+from structkit.records.lines import Block, limit_bytes, maximum_bytes
+from structkit.records.workers import Done, Pool, R, T, Workers
 
 LOCAL = "local"
 RETRIES = 3
@@ -175,11 +173,11 @@ def _ask(address: str) -> None:
 
 def _shipped(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The work as a function that processes on any machine can load."""
-    version, most = __version__, limits.most_bytes()
+    version, most = __version__, maximum_bytes()
 
     def do(task: Any) -> Any:
         same(version)
-        limits.limit_bytes(most)
+        limit_bytes(most)
         return work(task)
 
     return do

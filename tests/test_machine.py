@@ -8,7 +8,7 @@ import torch
 from conftest import environment
 
 import structkit
-from structkit import arithmetic
+from structkit import machine
 from structkit.learning.training import devices
 from tests.benchmarks import reproducible
 
@@ -16,8 +16,8 @@ PROGRAM = """
 import os, sys
 os.environ.pop("MKL_CBWR", None)
 assert "torch" not in sys.modules
-from structkit import arithmetic
-print(arithmetic.settled(sys.argv[1]))
+from structkit import machine
+print(machine.make_repeatable(sys.argv[1]))
 import torch
 torch.ones(64, 64) @ torch.ones(64, 64)
 """
@@ -56,29 +56,29 @@ def test_torch_computes_as_was_settled_before_its_import(cpuinfo, maker, mode):
 
 def test_what_the_user_chose_stays_and_is_told(cpuinfo, monkeypatch):
     monkeypatch.setenv("MKL_CBWR", "AVX2")
-    assert "MKL_CBWR is AVX2; leave it unset" == arithmetic.settled(cpuinfo("AuthenticAMD"))
-    assert "" == arithmetic.settled(cpuinfo("GenuineIntel"))
+    assert "MKL_CBWR is AVX2; leave it unset" == machine.make_repeatable(cpuinfo("AuthenticAMD"))
+    assert "" == machine.make_repeatable(cpuinfo("GenuineIntel"))
     monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
-    assert "" == arithmetic.settled(cpuinfo("AuthenticAMD"))
+    assert "" == machine.make_repeatable(cpuinfo("AuthenticAMD"))
 
 
 def test_a_torch_that_is_there_already_is_told(cpuinfo):
     why = "torch was imported before structkit; import structkit first"
-    assert why == arithmetic.settled(cpuinfo("AuthenticAMD"))
+    assert why == machine.make_repeatable(cpuinfo("AuthenticAMD"))
 
 
 def test_no_processor_information_changes_nothing(cpuinfo, tmp_path, monkeypatch):
-    assert "" == arithmetic.settled(str(tmp_path / "none"))
+    assert "" == machine.make_repeatable(str(tmp_path / "none"))
     (tmp_path / "arm").write_text("processor\t: 0\nCPU implementer\t: 0x41\n")
-    assert "" == arithmetic.settled(str(tmp_path / "arm"))
-    assert not arithmetic.is_slow()
+    assert "" == machine.make_repeatable(str(tmp_path / "arm"))
+    assert not machine.is_slow()
 
 
 def test_large_products_go_through_onednn_where_mkl_is_slow(cpuinfo, monkeypatch):
     monkeypatch.setattr(devices, "has_bf16", lambda device: True)
     monkeypatch.setattr(devices, "HARMLESS", 1.0)  # this processor may round to bfloat16
     assert "highest" == devices.fastest_matmul()
-    arithmetic.settled(cpuinfo("AuthenticAMD"))
+    machine.make_repeatable(cpuinfo("AuthenticAMD"))
     assert "medium" == devices.fastest_matmul()
     monkeypatch.setattr(devices, "HARMLESS", 0.0)
     assert "highest" == devices.fastest_matmul()
@@ -88,12 +88,12 @@ def test_doctor_says_which_way_this_machine_computes(cpuinfo, monkeypatch):
     def found():
         return {each["part"]: each for each in structkit.doctor()}["arithmetic"]
 
-    monkeypatch.setattr(arithmetic, "DIFFERENT", "")
-    monkeypatch.setattr(arithmetic, "maker", lambda: "AuthenticAMD")
+    monkeypatch.setattr(machine, "DIFFERENCE", "")
+    monkeypatch.setattr(machine, "processor_maker", lambda: "AuthenticAMD")
     monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
     assert "ok" == found()["state"] and "AuthenticAMD: MKL_CBWR COMPATIBLE" in found()["found"]
     assert "oneDNN" in found()["found"]
-    monkeypatch.setattr(arithmetic, "DIFFERENT", "MKL_CBWR is AVX2; leave it unset")
+    monkeypatch.setattr(machine, "DIFFERENCE", "MKL_CBWR is AVX2; leave it unset")
     assert ("differs", "leave it unset") == (found()["state"], found()["remedy"])
 
 
@@ -102,7 +102,7 @@ def test_equal_runs_are_counted_and_a_summary_says_when_they_may_differ(monkeypa
     assert "contrastive        1 distinct of 2 models" in capsys.readouterr().out
     told, train = [], reproducible.train
     monkeypatch.setattr(
-        "structkit.learning.training.run.DIFFERENT", "torch was first; do otherwise"
+        "structkit.learning.training.run.DIFFERENCE", "torch was first; do otherwise"
     )
     monkeypatch.setattr(reproducible, "train", lambda *given: told.append(train(*given)))
     reproducible.main(["fasttext", "--runs", "1"])

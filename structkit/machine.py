@@ -1,0 +1,81 @@
+"""The machine: where the user's own files are, and whether equal runs of torch get equal bits.
+
+Folders are those of the XDG Base Directory Specification. Intel's MKL multiplies matrices for
+torch, and promises equal bits on its own processors. On others two equal products may differ in
+their last bits, but for its slower code that is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+MODE, SAME_EVERYWHERE = "MKL_CBWR", "COMPATIBLE"
+CPUINFO = "/proc/cpuinfo"
+REPEATABLE = ("", "GenuineIntel")  # no name: not an x86 processor, and so no MKL
+
+
+def cache_folder(*names: str) -> Path:
+    """A folder of structkit's for what can be made again."""
+    return _folder("XDG_CACHE_HOME", Path(".cache"), names)
+
+
+def data_folder(*names: str) -> Path:
+    """A folder of structkit's for what the user keeps."""
+    return _folder("XDG_DATA_HOME", Path(".local", "share"), names)
+
+
+def _folder(variable: str, usual: Path, names: tuple[str, ...]) -> Path:
+    given = os.environ.get(variable, "")
+    # the specification ignores a path that is not absolute
+    base = Path(given) if os.path.isabs(given) else Path.home() / usual
+    return base.joinpath("structkit", *names)
+
+
+def move_torch_cache() -> None:
+    """Let torch keep what it compiles in the user's cache, not in a folder for temporary files.
+
+    It makes the folder when it is imported: one that cannot be made stays where torch wants it.
+    """
+    with suppress(RuntimeError):  # a user without a home
+        folder = cache_folder("torch")
+        there = next(each for each in folder.parents if os.path.exists(each))
+        if os.access(there, os.W_OK | os.X_OK):
+            os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
+
+
+def processor_maker(cpuinfo: str = CPUINFO) -> str:
+    """Who made the x86 processor, as it names itself; empty where that is not known."""
+    try:
+        with open(cpuinfo, encoding="utf-8") as file:
+            found = re.search(r"^vendor_id\s*: *(\S+)", file.read(512), re.MULTILINE)
+    except OSError:
+        return ""
+    return found[1] if found else ""
+
+
+def make_repeatable(cpuinfo: str = CPUINFO) -> str:
+    """Let equal runs of torch have equal bits, unless the user has said how MKL computes.
+
+    It is read when torch computes first. Returns why equal runs may differ; empty if they do not.
+    """
+    if processor_maker(cpuinfo) in REPEATABLE:
+        return ""
+    if MODE not in os.environ:
+        os.environ[MODE] = SAME_EVERYWHERE
+        if "torch" in sys.modules:
+            return "torch was imported before structkit; import structkit first"
+    elif not is_slow():
+        return f"{MODE} is {os.environ[MODE]}; leave it unset"
+    return ""
+
+
+def is_slow() -> bool:
+    """Whether MKL computes with the code that is the same everywhere."""
+    return os.environ.get(MODE, "").upper() == SAME_EVERYWHERE
+
+
+DIFFERENCE = make_repeatable()

@@ -1,1 +1,0 @@
-"""Processes that run a command: forked ones, ones that are replaced, and those of a Ray cluster."""
