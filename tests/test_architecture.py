@@ -9,20 +9,20 @@ import pytest
 
 from structkit.command import COMMANDS
 
-# a room imports rooms of lower floors only
+# a room imports rooms of lower floors only; a module that is in none of them is of the ground
 FLOORS = (
-    ("structkit",),
+    ("ground",),
     ("records",),
     ("folders", "embeddings", "structure", "formats"),
     ("training",),
-    ("static",),
-    ("encoders", "strae", "span_parser", "scoring"),
-    ("collecting", "encoding", "pairs", "searching"),
-    ("ranking",),
+    ("static", "scoring"),
+    ("encoders", "strae", "span_parser", "searching", "collecting"),
+    ("encoding", "pairs", "ranking"),
     ("asking",),
+    ("plugin",),
     ("commands",),
-    ("cli",),
-    ("api",),
+    ("cli", "api"),
+    ("__main__",),
 )
 HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}
 STRUCTKIT = sorted(Path("structkit").rglob("*.py"))
@@ -34,72 +34,55 @@ UNLIMITED = {
     *(Path("structkit/commands"), Path("structkit/cli"), *Path("plugins").iterdir()),
     *(Path("tests/commands"), Path("tests/benchmarks")),
 }
+# where a command or a model is opened: its help needs none of what it imports then
+OPENING = ("settled", "build", "untrained", "load")
 
 
-# from a method's settings to its model: there it imports what takes seconds, as torch does
-TO_A_MODEL = ("settled", "build", "untrained", "load")
-
-
-def imported(path):
-    """All modules that a file imports, and whether the import is where it belongs."""
-    tree = ast.parse(path.read_text("utf-8"))
-    # what only a type checker reads is no dependency
-    tree.body = [node for node in tree.body if not _for_types(node)]
-    late = {
-        node
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef) and function.name in TO_A_MODEL
-        for node in function.body
-        if function.col_offset
-    }
-    for node in ast.walk(tree):
-        placed = node in late or getattr(node, "col_offset", 0) == 0
+def imports(path):
+    """All names that a file imports, late ones and those for types included, with their lines."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            for name in node.names:
-                yield name.name, placed
+            yield from ((each.name, node.lineno) for each in node.names)
         elif isinstance(node, ast.ImportFrom):
             package = "." * node.level + (node.module or "")
-            names = [f"{package}.{alias.name}" for alias in node.names]
-            yield from ((name, placed) for name in names)
+            yield from ((f"{package}.{each.name}", node.lineno) for each in node.names)
 
 
-def _for_types(node):
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+def module_of(path):
+    """The module that a file is."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def room(module):
-    """The room of a module `structkit.…`: a folder, the ground itself, or a folder of learning."""
-    parts = module.split(".")
-    if parts[1:2] == ["learning"]:
-        parts = parts[1:]
-    return parts[1] if parts[1] in HEIGHT else "structkit"
+    """The room of a module `structkit.…`: a folder, one of learning's, or the ground."""
+    name = module.removeprefix("structkit.").removeprefix("learning.").partition(".")[0]
+    return name if name in HEIGHT else "ground"
 
 
-def used(path):
+def rooms_of(path):
     """The rooms whose modules a file imports."""
-    return {room(module) for module, _ in imported(path) if module.startswith("structkit.")}
+    return {room(name) for name, _ in imports(path) if name.startswith("structkit.")}
 
 
 @pytest.mark.parametrize("path", STRUCTKIT, ids=str)
 def test_a_file_imports_only_floors_below(path):
-    if path == Path("structkit/__main__.py"):
-        assert used(path) == {"cli"}
-        return
-    here = room(".".join(path.with_suffix("").parts) + ".")
-    above = {other for other in used(path) - {here} if HEIGHT[other] >= HEIGHT[here]}
-    assert above == set()
+    here = room(module_of(path))
+    above = {each for each in rooms_of(path) - {here} if HEIGHT[each] >= HEIGHT[here]}
+    assert set() == above, f"{path} is in {here}"
 
 
 def test_commands_do_not_import_each_other():
     for path in Path("structkit/commands").glob("*.py"):
-        assert "commands" not in used(path), path
+        assert "commands" not in rooms_of(path), path
 
 
 @pytest.mark.parametrize("path", PLUGINS, ids=str)
 def test_a_plugin_imports_rooms_below_commands_and_helpers_beside_it(path):
-    assert not used(path) & {"commands", "cli"}
-    beside = [module for module, _ in imported(path) if module.startswith(".")]
-    assert all(module.startswith("._") for module in beside)
+    assert not rooms_of(path) & {"commands", "cli", "api"}
+    beside = {name.split(".")[1] for name, _ in imports(path) if name.startswith(".")}
+    mine = {each.stem for each in served(path)} if path.name.startswith("_") else set()
+    assert all(name.startswith("_") for name in beside - mine), beside
 
 
 def test_a_helper_serves_one_plugin():
@@ -115,29 +98,30 @@ def served(helper):
 
 
 def imports_beside(path, name):
-    return any(module.startswith(f".{name}.") for module, _ in imported(path))
+    return any(module.startswith(f".{name}.") for module, _ in imports(path))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)
 def test_nobody_imports_a_plugin_by_name(path):
-    assert not [module for module, _ in imported(path) if module.startswith("structkit_plugins")]
-
-
-# a terminal alone pays for rich's progress bars and lists, a comparison of runs for scipy, a
-# search of embeddings for no bm25s, an answer from the cache for no parser, one worker for no
-# processes, HTML for no Markdown, a command without plugins for no list of them, and a help that
-# shows settings which commands share for none of their work
-LAZY = {
-    *("progress.py", "questions.py", "comparison.py", "lexical.py", "folder.py", "stream.py"),
-    *("markdown.py", "registry.py", "options.py"),
-}
+    assert not [name for name, _ in imports(path) if name.startswith("structkit_plugins")]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)
-def test_imports_stand_at_the_top(path):
-    # what opens a command imports its work when it is called: its help needs none of it
-    if path.name not in LAZY and not {"cli", "commands"} & {*path.parts}:
-        assert [module for module, top in imported(path) if not top] == []
+def test_imports_stand_at_the_top_or_say_why_not(path):
+    if {"cli", "commands"} & {*path.parts}:
+        return
+    text = path.read_text("utf-8")
+    lines = ["", *text.splitlines()]
+    functions = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.FunctionDef)]
+    late = {
+        node.lineno
+        for function in functions
+        if function.name not in OPENING
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    without = [line for line in late if "#" not in lines[line] + lines[line - 1]]
+    assert [] == without, f"{path}: say in a comment why line {without} does not stand at the top"
 
 
 @pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=str)

@@ -19,8 +19,9 @@ from structkit.collecting.kinds import CODE, HTML, MARKDOWN, TEXT
 from structkit.collecting.sources import LeftOut, Source, too_large
 from structkit.collecting.units import Units
 from structkit.errors import UserError
+from structkit.processes import cores
 from structkit.records.lines import cannot_read
-from structkit.records.workers import Pool, cores
+from structkit.records.workers import Pool
 
 # units short enough to be an answer, by kind of file
 PASSAGES = {CODE: "chunk", HTML: "section", MARKDOWN: "section", TEXT: "chunk"}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import EncodingSettings
+from structkit.processes import check_ray
 from structkit.progress import announce
 from structkit.records.jsonl import Record, accepted
 from structkit.records.lines import shown
@@ -35,9 +36,7 @@ class Settings(EncodingSettings):
         super().__post_init__()
         if self.ray is None:
             return
-        from structkit.records.cluster import check
-
-        check(self.ray)
+        check_ray(self.ray)
         several = f"several {flag('field')}" if len(self.field) > 1 else ""
         if self.device not in (None, "cpu") or several:
             problem = f"{flag('ray')} and {several or flag('device', self.device)}"

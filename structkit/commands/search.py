@@ -12,6 +12,7 @@ from structkit.command import Command
 from structkit.errors import UserError, flag, program
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import keep_apart, lines_name
+from structkit.processes import check_ray
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import shown
@@ -22,7 +23,7 @@ from structkit.settings import given, paths, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.rows import TextEncoding
-    from structkit.searching.hits import Searcher
+    from structkit.searching.hits import Backend, Searcher
     from structkit.searching.rankings import Ranked
 
 
@@ -183,7 +184,8 @@ def opened(settings: Settings) -> Searcher:
     if backend is None:
         indexed = settings.index != "flat" or (len(corpus) == 1 and os.path.isdir(corpus[0]))
         backend = "approximate" if indexed else "exact"
-    return registry.load("backend", backend)().opened(corpus, settings)
+    kind: type[Backend] = registry.load("backend", backend)
+    return kind().opened(corpus, settings)
 
 
 def _encoding(settings: Settings) -> TextEncoding | None:
@@ -197,9 +199,8 @@ def _encoding(settings: Settings) -> TextEncoding | None:
     if settings.ray is None:
         return Encoding(reads)
     from structkit.learning.encoding.on_ray import encoding_over
-    from structkit.records.cluster import check
 
-    check(settings.ray)
+    check_ray(settings.ray)
     return encoding_over(settings.ray, reads)
 
 

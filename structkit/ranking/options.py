@@ -59,6 +59,7 @@ class RankingOptions:
     @property
     def chosen(self) -> Weights:
         """The weights that are named."""
+        # a help needs no rankers
         from structkit.ranking.weights import chosen, weight_of
 
         rankers = dict(map(weight_of, self.ranker))

@@ -16,33 +16,16 @@ from typing import Any
 from structkit import __version__
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.processes import ENDINGS
+from structkit.processes import ENDINGS, LOCAL
 from structkit.records.lines import Block, limit_bytes, maximum_bytes
 from structkit.records.workers import Done, Pool, R, T, Workers
 
-LOCAL = "local"
 RETRIES = 3
 STORE = 80 << 20  # bytes for blocks on their way; the least that Ray allows is 75 MiB
 PATIENCE = 10.0  # seconds to start, where it is to end again: its processes may have ended before
 # what Ray says of work that a process cannot load
 MISSING = re.compile(r"failed to import on the worker.*No module named '([\w.]+)'", re.DOTALL)
 SECONDS = 5.0  # that a cluster has to answer: Ray itself would try for more than a minute
-
-
-def check(address: str) -> None:
-    """Raise if the address is none.
-
-    >>> check("local"), check("auto"), check("10.0.0.1:6379")
-    (None, None, None)
-    >>> check("10.0.0.1")
-    Traceback (most recent call last):
-        ...
-    structkit.errors.UserError: --ray 10.0.0.1 is no address; give local, auto or HOST:PORT
-    """
-    host, _, port = address.rpartition(":")
-    plain = host and "/" not in host and port.isdecimal() and len(port) < 6
-    if address not in (LOCAL, "auto") and not plain:
-        raise UserError(f"--ray {address} is no address", "give local, auto or HOST:PORT", status=2)
 
 
 class RayPool(Pool[T, R]):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from structkit.errors import UserError, flag
 from structkit.paths import keep_apart, lines_name
+from structkit.processes import LOCAL, check_ray, cores
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Records, Rejected, Shard, Tally, accepted, counting
 from structkit.records.lines import Block, Lines, shown
@@ -33,8 +34,6 @@ def number_of_workers(text: str) -> int:
     2
     """
     if text == "auto":
-        from structkit.records.workers import cores
-
         return min(cores(), MOST_WORKERS)
     if not (text.isdecimal() and len(text) < 5 and 1 <= int(text) <= MOST_WORKERS):
         problem = f"{flag('workers', text)} is neither auto nor in 1 … {MOST_WORKERS}"
@@ -238,9 +237,7 @@ class Stream:
             self._check_ray(self.ray)
 
     def _check_ray(self, address: str) -> None:
-        from structkit.records.cluster import LOCAL, check
-
-        check(address)
+        check_ray(address)
         if self.workers > 1 and address != LOCAL:
             problem = "--workers is for --ray local: of a cluster, all processors work"
             raise UserError(problem, "leave it out", status=2)
@@ -296,7 +293,7 @@ class Stream:
     def _workers(self, command: Callable[..., Iterator[Any]], tally: Tally | None) -> Workers:
         # 20 ms that only those pay who want several processes
         from structkit.records.cluster import RayWorkers
-        from structkit.records.workers import TimedWorkers, Workers
+        from structkit.records.workers import TimedWorkers, Workers  # as above
 
         skip = self.on_error == "skip"
         if self.ray is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections import deque
@@ -27,11 +26,6 @@ from structkit.records.output import dump
 T = TypeVar("T")
 R = TypeVar("R")
 PATIENCE = 1.0  # seconds between two looks whether all threads are there
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 class Pool(Generic[T, R]):

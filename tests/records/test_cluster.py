@@ -8,7 +8,8 @@ import pytest
 from structkit import __version__
 from structkit.cli.main import main
 from structkit.errors import UserError
-from structkit.records.cluster import check, same
+from structkit.processes import check_ray
+from structkit.records.cluster import same
 from structkit.records.stream import InputOptions, Stream, WorkerOptions
 from structkit.settings import made
 
@@ -18,7 +19,7 @@ ADDRESS = "127.0.0.1:6379"
 
 @pytest.mark.parametrize("address", ["local", "auto", ADDRESS, "[::1]:6379", "node-7:6379"])
 def test_an_address_is_one_of_rays(address):
-    check(address)
+    check_ray(address)
     Stream(ray=address)
 
 

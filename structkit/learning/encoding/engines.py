@@ -135,6 +135,7 @@ class EngineChoice:
         exports: Exports = {each: kept(folder, changes, each) for each in runtimes}
         if exports and all(exports.values()) and (encoder := self.opened(folder, exports)):
             return encoder
+        # torch takes a second to import, which an exported model need not wait for
         from structkit.learning.encoding.torch_engine import TorchEngine, export
 
         engine, facts = TorchEngine.open(

@@ -14,8 +14,8 @@ from typing import Any, get_args
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.reading import Embedded, Spread, Window
 from structkit.learning.encoding.settings import EncodingSettings, Engine
-from structkit.records.cluster import LOCAL, RayPool
-from structkit.records.workers import cores
+from structkit.processes import LOCAL, cores
+from structkit.records.cluster import RayPool
 
 Counts = dict[str, Counter[str]]  # of texts that were truncated, of words that are unknown
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import structkit
 from structkit.extras import require
-from structkit.records.workers import cores
+from structkit.processes import cores
 
 # token ids and their mask, (batch, length) each, to embeddings, (batch, dim)
 Compute = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
