@@ -92,20 +92,10 @@ def encode(
 def fuse(
     runs: Files,
     *,
-    ranker: list[str] | tuple[str, ...] = (),
-    for_: Literal['code'] | None = None,
-    weights: Path | Rows | None = None,
-    group: str | None = None,
-    repeats: float | None = None,
-    embeddings: Path | Rows | None = None,
-    query_embeddings: Path | Rows | None = None,
+    k: int = 100,
     method: Literal['rrf', 'weighted', 'merge'] = 'rrf',
     weight: list[float] | tuple[float, ...] = (),
-    k: int = 100,
     rrf_k: int = 60,
-    corpus: Files = (),
-    queries: Files = (),
-    format: Literal['jsonl', 'trec'] = 'jsonl',
 ) -> Iterator[Record]: ...
 
 def html_variants(
@@ -189,7 +179,6 @@ def plot(
     *,
     output: Path,
     quiet: bool = False,
-    after: Files = (),
     sample: int = 500,
     seed: int = 0,
 ) -> None: ...
@@ -204,7 +193,6 @@ def plot(
     quiet: bool = False,
     qrels: Path | Rows,
     temperature: float | None = None,
-    bins: int = 20,
 ) -> None: ...
 
 @overload
@@ -234,10 +222,10 @@ def plot(
     /,
     files: Files = ('-',),
     *,
-    output: Path = '-',
+    output: Path,
+    quiet: bool = False,
     field: list[str] | tuple[str, ...] = (),
     number: int = 1,
-    quiet: bool = False,
 ) -> None: ...
 
 def plugins() -> Iterator[Record]: ...
@@ -245,18 +233,16 @@ def plugins() -> Iterator[Record]: ...
 def rerank(
     runs: Files,
     *,
+    k: int = 100,
+    corpus: Files,
+    queries: Files,
+    query_field: str | None = None,
     ranker: list[str] | tuple[str, ...] = (),
     for_: Literal['code'] | None = None,
     weights: Path | Rows | None = None,
     group: str | None = None,
-    repeats: float | None = None,
     embeddings: Path | Rows | None = None,
     query_embeddings: Path | Rows | None = None,
-    corpus: Files,
-    queries: Files,
-    query_field: str | None = None,
-    k: int = 100,
-    format: Literal['jsonl', 'trec'] = 'jsonl',
     fit: Path | Rows | None = None,
     folds: str | None = None,
     held_out: Path | None = None,

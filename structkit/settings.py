@@ -93,6 +93,11 @@ def quiet_setting() -> Any:
     return setting(False, "Nothing on stderr but errors.", short="-q")
 
 
+def file_setting(help: str, default: Any = None, *, metavar: str = "FILE", **more: Any) -> Any:
+    """A file that a command reads; several, where the default is a tuple."""
+    return setting(default, help, metavar=metavar, reads=True, **more)
+
+
 def names_in(names: str | tuple[str, ...]) -> tuple[str, ...]:
     """One name, or several, as several."""
     return (names,) if isinstance(names, str) else names

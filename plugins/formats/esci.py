@@ -17,7 +17,7 @@ from structkit.formats.interchange import (
     take_whole,
 )
 from structkit.records.jsonl import Record
-from structkit.scoring.gains import parse_gains
+from structkit.scoring.qrels import parse_gains
 
 PRODUCT = dict.fromkeys(
     "product_id product_title product_description product_bullet_point product_brand "

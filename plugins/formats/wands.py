@@ -5,7 +5,7 @@ from __future__ import annotations
 from structkit import plugin
 from structkit.formats.interchange import Labels, Options, Part, Parts, Row, move, take, take_id
 from structkit.records.jsonl import Record
-from structkit.scoring.gains import parse_gains
+from structkit.scoring.qrels import parse_gains
 
 PRODUCT = {
     "product_id": "id",

@@ -117,7 +117,7 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     from structkit.asking.cache import kept_files, with_cache
     from structkit.asking.folder import Folder
     from structkit.asking.meaning import Meaning
-    from structkit.ranking.weights import chosen
+    from structkit.ranking.weights import choose
 
     if not settings.questions:
         raise UserError("there is no question", f"give {flag('questions')}", status=2)
@@ -127,7 +127,7 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     place = cache_file(settings.folder, target, key) if settings.folder else None
     if place:  # a cache inside the folder is not one of its files
         walk = replace(walk, outputs=frozenset(map(os.path.realpath, kept_files(place))))
-    ranking, encoding = chosen(settings.for_).ranking(), encoding or _encodings(settings)
+    ranking, encoding = choose(settings.for_).ranking(), encoding or _encodings(settings)
 
     def work(store: Store) -> list[Record]:
         folder = Folder.read(store, target, walk, CHUNK_CHARS)

@@ -7,42 +7,47 @@ from dataclasses import dataclass
 from typing import Literal
 
 from structkit.command import Command
-from structkit.ranking.options import RankingOptions
 from structkit.records.jsonl import Record
-from structkit.records.output import write_records
-from structkit.records.stream import OutputOptions
-from structkit.settings import setting
+from structkit.scoring.options import RunOutput, RunSettings
+from structkit.settings import file_setting, setting
 
-FITTING = "Fitting weights"
+RANKERS, FITTING = "Rankers", "Fitting weights"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(RankingOptions):
+class Settings(RunSettings):
     """Order the hits of runs by their scores, scaled to 0 … 1, plus what the rankers add."""
 
-    runs: tuple[str, ...] = setting(
-        ...,
-        "Run files, JSONL or TREC; several are averaged.",
-        argument=True,
-        metavar="RUNS",
-        reads=True,
-    )
-    corpus: tuple[str, ...] = setting(
-        ..., "The records that were searched.", metavar="FILE", reads=True
-    )
-    queries: tuple[str, ...] = setting(
-        ..., "The queries that were asked.", metavar="FILE", reads=True
-    )
+    corpus: tuple[str, ...] = file_setting("The records that were searched.", ...)
+    queries: tuple[str, ...] = file_setting("The queries that were asked.", ...)
     query_field: str | None = setting(
         None, "Field with a query's text; default: the first of query, text, docstring."
     )
-    k: int = setting(100, "Documents per query.", short="-k", low=1)
-    format: Literal["jsonl", "trec"] = setting("jsonl", "JSONL, or TREC's six columns.")
-    fit: str | None = setting(
+    ranker: tuple[str, ...] = setting(
+        (),
+        "A ranker to use; `structkit plugins` lists them. None is used unless named.",
+        metavar="NAME[=WEIGHT]",
+        complete="ranker",
+        group=RANKERS,
+    )
+    for_: Literal["code"] | None = setting(
+        None, "A preset of rankers and weights.", excludes="weights", group=RANKERS
+    )
+    weights: str | None = file_setting("Weights that rerank --fit wrote.", group=RANKERS)
+    group: str | None = setting(
         None,
+        "Keep the best hit of those with the same value, as by `path`; presets and weights say "
+        "what others count.",
+        metavar="FIELD",
+        group=RANKERS,
+    )
+    embeddings: str | None = file_setting(
+        "maxsim: embeddings of the documents, .npy or JSONL.", group=RANKERS
+    )
+    query_embeddings: str | None = file_setting("maxsim: embeddings of the queries.", group=RANKERS)
+    fit: str | None = file_setting(
         "Instead of a run, write the weights of these rankers that fit judged queries.",
         metavar="QRELS",
-        reads=True,
         group=FITTING,
     )
     folds: str | None = setting(
@@ -70,43 +75,49 @@ def rerank(settings: Settings) -> Iterator[Record]:
     the corpus raises, and so does a query that is not among the queries. With `fit`, one record:
     the weights of these rankers with the best nDCG@10 on judged queries.
     """
-    from structkit.ranking.fit import fit
-    from structkit.ranking.reading import Candidates, reordered, together
-    from structkit.scoring.runs import read_run
+    from structkit.ranking.candidates import Candidates
+    from structkit.ranking.fitting import fit
+    from structkit.ranking.reranking import rerank as reranked
+    from structkit.ranking.weights import choose
+    from structkit.scoring.runs import read_run, run_records
+    from structkit.searching.fusion import by_query, fused, stretched
 
-    weights = settings.chosen
-    order = weights.ranking(settings.files)
-    run = together([read_run(path) for path in settings.runs])
+    weights = choose(settings.for_, settings.weights, settings.ranker, settings.group)
+    named = {name: getattr(settings, name) for name in ("embeddings", "query_embeddings")}
+    order = weights.ranking({name: path for name, path in named.items() if path is not None})
+    run, *others = [read_run(path) for path in settings.runs]
+    if others:  # the mean of the scaled scores
+        runs = [run, *others]
+        each = by_query(runs, [1 / len(runs)] * len(runs))
+        run = {query_id: fused(found, shares, stretched) for query_id, found, shares in each}
     candidates = Candidates.read(run, settings.corpus, settings.queries, settings.query_field)
-    if settings.fit is None:
-        yield from reordered(candidates, order, settings.k)
+    if settings.fit is not None:
+        yield fit(
+            candidates,
+            weights,
+            order,
+            qrels=settings.fit,
+            folds=settings.folds,
+            held_out=settings.held_out,
+            k=settings.k,
+        )
         return
-    yield fit(
-        candidates,
-        weights,
-        order,
-        qrels=settings.fit,
-        folds=settings.folds,
-        held_out=settings.held_out,
-        k=settings.k,
-    )
+    for query, hits in candidates:
+        best = reranked(query, hits, candidates.records, order, settings.k)
+        yield from run_records(query.id, best)
 
 
-def _main(settings: Settings, options: OutputOptions) -> None:
+def _main(settings: Settings, options: RunOutput) -> None:
     from structkit.scoring.runs import write_run
 
-    records = rerank(settings)
-    if settings.fit is not None:
-        write_records(records, options.output)
-    else:
-        write_run(records, options.output, format=settings.format)
+    write_run(rerank(settings), options.output, "jsonl" if settings.fit else options.format)
 
 
 COMMAND = Command(
     rerank,
     Settings,
     _main,
-    also=(OutputOptions,),
+    also=(RunOutput,),
     reads="`query_id`, `doc_id`, `score`; of documents and queries: `id` and their text",
     writes="`query_id`, `doc_id`, `score`, `rank`; with --fit: `rankers`, `group`, `repeats`",
     examples="""

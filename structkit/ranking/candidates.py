@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from structkit.embeddings.reading import identified
 from structkit.embeddings.vectors import Floats
-from structkit.records.jsonl import Record
+from structkit.errors import UserError
+from structkit.records.jsonl import Record, Records
+from structkit.records.texts import query_text
 from structkit.registry import Contract
+from structkit.scoring.runs import Hit, Run, ranking
 
 
 class Query(NamedTuple):
@@ -53,3 +57,56 @@ class Ranker(Contract):
     @abstractmethod
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """A score for each hit of a query, (hits,): 0 … 1, or below 0 to demote it."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What to rank: the hits of each query, their records, and the queries."""
+
+    run: Run
+    records: dict[str, Record]
+    queries: dict[str, Record]
+    query_field: str | None = None
+
+    @classmethod
+    def read(
+        cls,
+        run: Run,
+        corpus: Sequence[str],
+        queries: Sequence[str],
+        query_field: str | None = None,
+    ) -> Candidates:
+        """The records of the hits and the queries of a run; a missing one raises."""
+        documents = {doc_id for hits in run.values() for doc_id in hits}
+        records = read_some(corpus, documents, "document", "name the corpus that was searched")
+
+        def asked(record: Record) -> Record:
+            query_text(record, query_field)  # what cannot be asked is told with its line
+            return record
+
+        questions = read_some(queries, run, "query", "name the queries that were asked", asked)
+        return cls(run, records, questions, query_field)
+
+    def __iter__(self) -> Iterator[tuple[Query, list[Hit]]]:
+        for query_id, scores in self.run.items():
+            text = query_text(self.queries[query_id], self.query_field)
+            hits = [Hit(doc_id, scores[doc_id]) for doc_id in ranking(scores)]
+            yield Query(query_id, text), hits
+
+
+def read_some(
+    files: Sequence[str],
+    wanted: Collection[str],
+    kind: str,
+    remedy: str,
+    checked: Callable[[Record], Record] = lambda record: record,
+) -> dict[str, Record]:
+    """The records with these ids; others are skipped, a missing one raises."""
+    records = Records.read(files)
+    rows = identified(records, lambda record: checked(record) if record["id"] in wanted else None)
+    kept = {identifier: record for identifier, record in rows if record is not None}
+    if lost := [identifier for identifier in wanted if identifier not in kept]:
+        raise UserError(f'has no {kind} "{lost[0]}", which is in the run', remedy).at(
+            records.lines.file
+        )
+    return kept

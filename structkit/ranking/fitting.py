@@ -6,20 +6,24 @@ repositories of the published comparison it gains 0.02 nDCG@10 over a logistic r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
 from structkit.embeddings.vectors import Floats, Numbers
-from structkit.errors import UserError
-from structkit.ranking.candidates import Candidate, Query
+from structkit.errors import UserError, flag
+from structkit.progress import say
+from structkit.ranking.candidates import Candidate, Candidates, Query
 from structkit.ranking.demotion import Demotion
-from structkit.ranking.reranking import Ranking, candidates_of
+from structkit.ranking.reranking import Ranking, candidates_of, rerank
+from structkit.ranking.weights import Weights
+from structkit.records.fields import ABSENT, lookup, plain
 from structkit.records.jsonl import Record
-from structkit.scoring.judgements import Passage, first_met
-from structkit.scoring.qrels import Judgement
-from structkit.scoring.runs import Hit
+from structkit.scoring.judgements import Passage, Targets, first_met, targets
+from structkit.scoring.qrels import Judgement, read_judgements
+from structkit.scoring.runs import Hit, run_records, write_run
 
 GRID = (0.0, 0.25, 0.5, 1.0, 1.5)  # a finer or wider grid overfits the judged queries
 START = 0.5
@@ -33,22 +37,23 @@ class JudgedHits:
     """The hits of a judged query, by descending id, as runs order equal scores.
 
     `met` are the numbers of the relevant judgements that a hit meets: by its id, or as a passage.
-    `most` is the ideal DCG.
     """
 
+    fold: str
     features: Floats  # (hits, 1 + rankers)
     met: Sequence[Set[int]]  # (hits,)
     group: Numbers  # (hits,)
-    most: float
+    repeats: float  # what a hit counts for each better one of its group
+    ideal: float  # the highest DCG
 
-    def ndcg(self, weights: Floats, repeats: float) -> float:
+    def ndcg(self, weights: Floats) -> float:
         """nDCG@10 of the hits in the order of these weights, as `score` has it of their run."""
         scores = self.features @ weights
         order = _order(scores)
-        scores = np.where(scores > 0, scores * repeats ** self._before(order), scores)
+        scores = np.where(scores > 0, scores * self.repeats ** self._before(order), scores)
         gained = first_met(self.met[hit] for hit in _order(scores)[:DEPTH])
         ranks = [rank for rank, number in enumerate(gained, 1) if number is not None]
-        return float((1 / np.log2(np.array(ranks) + 1)).sum() / self.most)
+        return float((1 / np.log2(np.array(ranks) + 1)).sum() / self.ideal)
 
     def _before(self, order: Numbers) -> Numbers:
         """How many hits of its own group precede each hit."""
@@ -65,12 +70,13 @@ def _order(scores: Floats) -> Numbers:
     return np.argsort(-scores.astype(np.float32), kind="stable")
 
 
-def judged(
+def judge(
     query: Query,
     hits: Sequence[Hit],
     records: Mapping[str, Record],
     ranking: Ranking,
     relevant: Sequence[Judgement],
+    fold: str,
 ) -> JudgedHits:
     """The features of the hits of a query, from search and rankers, and which are relevant."""
     candidates = candidates_of(hits, records)
@@ -82,9 +88,11 @@ def judged(
     of_hits = [ranking.group_of(each.doc_id, each.record) for each in candidates]
     ideal = min(DEPTH, len(relevant))
     return JudgedHits(
+        fold,
         np.column_stack(columns)[order],
         [_met(each, relevant) for each in candidates],
         np.array([groups.setdefault(each, len(groups)) for each in of_hits]),
+        ranking.repeats,
         float((1 / np.log2(np.arange(ideal) + 2)).sum()),
     )
 
@@ -103,37 +111,37 @@ def _met(candidate: Candidate, relevant: Sequence[Judgement]) -> set[int]:
     }
 
 
-Mean = Callable[[Floats], float]
+def means(queries: Sequence[JudgedHits], weights: Mapping[str, Floats]) -> dict[str, float]:
+    """Mean nDCG@10 of the queries of each fold, with its weights."""
+    values: dict[str, list[float]] = {}
+    for query in queries:
+        values.setdefault(query.fold, []).append(query.ndcg(weights[query.fold]))
+    return {fold: float(np.mean(each)) for fold, each in values.items()}
 
 
-def mean_of(queries: Sequence[JudgedHits], folds: Sequence[str], repeats: float) -> Mean:
-    """Mean nDCG@10 by weights: over the queries of a fold, then over folds."""
-    numbers = {fold: number for number, fold in enumerate(dict.fromkeys(folds))}
-    fold = np.array([numbers[each] for each in folds])
-    counts = np.bincount(fold)
-
-    def mean(weights: Floats) -> float:
-        values = [query.ndcg(weights, repeats) for query in queries]
-        return float((np.bincount(fold, values) / counts).mean())
-
-    return mean
+def mean(queries: Sequence[JudgedHits], weights: Floats) -> float:
+    """Mean nDCG@10 with some weights: over the queries of a fold, then over folds."""
+    every = dict.fromkeys((query.fold for query in queries), weights)
+    return float(np.mean(list(means(queries, every).values())))
 
 
-def fitted(mean: Mean, tied: Sequence[int]) -> Floats:
+def best_weights(queries: Sequence[JudgedHits], tied: Sequence[int]) -> Floats:
     """The weights (1 + rankers,) of the best mean that one change at a time finds; the first is 1.
 
     Rankers with the same number in `tied` have one weight.
     """
     of_ranker = np.array([-1, *tied])
     weights = np.where(of_ranker < 0, 1.0, START)
-    best = mean(weights)
+    best = mean(queries, weights)
     for _ in range(ROUNDS):
         before = best
         for number in dict.fromkeys(tied):
             for value in GRID:
                 changed = np.where(of_ranker == number, value, weights)
-                if (changed != weights).any() and (reached := mean(changed)) > best + LEAST:
-                    weights, best = changed, reached
+                if (changed != weights).any():
+                    reached = mean(queries, changed)
+                    if reached > best + LEAST:
+                        weights, best = changed, reached
         if best == before:
             break
     return weights
@@ -145,33 +153,76 @@ def tied(ranking: Ranking) -> list[int]:
     return [kinds.index(kind) for kind in kinds]
 
 
-def cross_validated(
-    queries: Sequence[JudgedHits], folds: Sequence[str], repeats: float, tied: Sequence[int]
-) -> dict[str, Floats]:
-    """For each fold, the weights fitted to the queries of the others."""
-    found: dict[str, Floats] = {}
-    for fold in dict.fromkeys(folds):
-        others = [(query, name) for query, name in zip(queries, folds, strict=True) if name != fold]
-        found[fold] = fitted(mean_of(*_columns(others), repeats), tied)
-    return found
+def fit(
+    candidates: Candidates,
+    weights: Weights,
+    order: Ranking,
+    *,
+    qrels: str,
+    folds: str | None,
+    held_out: str | None,
+    k: int,
+) -> Record:
+    """The weights of these rankers with the best nDCG@10 on judged queries.
+
+    A hit is judged by its id, or as a passage as `score --passages` does: by its `doc_id`,
+    otherwise path, and its lines; all relevant judgements have the same gain. `folds` is a field of
+    the queries (default: ten parts): means are over its values, and the record has nDCG@10 of the
+    queries of each value with weights fitted to the others. The k best hits of each query with
+    those weights are written to the file `held_out`.
+    """
+    if not order.rankers:
+        remedy = f"name some with {flag('ranker')} or {flag('for_')}"
+        raise UserError(f"{flag('fit')} has no rankers", remedy, status=2)
+    relevant, records = _relevant(qrels), candidates.records
+    asked = [(query, hits) for query, hits in candidates if query.id in relevant]
+    if not asked:
+        raise UserError("judges no query of the run", "name the run's own judgements").at(qrels)
+    parts = [_fold(candidates.queries[query.id], folds, at) for at, (query, _) in enumerate(asked)]
+    queries = [
+        judge(query, hits, records, order, relevant[query.id], part)
+        for (query, hits), part in zip(asked, parts, strict=True)
+    ]
+    if len(set(parts)) < 2:
+        remedy = f"name another field with {flag('folds')}"
+        raise UserError("all judged queries are in one fold", remedy)
+    best = best_weights(queries, tied(order))
+    others = {
+        part: best_weights([query for query in queries if query.fold != part], tied(order))
+        for part in dict.fromkeys(parts)
+    }
+    of_folds = means(queries, others)
+    rankers = dict(zip(weights.rankers, best[1:].tolist(), strict=True))
+    before = mean(queries, np.array([1.0, *np.zeros(len(rankers))]))
+    fitted, validated = mean(queries, best), float(np.mean(list(of_folds.values())))
+    say(f"nDCG@10 {before:.4f} becomes {fitted:.4f}, cross-validated {validated:.4f}")
+    if held_out is not None:
+        orders = {fold: order.weighing(each[1:].tolist()) for fold, each in others.items()}
+        found = (
+            run_records(query.id, rerank(query, hits, records, orders[part], k))
+            for (query, hits), part in zip(asked, parts, strict=True)
+        )
+        write_run(chain.from_iterable(found), held_out)
+    return {
+        **replace(weights, rankers=rankers).record(),
+        "queries": len(asked),
+        "nDCG@10": {"search": before, "fitted": fitted, "cross_validated": validated},
+        "folds": of_folds,
+    }
 
 
-def means(
-    queries: Sequence[JudgedHits],
-    folds: Sequence[str],
-    weights: Mapping[str, Floats],
-    repeats: float,
-) -> dict[str, float]:
-    """Mean nDCG@10 of the queries of each fold, with its weights."""
-    values: dict[str, list[float]] = {fold: [] for fold in weights}
-    for query, fold in zip(queries, folds, strict=True):
-        values[fold].append(query.ndcg(weights[fold], repeats))
-    return {fold: float(np.mean(each)) for fold, each in values.items()}
+def _relevant(qrels: str) -> Targets:
+    """The judgements of each judged query that say relevant, the most relevant first."""
+    best_first = sorted(read_judgements(qrels), key=lambda each: -each.relevance)
+    return targets(each for each in best_first if each.relevance > 0)
 
 
-def _columns(pairs: Iterable[tuple[JudgedHits, str]]) -> tuple[list[JudgedHits], list[str]]:
-    queries, folds = [], []
-    for query, fold in pairs:
-        queries.append(query)
-        folds.append(fold)
-    return queries, folds
+def _fold(query: Record, field: str | None, place: int) -> str:
+    """What a query has in the field of the folds, or one of ten parts."""
+    if field is None:
+        return f"part {place % 10}"
+    value = lookup(query, field)
+    if value is ABSENT:
+        remedy = f"name another with {flag('folds')}"
+        raise UserError(f'query "{query["id"]}" has no field {field}', remedy)
+    return plain(value)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -66,22 +66,16 @@ PRESETS = {
 }
 
 
-def chosen(
+def choose(
     preset: str | None = None,
     file: str | None = None,
-    rankers: Mapping[str, float | None] | None = None,
+    rankers: Sequence[str] = (),
     group: str | None = None,
-    repeats: float | None = None,
 ) -> Weights:
-    """The weights of a preset or a file, changed by what is given besides."""
+    """The weights of a preset or a file, changed by what is named besides: `NAME=WEIGHT`."""
     base = PRESETS[preset] if preset is not None else read(file) if file is not None else Weights()
-    group = base.group if group is None else group
-    if repeats is not None and group is None:
-        raise UserError(
-            f"{flag('repeats')} needs {flag('group')}", "name the field of a group", status=2
-        )
-    repeats = base.repeats if repeats is None else repeats
-    return Weights({**base.rankers, **(rankers or {})}, group, repeats)
+    every = {**base.rankers, **dict(map(weight_of, rankers))}
+    return replace(base, rankers=every, group=base.group if group is None else group)
 
 
 def read(file: str) -> Weights:
@@ -91,16 +85,15 @@ def read(file: str) -> Weights:
             record = orjson.loads(lines.read())
         rankers = {str(name): float(weight) for name, weight in record["rankers"].items()}
         group, repeats = record.get("group"), float(record.get("repeats", 0))
+        fits = all(map(math.isfinite, rankers.values())) and 0 <= repeats <= 1
     except OSError as error:
         raise cannot_read(error).at(file) from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
-        raise UserError(
-            'holds no weights {"rankers": {NAME: WEIGHT}}',
-            f"write the file with {program('rerank')} {flag('fit')}",
-        ).at(file) from None
-    known = group is None or isinstance(group, str)
-    if not known or not 0 <= repeats <= 1 or not all(map(math.isfinite, rankers.values())):
-        raise UserError("a weight, group or repeats is out of range", "fit them again").at(file)
+        fits = False
+    if not fits or not isinstance(group, str | None):
+        problem = 'holds no weights {"rankers": {NAME: WEIGHT}, "group": FIELD, "repeats": 0 … 1}'
+        remedy = f"write the file with {program('rerank')} {flag('fit')}"
+        raise UserError(problem, remedy).at(file)
     return Weights(rankers, group, repeats)
 
 
@@ -111,14 +104,11 @@ def weight_of(text: str) -> tuple[str, float | None]:
     (('headers', 0.3), ('headers', None))
     """
     name, sign, number = text.partition("=")
-    if not sign:
-        return name, None
     try:
-        weight = float(number)
-        if not math.isfinite(weight):
-            raise ValueError
+        weight = float(number) if sign else None
     except ValueError:
-        raise UserError(
-            f"{flag('ranker', text)}: {number!r} is not a weight", "write NAME=0.5", status=2
-        ) from None
+        weight = math.nan
+    if weight is not None and not math.isfinite(weight):
+        problem = f"{flag('ranker', text)}: {number!r} is not a weight"
+        raise UserError(problem, "write NAME=0.5", status=2)
     return name, weight

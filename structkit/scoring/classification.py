@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from structkit.embeddings.pairs import EmbeddingPairs
 from structkit.errors import UserError
 from structkit.learning.training.devices import fastest_matmul, matmul
 from structkit.seeds import key
@@ -33,45 +34,37 @@ def features(left: Tensor, right: Tensor) -> Tensor:
     return torch.cat([left, right, (left - right).abs(), left * right], dim=1)
 
 
-Side = tuple[NDArray[np.float32], NDArray[np.float32], Sequence[str]]
-
-
-def classified(train: Side, test: Side, seeds: Sequence[int]) -> list[float]:
-    """The accuracy on the test pairs, one for each seed."""
-    return [float(share) for share in right_answers(train, test, seeds).mean(1)]
-
-
-def right_answers(train: Side, test: Side, seeds: Sequence[int]) -> NDArray[np.bool_]:
+def right_answers(
+    train: EmbeddingPairs, test: EmbeddingPairs, seeds: Sequence[int]
+) -> NDArray[np.bool_]:
     """Which of the test pairs are classified correctly, (seeds, pairs).
 
-    A side has the two embeddings of its pairs, (pairs, dim) each, and their labels. Errors: labels
-    that are all equal, or in the test pairs alone; embeddings of different dimensions.
+    Errors: labels that are all equal, or in the test pairs alone; embeddings of different
+    dimensions.
     """
-    classes = {label: number for number, label in enumerate(sorted(set(train[2])))}
+    known, asked = train.labels(), test.labels()
+    classes = {label: number for number, label in enumerate(sorted(set(known)))}
     if len(classes) < 2:
-        raise UserError(f'all labels are "{train[2][0]}"', "train with two classes or more")
-    strange = next((label for label in test[2] if label not in classes), None)
+        raise UserError(f'all labels are "{known[0]}"', "train with two classes or more")
+    strange = next((label for label in asked if label not in classes), None)
     if strange is not None:
         raise UserError(
             f'label "{strange}" is not among the training pairs\' ({", ".join(classes)})',
             "test on the labels that were trained",
         )
-    if train[0].shape[1] != test[0].shape[1]:
-        raise UserError(
-            f"the pairs have {test[0].shape[1]} dimensions, the training pairs {train[0].shape[1]}",
-            "encode both with one model",
-        )
-    sides = [
-        (
-            features(torch.from_numpy(left), torch.from_numpy(right)),
-            [classes[label] for label in labels],
-        )
-        for left, right, labels in (train, test)
+    dimensions = train.left.shape[1], test.left.shape[1]
+    if dimensions[0] != dimensions[1]:
+        problem = f"the pairs have {dimensions[1]} dimensions, the training pairs {dimensions[0]}"
+        raise UserError(problem, "encode both with one model")
+    inputs = [
+        features(torch.from_numpy(each.left), torch.from_numpy(each.right))
+        for each in (train, test)
     ]
-    return answered(sides[0], sides[1], seeds)
+    numbers = [[classes[label] for label in labels] for labels in (known, asked)]
+    return classify((inputs[0], numbers[0]), (inputs[1], numbers[1]), seeds)
 
 
-def answered(
+def classify(
     train: tuple[Tensor, Sequence[int]], test: tuple[Tensor, Sequence[int]], seeds: Sequence[int]
 ) -> NDArray[np.bool_]:
     """Which of the test pairs are classified correctly, (seeds, pairs).
@@ -80,34 +73,34 @@ def answered(
     model's embeddings does not matter; a tenth of the training pairs chooses the epoch, as GLUE
     does with its development set. Adam, learning rate 1e-3, batch 64, at most 30 epochs.
     """
-    inputs, wanted = train[0].double(), torch.tensor(train[1])
+    inputs, labels = train[0].double(), torch.tensor(train[1])
     mean, deviation = inputs.mean(0), inputs.std(0, correction=0)  # (features,)
     scale = torch.where(deviation > 1e-12, deviation, torch.ones_like(deviation))
-    inputs, questions = (((each - mean) / scale).float() for each in (inputs, test[0].double()))
+    inputs, others = (((each - mean) / scale).float() for each in (inputs, test[0].double()))
     answers = torch.tensor(test[1])
     with matmul(fastest_matmul()):
-        models = [_trained(inputs, wanted, seed) for seed in seeds]
+        models = [_trained(inputs, labels, seed) for seed in seeds]
         with torch.inference_mode():
-            return np.stack([(model(questions).argmax(1) == answers).numpy() for model in models])
+            return np.stack([(model(others).argmax(1) == answers).numpy() for model in models])
 
 
-def _trained(inputs: Tensor, wanted: Tensor, seed: int) -> nn.Module:
+def _trained(inputs: Tensor, labels: Tensor, seed: int) -> nn.Module:
     torch.manual_seed(key(seed, "classifier") >> 1)
     generator = np.random.default_rng(key(seed, "held out"))
     order = torch.from_numpy(generator.permutation(len(inputs)))
     cut = round(HELD_OUT * len(order))
     held, kept = order[:cut] if cut else order, order[cut:]
-    classes = int(wanted.max()) + 1
+    classes = int(labels.max()) + 1
     model = nn.Sequential(nn.Linear(inputs.shape[1], HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, classes))
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     best, weights, waited = -1.0, model.state_dict(), 0
     for _ in range(EPOCHS):
         for batch in torch.split(kept[torch.randperm(len(kept))], BATCH):
             optimizer.zero_grad(set_to_none=True)
-            loss = functional.cross_entropy(model(inputs[batch]), wanted[batch])
+            loss = functional.cross_entropy(model(inputs[batch]), labels[batch])
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-        accuracy = _accuracy(model, inputs[held], wanted[held])
+        accuracy = _accuracy(model, inputs[held], labels[held])
         waited += 1
         if accuracy > best:
             best, waited = accuracy, 0
@@ -119,5 +112,5 @@ def _trained(inputs: Tensor, wanted: Tensor, seed: int) -> nn.Module:
 
 
 @torch.no_grad()
-def _accuracy(model: nn.Module, inputs: Tensor, wanted: Tensor) -> float:
-    return float((model(inputs).argmax(1) == wanted).double().mean())
+def _accuracy(model: nn.Module, inputs: Tensor, labels: Tensor) -> float:
+    return float((model(inputs).argmax(1) == labels).double().mean())

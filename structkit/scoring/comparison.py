@@ -20,8 +20,8 @@ class Comparison:
     """The result of a paired comparison of one measure over the same queries."""
 
     difference: float  # mean of ours minus theirs
-    low: float  # 95 % interval of the difference, by bootstrap over queries
-    high: float
+    difference_low: float  # 95 % interval, by bootstrap over queries
+    difference_high: float
     p_randomization: float  # two-sided, by flipping the signs of the differences
     p_t: float  # two-sided, Student's paired test
     wins: int

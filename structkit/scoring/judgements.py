@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from structkit.errors import UserError, flag, program
+from structkit.embeddings.reading import identified
+from structkit.errors import MEND, UserError
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import shown
-from structkit.scoring.gains import BINARY, parse_gains
-from structkit.scoring.qrels import Judgement, LineRange, Qrels, read_judgements, read_qrels
+from structkit.scoring.qrels import (
+    BINARY,
+    Judgement,
+    LineRange,
+    Qrels,
+    parse_gains,
+    read_judgements,
+    read_qrels,
+)
 from structkit.scoring.runs import Run, ranking
 
 Targets = dict[str, list[Judgement]]  # query_id -> its judgements
@@ -62,7 +70,7 @@ def first_met(passages: Iterable[Set[int]]) -> Iterator[int | None]:
         gone |= met
 
 
-def targets(judgements: Iterator[Judgement]) -> Targets:
+def targets(judgements: Iterable[Judgement]) -> Targets:
     """Judgements by query."""
     of_queries: Targets = {}
     for judgement in judgements:
@@ -70,38 +78,60 @@ def targets(judgements: Iterator[Judgement]) -> Targets:
     return of_queries
 
 
-def whole(qrels: Qrels) -> Targets:
-    """Judgements of whole documents."""
-    return {
-        query_id: [Judgement(query_id, *judged) for judged in documents.items()]
-        for query_id, documents in qrels.items()
-    }
-
-
-class Passages:
-    """The documents of ranked passages, as `Passage.of` their records.
+def read_passages(files: Sequence[str]) -> dict[str, Passage]:
+    """The documents of passages, as `Passage.of` their records, by id.
 
     Errors: a record without a document, an id that occurs twice.
     """
 
-    def __init__(self, files: Sequence[str]) -> None:
-        self.file = shown(files[0])
-        self.places: dict[str, Passage] = {}
-        records = Records.read(files)
-        for record in records:
-            try:
-                if record["id"] in self.places:
-                    raise UserError(f'id "{record["id"]}" occurs twice', "keep one of them")
-                if (passage := Passage.of(record)) is None:
-                    raise UserError(
-                        'the passage has neither "doc_id" nor "path" with its document',
-                        f"rename a field with {program('select')} {flag('rename', 'FIELD=doc_id')}",
-                    )
-                self.places[record["id"]] = passage
-            except UserError as error:
-                raise records.place(error) from None
+    def passage(record: Record) -> Passage:
+        if found := Passage.of(record):
+            return found
+        raise UserError('the passage has neither "doc_id" nor "path" with its document', MEND)
 
-    def judged(self, run: Run, targets: Targets) -> tuple[Run, Qrels]:
+    return dict(identified(Records.read(files), passage))
+
+
+class Judgements:
+    """Judgements of the documents that are ranked, or of those whose passages are.
+
+    `path` is a file, or "self": each query judges the document with its own id, those of the files
+    `queries` or, without these, of the run. `passages` are files.
+    """
+
+    def __init__(
+        self, path: str, queries: Sequence[str], gains: str | None, passages: Sequence[str]
+    ) -> None:
+        self.files = passages
+        self.passages = read_passages(passages) if passages else {}
+        self.binary = gains == BINARY
+        self.qrels: Qrels = {}
+        self.targets: Targets = {}
+        self.query_ids = [record["id"] for record in Records.read(queries)] if queries else None
+        if path == "self":
+            return
+        known = None if gains is None or self.binary else parse_gains(gains)
+        if passages:
+            self.targets = targets(read_judgements(path, known))
+        else:
+            self.qrels = read_qrels(path, known)
+
+    def of(self, run: Run) -> tuple[Run, Qrels]:
+        """The run and its judgements, over the same documents."""
+        query_ids = self.query_ids or run
+        if self.files:
+            of_own = {each: [Judgement(each, each, 1)] for each in query_ids}
+            run, qrels = self._of_passages(run, self.targets or of_own)
+        else:
+            qrels = self.qrels or own(query_ids)
+        if self.binary:
+            qrels = {
+                query_id: {doc_id: min(relevance, 1) for doc_id, relevance in documents.items()}
+                for query_id, documents in qrels.items()
+            }
+        return run, qrels
+
+    def _of_passages(self, run: Run, targets: Targets) -> tuple[Run, Qrels]:
         """The run with each judged document in place of the first passage that gains it.
 
         Ranks do not change: further passages of a document keep theirs, and gain nothing. Where a
@@ -118,33 +148,25 @@ class Passages:
         return met | {name: hits for name, hits in run.items() if name not in targets}, qrels
 
     def _of_query(
-        self, hits: Mapping[str, float], names: Mapping[Judgement, str], judged: dict[str, int]
+        self, hits: dict[str, float], names: Mapping[Judgement, str], judged: dict[str, int]
     ) -> dict[str, float]:
         best_first = sorted(names, key=lambda target: -target.relevance)
         documents = {target.doc_id for target in names}
-        passages = [(passage_id, self._passage(passage_id)) for passage_id in ranking(dict(hits))]
+        ids = ranking(hits)
+        if lost := [each for each in ids if each not in self.passages]:
+            problem = f'"{lost[0]}" is not among the passages in {shown(self.files[0])}'
+            raise UserError(problem, "give the records that were searched")
         met = (
-            {number for number, target in enumerate(best_first) if passage.meets(target)}
-            for _, passage in passages
+            {n for n, target in enumerate(best_first) if self.passages[each].meets(target)}
+            for each in ids
         )
         ranked: dict[str, float] = {}
-        for rank, ((passage_id, passage), gained) in enumerate(
-            zip(passages, first_met(met), strict=True), 1
-        ):
+        for rank, (passage_id, gained) in enumerate(zip(ids, first_met(met), strict=True), 1):
             name = f"{passage_id} at {rank}" if gained is None else names[best_first[gained]]
             ranked[name] = -rank
-            if gained is None and passage.doc_id in documents:
+            if gained is None and self.passages[passage_id].doc_id in documents:
                 judged[name] = 0  # judged like its document, without a gain of its own
         return ranked
-
-    def _passage(self, passage_id: str) -> Passage:
-        try:
-            return self.places[passage_id]
-        except KeyError:
-            raise UserError(
-                f'"{passage_id}" is not among the passages in {self.file}',
-                "give the records that were searched",
-            ) from None
 
 
 def _names(judgements: Sequence[Judgement]) -> dict[Judgement, str]:
@@ -158,42 +180,10 @@ def _names(judgements: Sequence[Judgement]) -> dict[Judgement, str]:
     return names
 
 
-class Judgements:
-    """Judgements of the documents that are ranked, or of those whose passages are."""
-
-    def __init__(
-        self, path: str, queries: Sequence[str], gains: str | None, passages: Sequence[str]
-    ) -> None:
-        self.passages = Passages(passages) if passages else None
-        self.binary = gains == BINARY
-        self.qrels: Qrels | None = None
-        self.targets: Targets | None = None
-        if path == "self":
-            self.qrels = own(record["id"] for record in Records.read(queries)) if queries else None
-            return
-        known = None if gains is None or self.binary else parse_gains(gains)
-        if passages:
-            self.targets = targets(read_judgements(path, known))
-        else:
-            self.qrels = read_qrels(path, known)
-
-    def of(self, run: Run) -> tuple[Run, Qrels]:
-        """The run and its judgements, over the same documents."""
-        qrels = own(run) if self.qrels is None and self.targets is None else self.qrels or {}
-        if self.passages:
-            run, qrels = self.passages.judged(run, self.targets or whole(qrels))
-        if self.binary:
-            qrels = {
-                query_id: {doc_id: min(relevance, 1) for doc_id, relevance in documents.items()}
-                for query_id, documents in qrels.items()
-            }
-        return run, qrels
-
-
-def own(query_ids: Run | Iterator[str]) -> Qrels:
+def own(query_ids: Iterable[str]) -> Qrels:
     """Judgements that make the document with the query's own id the relevant one.
 
-    >>> own(iter(["a", "b"]))
+    >>> own(["a", "b"])
     {'a': {'a': 1}, 'b': {'b': 1}}
     """
     return {query_id: {query_id: 1} for query_id in query_ids}

@@ -72,20 +72,12 @@ class Evaluation:
             self, query_ids=query_ids, values=self.values[rows], missing=missing, unjudged=0
         )
 
-    def means(self) -> Values:
-        """The mean of each measure over all judged queries (measures,)."""
-        return np.asarray(self.values.mean(axis=0))
-
-    def intervals(self, seed: int = 0) -> tuple[Values, Values]:
-        """Low and high ends (measures,) of the means' 95 % intervals, by percentile bootstrap.
-
-        Queries are drawn with replacement. Source: Sakai, SIGIR 2006.
-        """
-        return interval(self.values, seed)
-
 
 def interval(values: Values, seed: int = 0) -> tuple[Values, Values]:
-    """Low and high ends (columns,) of the 95 % intervals of the means of (rows, columns)."""
+    """Low and high ends (columns,) of the 95 % intervals of the means of (rows, columns).
+
+    A percentile bootstrap: rows are drawn with replacement. Source: Sakai, SIGIR 2006.
+    """
     return macro([values], seed)[1:]
 
 

@@ -1,19 +1,34 @@
-"""Relevance judgements: JSONL, TREC or BEIR."""
+"""Relevance judgements, in JSONL, TREC or BEIR, and the gains of their labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from itertools import islice
+from math import gcd, lcm
 from typing import NamedTuple
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, unknown
 from structkit.records.jsonl import Record
-from structkit.scoring.gains import Gains
-from structkit.scoring.rows import PlacedLines, Row, columns, json_rows
+from structkit.scoring.runs import PlacedLines, Row, column_rows, columns, json_rows
 
 Qrels = dict[str, dict[str, int]]  # query_id -> doc_id -> relevance
 LineRange = tuple[int, int]  # the first and the last line, from 1
 FORMS = "JSONL records, TREC's `query_id 0 doc_id relevance`, or BEIR's .tsv with its header"
+
+Gains = Mapping[str, int]
+BINARY = "binary"  # every relevance above 0 is worth 1; needs no labels
+# ESCI: Exact, Substitute, Complement, Irrelevant
+PRESETS = {
+    # Reddy et al. 2022, "Shopping Queries Dataset" (https://arxiv.org/abs/2206.06588)
+    "esci-documented": "E=1,S=0.1,C=0.01,I=0",
+    # the scorer published with it swaps Substitute and Complement
+    "esci-official": "E=1,S=0.01,C=0.1,I=0",
+    "exact": "E=1,S=0,C=0,I=0",
+}
+GAIN = re.compile(r"\s*([^=]*[^=\s])\s*=\s*([0-9]+(?:\.[0-9]+)?)\s*")
+MOST = 10**6  # trec_eval keeps a count for every grade up to the highest
 
 
 class Judgement(NamedTuple):
@@ -26,46 +41,34 @@ class Judgement(NamedTuple):
 
 
 def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
-    """The judgements in a file: JSONL records, TREC's four columns or BEIR's three under a header.
-
-    With `gains`, the field `label` of JSONL records says what a document is worth, and
-    `relevance` is not read. A label without a gain, a document that is judged twice for a query,
-    a relevance that is not a whole number and an empty file raise with their place.
-    """
+    """The judgements of whole documents in a file, as `read_judgements` reads it."""
     qrels: Qrels = {}
-    with PlacedLines(path) as rows:
-        for query_id, doc_id, value, _ in _rows(rows, gains):
-            judged = qrels.setdefault(query_id, {})
-            if doc_id in judged:
-                raise _twice(query_id, doc_id)
-            judged[doc_id] = _relevance(value)
-        if not qrels:
-            raise _none()
+    for query_id, doc_id, relevance, _ in read_judgements(path, gains, whole=True):
+        qrels.setdefault(query_id, {})[doc_id] = relevance
     return qrels
 
 
-def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement]:
-    """As `read_qrels`, but JSONL records may judge only the lines `start_line` to `end_line`."""
+def read_judgements(
+    path: str, gains: Gains | None = None, *, whole: bool = False
+) -> Iterator[Judgement]:
+    """The judgements in a file: JSONL records, TREC's four columns or BEIR's three under a header.
+
+    With `gains`, the field `label` of JSONL records says what a document is worth, and
+    `relevance` is not read. JSONL records may judge only the lines `start_line` to `end_line`,
+    which are not read if `whole`. A label without a gain, a document that is judged twice for a
+    query, a relevance that is not a whole number and an empty file raise with their place.
+    """
     seen: set[tuple[str, str, LineRange | None]] = set()
     with PlacedLines(path) as rows:
         for query_id, doc_id, value, record in _rows(rows, gains):
-            span = _span(record)
-            if (query_id, doc_id, span) in seen:
-                raise _twice(query_id, doc_id)
-            seen.add((query_id, doc_id, span))
-            yield Judgement(query_id, doc_id, _relevance(value), span)
+            lines = None if whole else _lines(record)
+            if (query_id, doc_id, lines) in seen:
+                problem = f'document "{doc_id}" is judged twice for query "{query_id}"'
+                raise UserError(problem, "keep one of them")
+            seen.add((query_id, doc_id, lines))
+            yield Judgement(query_id, doc_id, _relevance(value), lines)
         if not seen:
-            raise _none()
-
-
-def _twice(query_id: str, doc_id: str) -> UserError:
-    return UserError(
-        f'document "{doc_id}" is judged twice for query "{query_id}"', "keep one of them"
-    )
-
-
-def _none() -> UserError:
-    return UserError("holds no judgements", f"give {FORMS}")
+            raise UserError("holds no judgements", f"give {FORMS}")
 
 
 def _rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Row]:
@@ -78,11 +81,11 @@ def _rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Row]:
             f"give {flag('gains')} JSONL with query_id, doc_id, label",
         )
     if columns(rows.first) == ["query-id", "corpus-id", "score"]:
-        return _column_rows(islice(rows.texts(), 1, None), "\t", 3, 1)
-    return _column_rows(rows.texts(), None, 4, 2)
+        return column_rows(islice(rows.texts(), 1, None), 3, 1, 2, FORMS, "\t")
+    return column_rows(rows.texts(), 4, 2, 3, FORMS)
 
 
-def _span(record: Record) -> LineRange | None:
+def _lines(record: Record) -> LineRange | None:
     ends = record.get("start_line"), record.get("end_line")
     if ends == (None, None):
         return None
@@ -115,11 +118,35 @@ def _relevance(relevance: float | str) -> int:
     )
 
 
-def _column_rows(
-    lines: Iterable[bytes], separator: str | None, count: int, document: int
-) -> Iterator[Row]:
-    for line in lines:
-        cells = columns(line, separator)
-        if len(cells) != count:
-            raise UserError(f"the line has {len(cells)} columns, not {count}", f"give {FORMS}")
-        yield cells[0], cells[document], cells[-1], {}
+def parse_gains(text: str) -> Gains:
+    """The gain of each label, of a preset or of `LABEL=VALUE,…`, as whole numbers.
+
+    trec_eval takes only whole ones. All are multiplied by the least number that makes them whole:
+    nDCG is a quotient of sums of gains and stays the same.
+
+    >>> parse_gains("esci-documented")
+    {'E': 100, 'S': 10, 'C': 1, 'I': 0}
+    """
+    if text not in PRESETS and "=" not in text:
+        raise unknown("preset of gains", text, (*PRESETS, BINARY))
+    values: dict[str, Fraction] = {}
+    for part in PRESETS.get(text, text).split(","):
+        match = GAIN.fullmatch(part)
+        if not match:
+            raise _wrong(text, f"{part!r} is not LABEL=VALUE")
+        if match[1] in values:
+            raise _wrong(text, f"label {match[1]!r} is given twice")
+        values[match[1]] = Fraction(match[2])
+    if not any(values.values()):
+        raise _wrong(text, "no gain is above 0")
+    scale = lcm(*(value.denominator for value in values.values()))
+    whole = {label: int(value * scale) for label, value in values.items()}
+    common = gcd(*whole.values())
+    if max(whole.values()) // common > MOST:
+        raise _wrong(text, f"the gains are more than {MOST:,} times apart")
+    return {label: value // common for label, value in whole.items()}
+
+
+def _wrong(text: str, problem: str) -> UserError:
+    problem = f"{flag('gains', repr(text))}: {problem}"
+    return UserError(problem, "for example E=1,S=0.1,C=0.01,I=0", status=2)

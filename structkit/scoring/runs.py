@@ -1,20 +1,27 @@
-"""Runs: what was found for each query. Reading, ordering and writing them."""
+"""Runs: what was found for each query. Reading, ordering and writing them.
+
+And the rows of files of runs and judgements, JSON lines or columns, with the place of each.
+"""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from math import isfinite
-from typing import NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import orjson
 
-from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record
+from structkit.errors import MEND, UserError, flag, missing
+from structkit.records.jsonl import BOM, Record, json_kind, not_json
+from structkit.records.lines import Block, Lines, maximum_bytes, too_long
 from structkit.records.output import Output, write_records
-from structkit.scoring.rows import PlacedLines, Row, columns, json_rows
 
 Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
+Row = tuple[str, str, Any, Record]  # query, document, what is said of both, all that is said
 
 TREC = "query_id Q0 doc_id rank score tag"
 
@@ -39,19 +46,17 @@ def read_run(path: str) -> Run:
     try:
         with PlacedLines(path) as rows:
             _add_rows(run, rows)
+            if not run:
+                raise UserError("holds no results", "search again: it may have been interrupted")
     finally:
         if collecting:
             gc.enable()
-    if not run:
-        raise UserError("holds no results", "search again: it may have been interrupted").at(
-            rows.file
-        )
     return run
 
 
 def _add_rows(run: Run, rows: PlacedLines) -> None:
     query, documents = None, {}
-    parts = json_rows(rows, "score") if rows.first.startswith(b"{") else trec_rows(rows.texts())
+    parts = json_rows(rows, "score") if rows.first[:1] == b"{" else trec_rows(rows.texts())
     for query_id, doc_id, score, _ in parts:
         if query_id != query:  # the rows of a query are adjacent
             query, documents = query_id, run.setdefault(query_id, {})
@@ -66,18 +71,12 @@ def _add_rows(run: Run, rows: PlacedLines) -> None:
 
 def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
     """The rows of the lines of a TREC run."""
-    for line in lines:
-        cells = columns(line)
-        if len(cells) != 6:
-            raise UserError(
-                f"the line has {len(cells)} columns, not the 6 of a run", f"write {TREC}, or JSONL"
-            )
+    for query_id, doc_id, score, record in column_rows(lines, 6, 2, 4, f"{TREC}, or JSONL"):
         try:
-            yield cells[0], cells[2], float(cells[4]), {}
+            yield query_id, doc_id, float(score), record
         except ValueError:
-            raise UserError(
-                f'the score is "{cells[4]}", not a number', f"the columns are {TREC}"
-            ) from None
+            problem = f'the score is "{score}", not a number'
+            raise UserError(problem, f"the columns are {TREC}") from None
 
 
 def ranking(documents: dict[str, float]) -> list[str]:
@@ -108,8 +107,6 @@ def write_run(records: Iterable[Record], path: str = "-", format: str = "jsonl")
     if format == "jsonl":
         write_records(records, path)
         return
-    if format != "trec":
-        raise UserError(f"no run format {format!r}", "there are: jsonl, trec", status=2)
     with Output(path) as output:
         for record in records:
             output.write(trec_line(record))
@@ -129,3 +126,125 @@ def trec_line(record: Record) -> bytes:
                 f"use {flag('format', 'jsonl')}",
             )
     return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
+
+
+class PlacedLines:
+    """The lines of a file, with the number of the last one; `first` is the first with text.
+
+    Errors raised with it get the place of that line.
+    """
+
+    first = b""
+    line = 0
+
+    def __init__(self, path: str) -> None:
+        lines = Lines([path])
+        self.file = lines.file
+        self._blocks = _filled(lines)
+        if block := next(self._blocks, None):
+            self._blocks = chain([block], self._blocks)
+            text = block.data.lstrip()
+            self.first = text.partition(b"\n")[0]
+            self.line = block.line + block.data[: -len(text)].count(b"\n") + 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if isinstance(error, UserError):
+            error.at(self.file, self.line)
+
+    def texts(self) -> Iterator[bytes]:
+        """The lines that are not blank."""
+        for block in self._blocks:
+            for self.line, line in _texts(block):  # noqa: B007 the place stays known
+                yield line
+
+    def records(self, field: str) -> Iterator[Any]:
+        """The JSON values of these lines; where one does not parse, `field` may be the reason."""
+        for line in self.texts():
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                if b"NaN" in line:
+                    raise UserError(f'field "{field}" is NaN', "compute it again") from None
+                raise not_json(error, line) from None
+            yield value
+
+
+def _filled(lines: Lines) -> Iterator[Block]:
+    """The blocks with text, without a byte order mark."""
+    for block in lines.blocks():
+        if block.line == 0:
+            block.data = block.data.removeprefix(BOM)
+        if block.data and not block.data.isspace():
+            yield block
+
+
+def _texts(block: Block) -> Iterator[tuple[int, bytes]]:
+    """The lines of a block that are not blank, with their numbers."""
+    most = maximum_bytes()
+    for number, line in enumerate(block.lines(), block.line + 1):
+        if len(line) > most:
+            raise too_long().at(block.file, number)
+        if not line.isspace():
+            yield number, line
+
+
+def json_rows(
+    rows: PlacedLines, field: str, kinds: tuple[type, ...] = (float, int)
+) -> Iterator[Row]:
+    """Query id, document id and a field's value of JSON records, and these; ids may be numbers."""
+    for record in rows.records(field):
+        try:
+            query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
+        except (KeyError, TypeError):
+            if not isinstance(record, dict):
+                raise UserError("the line is not a JSON object", MEND) from None
+            names = ("query_id", "doc_id", field)
+            raise missing(next(each for each in names if each not in record), record) from None
+        if type(value) not in kinds:
+            raise _other_kind(field, value, "a string" if str in kinds else "a number")
+        if type(query_id) is not str:
+            query_id = _identifier(query_id, "query_id")
+        if type(doc_id) is not str:
+            doc_id = _identifier(doc_id, "doc_id")
+        yield query_id, doc_id, value, record
+
+
+def _other_kind(field: str, value: object, kind: str) -> UserError:
+    return UserError(f'field "{field}" is {json_kind(value)}, not {kind}', MEND)
+
+
+def _identifier(value: object, field: str) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise _other_kind(field, value, "a string")
+
+
+def column_rows(
+    lines: Iterable[bytes],
+    count: int,
+    document: int,
+    value: int,
+    form: str,
+    separator: str | None = None,
+) -> Iterator[Row]:
+    """The rows of lines of so many columns, the first of them the query's; `form` is a remedy."""
+    for line in lines:
+        cells = columns(line, separator)
+        if len(cells) != count:
+            raise UserError(f"the line has {len(cells)} columns, not {count}", f"write {form}")
+        yield cells[0], cells[document], cells[value], {}
+
+
+def columns(line: bytes, separator: str | None = None) -> list[str]:
+    """The columns of a line of text."""
+    try:
+        return line.decode("utf-8").rstrip("\r\n").split(separator)
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"the line is not UTF-8 (byte {error.start + 1})", "convert it with iconv -t utf-8"
+        ) from None

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from structkit.errors import UserError, flag
-from structkit.scoring.runs import Hit, ranking
+from structkit.scoring.runs import Hit, Run, ranking
 
 Scores = dict[str, float]  # doc_id -> score
-METHODS = ("rrf", "weighted", "merge")
+
+
+def by_query(
+    runs: Sequence[Run], weights: Sequence[float]
+) -> Iterator[tuple[str, list[Scores], list[float]]]:
+    """Each query, first found first, with the rankings of the runs that have it and their weights.
+
+    >>> list(by_query([{"q": {"a": 1.0}}, {"r": {"b": 2.0}}], [0.5, 1.0]))
+    [('q', [{'a': 1.0}], [0.5]), ('r', [{'b': 2.0}], [1.0])]
+    """
+    for query_id in dict.fromkeys(query_id for run in runs for query_id in run):
+        having = [
+            (run, weight) for run, weight in zip(runs, weights, strict=True) if query_id in run
+        ]
+        yield query_id, [run[query_id] for run, _ in having], [weight for _, weight in having]
 
 
 def fused(

@@ -20,10 +20,10 @@ from typing import Any
 import orjson
 
 from structkit import plugin
+from structkit.commands.score.trees import agreement, binarized_spans, f1, plain_spans
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from structkit.scoring.trees import agreement, binarized, f1, plain
 from structkit.structure.trees import brackets as trees
 from structkit.structure.trees.parsers import all_trees
 from structkit.structure.trees.tree import Tree
@@ -75,7 +75,9 @@ def row(name: str, options: dict[str, Any], gold: list[Tree]) -> str:
     found = list(parsed(parser, gold))
     seconds = time.process_time() - start
     pairs = list(zip(found, gold, strict=True))
-    binary, as_they_are = (f1(agreement(pairs, kind).sum(0)) for kind in (binarized, plain))
+    binary, as_they_are = (
+        f1(agreement(pairs, kind).sum(0)) for kind in (binarized_spans, plain_spans)
+    )
     return f"| {name} | {binary:.1f} | {as_they_are:.1f} | {len(gold) / seconds:,.0f} |"
 
 

@@ -20,6 +20,7 @@ import gzip
 import hashlib
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from structkit.scoring.comparison import compare
 from structkit.scoring.measures import Values, interval
 
 Record = dict[str, Any]
+TESTED = ("difference", "difference_low", "difference_high", "p_randomization")
 REPORTS, REPORT = Path("reports"), Path("REPORT.md")
 SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is told too
 HEAD = """# Report
@@ -96,18 +98,9 @@ class Systems:
                 if system == other or (system in against and self._before(system, other, against)):
                     continue
                 theirs, ours = (self.values[name].mean(axis=0)[:, 0] for name in (other, system))
-                result = compare(ours, theirs)
-                found.append(
-                    {
-                        "system": system,
-                        "against": other,
-                        "measure": self.measures[0],
-                        "difference": result.difference,
-                        "difference_low": result.low,
-                        "difference_high": result.high,
-                        "p_randomization": result.p_randomization,
-                    }
-                )
+                names = {"system": system, "against": other, "measure": self.measures[0]}
+                result = asdict(compare(ours, theirs))
+                found.append(names | {name: result[name] for name in TESTED})
         return found
 
     @staticmethod

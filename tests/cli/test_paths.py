@@ -58,10 +58,10 @@ LOST = {
     "score-by": "score other --qrels other2 --by x --by-records lost -o lost",
     "score-train": "score other --task classification --train lost -o lost",
     "score-gold": "score other --task trees --gold lost -o lost",
-    "plot": "plot runs lost -o lost",
-    "plot-embeddings": "plot embeddings lost -o lost",
-    "plot-losses": "plot losses lost -o lost",
-    "plot-ranks": "plot ranks other --qrels lost -o lost",
+    "plot": "plot runs lost.svg -o lost.svg",
+    "plot-embeddings": "plot embeddings lost.svg -o lost.svg",
+    "plot-losses": "plot losses lost.svg -o lost.svg",
+    "plot-ranks": "plot ranks other --qrels lost.svg -o lost.svg",
     "convert": "convert --to beir --part corpus lost -o lost",
     "convert-rejects": f"convert --to beir --part corpus lost {REJECTS} lost -o out",
     "train-rejects": f"train contrastive lost {REJECTS} lost -o out",
@@ -86,8 +86,8 @@ def laid(tmp_path: Path) -> Path:
     """Inputs of any kind: what is refused is refused before they are read."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder.partial").mkdir()
-    names = "lost other other2 lost.gz lost.npy other.npy lost.ids.txt folder/in folder.partial/in"
-    for name in names.split():
+    names = "lost other other2 lost.gz lost.svg lost.npy other.npy lost.ids.txt"
+    for name in f"{names} folder/in folder.partial/in".split():
         (tmp_path / name).write_bytes(GOOD)
     (tmp_path / "link").symlink_to("lost")
     (tmp_path / "link.npy").symlink_to("lost.npy")

@@ -82,7 +82,6 @@ LINES = [
     "search encoded.jsonl -m model --queries queries.jsonl",
     "search encoded.jsonl -m model --method hybrid --texts texts.jsonl --queries queries.jsonl",
     "fuse run.jsonl run.trec other.jsonl",
-    f"fuse run.jsonl other.jsonl {RANKED}",
     f"rerank run.jsonl run.trec {RANKED}",
     f"rerank run.jsonl {RANKED} --fit qrels.jsonl -o out.json",
     "rerank run.jsonl --corpus texts.jsonl --queries queries.jsonl --weights weights.json",

@@ -3,22 +3,25 @@
 import json
 import math
 import re
-from collections.abc import Callable
-from pathlib import Path
+import warnings
 
 import numpy as np
 import pytest
 
 from structkit import plot
+from structkit.commands.plot.trees import places
 from structkit.errors import UserError
 from structkit.scoring.probabilities import fitted_temperature, probabilities
+from structkit.structure.trees.brackets import read
 
-Write = Callable[..., str]
+TREE = "(S (NP (DT The) (NN farmer)) (VP (VBD sold) (NP (DT a) (NN boat$2$))) (. .))"
+OWN = "(X (X (X The) (X farmer)) (X (X (X sold) (X (X a) (X boat$2$))) (X .)))"
+BOUNDS = {"RR": 0.5, "RR_low": 0.4, "RR_high": 0.7}
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def write(name: str, *records: dict[str, object]) -> str:
+def write(tmp_path):
+    def write(name, *records):
         path = tmp_path / name
         path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
         return str(path)
@@ -27,67 +30,50 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def files(write: Write) -> list[str]:
+def files(write):
     generator = np.random.default_rng(0)
-    names = ("queries", "documents")
     return [
         write(
             f"{name}.jsonl",
             *({"id": str(n), "embedding": generator.normal(at, 1, 5).tolist()} for n in range(12)),
         )
-        for at, name in enumerate(names)
+        for at, name in enumerate(("queries", "documents"))
     ]
 
 
-def texts(path: Path) -> str:
+def texts(path):
     """What an SVG says: matplotlib keeps each text as a comment beside its outlines."""
-    return " ".join(re.findall(r"<!-- (.*?) -->", path.read_text()))
+    return " ".join(re.findall(r"<!-- (.*?) -->", path.read_text("utf-8"), re.S)).split()
 
 
-def test_embeddings_are_drawn_one_mark_each(files: list[str], tmp_path: Path) -> None:
-    target = tmp_path / "tsne.svg"
+def test_embeddings_are_drawn_one_mark_each(files, tmp_path):
+    target, again = tmp_path / "tsne.svg", tmp_path / "again.svg"
     plot("embeddings", files, output=target, sample=8)
-    assert "queries" in texts(target)
-    assert "documents" in texts(target)
+    assert {"queries", "documents"} <= {*texts(target)}
     # a mark for each of the 8 drawn rows of 2 files, and one of each in the legend
     assert 2 * 8 + 2 == len(re.findall(r'<use xlink:href="#(?!DejaVu)', target.read_text()))
-    again = tmp_path / "again.svg"
     plot("embeddings", files, output=again, sample=8)
     assert target.read_bytes() == again.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")]
-)
-def test_the_ending_names_the_format(
-    write: Write, tmp_path: Path, ending: str, start: bytes
-) -> None:
-    run = write("run.jsonl", {"query_id": "a", "doc_id": "a", "score": 1.0})
-    target = tmp_path / f"ranks.{ending}"
-    plot("ranks", [run], qrels="self", output=target)
-    assert target.read_bytes().startswith(start)
-
-
-def test_ranks_are_softmax_probabilities_by_hand() -> None:
+def test_ranks_are_softmax_probabilities_by_hand():
     run = {"q": {"a": 1.0, "b": 0.0, "c": 0.0}, "s": {"x": 5.0}}
     qrels = {"q": {"b": 1, "c": 2, "a": 0}, "r": {"z": 1}, "s": {"y": 1}}
     # r was not found at all, s without its document
-    expected = [pytest.approx(1 / (math.e + 2)), 0.0, 0.0]
-    assert expected == probabilities(run, qrels).tolist()
+    assert [pytest.approx(1 / (math.e + 2)), 0.0, 0.0] == probabilities(run, qrels).tolist()
     # at half the temperature
     assert pytest.approx(1 / (math.e**2 + 2)) == probabilities(run, qrels, 0.5)[0]
 
 
 @pytest.mark.parametrize("scale", [1.0, 300.0])
-def test_a_good_run_is_not_beside_zero_whatever_its_scores_are(scale: float) -> None:
+def test_a_good_run_is_not_beside_zero_whatever_its_scores_are(scale):
     # 99 of 100 queries have their document first, by as much as cosines have: 0.5 before 0.2
     run = {
         f"q{n}": {f"d{d}": scale * (0.5 if d == (n == 0) else 0.2) for d in range(100)}
         for n in range(100)
     }
     qrels = {f"q{n}": {"d0": 1} for n in range(100)}
-    temperature = fitted_temperature(run, qrels)
-    found = probabilities(run, qrels, temperature)
+    found = probabilities(run, qrels, fitted_temperature(run, qrels))
     # the likeliest: what is first is right in 99 of 100
     assert [0.99] * 99 == pytest.approx(found[1:].tolist(), abs=0.01)
     assert 0.01 > found[0]
@@ -96,151 +82,118 @@ def test_a_good_run_is_not_beside_zero_whatever_its_scores_are(scale: float) -> 
     assert 1.0 == fitted_temperature({"q": {"a": 1.0}}, {"r": {"a": 1}})
 
 
-def test_ranks_tell_the_temperature_of_each_run(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_ranks_tell_the_temperature_and_the_ending_names_the_format(write, tmp_path, ending, start):
     run = write("run.jsonl", {"query_id": "a", "doc_id": "a", "score": 1.0})
-    target = tmp_path / "ranks.svg"
-    plot("ranks", [run], qrels="self", output=target, temperature=0.25)
-    assert "run (temperature 0.25)" in texts(target)
+    plot("ranks", [run], qrels="self", output=tmp_path / f"ranks.{ending}")
+    assert (tmp_path / f"ranks.{ending}").read_bytes().startswith(start)
+    plot("ranks", [run], qrels="self", output=tmp_path / "ranks.svg", temperature=0.25)
+    assert ["run", "(temperature", "0.25)"] == texts(tmp_path / "ranks.svg")[-3:]
 
 
-def test_all_measures_are_drawn_and_named(
-    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_measures_are_drawn_and_named(write, tmp_path, capsys):
     measures = ("nDCG@10", "RR@10", "R@100")
     rows = [
         {"run": run, "queries": 9}
         | {f"{name}{end}": 0.5 for name in measures for end in ("", "_low", "_high")}
         for run in ("bm25", "santa")
     ]
-    target = tmp_path / "runs.svg"
-    plot("runs", [write("scores.jsonl", *rows)], output=target)
-    assert {*measures, "bm25", "santa"} <= set(texts(target).split())
-    plot("runs", [write("scores.jsonl", *rows)], output=target, measure="RR@10")
-    told = set(texts(target).split())
-    assert "RR@10" in told and "nDCG@10" not in told
+    target, scores = tmp_path / "runs.svg", write("scores.jsonl", *rows)
+    plot("runs", [scores], output=target)
+    assert {*measures, "bm25", "santa"} <= {*texts(target)}
+    plot("runs", [scores], output=target, measure="RR@10")
+    assert "RR@10" in texts(target) and "nDCG@10" not in texts(target)
     # what the second file lacks is not drawn
     few = {name: value for name, value in rows[1].items() if not name.startswith("RR")}
     plot("runs", [write("one.jsonl", rows[0]), write("two.jsonl", few)], output=target)
-    told = set(texts(target).split())
-    assert {"nDCG@10", "R@100"} <= told and "RR@10" not in told
+    assert {"nDCG@10", "R@100"} <= {*texts(target)} and "RR@10" not in texts(target)
     assert "" == capsys.readouterr().err
     groups = [{"run": "x", "language": language, **rows[0]} for language in ("go", "ruby")]
     plot("runs", [write("groups.jsonl", *groups)], output=target)
-    assert (
-        "nDCG@10 is drawn; for another, measure='RR@10' or measure='R@100'"
-        in capsys.readouterr().err
-    )
+    assert {"go", "ruby", "language", "nDCG@10"} <= {*texts(target)}
+    told = "nDCG@10 is drawn; for another, measure='RR@10' or measure='R@100'"
+    assert told in capsys.readouterr().err
+    plain = write("plain.jsonl", {"run": "x", "queries": 2, "MAP": 0.5})
+    plot("runs", [plain], output=target, measure="MAP")
+    assert {"x", "MAP"} <= {*texts(target)}
 
 
-def test_runs_show_groups_and_names(write: Write, tmp_path: Path) -> None:
-    rows = [
-        {"run": run, "language": name, "queries": 9, "RR": 0.5, "RR_low": 0.4, "RR_high": 0.7}
-        for run in ("bm25", "santa")
-        for name in ("go", "ruby")
-    ]
-    target = tmp_path / "runs.svg"
-    plot("runs", [write("scores.jsonl", *rows)], output=target)
-    assert {"bm25", "santa", "go", "ruby", "language", "RR"} <= set(texts(target).split())
-    plot(
-        "runs",
-        [write("plain.jsonl", {"run": "x", "queries": 2, "MAP": 0.5})],
-        output=target,
-        measure="MAP",
-    )
-    assert {"x", "MAP"} <= set(texts(target).split())
-
-
-@pytest.mark.parametrize("lengths", [(64, 512, 128), ("64", "512", "128")])
-def test_numbers_are_along_an_axis_in_their_order(lengths, write: Write, tmp_path: Path) -> None:
-    rows = [
-        {"run": run, "length": length, "queries": 9, "RR": 0.5, "RR_low": 0.4, "RR_high": 0.7}
-        for run in ("bm25", "santa")
-        for length in lengths
-    ]
-    target = tmp_path / "runs.svg"
-    plot("runs", [write("scores.jsonl", *rows)], output=target)
-    told = texts(target).split()
-    assert {"bm25", "santa", "length", "RR", "200", "400"} <= {*told}  # marks between the groups
-    assert {"64", "512"}.isdisjoint(told)
-    one = [row for row in rows if row["length"] == lengths[0]]
-    plot("runs", [write("one.jsonl", *one)], output=target)  # one group is no axis
-    assert "64" in texts(target).split()
-
-
-def test_embeddings_after_a_training_are_beside_those_before(
-    files: list[str], tmp_path: Path
-) -> None:
-    target = tmp_path / "tsne.svg"
-    plot("embeddings", files, output=target, after=files[::-1], sample=6)
-    told = texts(target).split()
-    assert {"before", "after"} <= {*told} and 2 == told.count("queries")
-    assert 4 * 6 + 4 == len(re.findall(r'<use xlink:href="#(?!DejaVu)', target.read_text()))
-
-
-def test_any_name_is_drawn_as_it_is(
-    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_any_name_is_drawn_as_it_is(write, tmp_path):
     names = ("a$b{$", "_own", "tea\x00\x1b[31m", "茶")
-    rows = [{"run": name, "queries": 2, "RR": 0.5, "RR_low": 0.4, "RR_high": 0.7} for name in names]
-    target = tmp_path / "runs.svg"
-    for _ in range(2):  # the second picture of a process is told of too
-        capsys.readouterr()
-        plot("runs", [write("scores.jsonl", *rows)], output=target)
-    assert {"a$b{$", "_own", r"tea\x00\x1b[31m", "茶"} <= set(texts(target).split())
-    told = f"structkit: {target}: the font lacks some letters of the names; they are drawn as boxes"
-    assert told == capsys.readouterr().err.rstrip()
+    scores = write("scores.jsonl", *({"run": name, "queries": 2, **BOUNDS} for name in names))
+    with warnings.catch_warnings(record=True) as warned:
+        plot("runs", [scores], output=tmp_path / "runs.svg")
+    assert {"a$b{$", "_own", r"tea\x00\x1b[31m", "茶"} <= {*texts(tmp_path / "runs.svg")}
+    assert "missing from font" in str(warned[0].message)
 
 
-def test_losses_come_from_a_log(write: Write, tmp_path: Path) -> None:
+def test_losses_come_from_a_log(write, tmp_path):
     log = write("log.jsonl", *({"step": step, "loss": 1 / step} for step in range(1, 9)))
-    target = tmp_path / "losses.svg"
-    plot("losses", [log], output=target)
-    assert {"step", "loss", "log"} <= set(texts(target).split())
+    plot("losses", [log], output=tmp_path / "losses.svg")
+    assert {"step", "loss", "log"} <= {*texts(tmp_path / "losses.svg")}
 
 
-def test_what_cannot_be_drawn_is_one_clear_line(
-    write: Write, files: list[str], tmp_path: Path
-) -> None:
-    few = write("few.jsonl", {"id": "1", "embedding": [1.0] * 5})
-    narrow = write("narrow.jsonl", {"id": "1", "embedding": [1.0]})
-    row = {"run": "a", "RR": 0.5, "RR_low": 0.1}
-    grouped = write("grouped.jsonl", {"run": "a", "language": "go", **row}, row)
-    words = write("words.jsonl", row, {**row, "RR_low": "x"})
-    target = tmp_path / "x.svg"
-    for call, problem in (
-        (lambda: plot("embeddings", [few], output=target), "1 embeddings are too few"),
-        (
-            lambda: plot("embeddings", [files[0], narrow], output=target),
-            "of different dimensions",
-        ),
-        (lambda: plot("runs", [few], output=target), "the records are not scores of runs"),
-        (
-            lambda: plot("runs", [few], output=target, measure="RR"),
-            'few.jsonl:1: field "run" is missing',
-        ),
-        (
-            lambda: plot("runs", [grouped], output=target),
-            'grouped.jsonl:2: field "language" is miss',
-        ),
-        (
-            lambda: plot("runs", [words], output=target),
-            'words.jsonl:2: field "RR_low" is not a finite number',
-        ),
-        (lambda: plot("losses", [few], output=target), "no line holds a step and a loss"),
-        (
-            lambda: plot("embeddings", files, output=tmp_path / "x.gif"),
-            "use one of the endings .svg",
-        ),
-    ):
-        with pytest.raises(UserError, match=problem):
-            call()
+def test_a_picture_of_trees_has_all_words_labels_and_fields(write, tmp_path):
+    target = tmp_path / "trees.svg"
+    records = [{"id": f"s{number}", "tree": TREE, "own_tree": OWN} for number in range(3)]
+    source = write("in.jsonl", *records)
+    plot("trees", source, output=target, number=2)
+    drawn, first = texts(target), target.read_bytes()
+    assert all(drawn.count(word) >= 4 for word in "The farmer sold a boat$2$ .".split())
+    assert {"S", "NP", "VP", "DT", "s0:", "s1:", "tree", "own_tree"} <= {*drawn}
+    assert "s2:" not in drawn
+    plot("trees", source, output=target, number=2)
+    assert first == target.read_bytes()
+    plot("trees", source, output=target, field=["tree"])
+    assert "own_tree" not in texts(target)
+
+
+def test_no_two_nodes_share_a_place_and_parents_are_above():
+    tree = read(TREE)
+    x, y = places(tree)
+    assert len(x) == len({*zip(x.tolist(), y.tolist(), strict=True)})
+    assert all(y[child] < y[node] for node in range(len(x)) for child in tree.children(node))
+    assert all(y[tree.word >= 0] == 0)
+
+
+ROW = {"run": "a", "RR": 0.5, "RR_low": 0.1}
+WIDE = {"id": "1", "embedding": [1.0] * 5}
+
+
+@pytest.mark.parametrize(
+    ("kind", "records", "options", "message"),
+    [
+        ("embeddings", [WIDE], {}, "1 embeddings are too few"),
+        ("embeddings", [WIDE], {"output": "x.gif"}, "use one of the endings .svg"),
+        ("runs", [WIDE], {}, "the records are not scores of runs"),
+        ("runs", [WIDE], {"measure": "RR"}, 'in.jsonl:1: field "run" is missing'),
+        ("runs", [{"run": "a", "kind": "go", **ROW}, ROW], {}, ':2: field "kind" is missing'),
+        ("runs", [ROW, {**ROW, "RR_low": "x"}], {}, ':2: field "RR_low" is not a finite number'),
+        ("losses", [WIDE], {}, "no line holds a step and a loss"),
+        ("trees", [], {}, "there are no records"),
+        ("trees", [{"tre": "x"}], {}, '"tree" is missing; make trees with structkit.parse_trees'),
+        ("trees", [{"tree": TREE}], {"field": ["tre"]}, "did you mean 'tree'"),
+        ("trees", [{"tree": "(S"}], {}, r"\.jsonl:1: .*bracket"),
+        ("trees", [{"tree": f"(S{' (X a)' * 500})"}], {}, "500 words.*structkit.show"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_clear_line(write, tmp_path, kind, records, options, message):
+    source = write("in.jsonl", *records)
+    with pytest.raises(UserError, match=message):
+        plot(kind, source, **{"output": tmp_path / "x.svg", **options})
     assert not list(tmp_path.glob("x.*"))
 
 
-def test_the_command(run, files: list[str], tmp_path: Path) -> None:
+def test_files_of_other_dimensions_are_not_drawn_together(write, files, tmp_path):
+    narrow = write("narrow.jsonl", {"id": "1", "embedding": [1.0]})
+    with pytest.raises(UserError, match="of different dimensions"):
+        plot("embeddings", [files[0], narrow], output=tmp_path / "x.svg")
+
+
+def test_the_command(run, files, tmp_path):
     done = run("plot", "embeddings", *files, "-o", "out.png")
     assert (0, b"", b"") == (done.returncode, done.stdout, done.stderr)
     assert (tmp_path / "out.png").exists()
     done = run("plot", "losses", files[0], "-o", "out.jpg")
-    assert (1, b"") == (done.returncode, done.stdout)
-    assert b"no line holds a step" in done.stderr
+    assert (2, b"") == (done.returncode, done.stdout)
+    assert b"-o out.jpg names no picture format" in done.stderr

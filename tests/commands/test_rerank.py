@@ -8,9 +8,9 @@ import numpy as np
 import orjson
 import pytest
 
-from structkit import fuse, rerank, score
+from structkit import rerank, score
 from structkit.errors import UserError
-from structkit.ranking.weights import chosen, read
+from structkit.ranking.weights import choose, read
 from structkit.records.jsonl import Record
 
 CORPUS = [
@@ -54,16 +54,14 @@ def test_a_ranker_adds_its_weight(files: dict[str, Any]) -> None:
     )
 
 
-def test_later_hits_of_a_group_count_less(files: dict[str, Any]) -> None:
+def test_later_hits_of_a_group_count_less(files: dict[str, Any], tmp_path: Path) -> None:
     assert {"a": 1.0, "c": 0.0} == scores(files, group="path")
-    assert {"a": 1.0, "b": 0.375, "c": 0.0} == scores(files, group="path", repeats=0.5)
+    file = written(tmp_path / "half", [{"rankers": {}, "group": "path", "repeats": 0.5}])
+    assert {"a": 1.0, "b": 0.375, "c": 0.0} == scores(files, weights=file)
 
 
 def test_another_group_leaves_what_repeats_count() -> None:
-    assert 0.5 == chosen("code").repeats == chosen("code", group="scope").repeats
-    assert 0.2 == chosen("code", group="scope", repeats=0.2).repeats
-    with pytest.raises(UserError, match="--repeats needs --group; name the field"):
-        chosen(repeats=0.5)
+    assert 0.5 == choose("code").repeats == choose("code", group="scope").repeats
 
 
 def test_several_runs_count_together(files: dict[str, Any], tmp_path: Path) -> None:
@@ -114,15 +112,6 @@ def test_wrong_usage(files: dict[str, Any], options: dict[str, Any], message: st
     with pytest.raises(UserError, match=message) as error:
         scores(files, **options)
     assert 2 == error.value.status
-
-
-def test_fuse_takes_the_same_rankers(files: dict[str, Any]) -> None:
-    order: dict[str, Any] = {"ranker": ["path-words=3"], "group": "path"}
-    runs, inputs = files["runs"], {key: files[key] for key in ("corpus", "queries")}
-    fused = list(fuse(runs, method="weighted", **order, **inputs))
-    assert list(rerank(**files, **order)) == fused
-    with pytest.raises(UserError, match="needs corpus; name the records"):
-        list(fuse(runs, **order))
 
 
 # of each query, the last hit of the search is right: its path has the query's word
@@ -219,7 +208,8 @@ def test_a_fit_judges_lines_as_score_does(judged: dict[str, Any], tmp_path: Path
     )
     judged["fit"] = written(tmp_path / "qrels", rows)
     held_out = str(tmp_path / "held-out.jsonl")
-    order: dict[str, Any] = {"ranker": ["path-words"], "group": "doc_id", "repeats": 0.5}
+    half = written(tmp_path / "half", [{"rankers": {}, "group": "doc_id", "repeats": 0.5}])
+    order: dict[str, Any] = {"ranker": ["path-words"], "weights": half}
     (found,) = rerank(**judged, **order, folds="half", held_out=held_out)
     fitted = written(
         tmp_path / "fitted",
@@ -248,7 +238,7 @@ def test_weights_that_cannot_be_read(tmp_path: Path) -> None:
     for wrong in ({"weights": {}}, {"rankers": {"headers": "much"}}, {"rankers": []}):
         with pytest.raises(UserError, match="file: holds no weights"):
             read(written(tmp_path / "file", [wrong]))
-    with pytest.raises(UserError, match="out of range"):
+    with pytest.raises(UserError, match="holds no weights"):
         read(written(tmp_path / "file", [{"rankers": {}, "repeats": 2}]))
     with pytest.raises(UserError, match="no such|cannot|not there|No such"):
         read(str(tmp_path / "nothing"))

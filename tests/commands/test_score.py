@@ -14,7 +14,7 @@ from structkit import score
 from structkit.cli.main import app
 from structkit.commands.score.table import table
 from structkit.errors import UserError
-from structkit.scoring.measures import evaluate, measure
+from structkit.scoring.measures import evaluate, interval, measure
 from structkit.scoring.qrels import Qrels
 from structkit.scoring.runs import Run, ranking
 from tests.tolerances import bound
@@ -53,7 +53,7 @@ def test_measures_equal_pytrec_eval(run: Run, qrels: Qrels) -> None:
             expected = found[query_id][theirs] if query_id in run else 0.0
             near = bound(len(qrels[query_id]), kind=torch.float64)
             assert expected == pytest.approx(value, abs=near), (query_id, name)
-    for name, mean in zip(NAMES, result.means(), strict=True):
+    for name, mean in zip(NAMES, result.values.mean(axis=0), strict=True):
         total = sum(values[NAMES[name]] for values in found.values())
         near = bound(len(qrels) + 8, kind=torch.float64)
         assert total / len(qrels) == pytest.approx(mean, abs=near), name
@@ -84,7 +84,9 @@ def test_numbers_worked_by_hand() -> None:
     gain = (1 / math.log2(3) + 2 / math.log2(4)) / (2 / math.log2(2) + 1 / math.log2(3))
     assert [1 / 2, 0, gain, 1 / 2, 1, 2 / 3] == pytest.approx(result.values[0].tolist())
     assert [0.0] * 6 == result.values[1].tolist()
-    assert [1 / 4, 0, gain / 2, 1 / 4, 1 / 2, 1 / 3] == pytest.approx(result.means().tolist())
+    assert [1 / 4, 0, gain / 2, 1 / 4, 1 / 2, 1 / 3] == pytest.approx(
+        result.values.mean(axis=0).tolist()
+    )
     assert (1, 1) == (result.missing, result.unjudged)
     assert names == result.names
 
@@ -97,7 +99,7 @@ def test_numbers_of_ir_measures_documentation() -> None:
     result = evaluate(run, qrels, names)
     near = bound(4, kind=torch.float64)  # two queries of two documents
     assert [0.75, 0.8154648767857288, 0.75, 0.8154648767857288, 0.05] == pytest.approx(
-        result.means().tolist(), abs=near
+        result.values.mean(axis=0).tolist(), abs=near
     )
     assert [0.5, 0.6309297535714575, 0.5, 0.6309297535714575, 0.0] == pytest.approx(
         result.values[0].tolist(), abs=near
@@ -109,13 +111,13 @@ def test_the_interval_holds_the_mean_and_does_not_change() -> None:
     qrels = {f"q{number}": {"a": 1} for number in range(40)}
     run = {f"q{number}": {"a": 1.0 if number % 2 else 3.0, "b": 2.0} for number in range(40)}
     result = evaluate(run, qrels, ["RR", "R@5"])
-    low, high = result.intervals()
-    assert 0.75 == pytest.approx(result.means()[0])
+    low, high = interval(result.values)
+    assert 0.75 == pytest.approx(result.values.mean(axis=0)[0])
     # half of the values are 1, half 1/2: the standard error of the mean is 0.25 / sqrt(40)
     assert 0.75 - 1.96 * 0.25 / 40**0.5 == pytest.approx(low[0], abs=0.02)
     assert 0.75 + 1.96 * 0.25 / 40**0.5 == pytest.approx(high[0], abs=0.02)
     assert (1.0, 1.0) == (low[1], high[1])
-    assert [low.tolist(), high.tolist()] == [ends.tolist() for ends in result.intervals()]
+    assert [low.tolist(), high.tolist()] == [ends.tolist() for ends in interval(result.values)]
 
 
 @pytest.mark.parametrize(

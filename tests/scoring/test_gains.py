@@ -8,7 +8,7 @@ import pytest
 
 from structkit import score
 from structkit.errors import UserError
-from structkit.scoring.gains import parse_gains
+from structkit.scoring.qrels import parse_gains
 
 # what an engine ranked: a Complement, the Exact, nothing judged, the Substitute
 LABELS = [("c", "C"), ("e", "E"), ("s", "S"), ("i", "I")]

@@ -82,7 +82,7 @@ def test_a_bad_line_of_a_jsonl_run_is_refused(tmp_path: Path, second: str, probl
         ("q1 Q0 b 2 nan tag", 'field "score" is nan'),
         ("q1 Q0 b 2 inf tag", 'field "score" is inf'),
         ("q1 Q0 b 2 high tag", 'the score is "high", not a number'),
-        ("q1 Q0 b 2 1.5", "the line has 5 columns, not the 6 of a run"),
+        ("q1 Q0 b 2 1.5", "the line has 5 columns, not 6; write query_id Q0 doc_id rank"),
         ("q1 Q0 b c 2 1.5 tag", "the line has 7 columns"),
     ],
 )

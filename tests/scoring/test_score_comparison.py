@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from structkit import score
+from structkit.commands.score.runs import buckets, order
 from structkit.errors import UserError
 from structkit.scoring.comparison import PERMUTATIONS, compare, randomization, student
-from structkit.scoring.groups import buckets, order
 
 
 def write(path: Path, rows: list[dict[str, object]]) -> str:
@@ -68,7 +68,7 @@ def test_a_comparison_counts_wins_ties_and_losses() -> None:
     found = compare(ours, theirs)
     assert (2, 1, 1) == (found.wins, found.ties, found.losses)
     assert 0.15 == pytest.approx(found.difference)
-    assert found.low <= found.difference <= found.high
+    assert found.difference_low <= found.difference <= found.difference_high
     other = compare(theirs, ours)
     assert -found.difference == pytest.approx(other.difference)
     assert found.p_randomization == other.p_randomization

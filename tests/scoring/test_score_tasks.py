@@ -14,7 +14,7 @@ from structkit import score
 from structkit.cli.main import app
 from structkit.commands.score.table import table
 from structkit.errors import UserError
-from structkit.scoring.classification import answered, features
+from structkit.scoring.classification import classify, features
 from structkit.scoring.similarity import (
     alignment,
     correlation,
@@ -115,7 +115,7 @@ def test_space_takes_labels_scores_or_all_pairs(tmp_path):
 
 def accuracies(train, test):
     """The share of right answers, of one seed."""
-    return answered(train, test, [0]).mean(1).tolist()
+    return classify(train, test, [0]).mean(1).tolist()
 
 
 def test_the_classifier_learns_what_the_features_show():
@@ -213,7 +213,7 @@ def test_the_command_line(run, tmp_path):
         ("--task space --train x", "--train goes with --task classification; give both or none"),
         ("--task similarity --gold x", "--gold goes with --task trees; give both or none"),
         ("--task space --compare x", "--compare goes with --qrels or --task suite; leave it out"),
-        ("--task space --by x --by-records x", "--by needs --qrels; add it"),
+        ("--task space --by x --by-records x", "--by and --task exclude each other; leave one out"),
         ("--task space --per-query", "--per-query needs --qrels; add it"),
         ("--qrels self --seeds 2", "--seeds needs --task; add it"),
         ("--qrels self --by x", "--by needs --by-records; add it"),

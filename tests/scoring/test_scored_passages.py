@@ -99,7 +99,7 @@ def test_passages_of_the_query_s_own_document(tmp_path):
     ("changes", "told"),
     [
         ({"passages": PASSAGES[1:]}, '"a#1" is not among the passages'),
-        ({"passages": [*PASSAGES, PASSAGES[0]]}, 'id "a#1" occurs twice'),
+        ({"passages": [*PASSAGES, PASSAGES[0]]}, 'id "a#1" is repeated'),
         ({"passages": [{"id": "a#1"}]}, '"doc_id" nor "path"'),
         ({"passages": [{**PASSAGES[0], "lines": [1]}]}, 'field "lines" is not'),
         ({"qrels": [{**QRELS[1], "end_line": None}]}, "start_line and end_line are 12 and None"),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from structkit.command import Command
-from structkit.commands.plot.pictures import COLORS, MARKERS, PictureSettings, names, save_figure
+from structkit.commands.plot.pictures import COLORS, MARKERS, PictureSettings, looks, names, save
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.seeds import key
-from structkit.settings import seed_setting, setting
+from structkit.settings import file_setting, seed_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats
@@ -22,18 +21,8 @@ if TYPE_CHECKING:
 class Settings(PictureSettings):
     """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE."""
 
-    files: tuple[str, ...] = setting(
-        ...,
-        "Embeddings: JSONL or .npy, one color per file.",
-        argument=True,
-        metavar="FILES",
-        reads=True,
-    )
-    after: tuple[str, ...] = setting(
-        (),
-        "Embeddings after a training: drawn beside the files, which are before.",
-        metavar="FILE",
-        reads=True,
+    files: tuple[str, ...] = file_setting(
+        "Embeddings: JSONL or .npy, one color per file.", ..., metavar="FILES", argument=True
     )
     sample: int = setting(500, "Rows to draw of each file.", low=1)
     seed: int = seed_setting()
@@ -42,43 +31,40 @@ class Settings(PictureSettings):
 def embeddings(settings: Settings) -> None:
     """Draw the embeddings of files (queries, documents, …) in two dimensions, by t-SNE.
 
-    At most `sample` rows of each file are drawn, by seed; those of `after` a training are beside
-    the others. Source: van der Maaten, Hinton, 2008; SANTA, fig. 4; SEAL, fig. 3.
+    At most `sample` rows of each file are drawn, by seed. Source: van der Maaten, Hinton, 2008;
+    SANTA, fig. 4; SEAL, fig. 3.
     """
-    files, after = settings.files, settings.after
-    panels = {"before": files, "after": after} if after else {"": files}
-    places = {title: _places(each, settings) for title, each in panels.items()}
+    named = names(settings.files)
+    places = _places(
+        [_sample(*each, settings) for each in zip(settings.files, named, strict=True)],
+        settings.seed,
+    )
 
-    def draw(figure: Any) -> None:
-        row = figure.subplots(1, len(panels), squeeze=False)[0]
-        for axes, (title, each) in zip(row, panels.items(), strict=True):
-            looks = zip(cycle(MARKERS), cycle(COLORS), strict=False)
-            named = zip(names(each), places[title], looks, strict=False)
-            for name, points, (marker, color) in named:
-                look = {"s": 14, "marker": marker, "color": color, "alpha": 0.7, "label": name}
-                axes.scatter(points[:, 0], points[:, 1], **look)
-            axes.set(xticks=[], yticks=[], title=title)
-            axes.legend()
+    def draw(axes: Any) -> None:
+        rows = zip(named, places, looks(MARKERS, COLORS), strict=False)
+        for name, points, (marker, color) in rows:
+            look = {"s": 14, "marker": marker, "color": color, "alpha": 0.7, "label": name}
+            axes.scatter(points[:, 0], points[:, 1], **look)
+        axes.set(xticks=[], yticks=[])
+        axes.legend()
 
-    save_figure(draw, settings.output, (5 * len(panels), 5))
+    save(draw, settings.output, (5, 5))
 
 
-def _places(files: Sequence[str], settings: Settings) -> list[Floats]:
-    """The places (rows, 2) of the rows of each file."""
+def _places(parts: Sequence[Floats], seed: int) -> list[Floats]:
+    """The places (rows, 2) of the rows of each part."""
     import numpy as np
 
-    parts = [_sampled(*each, settings) for each in zip(files, names(files), strict=True)]
     if len({part.shape[1] for part in parts}) > 1:
-        raise UserError(
-            "the files have embeddings of different dimensions", "encode with one model"
-        )
+        problem = "the files have embeddings of different dimensions"
+        raise UserError(problem, "encode with one model")
     rows = np.concatenate(parts)  # (rows, dimensions)
     if len(rows) < 4:
         raise UserError(f"{len(rows)} embeddings are too few to draw", "give at least 4")
     reduced = require("sklearn.manifold", "plot").TSNE(
         init="pca",
         perplexity=min(30, (len(rows) - 1) / 3),
-        random_state=key(settings.seed, "tsne") % 2**32,
+        random_state=key(seed, "tsne") % 2**32,
     )
     places: list[Floats] = np.split(
         reduced.fit_transform(rows), np.cumsum([len(part) for part in parts])[:-1]
@@ -86,7 +72,7 @@ def _places(files: Sequence[str], settings: Settings) -> list[Floats]:
     return places
 
 
-def _sampled(file: str, name: str, settings: Settings) -> Floats:
+def _sample(file: str, name: str, settings: Settings) -> Floats:
     """The rows of a file that are drawn, (rows, dimensions), by its name."""
     import numpy as np
 

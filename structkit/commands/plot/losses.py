@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Any
 
 from structkit.command import Command
-from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, names, save
+from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, looks, names, save
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.records.lines import shown
-from structkit.settings import setting
+from structkit.settings import file_setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(PictureSettings):
     """Draw the loss over the steps of training runs."""
 
-    files: tuple[str, ...] = setting(
-        ...,
-        "Model folders, or logs of `train --log-format json`.",
-        argument=True,
-        metavar="FILES",
-        reads=True,
+    files: tuple[str, ...] = file_setting(
+        "Model folders, or logs of `train --log-format json`.", ..., metavar="FILES", argument=True
     )
 
 
@@ -39,13 +34,12 @@ def losses(settings: Settings) -> None:
                 steps.append(record["step"])
                 values.append(record["loss"])
     if not curves:
-        raise UserError("no line holds a step and a loss", "train with --log-format json").at(
-            shown(settings.files[0])
-        )
+        problem = UserError("no line holds a step and a loss", "train with --log-format json")
+        raise problem.at(shown(settings.files[0]))
 
     def draw(axes: Any) -> None:
-        looks = zip(cycle(LINES), cycle(COLORS), strict=False)
-        for (name, (steps, values)), (line, color) in zip(curves.items(), looks, strict=False):
+        rows = zip(curves.items(), looks(LINES, COLORS), strict=False)
+        for (name, (steps, values)), (line, color) in rows:
             axes.plot(steps, values, linestyle=line, color=color, label=name)
         axes.set(xlabel="step", ylabel="loss")
         axes.legend()
@@ -57,12 +51,7 @@ def _log(name: str) -> str:
     """The log of a training: a file, or that in a model folder."""
     from structkit.learning.folders.facts import LOSSES
 
-    path = os.path.join(name, LOSSES) if os.path.isdir(name) else name
-    if path != name and not os.path.exists(path):
-        raise UserError(
-            f"the folder holds no {LOSSES}", "name a model folder of `train`, or a log"
-        ).at(name)
-    return path
+    return os.path.join(name, LOSSES) if os.path.isdir(name) else name
 
 
 COMMAND = Command(losses, Settings, losses)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import io
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import names_of
-from structkit.progress import printable, say
+from structkit.progress import printable
 from structkit.records.output import Output
 from structkit.settings import quiet_setting, setting
 
@@ -31,6 +31,11 @@ class PictureSettings:
     output: str = setting(..., "Picture to write: .svg, .png or .pdf.", short="-o", writes=True)
     quiet: bool = quiet_setting()
 
+    def __post_init__(self) -> None:
+        if Path(self.output).suffix not in FORMATS:
+            problem = f"{flag('output', self.output)} names no picture format"
+            raise UserError(problem, f"use one of the endings {', '.join(FORMATS)}", status=2)
+
 
 def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
     """Write what is drawn on the axes of a new figure of a size in inches."""
@@ -39,27 +44,22 @@ def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> N
 
 def save_figure(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
     """Write what is drawn on a new figure of a size in inches, whole or not at all."""
-    ending = Path(path).suffix
-    if ending not in FORMATS:
-        raise UserError(
-            f"{flag('output', path)} names no picture format",
-            f"use one of the endings {', '.join(FORMATS)}",
-            status=2,
-        )
     matplotlib = require("matplotlib", "plot")
     figure_class = require("matplotlib.figure", "plot").Figure
     plain = {"svg.hashsalt": "structkit", "font.size": 10, "text.parse_math": False}
-    with matplotlib.rc_context(plain), warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")  # at every picture
+    ending, picture = Path(path).suffix, io.BytesIO()
+    with matplotlib.rc_context(plain):
         figure = figure_class(figsize=size, layout="constrained")
         draw(figure)
-        picture = io.BytesIO()
         metadata = {"Date": None} if ending == ".svg" else None
         figure.savefig(picture, format=ending[1:], dpi=150, metadata=metadata)
-    if any("missing from font" in str(each.message) for each in warned):
-        say(f"{path}: the font lacks some letters of the names; they are drawn as boxes")
     with Output(path) as output:
         output.write(picture.getvalue())
+
+
+def looks(*kinds: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """One of each kind after the other: markers, lines, hatches, colors."""
+    return zip(*map(cycle, kinds), strict=False)
 
 
 def names(files: Sequence[str]) -> list[str]:

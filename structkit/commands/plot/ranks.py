@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from structkit.command import Command
-from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, names, save
-from structkit.settings import setting
+from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, looks, names, save
+from structkit.settings import file_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats
+
+BARS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(PictureSettings):
     """Draw a histogram of the softmax probability of each query's relevant document."""
 
-    runs: tuple[str, ...] = setting(
-        ..., "Run files, JSONL or TREC.", argument=True, metavar="RUNS", reads=True
+    runs: tuple[str, ...] = file_setting(
+        "Run files, JSONL or TREC.", ..., metavar="RUNS", argument=True
     )
     qrels: str = setting(..., "Judgements, or `self`.", reads="self")
     temperature: float | None = setting(
@@ -28,7 +29,6 @@ class Settings(PictureSettings):
         low=1e-6,
         high=1e6,
     )
-    bins: int = setting(20, "Bars of the histogram.", low=1, high=1000)
 
 
 def ranks(settings: Settings) -> None:
@@ -53,9 +53,9 @@ def ranks(settings: Settings) -> None:
         of_runs[f"{name} (temperature {fits:.2g})"] = probabilities(run, relevant, fits)
 
     def draw(axes: Any) -> None:
-        edges = np.linspace(0, 1, settings.bins + 1)
-        looks = zip(cycle(LINES), cycle(COLORS), strict=False)
-        for (name, values), (line, color) in zip(of_runs.items(), looks, strict=False):
+        edges = np.linspace(0, 1, BARS + 1)
+        rows = zip(of_runs.items(), looks(LINES, COLORS), strict=False)
+        for (name, values), (line, color) in rows:
             share = np.histogram(values, edges)[0] / len(values)
             axes.stairs(share, edges, linestyle=line, linewidth=1.8, color=color, label=name)
         axes.set(

@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from structkit.command import Command
-from structkit.commands.plot.pictures import (
-    COLORS,
-    FILLS,
-    HATCHES,
-    LINES,
-    MARKERS,
-    PictureSettings,
-    label,
-    save,
-)
+from structkit.commands.plot.pictures import FILLS, HATCHES, PictureSettings, label, looks, save
 from structkit.errors import UserError, flag, missing, program
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import shown
-from structkit.settings import setting
+from structkit.settings import file_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats
-
-NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(PictureSettings):
     """Draw measures of runs as bars with 95 % intervals, one grouped as by `score --by`."""
 
-    files: tuple[str, ...] = setting(
-        ...,
-        "What `structkit score` wrote, as JSONL.",
-        argument=True,
-        metavar="FILES",
-        reads=True,
+    files: tuple[str, ...] = file_setting(
+        "What `structkit score` wrote, as JSONL.", ..., metavar="FILES", argument=True
     )
     measure: str | None = setting(None, "Default: all in the files; by groups the first.")
 
@@ -50,46 +33,31 @@ def runs(settings: Settings) -> None:
     """Draw measures with intervals, from what `structkit score` wrote (with --by: groups).
 
     Without groups, all measures that the records have are drawn, or `measure` alone; with groups
-    one, by default the first. Groups that are numbers, such as lengths, are along an axis; others
-    have bars.
+    one, by default the first.
     """
+    import numpy as np
+
     measures, group, records = _scores(settings.files, settings.measure)
     name = measures[0]
     if group and len(measures) > 1:
         others = " or ".join(flag("measure", each) for each in measures[1:])
         say(f"{name} is drawn; for another, {others}")
-    if group and _are_numbers({record[group] for record in records}):
-        save(lambda axes: _lines(axes, records, name, group), settings.output, (6, 4))
-        return
-    import numpy as np
-
     labels = list(dict.fromkeys(label(record[group]) for record in records)) if group else measures
-    series = _runs(records)
+    series = list(dict.fromkeys(label(record["run"]) for record in records))
     width = 0.8 / len(series)
 
     def draw(axes: Any) -> None:
-        looks = zip(cycle(HATCHES), cycle(FILLS), strict=False)
-        for number, (run, (hatch, fill)) in enumerate(zip(series, looks, strict=False)):
+        rows = zip(series, looks(HATCHES, FILLS), strict=False)
+        for number, (run, (hatch, fill)) in enumerate(rows):
             of_run = [record for record in records if label(record["run"]) == run]
-            bars = [(each, name) for each in of_run]
-            if not group:
-                bars = [(each, measure) for each in of_run for measure in measures]
+            bars = [(each, of) for each in of_run for of in ([name] if group else measures)]
             at = [labels.index(label(each[group]) if group else of) for each, of in bars]
             values, errors = _with_errors(bars)
-            axes.bar(
-                np.array(at) + (number - (len(series) - 1) / 2) * width,
-                values,
-                width,
-                yerr=errors,
-                capsize=3,
-                color=fill,
-                hatch=hatch,
-                edgecolor="black",
-                label=run,
-            )
-        axes.set(
-            ylabel=name if group else "score, 95 % interval", xlabel=group or "", ylim=(0, None)
-        )
+            places = np.array(at) + (number - (len(series) - 1) / 2) * width
+            look = {"capsize": 3, "color": fill, "hatch": hatch, "edgecolor": "black"}
+            axes.bar(places, values, width, yerr=errors, label=run, **look)
+        ylabel = name if group else "score, 95 % interval"
+        axes.set(ylabel=ylabel, xlabel=group or "", ylim=(0, None))
         axes.set_xticks(range(len(labels)), labels)
         axes.legend(ncols=min(3, len(series)), fontsize="small")
 
@@ -104,28 +72,6 @@ def _with_errors(bars: Sequence[tuple[Record, str]]) -> tuple[Floats, Floats]:
     low = np.array([record.get(f"{name}_low", record[name]) for record, name in bars])
     high = np.array([record.get(f"{name}_high", record[name]) for record, name in bars])
     return values, np.abs([values - low, high - values])
-
-
-def _lines(axes: Any, records: Sequence[Record], name: str, group: str) -> None:
-    """Draw a measure of each run against the numbers that its groups are."""
-    looks = zip(cycle(LINES), cycle(MARKERS), cycle(COLORS), strict=False)
-    for run, (line, marker, color) in zip(_runs(records), looks, strict=False):
-        of_run = [record for record in records if label(record["run"]) == run]
-        of_run.sort(key=lambda record: float(record[group]))
-        values, errors = _with_errors([(record, name) for record in of_run])
-        look = {"linestyle": line, "marker": marker, "color": color, "capsize": 3, "label": run}
-        axes.errorbar([float(record[group]) for record in of_run], values, errors, **look)
-    axes.set(xlabel=label(group), ylabel=name, ylim=(0, None))
-    axes.legend()
-
-
-def _are_numbers(values: set[Any]) -> bool:
-    """Whether the values of a field can be along an axis; `score --by` writes them as text."""
-    return len(values) > 1 and all(NUMBER.fullmatch(str(value)) for value in values)
-
-
-def _runs(records: Sequence[Record]) -> list[str]:
-    return list(dict.fromkeys(label(record["run"]) for record in records))
 
 
 def _scores(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from structkit.command import Command
-from structkit.commands.plot.pictures import save_figure
+from structkit.commands.plot.pictures import PictureSettings, save_figure
 from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, text_field
-from structkit.records.output import Output
-from structkit.settings import quiet_setting, setting
+from structkit.settings import file_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats
@@ -23,35 +22,21 @@ MOST = 400  # words of a tree in a picture: columns beyond cannot be read
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(PictureSettings):
     """Draw the trees of records, for example a parser's beside those that a model makes."""
 
-    files: tuple[str, ...] = setting(
-        ("-",),
-        "JSONL files, also .gz; stdin if none, or for -.",
-        argument=True,
-        metavar="FILE",
-        reads=True,
-    )
-    output: str = setting(
-        "-",
-        "Picture to write: .svg, .png or .pdf; .txt or - is text.",
-        short="-o",
-        writes=True,
+    files: tuple[str, ...] = file_setting(
+        "JSONL files, also .gz; stdin if none, or for -.", ("-",), argument=True
     )
     field: tuple[str, ...] = setting(
         (), "Field with a tree; several are side by side; default: all trees."
     )
     number: int = setting(1, "Draw this many records.", short="-n", low=1, high=20)
-    quiet: bool = quiet_setting()
 
 
 def trees(settings: Settings) -> None:
-    """Draw the trees of the first records: a row for each record, a column for each field.
-
-    An output that is no picture is text.
-    """
-    records, path = Records.read(settings.files), settings.output
+    """Draw the trees of the first records: a row for each record, a column for each field."""
+    records = Records.read(settings.files)
     try:
         some = islice(records, settings.number)
         rows = [(str(each["id"]), _trees(each, settings.field)) for each in some]
@@ -59,13 +44,10 @@ def trees(settings: Settings) -> None:
         raise records.place(error) from None
     if not rows:
         raise UserError("there are no records", "name a file that has some").at(records.lines.file)
-    if path == "-" or path.endswith(".txt"):
-        _write(rows, path)
-        return
     most = max(len(tree.words) for _, found in rows for tree in found.values())
     if most > MOST:
         problem = f"a tree has {most:,} words, a picture has room for {MOST}"
-        raise UserError(problem, f"write text: {flag('output', 'NAME.txt')}")
+        raise UserError(problem, f"print it with {program('show')}")
 
     def draw(figure: Any) -> None:
         grid = figure.subplots(len(rows), max(len(found) for _, found in rows), squeeze=False)
@@ -78,7 +60,7 @@ def trees(settings: Settings) -> None:
 
     heights = [max(max(_heights(tree)) for tree in found.values()) for _, found in rows]
     width = max(sum(map(_width, found.values())) for _, found in rows)
-    save_figure(draw, path, (max(4.0, width), LEVEL * (sum(heights) + 3 * len(rows))))
+    save_figure(draw, settings.output, (max(4.0, width), LEVEL * (sum(heights) + 3 * len(rows))))
 
 
 def _width(tree: Tree) -> float:
@@ -94,18 +76,6 @@ def _trees(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
         remedy = f"make trees with {program('parse-trees')}, or name {flag('field')}"
         text_field(record, "tree", remedy)
     return {each: read(text_field(record, each, named=True)) for each in named}
-
-
-def _write(rows: Iterable[tuple[str, dict[str, Tree]]], path: str) -> None:
-    from structkit.structure.trees.drawing import lines
-
-    texts = (
-        f"{record_id}: {field}\n" + "\n".join(lines(tree)) + "\n\n"
-        for record_id, found in rows
-        for field, tree in found.items()
-    )
-    with Output(path) as output:
-        output.write("".join(texts).encode())
 
 
 def draw_tree(axes: Any, tree: Tree) -> None:

@@ -2,23 +2,192 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
+from typing import Literal
 
 from structkit.command import Command
-from structkit.commands.score.settings import Settings, TableOptions
+from structkit.errors import UserError, flag
+from structkit.paths import names_of
 from structkit.records.jsonl import Record
+from structkit.records.stream import OutputOptions
+from structkit.settings import file_setting, seed_setting, setting
+
+DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
+MEASURES = (  # what a shell offers
+    *("nDCG@10", "nDCG@100", "RR@10", "RR@100", "R@10", "R@100", "R@1000", "Success@1"),
+    *("Success@5", "Success@10", "P@1", "P@10", "AP", "Rprec", "Bpref", "Judged@10"),
+)
+JUDGED, PAIRS = "With --qrels", "With --task"
+# the file of this folder that has a task's work
+WORK = {"similarity": "pairs", "classification": "pairs", "space": "pairs", None: "runs"}
+
+
+def completed(incomplete: str) -> list[str]:
+    """What completes the last of several measures in one argument."""
+    before, blank, last = incomplete.rpartition(" ")
+    return [before + blank + name for name in MEASURES if name.startswith(last)]
+
+
+def named(runs: Sequence[str]) -> dict[str, str]:
+    """Runs by the names to print for them.
+
+    >>> named(["runs/bm25.jsonl.gz", "-"])
+    {'bm25': 'runs/bm25.jsonl.gz', 'run': '-'}
+    """
+    return dict(zip(names_of(runs, stdin="run"), runs, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Score runs against judgements: means over all judged queries, with 95 % intervals.
+
+    With --task, score pairs of embeddings (structkit encode --field text_a --field text_b), or
+    trees against gold trees.
+    """
+
+    runs: tuple[str, ...] = file_setting(
+        "Run files, JSONL or TREC (--task: pairs, trees); stdin if none, or for -.",
+        ("-",),
+        metavar="RUNS",
+        argument=True,
+    )
+    qrels: str | None = setting(
+        None,
+        "Judgements: JSONL, TREC or BEIR; `self`: the document with the query's own id.",
+        reads="self",
+    )
+    task: Literal["similarity", "classification", "space", "suite", "trees"] | None = setting(
+        None,
+        "Instead of --qrels, pairs of embeddings: Spearman x 100 of cosines with `score`; accuracy "
+        "of a classifier for `label`; alignment and uniformity; all tasks of a file, named by "
+        "`task`, a row for each model. trees: F1 x 100 of trees with those of --gold.",
+    )
+    measures: tuple[str, ...] = setting(
+        DEFAULT,
+        "Names as in ir_measures, also MRR and HitRate@k; several are separated by blanks.",
+        metavar="NAMES",
+        complete=completed,
+        requires="qrels",
+    )
+    queries: tuple[str, ...] = file_setting(
+        "With --qrels self: the queries that count.", (), requires="qrels", group=JUDGED
+    )
+    gains: str | None = setting(
+        None,
+        "Gains of the qrels' field `label`: esci-documented (E=1,S=0.1,C=0.01,I=0), "
+        "esci-official (S and C swapped), exact (E=1, others 0), or your own; "
+        "binary: 1 for any relevance above 0; default: `relevance` itself.",
+        metavar="PRESET|LABEL=VALUE,…",
+        requires="qrels",
+        group=JUDGED,
+    )
+    per_query: bool = setting(
+        False,
+        "One record for each run and query.",
+        requires="qrels",
+        excludes=("by", "compare"),
+        group=JUDGED,
+    )
+    compare: tuple[str, ...] = file_setting(
+        "Paired tests of every run against this one; suite: of every model on each task.",
+        (),
+        metavar="RUN",
+        excludes="by",
+        group=JUDGED,
+    )
+    by: str | None = setting(
+        None,
+        "One record for each value of this field.",
+        metavar="FIELD",
+        requires="by_records",
+        excludes="task",
+        group=JUDGED,
+    )
+    by_records: tuple[str, ...] = file_setting(
+        "With --by: file with the field, for queries or for documents.",
+        (),
+        requires="by",
+        group=JUDGED,
+    )
+    mean: bool = setting(
+        False,
+        "With --by: the mean over its values, equally weighted.",
+        requires="by",
+        group=JUDGED,
+    )
+    passages: tuple[str, ...] = file_setting(
+        "Runs rank parts of the judged documents, and this file has them: their `doc_id` or "
+        "`path`, their `lines`. A document ranks where the first of its parts does that overlaps "
+        "the judged `start_line` to `end_line`; further ones bring nothing.",
+        (),
+        requires="qrels",
+        group=JUDGED,
+    )
+    train: tuple[str, ...] = file_setting(
+        "classification: pairs to learn from; one for all files, or one each.", (), group=PAIRS
+    )
+    gold: str | None = file_setting("trees: records with the right `tree`, by `id`.", group=PAIRS)
+    seeds: int = setting(
+        5,
+        "Classifiers to train (classification, suite).",
+        low=1,
+        high=1000,
+        requires="task",
+        group=PAIRS,
+    )
+    workers: int = setting(
+        1,
+        "suite: processes that score files.",
+        low=1,
+        high=256,
+        requires="task",
+        group=PAIRS,
+    )
+    seed: int = seed_setting()
+
+    def __post_init__(self) -> None:
+        for problem, remedy in self._problems():
+            raise UserError(problem, remedy, status=2)
+
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        """What does not go together, with what mends it."""
+        if (self.task is None) == (self.qrels is None):
+            yield f"score needs one of {flag('qrels')} and {flag('task')}", "give one"
+        for name, task in (("train", "classification"), ("gold", "trees")):
+            if bool(getattr(self, name)) != (self.task == task):
+                yield f"{flag(name)} goes with {flag('task', task)}", "give both or none"
+        if self.compare and self.task not in (None, "suite"):
+            others = f"{flag('qrels')} or {flag('task', 'suite')}"
+            yield f"{flag('compare')} goes with {others}", "leave it out"
+        if self.qrels == "self" and self.gains is not None:
+            yield f"{flag('gains')} and {flag('qrels', 'self')} exclude each other", "leave one out"
+        if self.qrels != "self" and self.queries:
+            problem = f"{flag('queries')} goes with {flag('qrels', 'self')}"
+            yield problem, "a qrels file names its queries itself"
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The runs by the names to print for them."""
+        return named(self.runs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(OutputOptions):
+    """Where scores are written, and as what."""
+
+    markdown: bool = setting(False, "A table for a README.")
 
 
 def score(settings: Settings) -> Iterator[Record]:
     """One record for each run: measures averaged over all judged queries, with 95 % intervals.
 
     Runs are files, records, or a dict of such by the names to print. With a `task`, they are pairs
-    of embeddings, or trees: what is scored then is in the file of this folder that is named so.
+    of embeddings, or trees: what is scored then is in this folder, with the task.
     """
-    scores: Iterator[Record] = import_module(
-        f"structkit.commands.score.{settings.task or 'runs'}"
-    ).scored(settings)
+    work = import_module(f"structkit.commands.score.{WORK.get(settings.task, settings.task)}")
+    scores: Iterator[Record] = getattr(work, settings.task or "runs")(settings)
     return scores
 
 

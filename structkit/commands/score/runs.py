@@ -1,25 +1,32 @@
-"""Score runs against judgements."""
+"""Score runs against judgements: all queries together, one by one, by groups, or beside others."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
-from structkit.commands.score.settings import Settings, named
-from structkit.errors import UserError, flag
-from structkit.progress import say
-from structkit.records.jsonl import Record
+import numpy as np
+
+from structkit.commands.score import Settings, named
+from structkit.errors import UserError, flag, guess
+from structkit.records.jsonl import Record, Records
 from structkit.records.lines import shown
-from structkit.scoring.groups import NONE, FieldValues, grouped, order, read_values
 from structkit.scoring.judgements import Judgements
 from structkit.scoring.measures import Evaluation, evaluate, macro, measure
+from structkit.scoring.qrels import Qrels
 from structkit.scoring.runs import read_run
 
 BETWEEN = re.compile(r"[\s,]+(?![^()]*\))")  # names, not the parameters of one
+BUCKETS = 4
+DISTINCT = 8  # more distinct numbers than this are put into buckets
+NONE = "none"
+
+FieldValues = dict[str, object]
 
 
-def scored(settings: Settings) -> Iterator[Record]:
+def runs(settings: Settings) -> Iterator[Record]:
     """One record for each run: measures averaged over all judged queries, with 95 % intervals.
 
     A judged query that a run lacks counts 0 and is counted as `missing`; queries without judgements
@@ -27,12 +34,13 @@ def scored(settings: Settings) -> Iterator[Record]:
     `MEASURE_high`. With `per_query`: one record for each run and judged query. With `qrels` `self`,
     the judged queries are the run's, or those of the records in the files `queries`. To measures
     other than nDCG a document with a gain above 0 is relevant.
-    With `compare`: one record for each run, each of these and each measure, with paired tests. With
-    `by`: one record for each run and value of that field, which the files `by_records` have for
-    queries or for the documents that answer them; and with `mean` one for each run. `passages` are
-    records of what the runs rank, where the judgements are of the documents that contain them.
+    With `compare`: one record for each run, each other one of these and each measure, with paired
+    tests. With `by`: one record for each run and value of that field, which the files `by_records`
+    have for queries or for the documents that answer them; and with `mean` one for each run.
+    `passages` are records of what the runs rank, where the judgements are of the documents that
+    contain them.
     """
-    names = _known(settings.measures)
+    names = _measures(settings.measures)
     against = named(settings.compare)
     _check_others(settings.runs, settings.compare)
     judgements = Judgements(
@@ -54,7 +62,7 @@ def scored(settings: Settings) -> Iterator[Record]:
             yield {"run": run, **_summary(evaluation, settings.seed)}
 
 
-def _known(measures: Sequence[str]) -> list[str]:
+def _measures(measures: Sequence[str]) -> list[str]:
     """The measures, each once; an unknown one is refused before anything is read."""
     split = (name for each in measures for name in BETWEEN.split(each) if name)
     names = list(dict.fromkeys(split))
@@ -66,14 +74,10 @@ def _known(measures: Sequence[str]) -> list[str]:
 
 
 def _check_others(runs: Sequence[str], others: Sequence[str]) -> None:
-    """Raise if there is nothing to compare, and tell that a run is not compared with itself."""
-    pairs = [(one, other) for one in runs for other in others]
-    same = [one for one, other in pairs if _same(one, other)]
-    if same and len(same) == len(pairs):
-        problem = f"{flag('compare', same[0])} is the run itself"
+    """Raise if there is nothing to compare."""
+    if others and all(_same(one, other) for one in runs for other in others):
+        problem = f"{flag('compare', others[0])} is the run itself"
         raise UserError(problem, "name another run", status=2)
-    for path in same:
-        say(f"{shown(path)} is not compared with itself")
 
 
 def _same(path: str, other: str) -> bool:
@@ -134,14 +138,10 @@ def _compared(
     both = [row for row, query_id in enumerate(evaluation.query_ids) if query_id in place]
     theirs = [place[evaluation.query_ids[row]] for row in both]
     if not both:
-        raise UserError(
-            f"{run} and {other_name} have no judged query in common",
-            "compare runs of the same queries",
-        )
+        problem = f"{run} and {other_name} have no judged query in common"
+        raise UserError(problem, "compare runs of the same queries")
     for column, name in enumerate(evaluation.names):
-        ours_values = evaluation.values[both, column]
-        their_values = other.values[theirs, column]
-        result = compare(ours_values, their_values, seed)
+        ours_values, their_values = evaluation.values[both, column], other.values[theirs, column]
         yield {
             "run": run,
             "against": other_name,
@@ -149,17 +149,92 @@ def _compared(
             "queries": len(both),
             "value": float(ours_values.mean()),
             "against_value": float(their_values.mean()),
-            "difference": result.difference,
-            "difference_low": result.low,
-            "difference_high": result.high,
-            "p_randomization": result.p_randomization,
-            "p_t": result.p_t,
-            "wins": result.wins,
-            "ties": result.ties,
-            "losses": result.losses,
+            **asdict(compare(ours_values, their_values, seed)),
         }
 
 
 def _per_query(run: str, evaluation: Evaluation) -> Iterator[Record]:
     for query_id, values in zip(evaluation.query_ids, evaluation.values.tolist(), strict=True):
         yield {"run": run, "query_id": query_id, **dict(zip(evaluation.names, values, strict=True))}
+
+
+def read_values(files: Sequence[str], field: str) -> FieldValues:
+    """The value of a field for each id. Errors: a field that no record has."""
+    records = Records.read(files)
+    values: FieldValues = {}
+    known: set[str] = set()
+    for record in records:
+        known.update(record)
+        if field in record:
+            values[record["id"]] = record[field]
+    if not values:
+        raise UserError(
+            f"no record has the field {field} of {flag('by')}",
+            f"{guess(field, known)}there are: {', '.join(sorted(known))}",
+        ).at(files[0])
+    return values
+
+
+def grouped(query_ids: Sequence[str], qrels: Qrels, values: FieldValues) -> list[str]:
+    """The group of each query: its own value, or that of the first of its best documents.
+
+    More than 8 distinct numbers become quarters of the queries.
+
+    >>> grouped(["q", "r"], {"q": {"d": 1, "e": 2}, "r": {"f": 1}}, {"d": "go", "e": "php"})
+    ['php', 'none']
+    """
+    of_queries = [_value(query_id, qrels[query_id], values) for query_id in query_ids]
+    present = [value for value in of_queries if value is not None]
+    numbers = all(isinstance(value, int | float) for value in present)
+    if numbers and len(set(present)) > DISTINCT:
+        return buckets(of_queries)
+    return [NONE if value is None else str(value) for value in of_queries]
+
+
+def _value(query_id: str, judged: dict[str, int], values: FieldValues) -> object:
+    if query_id in values:
+        return values[query_id]
+    best = max(judged, key=lambda doc_id: judged[doc_id], default=None)
+    return None if best is None else values.get(best)
+
+
+def buckets(values: Sequence[object]) -> list[str]:
+    """Numbers as the quarters into which they fall, named by lowest and highest number.
+
+    >>> buckets([1, 2, 3, 4, 5, 6, 7, 8])
+    ['1-2', '1-2', '3-4', '3-4', '5-6', '5-6', '7-8', '7-8']
+    """
+    numbers = np.array([value for value in values if value is not None], np.float64)
+    ends = np.unique(np.quantile(numbers, np.arange(1, BUCKETS) / BUCKETS, method="lower"))
+    place = np.searchsorted(ends, numbers)
+    names = {
+        bucket: f"{plain(numbers[place == bucket].min())}-{plain(numbers[place == bucket].max())}"
+        for bucket in set(place.tolist())
+    }
+    named = iter([names[bucket] for bucket in place.tolist()])
+    return [NONE if value is None else next(named) for value in values]
+
+
+def plain(number: float) -> str:
+    """A number as people write it: never with an exponent.
+
+    >>> plain(3.0), plain(0.25), plain(123456789.0)
+    ('3', '0.25', '123456789')
+    """
+    return np.format_float_positional(number, trim="-")
+
+
+def order(groups: Sequence[str]) -> list[str]:
+    """The groups in the order of a table: numbers by size, then names.
+
+    >>> order(["b", "10-12", "2-9", "a", "b"])
+    ['2-9', '10-12', 'a', 'b']
+    """
+
+    def rank(name: str) -> tuple[float, str]:
+        try:
+            return float(name.rpartition("-")[0] or name), name
+        except ValueError:
+            return float("inf"), name
+
+    return sorted(set(groups), key=rank)

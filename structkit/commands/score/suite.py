@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from structkit.commands.score.settings import Settings, named
+from structkit.commands.score import Settings, named
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError, flag
 from structkit.paths import is_pipe
@@ -37,7 +37,7 @@ class Scored:
     majority: Scored | None = None  # of the most frequent label, where a classifier learns
 
 
-def scored(settings: Settings) -> Iterator[Record]:
+def suite(settings: Settings) -> Iterator[Record]:
     """One record for each model: its value on every task, and their mean, `Score`.
 
     Each file holds pairs of all tasks: their field `task` names the task. Where `split` is `train`
@@ -158,7 +158,7 @@ def _of_tasks(pairs: EmbeddingPairs, seed: int, seeds: int) -> Scored:
         learning = [record.get("split") == TRAIN for record in of_task.records]
         values[task], draws[task] = _value(task, of_task, learning, seed, seeds)
         if any(learning):
-            labels = of_task.taken([at for at, known in enumerate(learning) if not known]).labels()
+            labels = of_task.taken(_rows(learning, False)).labels()
             frequent = max(sorted(set(labels)), key=labels.count)
             right = np.array([label == frequent for label in labels])
             majority.values[task], majority.draws[task] = _accuracy(right, seed)
@@ -179,13 +179,13 @@ def _value(
         return 100 * value, 100 * draws
     if all(learning):
         raise UserError(f"{task}: all pairs are for training", "leave some to test")
-    known, asked = (
-        pairs.taken([row for row, each in enumerate(learning) if each is wanted])
-        for wanted in (True, False)
-    )
-    sides = [(each.left, each.right, each.labels()) for each in (known, asked)]
-    numbers = [seed + number for number in range(seeds)]
-    return _accuracy(right_answers(sides[0], sides[1], numbers).mean(0), seed)
+    train, test = (pairs.taken(_rows(learning, part)) for part in (True, False))
+    return _accuracy(right_answers(train, test, range(seed, seed + seeds)).mean(0), seed)
+
+
+def _rows(learning: Sequence[bool], part: bool) -> list[int]:
+    """The rows of the pairs that a classifier learns from, or of the others."""
+    return [row for row, learns in enumerate(learning) if learns is part]
 
 
 def _accuracy(right: Any, seed: int) -> tuple[float, Values]:

@@ -1,32 +1,107 @@
-"""Score trees against gold trees, beside those of every sentence's length alone."""
+"""Score trees against gold trees: F1 of their spans, beside trees by length alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
-from structkit.commands.score.settings import Settings
+from structkit.commands.score import Settings
+from structkit.embeddings.reading import identified
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError, program
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.lines import shown
 from structkit.scoring.measures import Values
 from structkit.scoring.similarity import ends, resampled
-from structkit.scoring.trees import Counts, agreement, binarized, f1, labeled, plain
-from structkit.structure.trees.brackets import clean, read
+from structkit.structure.trees.brackets import UNLABELED, binarize, clean, read
 from structkit.structure.trees.shapes import balanced, left_branching, right_branching
 from structkit.structure.trees.tree import Tree
 
+Span = tuple[str, int, int]  # label (none: any), first word, end
+Counts = NDArray[np.int64]
 BASELINES = {
     "left-branching": left_branching,
     "right-branching": right_branching,
     "balanced": balanced,
 }
-MEASURES = {"f1": plain, "binarized_f1": binarized, "labeled_f1": labeled}
 
 
-def scored(settings: Settings) -> Iterator[Record]:
+def plain_spans(tree: Tree) -> set[Span]:
+    """The spans of a tree as it is, without punctuation: of the other words, two or more.
+
+    The span of the whole sentence is left out: all trees have it.
+
+    >>> sorted(plain_spans(read("(S (NP the (A old cat)) (VP sleeps well) .)")))
+    [('', 0, 3), ('', 1, 3), ('', 3, 5)]
+    """
+    return {("", start, end) for _, start, end in _inner(tree, _places(tree))}
+
+
+def binarized_spans(tree: Tree) -> set[Span]:
+    """The spans of a tree that is binarized to the right, with punctuation."""
+    binary = tree if tree.is_binary else binarize(tree)
+    return {("", start, end) for _, start, end in _inner(binary, [*range(len(tree.words) + 1)])}
+
+
+def labeled_spans(tree: Tree) -> set[Span]:
+    """As `plain_spans`, each with its labels; nodes that binarizing made have none.
+
+    >>> tree = read("(S (NP+QP (A one) (B two)) (S|<> (V go) (NP (B far) (C off))))")
+    >>> sorted(labeled_spans(tree))
+    [('NP', 0, 2), ('NP', 3, 5), ('QP', 0, 2)]
+    """
+    return {
+        (label, start, end)
+        for name, start, end in _inner(tree, _places(tree))
+        for label in name.split("+")
+        if label not in ("", UNLABELED) and not label.endswith("|<>")
+    }
+
+
+def _places(tree: Tree) -> list[int]:
+    """Where each word is when punctuation is not counted."""
+    places = [0]
+    for word in tree.words:
+        places.append(places[-1] + any(map(str.isalnum, word)))
+    return places
+
+
+def _inner(tree: Tree, places: list[int]) -> Iterator[Span]:
+    """Spans of two words or more that are not the whole, where a word's place is counted anew."""
+    for label, (first, last) in zip(tree.labels, tree.spans().tolist(), strict=True):
+        start, end = places[first], places[last]
+        if 1 < end - start < places[-1]:
+            yield label, start, end
+
+
+def agreement(
+    pairs: Iterable[tuple[Tree | None, Tree]], spans: Callable[[Tree], set[Span]]
+) -> Counts:
+    """The spans that found and gold trees have in common, found and gold, (pairs, 3)."""
+    of_pairs = ((spans(found) if found else set(), spans(gold)) for found, gold in pairs)
+    counts = [(len(ours & theirs), len(ours), len(theirs)) for ours, theirs in of_pairs]
+    return np.array(counts, np.int64).reshape(-1, 3)
+
+
+def f1(counts: Counts) -> Values:
+    """The harmonic mean of precision and recall x 100 of summed counts (…, 3); 100 without spans.
+
+    >>> gold = read("(S (NP the (A old cat)) (VP sleeps well) .)")
+    >>> found = read("(S (NP the old cat) (X (VP sleeps well) .))")
+    >>> float(f1(agreement([(found, gold)], plain_spans).sum(0)))  # P 2/2, R 2/3
+    80.0
+    """
+    common, found, gold = np.moveaxis(np.asarray(counts, np.float64), -1, 0)
+    total = found + gold
+    return np.asarray(np.where(total, 200 * common / np.where(total, total, 1), 100.0))
+
+
+MEASURES = {"f1": plain_spans, "binarized_f1": binarized_spans, "labeled_f1": labeled_spans}
+
+
+def trees(settings: Settings) -> Iterator[Record]:
     """One record for each file of trees, then one for each baseline: F1 x 100 over all spans.
 
     `f1`: of the trees as they are, without punctuation; `binarized_f1`: binarized to the right,
@@ -43,10 +118,8 @@ def scored(settings: Settings) -> Iterator[Record]:
             if found[id_].words != gold[id_].words:
                 raise _other_words(id_, found[id_], gold[id_]).at(shown(path))
         if found.keys().isdisjoint(gold):
-            raise UserError(
-                f"no tree has the id of one in {shown(settings.gold)}",
-                "parse the gold file itself",
-            ).at(shown(path))
+            problem = f"no tree has the id of one in {shown(settings.gold)}"
+            raise UserError(problem, "parse the gold file itself").at(shown(path))
         yield {"run": name, **_scores(found, gold, settings.seed)}
     for name, shape in BASELINES.items():
         shaped = {id_: shape(tree.words) for id_, tree in gold.items()}
@@ -55,43 +128,31 @@ def scored(settings: Settings) -> Iterator[Record]:
 
 def _trees(path: str) -> dict[str, Tree]:
     """The cleaned trees of a file by id."""
-    records = Records.read([path])
-    found: dict[str, Tree] = {}
-    try:
-        for record in records:
-            if record["id"] in found:
-                raise UserError(f'the id "{record["id"]}" occurs twice', "keep one")
-            text = text_field(record, "tree", f"add it with {program('parse-trees')}")
-            found[record["id"]] = clean(read(text))
-    except UserError as error:
-        raise records.place(error) from None
-    if not found:
-        raise UserError("there are no trees", "name a file that has some").at(shown(path))
-    return found
+
+    def tree(record: Record) -> Tree:
+        return clean(read(text_field(record, "tree", f"add it with {program('parse-trees')}")))
+
+    if found := dict(identified(Records.read([path]), tree)):
+        return found
+    raise UserError("there are no trees", "name a file that has some").at(shown(path))
 
 
 def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> Record:
-    pairs = [(found[id_], gold[id_]) for id_ in gold if id_ in found]
-    lost = [tree for id_, tree in gold.items() if id_ not in found]
-    scores: Record = {
-        "sentences": len(gold),
-        "missing": len(lost),
-        "unjudged": len(found) - len(pairs),
-    }
+    pairs = [(found[id_], tree) for id_, tree in gold.items() if id_ in found]
+    lost = [(None, tree) for id_, tree in gold.items() if id_ not in found]
+    unjudged = len(found) - len(pairs)
+    scores: Record = {"sentences": len(gold), "missing": len(lost), "unjudged": unjudged}
     for name, spans in MEASURES.items():
-        counts = agreement(pairs, spans)
-        _, ours, theirs = counts.sum(0)
+        counts = agreement([*pairs, *lost], spans)
+        _, ours, theirs = counts[: len(pairs)].sum(0)
         if name == "labeled_f1" and not (ours and theirs):
             continue  # one of the files has no labels
-        none = np.array([(0, 0, len(spans(tree))) for tree in lost], np.int64).reshape(-1, 3)
-        counts = np.concatenate([counts, none])
 
         def of_draws(rows: Numbers, counts: Counts = counts) -> Values:
             return f1(np.stack([column[rows].sum(1) for column in counts.T], -1))
 
         low, high = ends(resampled(len(counts), of_draws, seed))
-        value = float(f1(counts.sum(0)))
-        scores |= {name: value, f"{name}_low": low, f"{name}_high": high}
+        scores |= {name: float(f1(counts.sum(0))), f"{name}_low": low, f"{name}_high": high}
     return scores
 
 

@@ -10,7 +10,7 @@ from imported import imported
 from structkit import registry
 from structkit.cli.main import _run
 from structkit.command import COMMANDS
-from structkit.commands.score.settings import DEFAULT, MEASURES
+from structkit.commands.score import DEFAULT, MEASURES
 from structkit.scoring.measures import measure
 
 PLUGINS = {

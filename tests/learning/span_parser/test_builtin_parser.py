@@ -16,12 +16,12 @@ from imported import imported
 from structkit import registry
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
+from structkit.commands.score.trees import agreement, binarized_spans, f1
 from structkit.errors import UserError
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.span_parser.scorer import SpanScorer
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
-from structkit.scoring.trees import agreement, binarized, f1
 from structkit.structure.trees import brackets as trees
 from structkit.structure.trees.words import words_of
 from tests.structure.trees.parsed import parsed_texts
@@ -205,6 +205,6 @@ def test_trees_agree_with_gold_trees(path):
 
     def score(name):
         found = parsed_texts(name, texts, tokenized=True)
-        return f1(agreement(zip(found, gold, strict=True), binarized).sum(0))
+        return f1(agreement(zip(found, gold, strict=True), binarized_spans).sum(0))
 
     assert score("builtin") > 70 > 4 * score("right-branching")
