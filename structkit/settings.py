@@ -65,22 +65,25 @@ def setting(
     and `excludes` all of its others.
     """
     metadata: dict[str, Any] = {
-        **{"help": help, "source": source, "choices": choices, "bounds": (low, high)}
-    }
-    named: dict[str, Any] = {
+        "help": help,
+        "source": source,
+        "choices": choices,
+        "bounds": (low, high) if (low, high) != (None, None) else None,
         "group": group,
         "short": short,
         "argument": argument,
         "metavar": metavar,
+        "complete": complete,
+        "reads": reads,
+        "writes": writes,
+        "parse": parse,
+        "requires": (requires,) if isinstance(requires, str) and requires else requires,
+        "excludes": (excludes,) if isinstance(excludes, str) and excludes else excludes,
     }
-    named |= {"complete": complete, "reads": reads, "writes": writes, "parse": parse}
-    named |= {"requires": names_in(requires), "excludes": names_in(excludes)}
-    metadata |= {name: value for name, value in named.items() if value}
+    metadata = {name: value for name, value in metadata.items() if value}
     if usual is not MISSING:
         metadata["usual"] = usual
-    if default is ...:
-        return field(metadata=metadata)
-    return field(default=default, metadata=metadata)
+    return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
 
 
 def seed_setting() -> Any:
@@ -96,11 +99,6 @@ def quiet_setting() -> Any:
 def file_setting(help: str, default: Any = None, *, metavar: str = "FILE", **more: Any) -> Any:
     """A file that a command reads; several, where the default is a tuple."""
     return setting(default, help, metavar=metavar, reads=True, **more)
-
-
-def names_in(names: str | tuple[str, ...]) -> tuple[str, ...]:
-    """One name, or several, as several."""
-    return (names,) if isinstance(names, str) else names
 
 
 @cache
@@ -128,26 +126,27 @@ def choices_of(kind: type, each: Field[Any]) -> tuple[str, ...] | None:
     return each.metadata.get("choices")
 
 
-def bounds(kind: type, name: str) -> tuple[float | None, float | None] | None:
-    """The lowest and the highest value of a setting, in a class or in one that it extends."""
+def inherited(kind: type, name: str, what: str) -> Any:
+    """What the metadata of a setting has, in a class or in the nearest one that it extends."""
     for each in kind.__mro__:
         found = vars(each).get("__dataclass_fields__", {}).get(name)
-        if found is not None and found.metadata.get("bounds", (None, None)) != (None, None):
-            low, high = found.metadata["bounds"]
-            return low, high
+        if found is not None and what in found.metadata:
+            return found.metadata[what]
     return None
+
+
+def bounds(kind: type, name: str) -> tuple[float | None, float | None]:
+    """The lowest and the highest value of a setting, None where there is no such bound."""
+    low, high = inherited(kind, name, "bounds") or (None, None)
+    return low, high
 
 
 def group_of(kind: type, name: str) -> str:
     """The group of a setting: a key of `GROUPS`, or a heading of its own."""
-    for each in kind.__mro__:
-        found = vars(each).get("__dataclass_fields__", {}).get(name)
-        if found is not None and "group" in found.metadata:
-            return str(found.metadata["group"])
-    return getattr(kind, "own_group", "common")
+    return str(inherited(kind, name, "group") or getattr(kind, "own_group", "common"))
 
 
-def named(each: Field[Any], value: object = None) -> str:
+def spelled(each: Field[Any], value: object = None) -> str:
     """A setting in a message, with its value if that is to blame: `--mask-ratio 2`, `FILE`."""
     argument = each.metadata.get("metavar", "") if "argument" in each.metadata else ""
     return flag(each.name, value, argument)
@@ -156,25 +155,26 @@ def named(each: Field[Any], value: object = None) -> str:
 Made = TypeVar("Made")
 
 
-def made(kind: type[Made], values: Mapping[str, Any]) -> Made:
+def make(kind: type[Made], values: Mapping[str, Any]) -> Made:
     """Settings of a class with these values, checked: wrong usage raises before any work is done.
 
     Errors: `UserError` with status 2 for a value of another type, out of its bounds or choices, for
     a missing one, and for settings that do not go together.
     """
-    for each in fields(kind):  # type: ignore[arg-type]
+    every = fields(kind)  # type: ignore[arg-type]
+    for each in every:
         if each.name not in values and each.default is each.default_factory is MISSING:
-            raise UserError(f"{named(each)} is missing", "add it", status=2)
-    fitted = {name: fitting(kind, name, value) for name, value in values.items()}
-    for each in fields(kind):  # type: ignore[arg-type]
-        _check_values(kind, each, fitted.get(each.name))
-    settings = kind(**fitted)
-    for each in fields(kind):  # type: ignore[arg-type]
+            raise UserError(f"{spelled(each)} is missing", "add it", status=2)
+    converted = {name: convert(kind, name, value) for name, value in values.items()}
+    for each in every:
+        _check_values(kind, each, converted.get(each.name))
+    settings = kind(**converted)
+    for each in every:
         _check_others(settings, each)
     return settings
 
 
-def fitting(kind: type, name: str, value: Any) -> Any:
+def convert(kind: type, name: str, value: Any) -> Any:
     """A value in the type of its setting: a path as text, a list as a tuple.
 
     Errors: `UserError` with status 2 for a value of another type.
@@ -182,27 +182,27 @@ def fitting(kind: type, name: str, value: Any) -> Any:
     hint = types_of(kind)[name]
     if value is None and alternatives(hint) != (hint,):
         return None
-    if is_several(hint):
-        if isinstance(value, str) or not isinstance(value, Sequence):
-            raise UserError(f"{flag(name)} is {value!r}, not a list", f"give [{value!r}]", status=2)
-        item = get_args(next(each for each in alternatives(hint) if is_several(each)))[0]
-        return tuple(_fitting(name, item, each) for each in value)
-    return _fitting(name, hint, value)
+    if not is_several(hint):
+        return _convert(name, hint, value)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise UserError(f"{flag(name)} is {value!r}, not a list", f"give [{value!r}]", status=2)
+    item = get_args(next(each for each in alternatives(hint) if is_several(each)))[0]
+    return tuple(_convert(name, item, each) for each in value)
 
 
-def _fitting(name: str, hint: Any, value: Any) -> Any:
+def _convert(name: str, hint: Any, value: Any) -> Any:
     """One value of a setting in its type."""
     value = os.fspath(value) if isinstance(value, os.PathLike) else value
     kinds = [str if get_origin(each) is Literal else each for each in alternatives(hint)]
-    named = [each for each in kinds if isinstance(each, type)]
+    classes = [each for each in kinds if isinstance(each, type)]
     if isinstance(value, bool):
-        fits = bool in named
+        fits = bool in classes
     else:
-        fits = isinstance(value, (*named, int) if float in named else tuple(named))
-    if fits or len(named) < len(kinds):
+        fits = isinstance(value, (*classes, int) if float in classes else tuple(classes))
+    if fits or len(classes) < len(kinds):
         return value
-    wanted = " or ".join(each.__name__ for each in named)
-    raise UserError(f"{flag(name)} is {value!r}, not {wanted}", "give one", status=2)
+    names = " or ".join(each.__name__ for each in classes)
+    raise UserError(f"{flag(name)} is {value!r}, not {names}", "give one", status=2)
 
 
 def check(settings: Any) -> None:
@@ -221,24 +221,24 @@ def _check_values(kind: type, each: Field[Any], value: Any) -> None:
 def _check_value(kind: type, each: Field[Any], value: Any) -> None:
     """Raise for one value of a setting that is out of its choices or bounds."""
     if isinstance(value, str):
-        if not _is_utf8(value) and FILE.isdisjoint(each.metadata):
-            # a model folder records it as JSON
-            problem = f"{named(each, value)} is not UTF-8"
+        # a model folder records it as JSON
+        if value != value.encode(errors="ignore").decode() and FILE.isdisjoint(each.metadata):
+            problem = f"{spelled(each, value)} is not UTF-8"
             raise UserError(problem, "give it another name", status=2)
         choices = choices_of(kind, each)
         if choices and value not in choices:
-            raise unknown(named(each), value, choices)
+            raise unknown(spelled(each), value, choices)
         if value == "" and "" not in (each.default, each.metadata.get("usual")):
-            raise UserError(f"{named(each)} is empty", "give it a value", status=2)
+            raise UserError(f"{spelled(each)} is empty", "give it a value", status=2)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        low, high = bounds(kind, each.name) or (None, None)
+        low, high = bounds(kind, each.name)
         if isinstance(value, int):
             fits = (-BITS if low is None else low) <= value <= (BITS - 1 if high is None else high)
         else:  # NaN is in no range
             fits = (low is None or low <= value) and (high is None or value <= high)
             fits = fits and math.isfinite(value)
         if not fits:
-            problem = f"{named(each, value)} is not {range_of(low, high, type(value))}"
+            problem = f"{spelled(each, value)} is not {range_of(low, high, type(value))}"
             raise UserError(problem, "give such a number", status=2)
 
 
@@ -260,7 +260,7 @@ def is_given(each: Field[Any], value: Any) -> bool:
     return value is not None and value != () and value != each.default
 
 
-def given(settings: Any, kind: type) -> list[str]:
+def flags_given(settings: Any, kind: type) -> list[str]:
     """The settings of a class, or of one that it extends, that are given: as messages name them."""
     values = ((each, getattr(settings, each.name)) for each in fields(kind))
     return [
@@ -283,27 +283,19 @@ def _check_others(settings: Any, each: Field[Any]) -> None:
     if needed and not among(needed):
         others = " or ".join(map(flag, needed))
         add = "it" if len(needed) == 1 else "one"
-        raise UserError(f"{named(each)} needs {others}", f"add {add}", status=2)
+        raise UserError(f"{spelled(each)} needs {others}", f"add {add}", status=2)
     if against := among(each.metadata.get("excludes", ())):
-        problem = f"{named(each)} and {flag(against[0])} exclude each other"
+        problem = f"{spelled(each)} and {flag(against[0])} exclude each other"
         raise UserError(problem, "leave one out", status=2)
 
 
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def parsed(kind: type, each: Field[Any], text: str) -> Any:
+def parse(kind: type, each: Field[Any], text: str) -> Any:
     """The value that a flag's text stands for, in the setting's type.
 
     Errors: `UserError` with status 2 where it is no number.
     """
-    if parse := each.metadata.get("parse"):
-        return parse(text)
+    if own := each.metadata.get("parse"):
+        return own(text)
     hints = alternatives(types_of(kind)[each.name])
     if is_several(hints[0]):
         hints = get_args(hints[0])[:1]
@@ -313,10 +305,8 @@ def parsed(kind: type, each: Field[Any], text: str) -> Any:
                 return number(text)
             except ValueError:
                 noun = "a whole number" if number is int else "a number"
-                shown = text if len(text) < 40 else text[:40] + "…"
-                raise UserError(
-                    f"{flag(each.name, repr(shown))} is not {noun}", "give one", status=2
-                ) from None
+                problem = f"{flag(each.name, repr(text))} is not {noun}"
+                raise UserError(problem, "give one", status=2) from None
     return text
 
 
@@ -341,8 +331,10 @@ def help_of(metadata: Any) -> str:
     return f"{text} ({metadata['source']})." if metadata.get("source") else f"{text}."
 
 
-def paths(settings: Iterable[Any], what: Literal["reads", "writes"]) -> Iterator[tuple[str, str]]:
-    """The settings that are files which are read, or written: as messages name them, with paths."""
+def files_of(
+    settings: Iterable[Any], what: Literal["reads", "writes"]
+) -> Iterator[tuple[str, str]]:
+    """The settings that are files, read or written: as messages name them, with paths."""
     for kind in settings:
         for each in fields(kind):
             if no_file := each.metadata.get(what):
@@ -350,4 +342,4 @@ def paths(settings: Iterable[Any], what: Literal["reads", "writes"]) -> Iterator
                 walks = each.metadata[what] == "walks"
                 for path in value if isinstance(value, tuple) else (value,):
                     if path not in (None, no_file) and not (walks and os.path.isdir(path)):
-                        yield named(each), path
+                        yield spelled(each), path

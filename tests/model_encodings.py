@@ -6,9 +6,9 @@ from typing import Any
 
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
-from structkit.settings import made
+from structkit.settings import make
 
 
 def encoding_of(model: str, as_: str = "document", **settings: Any) -> Encoding:
     """The encoding of these settings."""
-    return Encoding(made(EncodingSettings, {"model": model, "as_": as_, **settings}))
+    return Encoding(make(EncodingSettings, {"model": model, "as_": as_, **settings}))

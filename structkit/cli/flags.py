@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Annotated, Any, get_args
 
@@ -21,12 +21,12 @@ from structkit.settings import (
     alternatives,
     bounds,
     choices_of,
+    files_of,
     group_of,
     help_of,
     is_several,
-    made,
-    parsed,
-    paths,
+    make,
+    parse,
     types_of,
 )
 
@@ -122,7 +122,7 @@ def sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def shown(examples: str) -> str:
+def examples_part(examples: str) -> str:
     """The end of a command's help: lines that are not wrapped."""
     lines = examples.strip().splitlines()
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
@@ -148,15 +148,18 @@ def command(
 
     Fields in `without` are no flags and keep their defaults.
     """
-    parameters, kinds = [], [list(flags_of(kind, without)) for kind in settings]
-    for heading, kind, each in _grouped(settings, kinds):
-        parameters.append(_parameter(kind, each, heading))
+    flags = {kind: [each for each in fields(kind) if each.name not in without] for kind in settings}
+    listed = [(kind, each) for kind, some in flags.items() for each in some]
+    groups = ["common", *(group_of(kind, each.name) for kind, each in listed)]
+    order = sorted(dict.fromkeys(groups), key=_place)
+    listed.sort(key=lambda pair: order.index(group_of(pair[0], pair[1].name)))
+    parameters = [_parameter(kind, each) for kind, each in listed]
 
     def body(**texts: Any) -> None:
         hush(bool(texts.get("quiet")))
-        given = [_made(kind, some, texts) for kind, some in zip(settings, kinds, strict=True)]
+        given = [_settings(kind, some, texts) for kind, some in flags.items()]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
-            keep_apart(paths(given, "writes"), [path for _, path in paths(given, "reads")])
+            keep_apart(files_of(given, "writes"), [path for _, path in files_of(given, "reads")])
             for each in given:
                 if isinstance(each, OutputOptions):
                     lines_name(each.output)
@@ -171,49 +174,36 @@ def command(
     return made
 
 
-def flags_of(settings: type, without: Collection[str] = ()) -> Iterator[Field[Any]]:
-    """The fields of settings that are flags."""
-    return (each for each in fields(settings) if each.name not in without)
-
-
-def _made(kind: type, some: Sequence[Field[Any]], texts: dict[str, Any]) -> Any:
+def _settings(kind: type, flags: Sequence[Field[Any]], texts: dict[str, Any]) -> Any:
     """Settings of the texts that flags were given."""
     values = {}
-    for each in some:
-        given = texts[each.name]
-        if given is None or given == [] or given == ():
+    for each in flags:
+        if (given := texts[each.name]) in (None, [], ()):
             continue
         several = is_several(types_of(kind)[each.name])
         read = [
-            parsed(kind, each, text) if isinstance(text, str) else text
+            parse(kind, each, text) if isinstance(text, str) else text
             for text in (given if several else [given])
         ]
         values[each.name] = tuple(read) if several else read[0]
-    return made(kind, values)
+    return make(kind, values)
 
 
-def _grouped(
-    settings: Sequence[type], kinds: Sequence[Sequence[Field[Any]]]
-) -> Iterator[tuple[str, type, Field[Any]]]:
-    """All flags with the heading of each, group by group: common ones first, those of runs last."""
-    groups: dict[str, list[tuple[type, Field[Any]]]] = {"common": []}
-    for kind, some in zip(settings, kinds, strict=True):
-        for each in some:
-            groups.setdefault(group_of(kind, each.name), []).append((kind, each))
+def _place(group: str) -> int:
+    """Where a help lists a group: common flags first, those of runs last."""
     order = [*GROUPS]
-    last = len(order) - 1
-    for group in sorted(groups, key=lambda name: order.index(name) if name in GROUPS else last - 1):
-        for kind, each in groups[group]:
-            yield GROUPS.get(group, group), kind, each
+    return order.index(group) if group in GROUPS else len(order) - 2
 
 
-def _parameter(kind: type, each: Field[Any], heading: str) -> inspect.Parameter:
+def _parameter(kind: type, each: Field[Any]) -> inspect.Parameter:
     """What typer makes a flag or an argument of: texts, which are read when all are there."""
-    hint, several = types_of(kind)[each.name], is_several(types_of(kind)[each.name])
+    hint, group = types_of(kind)[each.name], group_of(kind, each.name)
     either = bool in alternatives(hint)
-    help = f"{help_of(each.metadata)}{_default(kind, each)}"
-    more: dict[str, Any] = {"help": help, "show_default": False}
-    more["autocompletion"] = _completion(kind, each)
+    more: dict[str, Any] = {
+        "help": f"{help_of(each.metadata)}{_default(kind, each)}",
+        "show_default": False,
+        "autocompletion": _completion(kind, each),
+    }
     metavar = each.metadata.get("metavar", "")
     if each.metadata.get("argument"):
         info: Any = typer.Argument(**more, metavar=metavar or each.name.upper())
@@ -223,8 +213,9 @@ def _parameter(kind: type, each: Field[Any], heading: str) -> inspect.Parameter:
             names = [f"{names[0]}/{flag(each.name, False)}"]
         names += [each.metadata["short"]] if "short" in each.metadata else []
         metavar = metavar or ("" if either else _metavar(kind, each))
-        info = typer.Option(*names, rich_help_panel=heading, metavar=metavar or None, **more)
-    text: Any = bool if either else list[str] if several else str
+        more["rich_help_panel"] = GROUPS.get(group, group)
+        info = typer.Option(*names, metavar=metavar or None, **more)
+    text: Any = bool if either else list[str] if is_several(hint) else str
     return inspect.Parameter(
         each.name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -247,16 +238,17 @@ def _default(kind: type, each: Field[Any]) -> str:
     if each.default is MISSING:
         said.append("required")
     elif each.default is not None and each.default is not False and each.default != ():
-        said.append(f"default: {_shown(each.default)}")
-    low, high = bounds(kind, each.name) or (None, None)
+        said.append(f"default: {_spelled(each.default)}")
+    low, high = bounds(kind, each.name)
     if high is not None and high < BEYOND:
-        said.append(" … ".join(_shown(end) for end in (low, high) if end is not None))
+        said.append(" … ".join(_spelled(end) for end in (low, high) if end is not None))
     return f"  [{'; '.join(said)}]" if said else ""
 
 
-def _shown(value: Any) -> str:
+def _spelled(value: Any) -> str:
+    """A default or a bound, as a help has it."""
     if isinstance(value, tuple):
-        return " ".join(map(_shown, value))
+        return " ".join(map(_spelled, value))
     return "yes" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
 
 

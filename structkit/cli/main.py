@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_install_completion_arguments
 
-from structkit.cli.flags import CONTEXT, Page, brief, command, shown
+from structkit.cli.flags import CONTEXT, Page, brief, command, examples_part
 from structkit.command import Command, Group, Program
 from structkit.errors import UserError
 from structkit.processes import ending, leave
@@ -47,7 +47,7 @@ class Commands(Page, TyperGroup):
         declared = self.group.command(cmd_name)
         made: Any = Commands(declared) if isinstance(declared, Group) else opened(declared)
         made.records = declared.records
-        made.epilog = shown(declared.examples) if declared.examples else None
+        made.epilog = examples_part(declared.examples) if declared.examples else None
         return made
 
     def rows(self, ctx: Any) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from structkit.records.output import write_records
 from structkit.records.stream import OutputOptions
 from structkit.searching.passages import best_rows
 from structkit.searching.questions import carried, listed, unicode, write_answers
-from structkit.settings import paths, setting
+from structkit.settings import files_of, setting
 
 if TYPE_CHECKING:
     from structkit.asking.folder import Folder
@@ -202,8 +202,8 @@ class ListOutput(OutputOptions):
 
 def _main(settings: Settings, output: ListOutput) -> None:
     settings = asked(settings)
-    read = [path for _, path in paths([settings], "reads")]
-    keep_apart(paths([output], "writes"), read)
+    read = [path for _, path in files_of([settings], "reads")]
+    keep_apart(files_of([output], "writes"), read)
     lines_name(output.output)
     answers = ask(settings)
     first = next(answers, None)

@@ -19,7 +19,7 @@ from structkit.records.lines import shown
 from structkit.records.stream import OutputOptions
 from structkit.searching.options import INDEX, SHARE, WORDS, SearchOptions, WordOptions
 from structkit.searching.questions import asked, found_in, listed, unicode, write_answers
-from structkit.settings import given, paths, setting
+from structkit.settings import files_of, flags_given, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.rows import TextEncoding
@@ -147,14 +147,16 @@ def _check(settings: Settings, method: str, texts: bool) -> None:
     if settings.texts and method != "hybrid" and not settings.query:
         problem = f"{flag('texts')} goes with {flag('method', 'hybrid')}"
         raise UserError(problem, f"leave it out, or ask with {flag('query')}", status=2)
-    if method == "dense" and (others := given(settings, WordOptions)):
+    if method == "dense" and (others := flags_given(settings, WordOptions)):
         raise UserError(
             f"embeddings are searched, not words: they take no {', '.join(others)}",
             f"leave it out, or search with {flag('method', 'bm25')} or hybrid",
             status=2,
         )
     if method == "bm25":
-        others = [name for name in given(settings, SearchOptions) if name != flag("save_index")]
+        others = [
+            name for name in flags_given(settings, SearchOptions) if name != flag("save_index")
+        ]
         others += [flag("backend")] * bool(settings.backend) + [flag("model")] * texts
         if others:
             problem = f"{flag('method', 'bm25')} searches no embeddings: it takes no "
@@ -219,8 +221,8 @@ def _main(settings: Settings, output: RunOutput) -> None:
 
     if not settings.query and not settings.queries:
         settings = replace(settings, queries=("-",))
-        read = [path for _, path in paths([settings], "reads")]
-        keep_apart(paths([settings, output], "writes"), read)
+        read = [path for _, path in files_of([settings], "reads")]
+        keep_apart(files_of([settings, output], "writes"), read)
     lines_name(output.output)
     if not listed(settings.query, output.output, output.format):
         write_run(search(settings), output.output, format=output.format or "jsonl")

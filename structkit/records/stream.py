@@ -18,7 +18,7 @@ from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Records, Rejected, Shard, Tally, accepted, counting
 from structkit.records.lines import Block, Lines, shown
 from structkit.records.output import Output
-from structkit.settings import paths, quiet_setting, setting
+from structkit.settings import files_of, quiet_setting, setting
 
 if TYPE_CHECKING:
     from structkit.records.workers import Workers
@@ -222,7 +222,7 @@ class Stream:
         given = {name: getattr(options, name) for name in named}
         shard = given["shard"]
         given["shard"] = None if shard is None else Shard.parse(shard)
-        given["beside"] = [path for _, path in paths([settings], "reads")]
+        given["beside"] = [path for _, path in files_of([settings], "reads")]
         return cls(**given | others)
 
     def __post_init__(self) -> None:

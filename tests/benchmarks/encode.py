@@ -34,7 +34,7 @@ from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.devices import has_bf16
-from structkit.settings import made
+from structkit.settings import make
 from tests.benchmarks.backends import backends
 from tests.benchmarks.rows import tell
 
@@ -97,7 +97,7 @@ def texts(data: Path | None, count: int, tokenizer: Any) -> list[str]:
 
 def ours(dtype: str, engine: str) -> Encoding:
     settings = {"model": "minilm", "dtype": dtype, "engine": engine}
-    encoding = Encoding(made(EncodingSettings, settings))
+    encoding = Encoding(make(EncodingSettings, settings))
     encoding.encoder.tokenizing.lengths["document"] = MOST
     return encoding
 

@@ -11,7 +11,7 @@ from structkit.errors import UserError
 from structkit.processes import check_ray
 from structkit.records.cluster import same
 from structkit.records.stream import InputOptions, Stream, WorkerOptions
-from structkit.settings import made
+from structkit.settings import make
 
 GOOD = '{"id": "1", "language": "python", "code": "x = y"}\n'
 ADDRESS = "127.0.0.1:6379"
@@ -41,7 +41,7 @@ def test_what_is_no_address_is_wrong_usage(address):
 )
 def test_what_does_not_go_together_is_wrong_usage(flags, problem):
     with pytest.raises(UserError, match=problem) as raised:
-        Stream.of(made(WorkerOptions, flags), InputOptions())
+        Stream.of(make(WorkerOptions, flags), InputOptions())
     assert 2 == raised.value.status
 
 

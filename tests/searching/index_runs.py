@@ -8,7 +8,7 @@ import numpy as np
 from structkit.commands.search import Settings, search
 from structkit.embeddings.rows import TextEncoding
 from structkit.records.jsonl import Record
-from structkit.settings import made
+from structkit.settings import make
 
 K, SIZE = 5, 16
 
@@ -36,7 +36,7 @@ def found(
 ) -> list[Record]:
     """The run of queries in a file, by the settings of `search`."""
     files = [corpus] if isinstance(corpus, str) else corpus
-    settings = made(Settings, {"corpus": files, "queries": [queries], "k": k, **options})
+    settings = make(Settings, {"corpus": files, "queries": [queries], "k": k, **options})
     return list(search(settings, encoding=encoding))
 
 

@@ -57,7 +57,6 @@ def called(name, *flags):
 @pytest.mark.parametrize(("name", "kind", "setting", "real"), CASES)
 def test_a_number_out_of_its_bounds_is_refused_before_records_are_read(name, kind, setting, real):
     limits = bounds(kind, setting)
-    assert limits, f"{setting} of {name} has no bounds"
     low, high = limits
     assert math.isfinite(low) and math.isfinite(high)
     extremes = [-(10**30), 10**30] + ([math.nan, math.inf] if real else [])

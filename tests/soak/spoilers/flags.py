@@ -71,7 +71,7 @@ def _flag(kind: type, each: Field[Any], spellings: tuple[str, ...]) -> Flag:
     hint = alternatives(types_of(kind)[each.name])[0]
     several = is_several(hint)
     hint = get_args(hint)[0] if several else hint
-    low, high = bounds(kind, each.name) or (None, None)
+    low, high = bounds(kind, each.name)
     return Flag(
         each.name,
         spellings,
