@@ -33,7 +33,7 @@ SCRATCH := --size wide --document-length 200 --pooling mean --normalize --temper
 CODE_FLAGS := $(SCRATCH) --epochs 1
 # all models are trained on the same pairs: those with an entity to mask
 PRODUCT_FLAGS := $(SCRATCH) --epochs 5
-PRODUCT_MASK := --language product --mask-ratio 0.3 --on-error skip --stats
+PRODUCT_MASK := --language product --mask-ratio 0.3 --on-error skip
 PRODUCT_MEASURES := --measures 'nDCG@10 RR@10 R@100'
 
 MODELS := untrained mep sda santa

@@ -124,7 +124,6 @@ def mask_entities(
     types: bool = False,
     tagger: Literal['rules', 'nltk'] | None = None,
     keep_plain: bool = False,
-    stats: bool = False,
     seed: int = 0,
 ) -> Iterator[Record]: ...
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import tree_sitter_c
 
-from structkit.structure.code.doc_comments import DocComments
-from structkit.structure.code.families import c_lexical
+from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import Outline
-from structkit.structure.code.treesitter import Grammar
+from structkit.structure.code.lexical import c_lexical
+from structkit.structure.code.outline import DocComments, Outline
 
 KEYWORDS = (
     "alignas alignof auto break case char const constexpr continue default defined do double else "

@@ -11,12 +11,10 @@ import re
 
 import tree_sitter_cpp
 
-from structkit.structure.code.doc_comments import DocComments
-from structkit.structure.code.families import c_lexical
+from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.lexical import NEVER, Form
-from structkit.structure.code.outline import Outline
-from structkit.structure.code.treesitter import Grammar
+from structkit.structure.code.lexical import NEVER, Form, c_lexical
+from structkit.structure.code.outline import DocComments, Outline
 
 KEYWORDS = (
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t "

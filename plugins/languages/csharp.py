@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_c_sharp
 
-from structkit.structure.code.doc_comments import DocComments
+from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
-from structkit.structure.code.outline import Outline
-from structkit.structure.code.treesitter import Grammar
+from structkit.structure.code.outline import DocComments, Outline
 
 # not here: words that are keywords in some places only (async, get, record, value, where …)
 KEYWORDS = (

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import tree_sitter_go
 
-from structkit.structure.code.doc_comments import DocComments
+from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
-from structkit.structure.code.official import ReleasedLanguage
-from structkit.structure.code.outline import Outline
-from structkit.structure.code.treesitter import Grammar
+from structkit.structure.code.outline import DocComments, Outline
 
 KEYWORDS = (
     "break case chan const continue default defer else fallthrough for func go goto if import "

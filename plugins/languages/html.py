@@ -7,9 +7,9 @@ import re
 from structkit import plugin
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, text_field
-from structkit.structure.code.spans import Span
 from structkit.structure.english import STOPWORDS
 from structkit.structure.html.markup import content, visible
+from structkit.structure.spans import Span
 
 WORD = re.compile(r"\w+")
 

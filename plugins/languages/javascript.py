@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_javascript
 
-from structkit.structure.code.doc_comments import DocComments
-from structkit.structure.code.families import ECMASCRIPT, ECMASCRIPT_NAMES
-from structkit.structure.code.official import ReleasedLanguage
-from structkit.structure.code.outline import Outline
-from structkit.structure.code.treesitter import Grammar
+from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.languages import ReleasedLanguage
+from structkit.structure.code.lexical import ECMASCRIPT, ECMASCRIPT_NAMES
+from structkit.structure.code.outline import DocComments, Outline
 
 # not here: words that are keywords in some places only (async, get, of, static …)
 KEYWORDS = (

@@ -16,12 +16,11 @@ from collections.abc import Sequence
 
 import tree_sitter_php
 
-from structkit.structure.code.doc_comments import DocComments
+from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
-from structkit.structure.code.official import ReleasedLanguage
-from structkit.structure.code.outline import Outline
-from structkit.structure.code.spans import Span
-from structkit.structure.code.treesitter import Grammar, outside
+from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.spans import Span, outside
 
 WORDS = (
     "abstract and array as break callable case catch class clone const continue declare default "

@@ -15,9 +15,9 @@ from nltk.tokenize import NLTKWordTokenizer
 from structkit import plugin
 from structkit.errors import UserError, unknown
 from structkit.records.jsonl import Record, text_field
-from structkit.structure.code.spans import Span
 from structkit.structure.english import TAGS
 from structkit.structure.html.markup import visible
+from structkit.structure.spans import Span
 
 NOUNS = frozenset(("NN", "NNS", "NNP", "NNPS"))
 PROPER = frozenset(("NNP", "NNPS"))

@@ -7,13 +7,11 @@ import keyword
 import tree_sitter
 import tree_sitter_python
 
-from structkit.structure.code.doc_comments import DocComments
+from structkit.structure.code.grammar import Grammar, parse
+from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.lexical import Form, Lexical, until_line
-from structkit.structure.code.official import ReleasedLanguage
-from structkit.structure.code.outline import Outline
-from structkit.structure.code.parsing import parse
-from structkit.structure.code.spans import Span, from_bytes
-from structkit.structure.code.treesitter import Grammar
+from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.spans import Span, from_bytes
 
 PREFIX = r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
 LEXICAL = Lexical(

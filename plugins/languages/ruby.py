@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import tree_sitter_ruby
 
-from structkit.structure.code.doc_comments import DocComments
+from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
-from structkit.structure.code.official import ReleasedLanguage
-from structkit.structure.code.outline import Outline
-from structkit.structure.code.spans import Span
-from structkit.structure.code.treesitter import Grammar
+from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.spans import Span
 
 KEYWORDS = frozenset(
     "__ENCODING__ __FILE__ __LINE__ BEGIN END alias and begin break case class def defined? do "

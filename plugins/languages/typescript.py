@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import tree_sitter_typescript
 
-from structkit.structure.code.doc_comments import DocComments
-from structkit.structure.code.families import ECMASCRIPT, ECMASCRIPT_NAMES
+from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import Outline
-from structkit.structure.code.spans import Span
-from structkit.structure.code.treesitter import Grammar
+from structkit.structure.code.lexical import ECMASCRIPT, ECMASCRIPT_NAMES
+from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.spans import Span
 
 # not here: words that are keywords in some places only (type, declare, readonly, async, get …)
 KEYWORDS = (

@@ -37,8 +37,8 @@ from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.structure.code.sentinels import SENTINEL
-from structkit.structure.code.spans import Span
+from structkit.structure.sentinels import SENTINEL
+from structkit.structure.spans import Span
 
 if TYPE_CHECKING:
     from .santa import Method

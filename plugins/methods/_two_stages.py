@@ -12,7 +12,7 @@ from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.training.plan import Step
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
-from structkit.structure.html.html import remask
+from structkit.structure.html.elements import remask
 
 if TYPE_CHECKING:
     from .seal import Method

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from structkit import plugin
 from structkit.errors import UserError
 from structkit.structure.code.code_trees import code_tree
+from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage, language_named
-from structkit.structure.code.treesitter import Grammar
 from structkit.structure.trees.tree import Tree
 
 

@@ -12,7 +12,7 @@ from lxml import etree
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.structure.html.sources import repaired
+from structkit.structure.html.markup import repaired
 from structkit.structure.html.tags import SILENT
 from structkit.structure.trees.tree import Tree, from_spans
 from structkit.structure.trees.words import words_of

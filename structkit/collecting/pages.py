@@ -11,8 +11,8 @@ from functools import cached_property
 from itertools import islice
 
 from structkit.records.jsonl import Record
-from structkit.structure.html.html import Reader
 from structkit.structure.html.markup import Tag, content, tags
+from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import Excerpt, parts
 from structkit.structure.sentences import sentences
 

@@ -16,7 +16,7 @@ from structkit.structure.html.markdown import CONVERTERS
 from structkit.structure.html.tags import kept
 
 if TYPE_CHECKING:
-    from structkit.structure.html.html import Document
+    from structkit.structure.html.reader import Document
 
 FIELDS = {
     "html": ("html", "content", "positive"),
@@ -72,7 +72,8 @@ def html_variants(records: Iterable[Record], settings: Settings | None = None) -
     >>> variant["tagged"], variant["untagged"], variant["masked"]
     ('<h1>Tea</h1><p>is hot</p>', 'Tea is hot', '<h1>Tea</h1>is hot')
     """
-    from structkit.structure.html.html import Reader, untag
+    from structkit.structure.html.elements import untag
+    from structkit.structure.html.reader import Reader
 
     settings = settings or Settings()
     reader = Reader(kept(settings.tags), attributes=settings.keep_attributes)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -11,13 +10,11 @@ from typing import Literal
 from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, several, text_field
-from structkit.records.stream import Stream, WorkerOptions
-from structkit.registry import canonical
+from structkit.records.stream import WorkerOptions, staged
 from structkit.seeds import random_for
 from structkit.settings import seed_setting, setting
-from structkit.structure.code import official
-from structkit.structure.code.languages import Language, language_named, language_of
-from structkit.structure.code.sentinels import (
+from structkit.structure.code.languages import Language, language_named, language_of, within
+from structkit.structure.sentinels import (
     Masked,
     draw,
     mask,
@@ -25,8 +22,7 @@ from structkit.structure.code.sentinels import (
     random_spans,
     refuse_sentinels,
 )
-from structkit.structure.code.spans import Span
-from structkit.structure.code.statistics import Statistics
+from structkit.structure.spans import Span
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +57,7 @@ class Settings:
         high=99,
     )
     strategy: Literal["entity", "span"] = setting(
-        "entity", "Entities (SANTA), or T5's random spans for the ablation."
+        "entity", "Entities (SANTA), or T5's random spans for the ablation.", excludes="profile"
     )
     profile: Literal["paper", "official"] = setting(
         "paper", "What the paper says, or what SANTA's released code masks."
@@ -75,11 +71,9 @@ class Settings:
     keep_plain: bool = setting(
         False, "Keep texts without entities as they are: to align, with nothing to predict."
     )
-    stats: bool = setting(False, "Print counts by language on stderr at the end.")
     seed: int = seed_setting()
 
     def __post_init__(self) -> None:
-        official.check(self.profile, self.strategy)
         if self.language and self.strategy == "entity":
             self.configured(self.language)
 
@@ -99,64 +93,47 @@ class Settings:
         )
 
 
-def mask_entities(
-    records: Iterable[Record], settings: Settings | None = None, *, tally: Statistics | None = None
-) -> Iterator[Record]:
+def mask_entities(records: Iterable[Record], settings: Settings | None = None) -> Iterator[Record]:
     """Add `masked`, `target` and `entities` to every record.
 
     The field is `positive` (a training example's), or the language's: `code`, `description`,
     `html`. `mask_ratio` is the share of distinct entities (default 1.0), or of tokens with
     `strategy="span"` (default 0.15). A text without entities raises, or with `keep_plain` passes
-    as it is, its target the closing sentinel alone; one with a sentinel in it raises. `tally`
-    counts the results. Source: SANTA, section 3.2.
+    as it is, its target the closing sentinel alone; one with a sentinel in it raises. Source:
+    SANTA, section 3.2.
 
     >>> records = [{"id": "1", "language": "python", "code": "x = y + x"}]
     >>> [record["masked"] for record in mask_entities(records)]
     ['<extra_id_0> = <extra_id_1> + <extra_id_0>']
     """
-    return several(records, partial(_masked, settings=settings or Settings(), tally=tally))
+    return several(records, partial(_masked, settings=settings or Settings()))
 
 
-def _masked(
-    records: list[Record], settings: Settings, tally: Statistics | None
-) -> Iterator[Record | UserError]:
+Marked = tuple[str, list[Span]]  # a text, and the places of its entities
+
+
+def _masked(records: list[Record], settings: Settings) -> Iterator[Record | UserError]:
     """The masked records, in two steps over all: find the entities, replace them."""
     find, replace = (_random, _spans) if settings.strategy == "span" else (_entities, _replaced)
-    entities = [_or_error(find, record, settings) for record in records]
-    made = [
-        each if isinstance(each, UserError) else replace(record, *each, settings)
-        for record, each in zip(records, entities, strict=True)
-    ]
-    for record, each, masked in zip(records, entities, made, strict=True):
-        if not isinstance(masked, UserError) and not masked.entities and not settings.keep_plain:
-            masked = UserError(
+    marked: list[Marked | UserError] = []
+    for record in records:
+        try:
+            marked.append(find(record, settings))
+        except UserError as error:
+            # a traceback would keep all records of the step alive
+            marked.append(error.with_traceback(None))
+    for record, each in zip(records, marked, strict=True):
+        if isinstance(each, UserError):
+            yield each
+            continue
+        masked = replace(record, *each, settings)
+        if masked.entities or settings.keep_plain:
+            yield {**record, **masked._asdict()}
+        else:
+            yield UserError(
                 "the text holds no entity to mask",
                 f"leave the record out, or keep it with {flag('keep_plain')}",
             )
-        if isinstance(masked, UserError):
-            if tally:
-                tally.reject(_language(record, settings), masked)
-            yield masked
-            continue
-        if tally and not isinstance(each, UserError):
-            tally.add(_language(record, settings), *each, masked)
-        yield {**record, **masked._asdict()}
-
-
-def _language(record: Record, settings: Settings) -> str:
-    return canonical("language", str(language_of(record, settings.language) or "-"))
-
-
-Marked = tuple[str, list[Span]]
-
-
-def _or_error(
-    find: Callable[[Record, Settings], Marked], record: Record, settings: Settings
-) -> Marked | UserError:
-    try:
-        return find(record, settings)
-    except UserError as error:
-        return error.with_traceback(None)  # a traceback would keep all records of the step alive
 
 
 def _entities(record: Record, settings: Settings) -> Marked:
@@ -171,28 +148,11 @@ def _entities(record: Record, settings: Settings) -> Marked:
         language = text_field(record, "language", remedy)
     configured = settings.configured(language)
     text = _text(record, settings.field, configured.fields)
-    return text, _within(configured.entities(text, record), text, configured)
-
-
-def _within(spans: list[Span], text: str, language: Language) -> list[Span]:
-    """The spans, if a language may give them for this text."""
-    last = 0
-    for start, end in spans:
-        if not last <= start < end <= len(text):
-            raise UserError(
-                f"the language {type(language).__module__} gives the entity ({start}, {end}), "
-                f"which is empty, before the end of another or outside the text of {len(text):,} "
-                "characters",
-                "mend it",
-            )
-        last = end
-    return spans
+    return text, within(configured.entities(text, record), text, configured)
 
 
 def _replaced(record: Record, text: str, spans: list[Span], settings: Settings) -> Masked:
-    only = None
-    if spans and settings.draws:
-        only = _drawn(record, text, spans, settings)
+    only = _drawn(record, text, spans, settings) if spans and settings.draws else None
     return mask(text, spans, max_entities=settings.max_entities, only=only)
 
 
@@ -201,13 +161,15 @@ def _drawn(record: Record, text: str, spans: list[Span], settings: Settings) -> 
     names = [text[start:end] for start, end in spans]
     rng = random_for(settings.seed, record["id"], "entity")
     if settings.mask_ratio is None:
-        return settings.configured(_language(record, settings)).drawn(names, rng)
+        return settings.configured(language_of(record, settings.language)).drawn(names, rng)
     return draw(names, settings.mask_ratio, rng)
 
 
 def _random(record: Record, settings: Settings) -> Marked:
-    language = _known(record, settings)
-    fields = settings.configured(language).fields if language else ("code",)
+    fields: Sequence[str] = ("code",)
+    if not settings.field and "positive" not in record:  # only the default depends on a language
+        language = language_of(record, settings.language)
+        fields = settings.configured(language).fields if isinstance(language, str) else fields
     text = _text(record, settings.field, fields)
     ratio = 0.15 if settings.mask_ratio is None else settings.mask_ratio
     rng = random_for(settings.seed, record["id"], "span")
@@ -218,14 +180,6 @@ def _spans(_record: Record, text: str, spans: list[Span], _settings: Settings) -
     return mask_spans(text, spans)
 
 
-def _known(record: Record, settings: Settings) -> str | None:
-    """The language, if the default field depends on it: spans need none."""
-    if settings.field or "positive" in record:
-        return None
-    language = language_of(record, settings.language)
-    return language if isinstance(language, str) else None
-
-
 def _text(record: Record, field: str | None, fields: Sequence[str]) -> str:
     if field is None:
         field = next((each for each in ("positive", *fields) if each in record), fields[0])
@@ -234,18 +188,10 @@ def _text(record: Record, field: str | None, fields: Sequence[str]) -> str:
     return text
 
 
-def _main(settings: Settings, options: WorkerOptions) -> None:
-    tally = Statistics() if settings.stats and not options.quiet else None
-    work = partial(mask_entities, settings=settings)
-    Stream.of(options, settings).run(work, tally=tally, label="mask-entities")
-    for line in tally.lines() if tally else ():
-        print(line, file=sys.stderr)  # noqa: T201 statistics are for people
-
-
 COMMAND = Command(
     mask_entities,
     Settings,
-    _main,
+    staged(mask_entities),
     also=(WorkerOptions,),
     reads="`code` and `language`; `title` and `description`; `html`; or `positive`",
     adds="`masked`, `target`, `entities`; what is not given: `language`",

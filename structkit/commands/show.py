@@ -18,8 +18,8 @@ from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
 from structkit.records.stream import OutputOptions
 from structkit.settings import setting
-from structkit.structure.code.sentinels import SENTINEL
-from structkit.structure.html.outline import outline
+from structkit.structure.html.elements import outline
+from structkit.structure.sentinels import SENTINEL
 
 COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 LONGEST = 300  # characters of a field that is not drawn

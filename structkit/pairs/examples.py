@@ -11,7 +11,7 @@ from structkit.errors import UserError, flag, leave_out
 from structkit.records.jsonl import Record, json_kind, text_field
 from structkit.records.texts import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_name
 from structkit.seeds import random_for
-from structkit.structure.code.docstrings import without_docstring
+from structkit.structure.code.languages import without_docstring
 
 # query and document of every kind of record that holds both
 KINDS = [(QUERY_OF[name], name) for name in DOCUMENT if name in QUERY_OF]

@@ -6,7 +6,6 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, count, islice
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -317,16 +316,3 @@ def accepted(
 def raising(rejected: Rejected) -> None:
     """Take no rejected record: raise its error."""
     raise rejected.error
-
-
-class Tally(Protocol):
-    """What a command counts besides its records; a new one has counted nothing."""
-
-    def merge(self, other: Any) -> None:
-        """Add what another of the same kind counted."""
-        ...
-
-
-def counting(command: Callable[..., Iterator[Record]], tally: Tally | None) -> Command:
-    """The command with its tally, if it has one."""
-    return command if tally is None else partial(command, tally=tally)

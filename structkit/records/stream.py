@@ -15,7 +15,7 @@ from structkit.errors import UserError, flag
 from structkit.paths import keep_apart, lines_name
 from structkit.processes import LOCAL, check_ray, cores
 from structkit.progress import Position, progress, say
-from structkit.records.jsonl import Record, Records, Rejected, Shard, Tally, accepted, counting
+from structkit.records.jsonl import Record, Records, Rejected, Shard, accepted
 from structkit.records.lines import Block, Lines, shown
 from structkit.records.output import Output
 from structkit.settings import files_of, quiet_setting, setting
@@ -264,21 +264,19 @@ class Stream:
         command: Callable[..., Iterator[Any]],
         then: Callable[[Iterable[Any]], Iterator[Record]] | None = None,
         *,
-        tally: Tally | None = None,
         label: str = "",
     ) -> None:
         """Send every record through the command, and all it yields through `then`, to the output.
 
-        `then` may remember records: it runs in this process, the command in workers. A `tally` is
-        given to the command to count in; what several workers counted is merged into it.
+        `then` may remember records: it runs in this process, the command in workers.
         """
         assert self.numbered or self._here
         with self.reading(label) as (records, reject), Output(self.output) as output:
             if self._here:
-                made = accepted(counting(command, tally), records, reject)
+                made = accepted(command, records, reject)
                 output.write_records(then(made) if then else made)
             else:
-                with self._workers(command, tally).lines(records, reject) as lines:
+                with self._workers(command).lines(records, reject) as lines:
                     output.write_records(then(parsed(lines)) if then else lines)
         if not records.count and not self.shard:
             files = self.files or ["-"]
@@ -290,18 +288,18 @@ class Stream:
         """Whether the command runs in this process."""
         return self.workers == 1 and self.record_timeout is None and self.ray is None
 
-    def _workers(self, command: Callable[..., Iterator[Any]], tally: Tally | None) -> Workers:
+    def _workers(self, command: Callable[..., Iterator[Any]]) -> Workers:
         # 20 ms that only those pay who want several processes
         from structkit.records.cluster import RayWorkers
         from structkit.records.workers import TimedWorkers, Workers  # as above
 
         skip = self.on_error == "skip"
         if self.ray is not None:
-            return RayWorkers(self.ray, self.workers, command, self.shard, skip, tally)
+            return RayWorkers(self.ray, self.workers, command, self.shard, skip)
         if self.record_timeout is None:
-            return Workers(self.workers, command, self.shard, skip, tally)
+            return Workers(self.workers, command, self.shard, skip)
         seconds = self.record_timeout
-        return TimedWorkers(self.workers, command, self.shard, skip, tally, seconds=seconds)
+        return TimedWorkers(self.workers, command, self.shard, skip, seconds=seconds)
 
 
 def _position(lines: Lines, count: int) -> Position:

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from structkit.errors import UserError
 from structkit.processes import ENDINGS
-from structkit.records.jsonl import Record, Records, Rejected, Shard, Tally, accepted, counting
+from structkit.records.jsonl import Record, Records, Rejected, Shard, accepted
 from structkit.records.lines import Block
 from structkit.records.output import dump
 
@@ -151,7 +151,6 @@ class Done:
     output: bytes = b""
     count: int = 0
     rejected: list[Rejected] = field(default_factory=list)
-    tally: Any = None
 
 
 class Workers(Pool[Block, Done]):
@@ -163,16 +162,12 @@ class Workers(Pool[Block, Done]):
         command: Callable[..., Iterator[Record]],
         shard: Shard | None,
         skip: bool,
-        tally: Tally | None = None,
         *,
         seconds: float = 0,
     ) -> None:
-        counts = None if tally is None else type(tally)
-        work = partial(
-            _work, command=command, shard=shard, skip=skip, counts=counts, seconds=seconds
-        )
+        work = partial(_work, command=command, shard=shard, skip=skip, seconds=seconds)
         super().__init__(workers, work)
-        self.skip, self.tally, self.seconds = skip, tally, seconds
+        self.skip, self.seconds = skip, seconds
 
     @contextmanager
     def lines(
@@ -192,8 +187,6 @@ class Workers(Pool[Block, Done]):
         for done in results:
             records.count += done.count
             yield done.output  # first: what comes before a bad record is written
-            if self.tally is not None:
-                self.tally.merge(done.tally)
             for rejected in done.rejected:
                 reject(rejected)
 
@@ -203,11 +196,10 @@ def _work(
     command: Callable[..., Iterator[Record]],
     shard: Shard | None,
     skip: bool,
-    counts: type[Any] | None,
     seconds: float,
 ) -> Done:
     """What the command makes of a block; between two records go by `seconds` at most, if any."""
-    done = Done(tally=counts() if counts else None)
+    done = Done()
     records = Records(block, shard)
 
     def reject(rejected: Rejected) -> None:
@@ -219,7 +211,7 @@ def _work(
     parts: list[bytes] = []
     signal.setitimer(signal.ITIMER_REAL, seconds)  # at its end the process ends
     try:
-        for record in accepted(counting(command, done.tally), records, reject):
+        for record in accepted(command, records, reject):
             parts.append(dump(record))
             if seconds:
                 signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -314,7 +306,7 @@ class TimedWorkers(Workers):
 
     def _one_by_one(self, block: Block) -> Done:
         """What comes of the records of a block, each on its own in a process besides."""
-        whole = Done(tally=type(self.tally)() if self.tally is not None else None)
+        whole = Done()
         parts = []
         for at, line in enumerate(block.lines()):
             single = Block(block.file, block.line + at, block.number + at, line)
@@ -322,8 +314,6 @@ class TimedWorkers(Workers):
             parts.append(done.output)
             whole.count += done.count
             whole.rejected += done.rejected
-            if whole.tally is not None and done.tally is not None:
-                whole.tally.merge(done.tally)
             if whole.rejected and not self.skip:
                 break
         whole.output = b"".join(parts)

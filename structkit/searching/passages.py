@@ -10,7 +10,7 @@ from typing import NamedTuple
 from structkit.records.jsonl import Record
 from structkit.records.texts import DOCUMENT
 from structkit.searching.words import PART, WORD, same_stem, words
-from structkit.structure.code.spans import Span
+from structkit.structure.spans import Span
 
 TAB = 4
 PROSE = ("text", "description", "untagged")

@@ -10,7 +10,8 @@ import pytest
 from structkit.commands.html_variants import Settings as VariantSettings
 from structkit.commands.html_variants import html_variants
 from structkit.errors import UserError
-from structkit.structure.html.html import Reader, remask, untag
+from structkit.structure.html.elements import remask, untag
+from structkit.structure.html.reader import Reader
 from structkit.structure.html.tags import STRUCTURE
 
 CASES = sorted(Path("fixtures/html").glob("*.txt"))

@@ -18,9 +18,9 @@ from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
 from structkit.registry import load, plugins
-from structkit.structure.code.docstrings import without_docstring
-from structkit.structure.code.sentinels import SENTINEL, mask, random_spans, target, unmask
-from structkit.structure.code.spans import from_bytes
+from structkit.structure.code.languages import without_docstring
+from structkit.structure.sentinels import SENTINEL, mask, random_spans, target, unmask
+from structkit.structure.spans import from_bytes
 
 SNIPPET = '''@cached
 def größe(self, maß: float = 1.5) -> "Größe":
@@ -100,13 +100,13 @@ def test_a_languages_span_outside_its_text_is_refused(span, monkeypatch):
     monkeypatch.setattr(python, "entities", lambda *_: [(0, 1), span])
     with pytest.raises(UserError) as error:
         list(mask_entities([{"id": "1", "language": "python", "code": "x = y + x"}]))
-    assert f"{python.__module__} gives the entity {span}, which is" in error.value.problem
+    assert f"{python.__module__} gives the span {span}, which is" in error.value.problem
 
 
 @pytest.mark.parametrize("span", [(0, 99), (-1, 2), (2, 2)])
 def test_a_languages_docstring_outside_its_text_is_refused(span, monkeypatch):
     monkeypatch.setattr(load("language", "python"), "docstring", lambda *_: span)
-    with pytest.raises(UserError, match="python gives the docstring"):
+    with pytest.raises(UserError, match="python gives the span"):
         without_docstring("x = y + x", {"language": "python"})
 
 

@@ -10,7 +10,7 @@ from structkit import pair
 from structkit.errors import UserError
 from structkit.pairs.splits import drop_repeated, parse_split, split
 from structkit.registry import load
-from structkit.structure.code.docstrings import cut
+from structkit.structure.code.languages import cut
 
 docstring = load("language", "python")().docstring
 

@@ -14,8 +14,7 @@ from structkit.commands.html_variants import html_variants
 from structkit.commands.mask_entities import mask_entities
 from structkit.commands.show import drawn
 from structkit.errors import UserError
-from structkit.structure.html.elements import tokens_of
-from structkit.structure.html.outline import outline
+from structkit.structure.html.elements import outline, tokens_of
 from structkit.structure.trees.brackets import read
 from structkit.structure.trees.drawing import branches, lines, preorder
 

@@ -20,7 +20,7 @@ from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Tokenizing
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from structkit.structure.code.sentinels import SENTINELS
+from structkit.structure.sentinels import SENTINELS
 
 Method = load("method", "contrastive")
 COLORS = "red green blue black white yellow brown pink gray orange".split()

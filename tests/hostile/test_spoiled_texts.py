@@ -18,7 +18,7 @@ from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
 from structkit.records.output import dump
-from structkit.structure.code.sentinels import unmask
+from structkit.structure.sentinels import unmask
 from structkit.structure.trees.brackets import read
 
 LANGUAGES = [

@@ -105,7 +105,7 @@ def masked(folder, *flags, files=None):
     """Status, stderr, and what mask-entities writes."""
     folder.mkdir(exist_ok=True)
     done = subprocess.run(
-        [*PROGRAM, "mask-entities", "--stats", *flags, *map(str, files or parts(folder.parent))],
+        [*PROGRAM, "mask-entities", *flags, *map(str, files or parts(folder.parent))],
         cwd=folder,
         env=environment(),
         capture_output=True,

@@ -22,7 +22,7 @@ from structkit.records.jsonl import Records, accepted
 from structkit.records.output import dump
 from structkit.scoring.qrels import read_qrels
 from structkit.scoring.runs import read_run
-from structkit.structure.code.sentinels import unmask
+from structkit.structure.sentinels import unmask
 from structkit.structure.trees.brackets import read as read_brackets
 from tests.hostile import good
 

@@ -98,11 +98,7 @@ def messages(case: Case, outcome: Outcome) -> Iterator[str]:
 
 def told(case: Case, line: str) -> bool:
     """Whether a line on stderr is what the command is there to tell: tables and logs."""
-    return (
-        case.session.command[0] == "train"
-        or "--stats" in case.session.arguments
-        or case.place == "--stats"
-    )
+    return case.session.command[0] == "train"
 
 
 def changes(case: Case, outcome: Outcome, before: State, after: State) -> Iterator[str]:

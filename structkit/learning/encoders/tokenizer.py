@@ -22,7 +22,7 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerFast
 
 from structkit.errors import UserError
-from structkit.structure.code.sentinels import SENTINELS
+from structkit.structure.sentinels import SENTINELS
 
 # ids 0, 1, 2 as in T5; none is a tag of HTML, as T5's own </s> would be
 PAD, EOS, UNKNOWN = "<|pad|>", "<|eos|>", "<|unk|>"

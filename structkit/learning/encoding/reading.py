@@ -16,7 +16,7 @@ from structkit.learning.training.spool import MAKERS, remedy_for
 from structkit.learning.training.tokens import Model
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.texts import HTML, placed, text_name
-from structkit.structure.html.html import Reader
+from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import parts
 from structkit.structure.trees.texts import text_or_tree
 

@@ -9,8 +9,7 @@ import numpy as np
 import tree_sitter
 
 from structkit.errors import UserError
-from structkit.structure.code.parsing import parse
-from structkit.structure.code.treesitter import CLASS, Grammar
+from structkit.structure.code.grammar import CLASS, Grammar, parse
 from structkit.structure.trees.brackets import unescaped
 from structkit.structure.trees.tree import Ints, Tree, from_spans
 

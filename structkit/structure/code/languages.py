@@ -9,11 +9,12 @@ from functools import cache
 from random import Random
 from typing import Any, ClassVar
 
+from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.registry import Contract, canonical, configured, implied, load
+from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.outline import Outline
-from structkit.structure.code.spans import Span
-from structkit.structure.code.treesitter import Grammar
+from structkit.structure.spans import Span
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,55 @@ class CodeLanguage(Language):
         return self.grammar.leaves(text, types=self.types)
 
 
+@dataclass(frozen=True)
+class ReleasedLanguage(CodeLanguage):
+    """A language that SANTA's released code masks: with `--profile official`, as it does.
+
+    Reproduced: Python's names by the tokenizer, all of them; elsewhere the leaves whose kind is
+    exactly `identifier` (PHP: `name`, without reserved words), a string being one leaf; of these,
+    occurrences are sampled, 0.5 in Java, Go and Ruby, 0.1 in JavaScript, and every occurrence of a
+    sampled name is masked; in PHP names are drawn until half of all occurrences are covered; at
+    most 99 names. Products: proper nouns of the description, and words that are proper nouns in
+    the title.
+
+    Not reproduced, because they are bugs: everything after a comment is lost (Python: after the
+    first `#`); sentinels are paired by position between two lists and shift; the text is made of
+    tokens with spaces between them; plain-text descriptions are dropped; a stale sentinel where
+    nothing is masked. Source: github.com/OpenMatch/SANTA, processing/Code and processing/Product.
+    """
+
+    share: ClassVar[float]
+    """The share of all occurrences to sample; their names are masked."""
+
+    profile: str = "paper"
+
+    def entities(self, text: str, record: Record) -> list[Span]:
+        """Every name of the text."""
+        return self.released_names(text) if self.profile == "official" else self.names(text)
+
+    def released_names(self, text: str) -> list[Span]:
+        """Every occurrence of what the released code takes for a name."""
+        return _identifiers(self.grammar).leaves(text)
+
+    def drawn(self, names: Sequence[str], rng: Random) -> set[str] | None:
+        """The names of a sample of the occurrences."""
+        if self.share == 1.0 or not names:
+            return None
+        return set(rng.sample(names, max(1, int(self.share * (len(names) - 1)))))
+
+
+@cache
+def _identifiers(grammar: Grammar) -> Grammar:
+    """The grammar that takes the leaves whose kind is exactly `identifier` or `name`."""
+    kinds = grammar.kinds
+    return Grammar(
+        grammar.parser,
+        take=frozenset(kinds.get("identifier", ())) | frozenset(kinds.get("name", ())),
+        skip=frozenset(number for kind in kinds if "string" in kind for number in kinds[kind]),
+        lexical=grammar.lexical,
+    )
+
+
 @cache
 def language_named(
     name: str,
@@ -87,13 +137,11 @@ def language_named(
     status: int = 2,
 ) -> Language:
     """The language of that name or alias; one that does not take a flag raises with `status`."""
-    flags: dict[str, Any] = {}
-    if types:
-        flags["types"] = types
-    if tagger:
-        flags["tagger"] = tagger
-    if profile != "paper":
-        flags["profile"] = profile
+    flags: dict[str, Any] = {
+        **({"types": types} if types else {}),
+        **({"tagger": tagger} if tagger else {}),
+        **({"profile": profile} if profile != "paper" else {}),
+    }
     name = canonical("language", name)
     kind: type[Language] = load("language", name, status=status)
     return configured(kind, name, flags, status=status)
@@ -109,3 +157,53 @@ def language_of(record: Record, given: str | None = None) -> Any:
     if named is None and "code" not in record:
         return implied("language", record)
     return named
+
+
+def within(spans: list[Span], text: str, language: Language) -> list[Span]:
+    """The spans, if a language may give them for this text; a bug of its plugin raises."""
+    last = 0
+    for start, end in spans:
+        if not last <= start < end <= len(text):
+            raise UserError(
+                f"the language {type(language).__module__} gives the span ({start}, {end}), "
+                f"which is empty, before the end of another or outside the text of {len(text):,} "
+                "characters",
+                "mend it",
+            )
+        last = end
+    return spans
+
+
+def without_docstring(code: str, record: Record) -> str:
+    """The code without the docstring of its function: a document must not contain its query."""
+    name = record.get("language")
+    if not isinstance(name, str):
+        return code
+    language = language_named(name, status=1)
+    span = language.docstring(code)
+    if span is None:
+        return code
+    if "masked" in record:
+        raise UserError(
+            "the record is masked already, with the docstring inside",
+            "run pair before mask-entities",
+        )
+    return cut(code, *within([span], code, language))
+
+
+def cut(text: str, span: Span) -> str:
+    r"""The text without a statement: its whole lines, or itself and the semicolon after it.
+
+    >>> cut("def f():\n    'doc'\n    return 1", (13, 18))
+    'def f():\n    return 1'
+    >>> cut("def f(): 'doc'; return 1", (9, 14))
+    'def f(): return 1'
+    """
+    before, after = text[: span[0]], text[span[1] :]
+    rest, newline, following = after.partition("\n")
+    if rest.lstrip().startswith(";"):
+        return before + after.lstrip().removeprefix(";").lstrip(" \t")
+    line = before.rpartition("\n")[2]
+    if not line.strip() and not rest.strip():
+        return before[: len(before) - len(line)] + following
+    return before + after

@@ -1,17 +1,16 @@
-"""The definitions of a program: its functions, and the classes and modules that hold them."""
+"""The definitions of a program: its functions with their documentation, and what holds them."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 
 import tree_sitter
 
-from structkit.structure.code.doc_comments import DocComments
-from structkit.structure.code.parsing import blanked
+from structkit.structure.code.grammar import blanked, language_of
 
 # what a scope is called: the first word of its kind that is one of these
 WORDS = {
@@ -22,6 +21,10 @@ WORDS = {
 RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 DEEPEST = 16  # scopes to name: generated code may have thousands
 LONGEST = 200  # characters of a name
+# comment markers: at the start of the comment, of each line, and at the end
+MARKS = re.compile(r"^[ \t]*(?:/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+)[ \t]?|[ \t]*\**\*/[ \t]*$", re.M)
+XML_NAME = re.compile(r"<[^<>]*\b(?:cref|name|langword)=\"(?:\w:)?([^\"]*)\"[^<>]*/>")
+XML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,12 @@ class Definition:
     @property
     def outer(self) -> list[Definition]:
         """What contains it, the outermost first."""
-        return list(islice(self._parents(), DEEPEST))[::-1]
-
-    def _parents(self) -> Iterator[Definition]:
+        outer: list[Definition] = []
         parent = self.parent
-        while parent:
-            yield parent
+        while parent and len(outer) < DEEPEST:
+            outer.append(parent)
             parent = parent.parent
+        return outer[::-1]
 
     @property
     def scope(self) -> str:
@@ -70,6 +72,45 @@ class Definition:
         """Its name after those of all that contain it: `A.f`."""
         names = [part for each in (*self.outer, self) for part in (each.owner, each.name) if part]
         return ".".join(names)
+
+
+@dataclass(frozen=True)
+class DocComments:
+    """How a language documents a function: comments before it, or a string inside it."""
+
+    begin: str = ""  # a pattern: how such a comment begins
+    inside: bool = False
+    xml: bool = False  # tags are markup
+    between: frozenset[str] = frozenset()  # kinds that may follow a comment: attributes
+
+    def of(self, node: tree_sitter.Node, data: bytes) -> str:
+        """The documentation of a function, without comment markers; empty if there is none."""
+        if self.inside:
+            return _first_string(node)
+        comments = list(self._above(node, data))
+        return plain("\n".join(reversed(comments)), xml=self.xml)
+
+    def _above(self, node: tree_sitter.Node, data: bytes) -> Iterator[str]:
+        """The comments that end on the line before a node, the nearest first."""
+        row = node.start_point.row
+        for other in _before(node):
+            text = data[other.start_byte : other.end_byte].decode("utf-8", "replace").rstrip()
+            last = other.start_point.row + text.count("\n")
+            if last + 1 < row:
+                return
+            row = other.start_point.row
+            if other.type in self.between:
+                continue
+            line = data[data.rfind(b"\n", 0, other.start_byte) + 1 : other.start_byte]
+            if "comment" not in other.type or line.strip() or not self._begin.match(text):
+                return
+            yield text
+            if text.startswith("/*"):
+                return  # one block is one comment
+
+    @cached_property
+    def _begin(self) -> re.Pattern[str]:
+        return re.compile(self.begin)
 
 
 @dataclass(frozen=True)
@@ -105,7 +146,7 @@ class Outline:
         patterns = [f"({node}) @function" for node in self.functions]
         patterns += [f"({node}) @scope" for node in self.scopes]
         source = "\n".join(patterns)
-        return [tree_sitter.Query(_language(parser), source) for parser in parsers]
+        return [tree_sitter.Query(language_of(parser), source) for parser in parsers]
 
 
 @dataclass(frozen=True)
@@ -204,6 +245,44 @@ def owner_and_name(text: str) -> tuple[str, str]:
     return "", text
 
 
-def _language(parser: tree_sitter.Parser) -> tree_sitter.Language:
-    assert parser.language is not None
-    return parser.language
+def _before(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """The siblings before a node, the nearest first; before what starts with it, if it is first."""
+    while True:
+        other = node.prev_named_sibling
+        if other is not None:
+            yield other
+            node = other
+        elif node.parent is None or node.prev_sibling is not None:
+            return
+        else:
+            node = node.parent
+
+
+def _first_string(node: tree_sitter.Node) -> str:
+    body = node.child_by_field_name("body")
+    inside = body.named_children if body else []
+    statements = [child for child in inside if "comment" not in child.type]
+    if not statements or statements[0].type != "expression_statement":
+        return ""
+    inner = statements[0].named_children
+    if len(inner) != 1 or inner[0].type not in ("string", "concatenated_string"):
+        return ""
+    strings = inner[0].named_children if inner[0].type == "concatenated_string" else inner
+    parts = [part for string in strings for part in string.children]
+    texts = [part.text for part in parts if part.type == "string_content" and part.text]
+    return inspect.cleandoc(b"".join(texts).decode("utf-8", "replace")).strip()
+
+
+def plain(comment: str, *, xml: bool = False) -> str:
+    r"""The text of a comment without its markers.
+
+    >>> plain("/**\n * Adds.\n * @param x one\n */")
+    'Adds.\n@param x one'
+    >>> plain('/// <summary>As <see cref="T:Foo"/>.</summary>', xml=True)
+    'As Foo.'
+    """
+    text = MARKS.sub("", comment)
+    if xml:
+        text = XML_TAG.sub("", XML_NAME.sub(r"\1", text))
+    lines = [line.rstrip() for line in inspect.cleandoc(text).split("\n")]
+    return "\n".join(lines).strip()

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from structkit.errors import UserError
-from structkit.structure.html.sources import escape
+from structkit.structure.html.markup import escape
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -1,17 +1,21 @@
-"""Where markup is in a text: tags, comments, scripts; for spans in the original."""
+"""Markup in texts: where tags, comments and scripts are; repairs before parsing; references."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from structkit.structure.code.spans import Span
+from structkit.structure.spans import Span
 
 SILENT = frozenset(("script", "style", "iframe", "noembed", "noframes", "xmp"))
 PLAIN = frozenset(("title", "textarea"))  # their content is text, a `<` in it included
 SPACES = " \t\n\f\r"
+REFERENCE = re.compile(r"&#?\w+;?", re.ASCII)
+BOM = "\ufeff"
+CDATA = "<![CDATA["
+RARE = re.compile("</(?:P|br|BR)>")
 
 
 class Tag(NamedTuple):
@@ -38,9 +42,6 @@ def visible(text: str) -> str:
         parts += [_without_references(text[at : tag.start]), " " * (tag.end - tag.start)]
         at = tag.end
     return "".join([*parts, _without_references(text[at:])])
-
-
-REFERENCE = re.compile(r"&#?\w+;?", re.ASCII)
 
 
 def _without_references(text: str) -> str:
@@ -152,11 +153,68 @@ def _closing(text: str, name: str, at: int) -> int:
     """Where the end tag of an element with plain content starts, or the end of the text."""
     while (at := text.find("</", at)) >= 0:
         after = at + 2 + len(name)
-        if text[at + 2 : after].lower() == name and text[after : after + 1] in (
-            *SPACES,
-            "/",
-            ">",
-        ):
+        if text[at + 2 : after].lower() == name and text[after : after + 1] in (*SPACES, *"/>"):
             return at
         at += 2
     return len(text)
+
+
+def repaired(html: str) -> str:
+    """The text changed so that libxml2 reads it as the HTML standard says.
+
+    Line ends become one character, null characters go. An end tag `</p>` or `</br>` separates
+    words also where no such element is open. CDATA sections in SVG and MathML become text.
+    """
+    html = html.lstrip(BOM)
+    if "\0" in html:
+        html = html.replace("\0", "")
+    if "\r" in html:
+        html = html.replace("\r\n", "\n").replace("\r", "\n")
+    if CDATA in html:
+        html = _without_sections(html)
+    html = html.replace("</p>", "</p> ")
+    if RARE.search(html):
+        html = html.replace("</P>", "</P> ").replace("</br>", "<br>").replace("</BR>", "<br>")
+    return html
+
+
+def _without_sections(html: str) -> str:
+    """The text with its CDATA sections in SVG and MathML as text."""
+    parts = []
+    at = depth = 0
+    for tag in tags(html):
+        if tag.start < at:
+            continue
+        if tag.name in ("svg", "math"):
+            depth += html[tag.end - 2] != "/"
+        elif tag.name in ("/svg", "/math"):
+            depth -= depth > 0
+        elif depth and html.startswith(CDATA, tag.start):
+            end = html.find("]]>", tag.start)
+            end = len(html) if end < 0 else end
+            parts += [html[at : tag.start], escape(html[tag.start + len(CDATA) : end])]
+            at = end + 3
+    return "".join([*parts, html[at:]])
+
+
+def escape(text: str) -> str:
+    """The text with references for the three characters that mean markup.
+
+    >>> escape("1 < 2 &amp; 3 > 2")
+    '1 &lt; 2 &amp;amp; 3 &gt; 2'
+    """
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def with_attributes(name: str, attributes: Mapping[str, str]) -> str:
+    """A start tag with those of its attributes that have a plain name.
+
+    >>> with_attributes("a", {"href": "?a=1&b=2", "x<y": ""})
+    '<a href="?a=1&amp;b=2">'
+    """
+    parts = [name]
+    for key, value in attributes.items():
+        if key.replace("-", "").replace("_", "").replace(":", "").isalnum():
+            text = escape(value).replace('"', "&quot;")
+            parts.append(f'{key}="{text}"')
+    return f"<{' '.join(parts)}>"

@@ -31,7 +31,7 @@ from structkit.learning.encoders.tokenizer import train_tokenizer
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
-from structkit.structure.code.sentinels import SENTINELS
+from structkit.structure.sentinels import SENTINELS
 from tests.tolerances import bound, rounding
 
 TEXTS = ["a b c", "", "d e f g h a b c d", "c " * 40]

@@ -16,7 +16,7 @@ from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from structkit.structure.html.html import untag
+from structkit.structure.html.elements import untag
 from structkit.structure.html.tags import TAG_TOKENS
 from tests.tolerances import TINY, bound, rounding
 

@@ -17,7 +17,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, String
 
 from structkit.registry import load
-from structkit.structure.code.sentinels import SENTINEL, mask, unmask
+from structkit.structure.sentinels import SENTINEL, mask, unmask
 
 CODE = (
     *("c", "cpp", "csharp", "go", "java", "javascript", "php", "python", "ruby", "rust"),

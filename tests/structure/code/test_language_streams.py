@@ -11,7 +11,7 @@ import pytest
 from structkit.commands.mask_entities import mask_entities
 from structkit.errors import UserError
 from structkit.registry import load
-from structkit.structure.code import parsing
+from structkit.structure.code import grammar
 from tests.conftest import Run
 from tests.structure.code.test_language_laws import CODE, FIXTURES
 
@@ -21,7 +21,7 @@ SLOW = "(a)-" * 2000
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing, "LIMIT", 0.2)
+    monkeypatch.setattr(grammar, "LIMIT", 0.2)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from structkit.commands.mask_entities import mask_entities
-from structkit.structure.code.sentinels import unmask
+from structkit.structure.sentinels import unmask
 
 FOLDER = Path("fixtures/languages")
 CASES = sorted(FOLDER.glob("*/*.txt"))  # one text

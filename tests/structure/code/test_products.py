@@ -13,8 +13,8 @@ from structkit.commands.mask_entities import Settings as MaskSettings
 from structkit.commands.mask_entities import mask_entities
 from structkit.errors import UserError
 from structkit.registry import find
-from structkit.structure.code.sentinels import SENTINEL, unmask
 from structkit.structure.html.markup import tags, visible
+from structkit.structure.sentinels import SENTINEL, unmask
 
 product = find("language", "product").imported()
 DATA = Path("../shared/data/products")
@@ -150,7 +150,10 @@ def test_rejected(fields, reason):
         (("--language", "html", "--tagger", "nltk"), "the language html takes no --tagger"),
         (("--language", "python", "--tagger", "nltk"), "the language python takes no --tagger"),
         (("--language", "html", "--profile", "official"), "the language html takes no --profile"),
-        (("--profile", "official", "--strategy", "span"), "masks entities, not spans"),
+        (
+            ("--profile", "official", "--strategy", "span"),
+            "--strategy and --profile exclude each other",
+        ),
         (("--tagger", "brill"), "no --tagger 'brill'; there are: nltk, rules"),
     ],
 )

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.structure.html.elements import count, elements_of, tokens_of
-from structkit.structure.html.html import Reader, remask, untag
+from structkit.structure.html.elements import count, elements_of, remask, tokens_of, untag
+from structkit.structure.html.reader import Reader
 from structkit.structure.html.tags import NEVER, SEPARATORS, SILENT, STRUCTURE, kept
 
 DATA = Path("../shared/data/structdoc")

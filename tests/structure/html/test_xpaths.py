@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from lxml import etree
 from lxml import html as trees
 
-from structkit.structure.html.html import Reader
+from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import LARGE, parts
 from tests.structure.html.test_html_laws import FRAGMENTS
 

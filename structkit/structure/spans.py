@@ -7,6 +7,7 @@ from typing import TypeAlias
 # A stretch of a text, text[start:end]: half-open, in characters. A plain pair, because there is
 # one for every name of a program and a class would cost a tenth of the whole masking.
 Span: TypeAlias = tuple[int, int]
+ENDLESS = (1 << 62, 1 << 62)
 
 
 def from_bytes(text: str, data: bytes, spans: list[Span]) -> list[Span]:
@@ -26,3 +27,20 @@ def from_bytes(text: str, data: bytes, spans: list[Span]) -> list[Span]:
         character, byte = begin + len(data[start:end].decode()), end
         in_characters.append((begin, character))
     return in_characters
+
+
+def outside(spans: list[Span], holes: list[Span]) -> list[Span]:
+    """The spans that are not in one of the holes; holes are in order of their start.
+
+    >>> outside([(0, 1), (2, 3), (4, 5)], [(2, 4)])
+    [(0, 1), (4, 5)]
+    """
+    kept: list[Span] = []
+    rest = iter(holes)
+    start, end = next(rest)
+    for span in spans:
+        while span[0] >= end:
+            start, end = next(rest, ENDLESS)
+        if span[1] <= start:
+            kept.append(span)
+    return kept

@@ -1,4 +1,7 @@
-"""Syntax of code by tree-sitter: fast, and also for code that does not parse cleanly."""
+"""Syntax of code by tree-sitter: fast, and also for code that does not parse cleanly.
+
+A few kilobytes of odd code can keep a grammar busy for hours: parsing gives up in time.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,73 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from time import thread_time
 
 import tree_sitter
 
+from structkit.errors import UserError
+from structkit.processes import in_child
 from structkit.structure.code.lexical import Lexical
-from structkit.structure.code.parsing import blanked, parse
-from structkit.structure.code.spans import Span, from_bytes
+from structkit.structure.spans import Span, from_bytes, outside
 
+LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
+LONG = 8_000  # bytes
+SHORT = 1_000  # bytes: the worst known text of this size takes 0.2 s
 SKIP, TAKE, ENTER, HIDE = range(4)
 ERROR = 0xFFFF
-ENDLESS = (1 << 62, 1 << 62)
-CLASS = (b"class A {", b"\n}")
+BARE, CLASS = (b"", b""), (b"class A {", b"\n}")
 NOTHING = frozenset[int]()
 NO_WORDS = frozenset[str]()
 
 
-@dataclass(frozen=True)
+def parse(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree:
+    """The tree of UTF-8 text; a text that takes longer than the limit raises."""
+    if len(data) < SHORT:
+        return parser.parse(data)
+    # at the end of a text, one step may take time and memory quadratic in what is open: first a
+    # separate process, which can be stopped at any point, tries a long one
+    if len(data) > LONG and in_child(lambda: bool(parser.parse(data)), LIMIT) is None:
+        raise _too_slow()
+    end = thread_time() + LIMIT
+
+    # only a parse that reads by a function can be stopped: all at once, so that it reads once
+    def read(offset: int, _point: tree_sitter.Point) -> bytes:
+        return data[offset:]
+
+    def late(_offset: int, _error: bool) -> bool:
+        return thread_time() > end
+
+    try:
+        return parser.parse(read, progress_callback=late)
+    except BaseException as error:  # Ctrl-C stops it too
+        parser.reset()  # or the next text would be taken for the rest of this one
+        if isinstance(error, ValueError):
+            raise _too_slow() from None
+        raise
+
+
+def _too_slow() -> UserError:
+    return UserError(f"parsing takes longer than {LIMIT:g} s", "leave the record out")
+
+
+def blanked(pattern: re.Pattern[bytes] | None, data: bytes) -> bytes:
+    """Text with spaces for what a pattern finds: each place stays, lines end where they did.
+
+    >>> blanked(re.compile(rb"(?<=class )API"), b"class API A {")
+    b'class     A {'
+    """
+    if pattern is None:
+        return data
+    return pattern.sub(lambda match: re.sub(rb"[^\n]", b" ", match[0]), data)
+
+
+def language_of(parser: tree_sitter.Parser) -> tree_sitter.Language:
+    """The language that a parser was made for."""
+    assert parser.language is not None
+    return parser.language
+
+
+@dataclass(frozen=True, eq=False)
 class Grammar:
     """A language's grammar, with the kinds of leaves to take and the kinds of nodes to skip."""
 
@@ -64,34 +118,46 @@ class Grammar:
         what the grammar does not understand, such as macros: code that does not parse is read
         without it.
         """
-        language = tree_sitter.Language(pointer)
-        kinds = kinds_by_name(language)
-        around = set[int]()
-        under: dict[int, set[int | str]] = {}
-        for rule in types:
-            parent, sign, child = re.split("([>.]|$)", rule, maxsplit=1)
-            for kind in kinds[parent]:
-                if sign:
-                    under.setdefault(kind, set()).update(kinds[child] if sign == ">" else [child])
-                else:
-                    around.add(kind)
         typed = cls(
-            tree_sitter.Parser(language),
-            NOTHING.union(*(kinds[kind] for kind in (*take, *type_names))),
-            NOTHING.union(*(kinds[kind] for kind in skip)),
+            tree_sitter.Parser(tree_sitter.Language(pointer)),
+            NOTHING,
+            NOTHING,
             never=frozenset(never),
             reserved=frozenset((*never, *reserved)),
             member=re.compile(member) if member else None,
             lexical=lexical,
             blank=blank,
         )
+        kinds = typed.kinds
+
+        def numbers(names: Iterable[str]) -> frozenset[int]:
+            return NOTHING.union(*(kinds[name] for name in names))
+
+        leaf_kinds, skip_kinds = numbers(take), numbers(skip)
+        around = set[int]()
+        under: dict[int, frozenset[int | str]] = {}
+        for rule in types:
+            parent, sign, child = re.split("([>.]|$)", rule, maxsplit=1)
+            for kind in kinds[parent]:
+                if sign:
+                    hidden = kinds[child] if sign == ">" else {child}
+                    under[kind] = under.get(kind, frozenset()) | hidden
+                else:
+                    around.add(kind)
+        names = numbers(type_names)
+        with_types = replace(typed, take=leaf_kinds | names, skip=skip_kinds)
         return replace(
-            typed,
-            take=typed.take.difference(*(kinds[kind] for kind in type_names)),
-            skip=typed.skip | around,
-            under={kind: frozenset(hidden) for kind, hidden in under.items()},
-            with_types=typed,
+            typed, take=leaf_kinds, skip=skip_kinds | around, under=under, with_types=with_types
         )
+
+    @cached_property
+    def kinds(self) -> dict[str, set[int]]:
+        """The numbers of every kind of node: an alias has several."""
+        language = language_of(self.parser)
+        kinds: dict[str, set[int]] = {}
+        for number in range(language.node_kind_count):
+            kinds.setdefault(language.node_kind_for_id(number) or "", set()).add(number)
+        return kinds
 
     def leaves(self, text: str, *, types: bool = False) -> list[Span]:
         """Every leaf of a kind to take that is not inside a node to skip, in text order.
@@ -132,9 +198,8 @@ class Grammar:
             if tree.root_node.has_error and (seen := blanked(self.blank, data)) != data:
                 tree = parse(self.parser, seen)
             return tree, 0
-        ways = (CLASS, (b"", b"")) if self.member.match(text) else ((b"", b""), CLASS)
         trees: list[tuple[tree_sitter.Tree, int]] = []
-        for head, tail in ways:
+        for head, tail in (CLASS, BARE) if self.member.match(text) else (BARE, CLASS):
             tree = parse(self.parser, head + data + tail)
             trees.append((tree, len(head)))
             if not tree.root_node.has_error:
@@ -144,8 +209,7 @@ class Grammar:
     @cached_property
     def _actions(self) -> list[int]:
         """What to do with a node of a kind, at the kind's number."""
-        language = self.parser.language
-        assert language is not None
+        language = language_of(self.parser)
         kinds = range(language.node_kind_count)
         # unnamed nodes have no parts
         skip = self.skip.union(kind for kind in kinds if not language.node_kind_is_named(kind))
@@ -184,28 +248,3 @@ class Grammar:
             name = node.field_name_for_child(index)
             if child.kind_id in rules or name in rules:
                 yield child.byte_range
-
-
-def outside(spans: list[Span], holes: list[Span]) -> list[Span]:
-    """The spans that are not in one of the holes; holes are in order of their start.
-
-    >>> outside([(0, 1), (2, 3), (4, 5)], [(2, 4)])
-    [(0, 1), (4, 5)]
-    """
-    kept: list[Span] = []
-    rest = iter(holes)
-    start, end = next(rest)
-    for span in spans:
-        while span[0] >= end:
-            start, end = next(rest, ENDLESS)
-        if span[1] <= start:
-            kept.append(span)
-    return kept
-
-
-def kinds_by_name(language: tree_sitter.Language) -> dict[str, set[int]]:
-    """The numbers of every kind of node: an alias has several."""
-    kinds: dict[str, set[int]] = {}
-    for number in range(language.node_kind_count):
-        kinds.setdefault(language.node_kind_for_id(number) or "", set()).add(number)
-    return kinds

@@ -1,0 +1,52 @@
+"""What --profile official draws, and takes for a name."""
+
+import random
+
+import pytest
+
+from structkit.registry import load
+
+
+def released(language):
+    return load("language", language)(profile="official")
+
+
+@pytest.mark.parametrize(
+    ("language", "count"), [("java", 4), ("go", 4), ("ruby", 4), ("javascript", 1)]
+)
+def test_official_samples_occurrences(language, count):
+    # max(1, int(0.5 * 9)) = 4 and max(1, int(0.1 * 9)) = 1 of ten names that occur once
+    found = [f"v{number}" for number in range(10)]
+    drawn = released(language).drawn(found, random.Random(0))
+    assert len(drawn) == count
+    frequent = ["a"] * 99 + ["b"]
+    assert "a" in released(language).drawn(frequent, random.Random(1))
+
+
+def test_official_php_draws_until_half_is_covered():
+    for seed in range(20):
+        drawn = released("php").drawn(list("aaabcdef"), random.Random(seed))
+        counts = [3 if name == "a" else 1 for name in drawn]
+        assert sum(counts) >= 4
+        assert sum(counts) - max(counts) < 4
+    assert released("php").drawn(["a"], random.Random(0)) == set()
+
+
+def test_official_python_masks_all():
+    assert released("python").drawn(["a", "b"], random.Random(0)) is None
+
+
+CODE = {
+    "java": ('int f(Foo x) { s = "x"; return x.y; }', ["f", "x", "s", "x", "y"]),
+    "go": ("func f(x Foo) int { return x.y }", ["f", "x", "x"]),
+    "ruby": ("def f(x)\n  @y = x\nend", ["f", "x", "x"]),
+    "javascript": ("function f(x) { return x.y }", ["f", "x", "x"]),
+    "php": ("function f($x) { return $x->y; }", ["f", "x", "x", "y"]),
+}
+
+
+@pytest.mark.parametrize("language", CODE)
+def test_official_takes_exact_identifiers(language):
+    code, expected = CODE[language]
+    spans = released(language).entities(code, {})
+    assert [code[start:end] for start, end in spans] == expected
