@@ -26,7 +26,6 @@ def ask(
     model: Path | Rows | None = None,
     no_model: bool = False,
     engine: Literal['auto', 'torch', 'onnx', 'openvino', 'openvino-int8'] = 'auto',
-    for_: Literal['code'] = 'code',
     glob: list[str] | tuple[str, ...] = (),
     cache: str | None = None,
     no_cache: bool = False,

@@ -8,7 +8,7 @@ import sys
 from conftest import environment
 
 HEAVY = {
-    *("torch", "transformers", "faiss", "nltk", "lxml", "numpy", "bm25s", "scipy"),
+    *("torch", "transformers", "faiss", "nltk", "lxml", "numpy", "scipy"),
     *("pydantic", "concurrent.futures.process", "markdown_it"),
 }
 SCRIPT = """

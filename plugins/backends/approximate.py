@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import sys
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +16,17 @@ import numpy as np
 import orjson
 
 from structkit import plugin
+from structkit.embeddings.matrices import read_fields, read_ids, read_meta, unique
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.rows import id_line
 from structkit.embeddings.vectors import Matrix, Vectors, blocks
 from structkit.errors import UserError, flag
-from structkit.progress import Position, progress
+from structkit.progress import Position, progress, say
+from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
 from structkit.scoring.runs import Hit
-from structkit.searching.approximate import RESCORED, Approximate
-from structkit.searching.hits import read_corpus
-from structkit.searching.index_parameters import parse_parameters
-from structkit.searching.options import SearchOptions
-
-from ._faiss_warnings import warnings_told
-from ._saved_index import has_index, read_index, said
+from structkit.searching.hits import RESCORED, Approximate, read_corpus
+from structkit.searching.options import SearchOptions, parse_parameters
 
 BOUNDED = ("nprobe", "efSearch", "k_factor_rf")
 STEP = 1024  # rows added between updates of the progress
@@ -50,24 +50,19 @@ class Backend(plugin.Backend):
     def opened(self, corpus: Sequence[str], options: SearchOptions) -> Approximate:
         """The index of a corpus in JSONL or .npy files, or the one in a folder."""
         if len(corpus) == 1 and os.path.isdir(corpus[0]):
-            return opened(Path(corpus[0]), options)
-        if options.save_index:
-            refuse_existing(options.save_index, flag("save_index"))
-        embeddings = read_corpus(corpus, options)
-        index = built(embeddings.vectors, options.index)
-        if options.save_index:
-            save(index, embeddings, options, options.save_index)
-        return searcher(index, embeddings, options)
-
-
-def searcher(index: Any, corpus: Embeddings, options: SearchOptions) -> Approximate:
-    """The index, with its parameters."""
-    if options.parameters:
+            index, embeddings = read_index(Path(corpus[0]), options)
+        else:
+            if options.save_index:
+                refuse_existing(options.save_index, flag("save_index"))
+            embeddings = read_corpus(corpus, options)
+            index = build(embeddings.vectors, options.index)
+            if options.save_index:
+                save(index, embeddings, options, options.save_index)
         set_parameters(index, options.parameters)
-    return OfFaiss(index, corpus, options)
+        return OfFaiss(index, embeddings, options)
 
 
-def built(vectors: Matrix, name: str) -> Any:
+def build(vectors: Matrix, name: str) -> Any:
     """A trained and filled faiss index for inner products.
 
     `hnsw` is HNSW32. `ivf` has about 2 √n clusters; with many rows it first compares 4-bit codes of
@@ -85,7 +80,7 @@ def built(vectors: Matrix, name: str) -> Any:
     try:
         index: Any = faiss.index_factory(dimensions, factory, faiss.METRIC_INNER_PRODUCT)
     except (RuntimeError, TypeError) as error:  # TypeError for invalid Unicode
-        reason = said(error).partition("\n")[0]
+        reason = message_of(error).partition("\n")[0]
         raise UserError(
             f"{flag('index', name)} is not an index that faiss knows ({reason})",
             "use flat, hnsw, ivf, int8, binary, or a factory string such as IVF1024,PQ32",
@@ -96,7 +91,7 @@ def built(vectors: Matrix, name: str) -> Any:
         index.hnsw.efConstruction, index.hnsw.efSearch = 200, 128
     try:
         if not index.is_trained:
-            with warnings_told(factory):
+            with warnings_in_a_line(factory):
                 index.train(sample(vectors, SAMPLE * max(clusters, 4096)))
         with progress(f"build {name}", lambda: Position(done, done, rows)):
             for first, block in blocks(vectors, STEP):
@@ -104,7 +99,7 @@ def built(vectors: Matrix, name: str) -> Any:
                 done = first + len(block)
     except RuntimeError as error:
         raise UserError(
-            f"faiss cannot build {factory} of {rows:,} rows ({said(error)})",
+            f"faiss cannot build {factory} of {rows:,} rows ({message_of(error)})",
             f"use fewer clusters or codes, or {flag('index', 'hnsw')}",
         ) from None
     if name == "ivf":
@@ -114,13 +109,30 @@ def built(vectors: Matrix, name: str) -> Any:
     return index
 
 
-def sample(vectors: Matrix, most: int) -> Vectors:
-    """At most `most` rows, spread evenly."""
-    numbers = np.linspace(0, len(vectors) - 1, min(most, len(vectors))).astype(np.int64)
+def sample(vectors: Matrix, maximum: int) -> Vectors:
+    """At most so many rows, spread evenly."""
+    numbers = np.linspace(0, len(vectors) - 1, min(maximum, len(vectors))).astype(np.int64)
     return np.ascontiguousarray(vectors[numbers])
 
 
-def set_parameters(index: Any, parameters: str) -> None:
+@contextmanager
+def warnings_in_a_line(factory: str) -> Iterator[None]:
+    """Say once that faiss warns; what it writes itself, to file descriptor 2, is not passed on."""
+    sys.stderr.flush()
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as warnings:
+        os.dup2(warnings.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+        warned = warnings.seek(0, os.SEEK_END)
+    if warned:
+        say(f"few rows to train {factory} on; {flag('index', 'hnsw')} may find more")
+
+
+def set_parameters(index: Any, parameters: str | None) -> None:
     """Set search parameters by their names in faiss: `nprobe=16` or `efSearch=256`."""
     space: Any = faiss.ParameterSpace()
     for name, value in parse_parameters(parameters).items():
@@ -146,7 +158,7 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
         "filters": list(options.filter),
         "model_sha256": corpus.model,
     }
-    contents: dict[str, Iterator[bytes]] = {
+    contents = {
         "docid": (id_line(name).encode() for name in corpus.doc_ids),
         "ids.txt": (id_line(name).encode() for name in corpus.ids),
         "fields.jsonl": (orjson.dumps(record) + b"\n" for record in corpus.fields),
@@ -156,21 +168,58 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
         try:
             faiss.write_index(index, str(new / "index"))
         except RuntimeError as error:
-            raise OSError(said(error)) from None
+            raise OSError(message_of(error)) from None
         for name, lines in contents.items():
             with (new / name).open("wb") as handle:
                 handle.writelines(lines)
 
 
-def opened(folder: Path, options: SearchOptions) -> Approximate:
-    """A saved index of structkit, or a faiss folder of Pyserini (`index` and `docid`)."""
-    given = options.filter or options.save_index
-    if given and has_index(folder):  # a folder without an index is reported first
+def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings]:
+    """A saved index of structkit, or a faiss folder of Pyserini (`index` and `docid`).
+
+    The vectors of its rows are only in the index.
+    """
+    path, again = folder / "index", f"build the index again with {flag('save_index')}"
+    if not os.path.lexists(path):
+        problem, remedy = "is a folder without an index", f"what {flag('save_index')} wrote"
+        raise UserError(problem, f"name embeddings, or {remedy}").at(str(folder))
+    if options.filter or options.save_index:
         name = flag("filter" if options.filter else "save_index")
-        raise UserError(
-            f"{name} needs the embeddings, not a saved index",
-            "name the .npy or JSONL files as the corpus",
-            status=2,
-        )
-    index, corpus = read_index(folder, options.similarity)
-    return searcher(index, corpus, options)
+        problem = f"{name} needs the embeddings, not a saved index"
+        raise UserError(problem, "name the .npy or JSONL files as the corpus", status=2)
+    try:
+        path.open("rb").close()
+        # mapped: an index may be larger than memory, and only what a search touches is read
+        index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    except OSError as error:
+        raise cannot_read(error).at(str(path)) from None
+    except (RuntimeError, MemoryError) as error:  # for a damaged size faiss asks for all memory
+        reason = "larger than memory" if isinstance(error, MemoryError) else message_of(error)
+        problem = f"is damaged, or not an index (faiss: {reason})"
+        raise UserError(problem, again).at(str(path)) from None
+    return index, _rows(folder, index.ntotal, index.d, options.similarity, again)
+
+
+def _rows(folder: Path, rows: int, dimensions: int, similarity: str, again: str) -> Embeddings:
+    """What is known of an index's rows, with vectors of zeros, which take no memory."""
+    doc_ids = read_ids(str(folder / "docid"), rows, again)
+    zeros = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (rows, dimensions), (0, 0))
+    meta_path, names, kept = (folder / name for name in ("meta.json", "ids.txt", "fields.jsonl"))
+    if not meta_path.exists():
+        return Embeddings(doc_ids, Matrix([zeros]), 0.0)
+    meta = read_meta(str(meta_path), rows, dimensions, again=again)
+    if meta.get("similarity") not in ("dot", "cosine"):
+        raise UserError("names no similarity", again).at(str(meta_path))
+    if meta["similarity"] != similarity:
+        problem = f"was built for {flag('similarity', meta['similarity'])}"
+        raise UserError(problem, "search it with the same").at(str(folder))
+    ids = unique(read_ids(str(names), rows, again), str(names))
+    empty = kept.exists() and not kept.stat().st_size  # if nothing was kept
+    fields = [] if empty else read_fields(str(kept), rows, again)
+    return Embeddings(doc_ids, Matrix([zeros]), 0.0, ids, fields, meta.get("model_sha256"))
+
+
+def message_of(error: Exception) -> str:
+    """The message of faiss, without the place in its source."""
+    text = str(error).strip()
+    return text.partition(".cpp:")[2].partition(": ")[2] or text

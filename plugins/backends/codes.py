@@ -20,11 +20,9 @@ from structkit.embeddings.quantized import BinaryRows, Int8Rows, packed
 from structkit.embeddings.reading import Embeddings, same_model
 from structkit.embeddings.vectors import NOT_FINITE, Numbers, Vectors
 from structkit.errors import UserError, flag, program
-from structkit.searching.approximate import BATCH, RESCORED, Approximate
-from structkit.searching.hits import read_corpus
+from structkit.searching.hits import BATCH, RESCORED, Approximate, read_corpus
 from structkit.searching.index import RESULTS, Index, places
-from structkit.searching.index_parameters import FACTORS, parse_parameters
-from structkit.searching.options import SearchOptions
+from structkit.searching.options import FACTOR, SearchOptions, parse_parameters
 
 
 class Candidates:
@@ -105,8 +103,8 @@ class Backend(plugin.Backend):
                 f"leave it out: the codes of {program('encode')} are the index",
                 status=2,
             )
-        values = parse_parameters(options.parameters) if options.parameters else {}
-        if strangers := set(values) - set(FACTORS):
+        values = parse_parameters(options.parameters)
+        if strangers := set(values) - {FACTOR}:
             raise UserError(
                 f"{flag('parameters', min(strangers))}: codes have no such parameter",
                 "k_factor_rf=20 rescores 20 times as many rows as are wanted",
@@ -123,7 +121,7 @@ class Backend(plugin.Backend):
         if options.rescore:  # most of these rows are never read
             vectors = read_corpus(options.rescore, options, looked=False)
         agree(codes, vectors, corpus[0], [*options.rescore, ""][0])
-        return Codes(Candidates(codes, vectors, values.get(FACTORS[0])), vectors, options)
+        return Codes(Candidates(codes, vectors, values.get(FACTOR)), vectors, options)
 
 
 def agree(codes: Embeddings, vectors: Embeddings, corpus: str, rescore: str) -> None:

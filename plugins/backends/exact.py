@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from structkit import plugin
+from structkit.embeddings.reading import Embeddings
+from structkit.embeddings.vectors import Vectors, unit
 from structkit.errors import UserError, flag
-from structkit.searching.exact import Exact
-from structkit.searching.hits import read_corpus
+from structkit.scoring.runs import Hit
+from structkit.searching.hits import read_corpus, row_record
+from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 
 
@@ -21,3 +24,38 @@ class Backend(plugin.Backend):
             remedy = f"use {flag('index', 'hnsw')}, for example"
             raise UserError(f"{given} goes with an approximate index", remedy, status=2)
         return Exact(read_corpus(corpus, options), options)
+
+
+class Exact:
+    """A corpus in memory or mapped; a document with several rows has the score of its best one."""
+
+    def __init__(self, corpus: Embeddings, options: SearchOptions) -> None:
+        self.corpus, self.options = corpus, options
+        self.index = Index(corpus)
+        self.dimensions, self.model = corpus.dimensions, corpus.model
+
+    def batch(self, k: int) -> int:
+        return self.index.batch(k)
+
+    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
+        if self.options.cosine:
+            queries = unit(queries)
+        scores, documents = self.index.search(queries, k)  # (queries, k) each
+        doc_ids = self.index.doc_ids
+        hits = [
+            [Hit(doc_ids[number], score) for number, score in zip(*row, strict=True)]
+            for row in zip(documents.tolist(), scores.tolist(), strict=True)
+        ]
+        if not self.options.explain:
+            return hits
+        rows = self.index.best_rows(queries, documents).tolist()
+        return [
+            [
+                hit._replace(best=row_record(self.corpus, row))
+                for hit, row in zip(of_query, best, strict=True)
+            ]
+            for of_query, best in zip(hits, rows, strict=True)
+        ]
+
+    def close(self) -> None:
+        pass

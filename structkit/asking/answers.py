@@ -9,7 +9,6 @@ import pathspec
 
 from structkit.asking.folder import Folder
 from structkit.asking.meaning import Meaning
-from structkit.asking.place import Target
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
 from structkit.progress import say
@@ -19,10 +18,8 @@ from structkit.ranking.reranking import Ranking, rerank
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
 from structkit.searching.fusion import hybrid
-from structkit.searching.options import MEANING, RELATED
+from structkit.searching.options import DEPTH, MEANING, RELATED
 from structkit.searching.words import words
-
-DEPTH = 100  # passages to rank
 
 
 def answers(
@@ -40,7 +37,7 @@ def answers(
     """
     depth = max(k, DEPTH)
     chosen = _chosen(folder, globs)
-    asked, postings = asked_words(question), folder.postings
+    asked, postings = question_words(question), folder.index.postings
     by_word = postings.scores(asked) + RELATED * postings.related(asked)
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
     lexical, dense = best(by_word * chosen, depth), best(scores * chosen, depth)
@@ -55,23 +52,23 @@ def answers(
     return [(hit, by_id[hit.doc_id]) for hit in ranked if hit.doc_id in found][:k]
 
 
-def asked_words(question: str) -> list[str]:
+def question_words(question: str) -> list[str]:
     """The words of a question that an answer may have, each once.
 
-    >>> asked_words("How does the HTTPClient retry?")
+    >>> question_words("How does the HTTPClient retry?")
     ['httpclient', 'http', 'client', 'retry']
     """
     every = dict.fromkeys(words(question))
     return [word for word in every if word not in QUESTION] or list(every)
 
 
-def best(scores: Floats, most: int) -> dict[int, float]:
+def best(scores: Floats, maximum: int) -> dict[int, float]:
     """The numbers of the passages with the highest scores above 0, best first.
 
     >>> best(np.array([0.0, 1.0, 3.0, 1.0]), 2)
     {2: 3.0, 1: 1.0}
     """
-    order = np.argsort(-scores, kind="stable")[:most]
+    order = np.argsort(-scores, kind="stable")[:maximum]
     return {int(number): float(scores[number]) for number in order if scores[number] > 0}
 
 
@@ -99,9 +96,3 @@ def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
     except ValueError as error:
         raise UserError(f"{flag('glob')}: {error}", "write it as in .gitignore", status=2) from None
     return spec.match_file
-
-
-def shown(record: Record, target: Target) -> Record:
-    """A record with its path from the user's current folder."""
-    path = target.shown(record["path"])
-    return {**record, "id": path + record["id"][len(record["path"]) :], "path": path}

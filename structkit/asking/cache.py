@@ -1,23 +1,79 @@
-"""Work with a cache in any state: one process at a time, rebuilt where it is damaged."""
+"""What is kept of files between questions: rows with a checksum, for one process at a time.
+
+SQLite writes it in one transaction: a killed process leaves what was there before. Each row has a
+checksum, because SQLite is told not to wait for the disk: a cache is not worth that.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
-from structkit.asking.lock import free, locked
-from structkit.asking.store import DamagedError, Store, refused
+import orjson
+
+import structkit
 from structkit.errors import flag
-from structkit.progress import say
+from structkit.progress import say, waiting
+from structkit.records.jsonl import Record
+from structkit.registry import plugins
 
 T = TypeVar("T")
-LONG = 90 * 24 * 3600  # seconds
+
+FORMAT = 3  # of the cache: with another number it is another cache
+GRAMMAR = re.compile(r"^import (tree_sitter\w+)", re.MULTILINE)
+LONG = 90 * 24 * 3600  # seconds after which a cache that nobody uses is removed
+STEP = 0.05  # seconds between two tries to lock, so that Ctrl-C works
+SCHEMA = """
+PRAGMA synchronous = OFF;
+CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, row BLOB, sum INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS texts (path TEXT PRIMARY KEY, records BLOB, sum INTEGER);
+CREATE TABLE IF NOT EXISTS parts (name TEXT PRIMARY KEY, data BLOB, sum INTEGER);
+"""
+# errors of SQLite about the system, not about the content of the file
+REFUSALS = {
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+    *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM),
+}
+
+
+class DamagedError(Exception):
+    """The content of the cache is not what was written."""
+
+
 # SQLite's own message may quote what is not text any more
-DAMAGE = (DamagedError, UnicodeDecodeError)
+DAMAGE = (DamagedError, UnicodeDecodeError, sqlite3.DatabaseError)
+
+
+def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
+    """The cache of a target that is read with these settings, by this version and plugins."""
+    found = [each for each in plugins() if each.kind == "language"]
+    languages = [(each.pack, each.name, each.path.stat().st_mtime_ns) for each in found]
+    parsers = grammars(each.path for each in found)
+    key = [FORMAT, structkit.__version__, languages, parsers, os.fsdecode(target), settings]
+    # file names may not be valid Unicode
+    name = hashlib.blake2b(ascii(key).encode(), digest_size=12).hexdigest()
+    return folder / f"{name}.sqlite"
+
+
+def grammars(languages: Iterable[Path]) -> dict[str, int]:
+    """When each grammar that a language imports, and what runs them, was installed: another one."""
+    imported = (name for file in languages for name in GRAMMAR.findall(file.read_text("utf-8")))
+    found = {name: find_spec(name) for name in sorted({"tree_sitter", *imported})}
+    return {
+        name: os.stat(spec.origin).st_mtime_ns
+        for name, spec in found.items()
+        if spec and spec.origin
+    }
 
 
 def kept_files(place: Path) -> list[Path]:
@@ -36,7 +92,7 @@ def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
         try:
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not place.exists():
-                forget_old(place.parent)
+                remove_unused(place.parent)
             with locked(kept_files(place)[-1]):
                 return _with_file(place, work)
         except (OSError, sqlite3.DatabaseError) as error:
@@ -47,26 +103,166 @@ def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
         return work(store)
 
 
-def forget_old(folder: Path) -> None:
-    """Remove caches that have not been used for long."""
-    for lock in folder.glob("*.lock"):
-        if time.time() - lock.stat().st_mtime > LONG:
-            handle = free(lock)
-            if handle is not None:
-                for path in kept_files(lock.with_suffix(".sqlite")):
-                    path.unlink(missing_ok=True)
-                os.close(handle)
-
-
 def _with_file(place: Path, work: Callable[[Store], T]) -> T:
     try:
         with Store(place) as store:
             return work(store)
-    except (*DAMAGE, sqlite3.DatabaseError) as error:
-        if isinstance(error, sqlite3.Error) and refused(error):
+    except DAMAGE as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in REFUSALS:
             raise
         say(f"the cache {place} is damaged ({error}); it is built again")
     for path in kept_files(place)[:-1]:  # all but the lock, which is held
         path.unlink(missing_ok=True)
     with Store(place) as store:
         return work(store)
+
+
+def remove_unused(folder: Path) -> None:
+    """Remove caches that have not been used for long."""
+    for path in folder.glob("*.lock"):
+        if time.time() - path.stat().st_mtime > LONG and (lock := try_lock(path)) is not None:
+            for kept in kept_files(path.with_suffix(".sqlite")):
+                kept.unlink(missing_ok=True)
+            os.close(lock)
+
+
+# not filelock: its import alone takes a twentieth of an answer
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock while the block runs, which ends with the process; a second process waits.
+
+    Errors: `OSError` where the file cannot be made or locked.
+    """
+    lock = try_lock(path)
+    if lock is None:
+        with waiting("another process reads the same files"):
+            while (lock := try_lock(path)) is None:
+                time.sleep(STEP)
+    try:
+        os.utime(lock)  # when it was used last
+        yield
+    finally:
+        os.close(lock)
+
+
+def try_lock(path: Path) -> int | None:
+    """The open file, if nobody else has the lock on it."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock), os.stat(path)):
+            return lock
+    except (BlockingIOError, FileNotFoundError):  # it is held, or was removed with its cache
+        pass
+    except BaseException:
+        os.close(lock)
+        raise
+    os.close(lock)
+    return None
+
+
+class File(NamedTuple):
+    """What is known of a file: its state on the disk, the hash of its bytes, its passages."""
+
+    path: str
+    state: str  # size, times and number; empty for a file in an archive
+    sure: bool  # whether another content would have another state
+    hash: str
+    passages: int = 0
+    problem: str = ""  # why it has no passages
+
+
+class Store:
+    """The files, their passages and what is made from these; in memory if `place` is None."""
+
+    def __init__(self, place: Path | None) -> None:
+        self.place = place
+        if place is not None:  # what it holds of files is its user's alone
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            file = os.open(place, flags, 0o600)
+            os.fchmod(file, 0o600)
+            os.close(file)
+        self._connection = sqlite3.connect(place or ":memory:", isolation_level=None)
+        # a name that is no text any more has another checksum
+        self._connection.text_factory = lambda name: name.decode(errors="replace")
+
+    def __enter__(self) -> Self:
+        try:
+            self._connection.executescript(SCHEMA)
+        except BaseException:
+            self._connection.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Make all changes of the block, or none."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def files(self) -> dict[str, File]:
+        """The known files, by path."""
+        rows = self._connection.execute("SELECT path, row, sum FROM files")
+        return {
+            path: File(path, *orjson.loads(_checked(path, row, total))) for path, row, total in rows
+        }
+
+    def put(self, file: File, records: bytes | None = None) -> None:
+        """Keep a file, and the lines of its records if they are new."""
+        self._put("files", "path", "row", file.path, orjson.dumps(file[1:]))
+        if records is not None:
+            self._put("texts", "path", "records", file.path, records)
+
+    def drop(self, paths: Iterable[str]) -> None:
+        """Forget files."""
+        rows = [(path,) for path in paths]
+        self._connection.executemany("DELETE FROM files WHERE path = ?", rows)
+        self._connection.executemany("DELETE FROM texts WHERE path = ?", rows)
+
+    def records(self, path: str) -> list[Record]:
+        """The passages of a file."""
+        data = self._one("texts", "path", "records", path)
+        if data is None:
+            raise DamagedError(f"the passages of {path} are missing")
+        return [orjson.loads(line) for line in data.splitlines()]
+
+    def parts(self, names: Iterable[str]) -> dict[str, bytes] | None:
+        """Data by name; None if any is missing."""
+        kept = {name: self._one("parts", "name", "data", name) for name in names}
+        whole = {name: data for name, data in kept.items() if data is not None}
+        return whole if len(whole) == len(kept) else None
+
+    def put_parts(self, parts: Mapping[str, bytes]) -> None:
+        """Keep data under names."""
+        for name, data in parts.items():
+            self._put("parts", "name", "data", name, data)
+
+    def _put(self, table: str, key: str, column: str, name: str, data: bytes) -> None:
+        self._connection.execute(
+            f"INSERT OR REPLACE INTO {table} ({key}, {column}, sum) VALUES (?, ?, ?)",
+            (name, data, _sum(name, data)),
+        )
+
+    def _one(self, table: str, key: str, column: str, name: str) -> bytes | None:
+        statement = f"SELECT {column}, sum FROM {table} WHERE {key} = ?"
+        row = self._connection.execute(statement, (name,)).fetchone()
+        return None if row is None else _checked(name, *row)
+
+
+def _sum(name: str, data: bytes) -> int:
+    return zlib.crc32(data, zlib.crc32(name.encode()))
+
+
+def _checked(name: object, data: object, total: object) -> bytes:
+    if not (isinstance(name, str) and isinstance(data, bytes) and total == _sum(name, data)):
+        raise DamagedError(f"{name!r} is not as it was written")
+    return data

@@ -1,37 +1,216 @@
-"""A folder that is ready for questions: its passages as they are on disk now."""
+"""A folder that is ready for questions: its passages as they are on disk now, and their words."""
 
 from __future__ import annotations
 
+import os
 import time
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any, NamedTuple
 
-from structkit.asking.changes import FileChanges, changes
-from structkit.asking.place import Target
-from structkit.asking.postings import NAMES, IndexedFile, Postings
-from structkit.asking.store import File, Store
+import numpy as np
+import orjson
+
+from structkit.asking.cache import File, Store
+from structkit.collecting.sources import LeftOut, Source
 from structkit.collecting.walking import Walk
+from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
+from structkit.records.lines import cannot_read
 from structkit.records.texts import document_text
+from structkit.searching.bm25 import Postings, WordCounts
+
+MARGIN = 2_000_000_000  # nanoseconds: some file systems count in seconds
+ARRAYS = {"lengths": np.int32, "starts": np.int64, "documents": np.int32, "counts": np.int32}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is asked about: a folder, a file or an archive, as it was named and as it is found."""
+
+    named: str
+    real: str
+
+    @classmethod
+    def of(cls, named: str) -> Target:
+        """The target of that name."""
+        real = os.path.realpath(named)
+        return cls(named, real if os.path.exists(real) else os.path.abspath(named))  # of a pipe
+
+    def within(self, path: str) -> str:
+        """The path of a file in the target; its name if it is the target itself."""
+        if path == self.real:
+            return os.path.basename(path)
+        return path.removeprefix(self.real.rstrip("/") + "/")
+
+    def from_here(self, path: str) -> str:
+        """A path in the target, from the user's current folder; a web address stays as it is."""
+        if "://" in path:
+            return path
+        name = os.path.normpath(self.named)
+        if not os.path.isdir(self.real) and path == os.path.basename(self.real):
+            return name
+        return path if name == "." else os.path.join(name, path)
+
+
+@dataclass
+class FileChanges:
+    """Unchanged files, files that may have changed with their states, and removed ones."""
+
+    same: dict[str, File] = field(default_factory=dict)
+    pending: list[tuple[Source, str]] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    faults: list[UserError] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, target: Target, walk: Walk, known: Mapping[str, File]) -> FileChanges:
+        """The files of a target, compared with what is known of them."""
+        changes = cls(gone={*known})
+        for each in walk.sources([target.real]):
+            path = target.within(each.path)
+            if isinstance(each, LeftOut):
+                if each.fault:
+                    changes.faults.append(each.error)
+                continue
+            try:
+                state = state_of(each)
+            except OSError as error:
+                changes.faults.append(cannot_read(error).at(path))
+                continue
+            changes.gone.discard(path)
+            file = known.get(path)
+            if file and file.sure and file.state == state:
+                changes.same[path] = file
+            else:
+                source = Source(path, each.file, each.data, each.size, each.media)
+                changes.pending.append((source, state))
+        return changes
+
+
+def state_of(source: Source) -> str:
+    """What changes when a file is written to; a file in an archive has only its content."""
+    if source.data is not None:
+        return ""
+    status = os.stat(source.file)
+    times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
+    return f"{status.st_size} {times} {status.st_dev} {status.st_ino}"
+
+
+def is_sure(state: str, now: int) -> bool:
+    """Whether a file in this state gets another one if it is written to from now on.
+
+    A file that was just written to may be written to again without a trace.
+
+    >>> is_sure("10 5000000000 5000000000 1 1", now=6_000_000_000)
+    False
+    """
+    return bool(state) and max(map(int, state.split()[1:3])) < now - MARGIN
+
+
+class IndexedFile(NamedTuple):
+    """A file with passages in an index."""
+
+    path: str
+    hash: str
+    passages: int
+
+
+def indexed_files(data: bytes) -> list[IndexedFile]:
+    """The files of an index, as `data_of` keeps them."""
+    return [IndexedFile(*each) for each in orjson.loads(data)]
+
+
+def data_of(files: Sequence[IndexedFile]) -> bytes:
+    """The files of an index, to be kept."""
+    return orjson.dumps([list(each) for each in files])
+
+
+def moves(before: Sequence[IndexedFile], after: Sequence[IndexedFile]) -> Numbers:
+    """The new number of each earlier passage, (passages,); -1 for a removed one.
+
+    >>> one, other = IndexedFile("a", "1", 2), IndexedFile("b", "2", 1)
+    >>> moves([one, other], [IndexedFile("a", "9", 3), other]).tolist()
+    [-1, -1, 3]
+    """
+    starts = accumulate((each.passages for each in after), initial=0)
+    first = {(each.path, each.hash): start for each, start in zip(after, starts, strict=False)}
+    moved = [np.empty(0, np.int64)]
+    for path, content, passages in before:
+        start = first.get((path, content))
+        moved.append(np.full(passages, -1) if start is None else start + np.arange(passages))
+    return np.concatenate(moved)
+
+
+@dataclass(frozen=True)
+class PassageIndex:
+    """The words of passages; it follows each change of the files, sorted by path."""
+
+    files: Sequence[IndexedFile]
+    postings: Postings
+
+    @classmethod
+    def read(cls, store: Store) -> PassageIndex:
+        """The index that a store keeps, or an empty one."""
+        parts = store.parts(("files", "words", *ARRAYS))
+        if parts is None:
+            return cls([], Postings.of([], *np.zeros((4, 0), np.int32)))
+        arrays = {name: np.frombuffer(parts[name], kind) for name, kind in ARRAYS.items()}
+        return cls(indexed_files(parts["files"]), Postings(orjson.loads(parts["words"]), **arrays))
+
+    def keep(self, store: Store) -> None:
+        """Put the index into a store."""
+        arrays = {name: getattr(self.postings, name).tobytes() for name in ARRAYS}
+        words = orjson.dumps(self.postings.words)
+        store.put_parts({"files": data_of(self.files), "words": words, **arrays})
+
+    def updated(
+        self, files: Sequence[IndexedFile], texts: Callable[[str], Iterable[str]]
+    ) -> PassageIndex:
+        """The index of these files, of which only new ones are read."""
+        before, moved = self.postings, moves(self.files, files)
+        known = {(each.path, each.hash) for each in self.files}
+        starts = [0, *accumulate(each.passages for each in files)]
+        added = WordCounts(before.words)
+        new: list[int] = []  # the numbers of the passages that are read
+        for file, first in zip(files, starts, strict=False):
+            if (file.path, file.hash) not in known:
+                for passage, text in enumerate(texts(file.path), first):
+                    added.add(text)
+                    new.append(passage)
+        lengths = np.zeros(starts[-1], np.int32)
+        lengths[moved[moved >= 0]] = before.lengths[moved >= 0]
+        lengths[new] = added.lengths
+        kept = moved[before.documents] >= 0
+        word = np.repeat(np.arange(len(before.words)), np.diff(before.starts))[kept]
+        earlier: tuple[Any, ...] = (word, moved[before.documents[kept]], before.counts[kept])
+        later: tuple[Any, ...] = added.columns(np.array(new, np.int32))
+        columns: list[Any] = [
+            np.concatenate((one, other)) for one, other in zip(earlier, later, strict=True)
+        ]
+        names = list(added.vocabulary.number)
+        return PassageIndex(files, Postings.of(names, lengths, *columns))
 
 
 @dataclass
 class Folder:
-    """The files with passages, sorted by path, and their words; `store` has the records."""
+    """The files with passages, and their words; `store` has the records."""
 
     store: Store
-    files: list[IndexedFile]
-    postings: Postings
+    index: PassageIndex
     new: bool = False
-    _starts: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self._starts = [0, *accumulate(each.passages for each in self.files)]
+
+    @property
+    def files(self) -> Sequence[IndexedFile]:
+        """The files with passages, sorted by path."""
+        return self.index.files
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -40,18 +219,17 @@ class Folder:
     def read(cls, store: Store, target: Target, walk: Walk, chunk_chars: int) -> Folder:
         """The folder as it is now; what changed since the last time is kept in the store."""
         known = store.files()
-        changed = changes(target, walk, known)
-        parts = store.parts(NAMES)
-        postings = Postings.of(parts) if parts else Postings.empty()
-        files = _indexed(changed.same.values())
-        if changed or postings.files != files:
+        changes = FileChanges.of(target, walk, known)
+        index = PassageIndex.read(store)
+        files = _with_passages(changes.same.values())
+        if changes.pending or changes.gone or index.files != files:
             with store.changing():
-                files = _indexed(_read(store, changed, known, walk, chunk_chars))
-                postings = postings.updated(files, lambda path: _texts(store, path))
-                store.put_parts(postings.data())
+                files = _with_passages(_read(store, changes, known, walk, chunk_chars))
+                index = index.updated(files, lambda path: _texts(store, path))
+                index.keep(store)
         else:
-            _tell(changed.faults)
-        return cls(store, files, postings, new=not known)
+            _report(changes.faults)
+        return cls(store, index, new=not known)
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
         """The records of passages by their number."""
@@ -64,13 +242,8 @@ class Folder:
             chosen.update((number, records[number - self._starts[file]]) for number in numbers)
         return chosen
 
-    def all_records(self, files: Iterable[str]) -> Iterator[Record]:
-        """All records of some files."""
-        for path in files:
-            yield from self.store.records(path)
 
-
-def _indexed(files: Iterable[File]) -> list[IndexedFile]:
+def _with_passages(files: Iterable[File]) -> list[IndexedFile]:
     known = (IndexedFile(file.path, file.hash, file.passages) for file in files if file.passages)
     return sorted(known)
 
@@ -80,21 +253,21 @@ def _texts(store: Store, path: str) -> Iterator[str]:
 
 
 def _read(
-    store: Store, changed: FileChanges, known: Mapping[str, File], walk: Walk, chunk_chars: int
+    store: Store, changes: FileChanges, known: Mapping[str, File], walk: Walk, chunk_chars: int
 ) -> list[File]:
     """All files, with those that changed read again."""
     # imports grammars and parsers, which an answer from the cache does not need
     from structkit.asking.reading import PassageReader
 
     start = time.monotonic()
-    reader = PassageReader(walk.max_file_bytes, chunk_chars, faults=changed.faults)
-    files = dict(changed.same)
-    store.drop(changed.gone)
-    with progress("read", lambda: Position(reader.done, reader.done, len(changed.pending))):
-        for file, records in reader.read(changed, known):
+    reader = PassageReader(walk.max_file_bytes, chunk_chars, faults=changes.faults)
+    files = dict(changes.same)
+    store.drop(changes.gone)
+    with progress("read", lambda: Position(reader.done, reader.done, len(changes.pending))):
+        for file, records in reader.read(changes.pending, known):
             store.put(file, records)
             files[file.path] = file
-    store.drop(path for source, _ in changed.pending if (path := source.path) not in files)
+    store.drop(path for source, _ in changes.pending if (path := source.path) not in files)
     if not known:
         passages = sum(file.passages for file in files.values())
         left = Counter(file.problem for file in files.values() if file.problem)
@@ -104,11 +277,11 @@ def _read(
             f"{time.monotonic() - start:.1f} s"
             + (f"; {left.total():,} left out ({reasons})" if left else "")
         )
-    _tell(reader.faults)
+    _report(reader.faults)
     return list(files.values())
 
 
-def _tell(faults: Sequence[UserError]) -> None:
+def _report(faults: Sequence[UserError]) -> None:
     """Say what cannot be read: the first file, and how many more there are."""
     if faults:
         more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""

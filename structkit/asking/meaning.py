@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from structkit.asking.folder import Folder
-from structkit.asking.postings import IndexedFile, moves
+from structkit.asking.folder import Folder, IndexedFile, data_of, indexed_files, moves
 from structkit.embeddings.rows import TextEncoding
 from structkit.embeddings.vectors import BLOCK, Floats, Vectors
 from structkit.progress import Position, announce, progress
@@ -102,23 +100,21 @@ class Meaning:
 
     def __init__(self, folder: Folder, encoding: Callable[[str], TextEncoding]) -> None:
         self._queries = encoding("query")
-        about = self._queries.meta()
-        model = str(about["model_sha256"]).encode()
+        meta = self._queries.meta()
+        model = str(meta["model_sha256"]).encode()
         kept = folder.store.parts(NAMES)
         files: list[IndexedFile] = []
-        before = np.empty((0, 1), np.float32)
-        chance = b""
+        self.vectors, chance = np.empty((0, 1), np.float32), b""  # (passages, dimensions)
         if kept and kept["model"] == model:
-            files = [IndexedFile(*each) for each in orjson.loads(kept["embedded"])]
+            files, chance = indexed_files(kept["embedded"]), kept["chance"]
             rows = sum(each.passages for each in files)
-            before = np.frombuffer(kept["vectors"], np.float32).reshape(rows, -1)
-            chance = kept["chance"]
-        self.vectors = before  # (passages, dimensions)
+            self.vectors = np.frombuffer(kept["vectors"], np.float32).reshape(rows, -1)
         if files != folder.files:
-            self.vectors = _updated(folder, files, before, encoding("document"), about["model"])
+            self.vectors = _updated(
+                folder, files, self.vectors, encoding("document"), meta["model"]
+            )
             chance = Chance.of(self.vectors, self._queries).data()
-            known = orjson.dumps(list(map(list, folder.files)))
-            data = (model, known, self.vectors.tobytes(), chance)
+            data = (model, data_of(folder.files), self.vectors.tobytes(), chance)
             with folder.store.changing():
                 folder.store.put_parts(dict(zip(NAMES, data, strict=True)))
         self.chance = Chance.read(chance)
@@ -143,13 +139,15 @@ def _updated(
     others = [each.path for each in folder.files if (each.path, each.hash) not in known]
     place = np.ones(len(folder), bool)
     place[moved[moved >= 0]] = False  # where a new one goes
-    new, done = [], 0
-    if place.any():
-        announce(f"encoding {place.sum():,} passages with {name}")
+    new, done, total = [], 0, int(place.sum())
+    if total:
+        announce(f"encoding {total:,} passages with {name}")
     records = (
-        {"id": record["id"], "text": document_text(record)} for record in folder.all_records(others)
+        {"id": record["id"], "text": document_text(record)}
+        for path in others
+        for record in folder.store.records(path)
     )
-    with progress("encode", lambda: Position(done, done, int(place.sum()))):
+    with progress("encode", lambda: Position(done, done, total)):
         for _, vectors in documents.embedded(records):
             new.append(vectors)
             done += len(vectors)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
-from typing import Any
 
 import orjson
 
-from structkit.asking.changes import FileChanges, is_sure
-from structkit.asking.store import File
+from structkit.asking.cache import File
+from structkit.asking.folder import is_sure
 from structkit.collecting.batches import BATCH_BYTES, Collected, Reading, batches, collected
 from structkit.collecting.kinds import CODE, HTML, MARKDOWN, TEXT
 from structkit.collecting.sources import LeftOut, Source, too_large
@@ -26,10 +25,11 @@ from structkit.records.workers import Pool
 # units short enough to be an answer, by kind of file
 PASSAGES = {CODE: "chunk", HTML: "section", MARKDOWN: "section", TEXT: "chunk"}
 LARGE = 4 * BATCH_BYTES  # bytes from which several processes are worth starting
-MOST = 8  # processes
+PROCESSES = 8
 
 # a file, and the lines of its passages if they are new
 ReadFile = tuple[File, bytes | None]
+Pending = Sequence[tuple[Source, str]]  # files with their states
 
 
 @dataclass
@@ -41,24 +41,24 @@ class PassageReader:
     done: int = 0
     faults: list[UserError] = field(default_factory=list)
 
-    def read(self, changes: FileChanges, known: Mapping[str, File]) -> Iterator[ReadFile]:
+    def read(self, pending: Pending, known: Mapping[str, File]) -> Iterator[ReadFile]:
         """Every pending file that could be read."""
         units = Units(chunk_chars=self.chunk_chars, xpaths=False, defaults=PASSAGES)
         work = partial(collected, reading=Reading(units, self.max_file_bytes))
         noted: dict[str, File] = {}
-        tasks = batches(self._changed(changes, known, noted))
-        size = sum(source.size for source, _ in changes.pending)
-        workers = min(MOST, cores()) if size > LARGE else 1
+        tasks = batches(self._changed(pending, known, noted))
+        size = sum(source.size for source, _ in pending)
+        workers = min(PROCESSES, cores()) if size > LARGE else 1
         results = map(work, tasks) if workers == 1 else Pool(workers, work).results(tasks)
         for done in results:
             yield from self._files(done, noted)
         yield from ((file, None) for file in noted.values())  # those with unchanged content
 
     def _changed(
-        self, changes: FileChanges, known: Mapping[str, File], noted: dict[str, File]
+        self, pending: Pending, known: Mapping[str, File], noted: dict[str, File]
     ) -> Iterator[Source | LeftOut]:
         """The files with new content, which they carry; all are noted with their hashes."""
-        for source, state in changes.pending:
+        for source, state in pending:
             now = time.time_ns()
             try:
                 data = self._bytes(source)
@@ -86,16 +86,11 @@ class PassageReader:
 
     def _files(self, done: Collected, noted: dict[str, File]) -> Iterator[ReadFile]:
         self.done += done.files
-        lines = ((_path(line), line) for line in done.output.splitlines(keepends=True))
-        for path, group in groupby(lines, key=lambda pair: pair[0]):
-            records = [line for _, line in group]
+        lines = done.output.splitlines(keepends=True)
+        for path, group in groupby(lines, key=lambda line: str(orjson.loads(line)["path"])):
+            records = list(group)
             yield noted.pop(path)._replace(passages=len(records)), b"".join(records)
         for left in done.left_out:
             if left.fault:
                 self.faults.append(left.error)
             yield noted.pop(left.path)._replace(problem=left.problem), b""
-
-
-def _path(line: bytes) -> str:
-    record: dict[str, Any] = orjson.loads(line)
-    return str(record["path"])

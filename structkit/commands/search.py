@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -15,10 +15,22 @@ from structkit.paths import keep_apart, lines_name
 from structkit.processes import check_ray
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
-from structkit.records.lines import shown
-from structkit.records.stream import OutputOptions
-from structkit.searching.options import INDEX, SHARE, WORDS, SearchOptions, WordOptions
-from structkit.searching.questions import asked, found_in, listed, unicode, write_answers
+from structkit.records.lines import cannot_read, shown
+from structkit.records.stream import OutputOptions, ray_setting
+from structkit.searching.options import (
+    INDEX,
+    SHARE,
+    WORDS,
+    SearchOptions,
+    WordOptions,
+    method_of,
+)
+from structkit.searching.questions import (
+    is_for_a_list,
+    question_records,
+    unicode,
+    write_answers,
+)
 from structkit.settings import files_of, flags_given, setting
 
 if TYPE_CHECKING:
@@ -57,12 +69,7 @@ class Settings(WordOptions, SearchOptions):
         None, "Encode the queries, which are texts, with this model.", short="-m", reads=True
     )
     engine: Engine = engine_setting()
-    ray: str | None = setting(
-        None,
-        "Encode many queries in Ray (an extra): HOST:PORT, auto, or local.",
-        metavar="ADDRESS",
-        requires="model",
-    )
+    ray: str | None = ray_setting(requires="model")
     query_field: str | None = setting(
         None,
         "Field with a query's text; default: the first of query, text, docstring "
@@ -102,14 +109,15 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
     id, from 1. Equal scores are ordered by descending document id. Repeated ids raise.
     """
     from structkit.scoring.runs import run_records
-    from structkit.searching.bm25_folder import check_there, method_of
 
     method, k = method_of(settings.corpus, settings.method), settings.k or 100
-    texts = bool(settings.model or encoding)
-    if settings.query and not texts:  # words are searched in what may be an index
-        check_there(settings.corpus)
-    queries = asked(settings.query, settings.queries, texts=texts or method != "dense")
-    _check(settings, method, texts)
+    encoded = bool(settings.model or encoding)
+    if settings.query and not encoded:  # words are searched in what may be an index
+        _check_there(settings.corpus)
+    queries = question_records(
+        settings.query, settings.queries, encoded=encoded, texts=method != "dense"
+    )
+    _check(settings, method, encoded)
     encoding = encoding or _encoding(settings)
     query_id = None
     for query_id, hits in _rankings(settings, method, queries, encoding):
@@ -129,53 +137,60 @@ def _rankings(
     depth = (settings.k or 100) + settings.exclude_self
     corpus, field = settings.corpus, settings.query_field
     if method == "dense":
-        return by_embeddings(opened(settings), queries, depth, encoding)
-    from structkit.searching.lexical import lexical_index  # with bm25s and SciPy
+        return by_embeddings(_opened(settings), queries, depth, encoding)
+    from structkit.searching.bm25 import lexical_index
 
     if method == "bm25":
         index = lexical_index(corpus, settings, save_index=settings.save_index)
         return by_words(index, queries, field, depth)
     assert encoding
-    searcher, index = opened(settings), lexical_index(settings.texts, settings)
+    searcher, index = _opened(settings), lexical_index(settings.texts, settings)
     files = ", ".join(map(shown, [*corpus, *settings.texts]))
     share = settings.dense_share
     return by_both(searcher, index, queries, depth, encoding, field, share, files)
 
 
-def _check(settings: Settings, method: str, texts: bool) -> None:
-    """Raise for settings that the method does not take; `texts`: a model encodes the queries."""
-    if settings.texts and method != "hybrid" and not settings.query:
-        problem = f"{flag('texts')} goes with {flag('method', 'hybrid')}"
-        raise UserError(problem, f"leave it out, or ask with {flag('query')}", status=2)
-    if method == "dense" and (others := flags_given(settings, WordOptions)):
-        raise UserError(
-            f"embeddings are searched, not words: they take no {', '.join(others)}",
-            f"leave it out, or search with {flag('method', 'bm25')} or hybrid",
-            status=2,
-        )
-    if method == "bm25":
+def _check_there(corpus: Sequence[str]) -> None:
+    """Raise for a file of a corpus that is not there, and for a folder that holds no index."""
+    for name in corpus:
+        try:
+            if name != "-":
+                os.stat(name)
+        except OSError as error:
+            raise cannot_read(error).at(name) from None
+        if os.path.isdir(name) and not os.path.lexists(os.path.join(name, "meta.json")):
+            save, ask = flag("save_index"), program("ask")
+            remedy = f"save one with {save}, or search the folder's files with {ask}"
+            raise UserError("holds no index", remedy).at(name)
+
+
+def _check(settings: Settings, method: str, encoded: bool) -> None:
+    """Raise for settings that the method does not take; `encoded`: a model reads the queries."""
+    model, texts = flag("model"), flag("texts")
+    if method == "dense":
+        others = flags_given(settings, WordOptions)
+    elif method == "bm25":
         others = [
             name for name in flags_given(settings, SearchOptions) if name != flag("save_index")
         ]
-        others += [flag("backend")] * bool(settings.backend) + [flag("model")] * texts
-        if others:
-            problem = f"{flag('method', 'bm25')} searches no embeddings: it takes no "
-            raise UserError(problem + ", ".join(others), "leave it out", status=2)
-    if method == "hybrid":
-        model, records = flag("model"), flag("texts")
-        if not settings.texts or not texts:
-            raise UserError(
-                f"{flag('method', 'hybrid')} needs {model if settings.texts else records}",
-                f"CORPUS holds embeddings, {records} their records, {model} encodes the queries",
-                status=2,
-            )
-        if settings.filter:
-            problem = f"{flag('method', 'hybrid')} takes no {flag('filter')}"
-            remedy = f"choose records with {program('select')} before {program('encode')}"
-            raise UserError(problem, remedy, status=2)
+        others += [flag("backend")] * bool(settings.backend) + [model] * encoded
+    else:
+        others = [flag("filter")] * bool(settings.filter)
+    if others:
+        problem = f"{flag('method', method)} takes no {', '.join(others)}"
+        raise UserError(problem, "leave it out, or search with another method", status=2)
+    if settings.texts and method != "hybrid" and not settings.query:
+        problem = f"{texts} goes with {flag('method', 'hybrid')}"
+        raise UserError(problem, f"leave it out, or ask with {flag('query')}", status=2)
+    if method == "hybrid" and not (settings.texts and encoded):
+        raise UserError(
+            f"{flag('method', 'hybrid')} needs {model if settings.texts else texts}",
+            f"CORPUS holds embeddings, {texts} their records, {model} encodes the queries",
+            status=2,
+        )
 
 
-def opened(settings: Settings) -> Searcher:
+def _opened(settings: Settings) -> Searcher:
     """The corpus, opened by its backend."""
     backend, corpus = settings.backend, settings.corpus
     if settings.rescore:
@@ -217,20 +232,18 @@ class RunOutput(OutputOptions):
 
 def _main(settings: Settings, output: RunOutput) -> None:
     from structkit.scoring.runs import write_run
-    from structkit.searching.bm25_folder import method_of
 
     if not settings.query and not settings.queries:
         settings = replace(settings, queries=("-",))
         read = [path for _, path in files_of([settings], "reads")]
         keep_apart(files_of([settings, output], "writes"), read)
     lines_name(output.output)
-    if not listed(settings.query, output.output, output.format):
+    if not is_for_a_list(settings.query, output.output, output.format):
         write_run(search(settings), output.output, format=output.format or "jsonl")
         return
     lexical = method_of(settings.corpus, settings.method) == "bm25"
     documents = settings.texts or (settings.corpus if lexical else ())
-    run = search(replace(settings, k=settings.k or 10))
-    write_answers(run, settings.query, found_in(documents))
+    write_answers(search(replace(settings, k=settings.k or 10)), settings.query, documents)
 
 
 COMMAND = Command(

@@ -54,13 +54,14 @@ def workers_setting() -> Any:
     )
 
 
-def ray_setting(excludes: str) -> Any:
+def ray_setting(*, excludes: str = "", requires: str = "") -> Any:
     """Where several machines do the work."""
     return setting(
         None,
         "Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts one here.",
         metavar="ADDRESS",
-        excludes=excludes,
+        requires=requires or (),
+        excludes=excludes or (),
         group="run",
     )
 

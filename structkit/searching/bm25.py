@@ -1,88 +1,241 @@
-"""BM25: the lexical baseline beside every dense number."""
+"""BM25 as Lucene computes it: the words of documents, counted for `search` and for `ask`.
+
+`search` computes all scores of a corpus once, `ask` those of a question's words, whose statistics
+follow each change of a file. Sources: Robertson et al. 1994; Kamphuis et al. 2020.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import math
+import os
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
-import bm25s
 import numpy as np
+import orjson
+from numpy.typing import NDArray
 
+from structkit.embeddings.matrices import mapped
+from structkit.embeddings.reading import identified
 from structkit.embeddings.rows import id_line
+from structkit.embeddings.vectors import Floats, Numbers, Vectors
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record
-from structkit.records.output import whole_folder, write_json
-from structkit.searching.bm25_folder import FORMAT, IDS, META, METHOD, SavedIndex
+from structkit.records.jsonl import Record, Records
+from structkit.records.lines import cannot_read
+from structkit.records.output import refuse_existing, whole_folder, write_json
+from structkit.records.texts import document_text
 from structkit.searching.index import best, places
-from structkit.searching.options import K1, B
-from structkit.searching.words import Vocabulary, words
+from structkit.searching.options import K1, WORD_LIST, B, WordOptions, is_saved
+from structkit.searching.words import SHORTEST, Vocabulary, same_stem, words
+
+Counts = NDArray[np.int32]
+
+# a saved index; the arrays are those of `BM25`
+META, IDS = "meta.json", "ids.txt"
+ARRAYS = {"starts": np.int64, "documents": np.int32, "scores": np.float32}
+KINDS = {"k1": float, "b": float, "stopwords": bool}
+STEP = 1 << 20  # postings that are scored together
 
 
-class BM25:
-    """Documents ready for BM25 as Lucene computes it (Robertson et al. 1994; Kamphuis et al. 2020).
+def rarity(documents: int, having: int) -> float:
+    """How much a word counts (idf) that so many of the documents have.
 
-    `k1` and `b` default to those of bm25s. Texts are read once and not kept; `sha256` is the hash
-    of all ids and texts; `reading` says how texts were read from records, and is kept. A corpus
-    without any word raises.
+    >>> round(rarity(3, 1), 4)
+    0.9808
+    """
+    without = documents - having
+    return math.log(1 + (without + 0.5) / (having + 0.5))
+
+
+def saturation(
+    counts: Counts, lengths: Counts, mean: float, k1: float = K1, b: float = B
+) -> Floats:
+    """What a word's count in a document counts, by the document's length and the mean of all.
+
+    >>> saturation(np.array([2]), np.array([3]), 2.0, k1=1.2, b=0.5).round(4)
+    array([0.5714])
+    """
+    share: Floats = counts / (k1 * ((1 - b) + b * lengths / mean) + counts)
+    return share
+
+
+@dataclass(frozen=True)
+class Postings:
+    """How often each word is in each document: word by word, documents in their order.
+
+    The postings of the n-th word are `documents[starts[n] : starts[n + 1]]` and their `counts`.
     """
 
-    def __init__(
-        self,
+    words: list[str]
+    lengths: Counts  # (documents,), words of each
+    starts: Numbers  # (words + 1,)
+    documents: Counts  # (postings,)
+    counts: Counts  # (postings,)
+
+    @classmethod
+    def of(
+        cls, names: Sequence[str], lengths: Counts, word: Numbers, document: Counts, counts: Counts
+    ) -> Self:
+        """Postings given in any order, without words that no document has any more."""
+        order = np.argsort(word.astype(np.int64) << 32 | document)
+        sizes = np.bincount(word, minlength=len(names))
+        used = np.flatnonzero(sizes).tolist()
+        starts = np.concatenate(([0], np.cumsum(sizes[used]))).astype(np.int64)
+        columns = (each[order].astype(np.int32) for each in (document, counts))
+        return cls([names[number] for number in used], lengths, starts, *columns)
+
+    def scores(self, asked: Iterable[str]) -> Floats:
+        """BM25 of each document, (documents,)."""
+        total = np.zeros(len(self.lengths))
+        number = {word: place for place, word in enumerate(self.words)}
+        for place in (number[word] for word in asked if word in number):
+            documents, scores = self._of_word(place)
+            total[documents] += scores
+        return total
+
+    def related(self, asked: Iterable[str]) -> Floats:
+        """BM25 by the best other word with the same stem as each word asked, (documents,)."""
+        total = np.zeros(len(self.lengths))
+        stems = {word: word[:SHORTEST] for word in asked}
+        beginning = set(stems.values())
+        places = [n for n, word in enumerate(self.words) if word[:SHORTEST] in beginning]
+        for word in stems:
+            highest = np.zeros(len(total))
+            for place in places:
+                if self.words[place] != word and same_stem(word, self.words[place]):
+                    documents, scores = self._of_word(place)
+                    highest[documents] = np.maximum(highest[documents], scores)
+            total += highest
+        return total
+
+    def _of_word(self, place: int) -> tuple[Counts, Floats]:
+        """The documents with a word, and its BM25 in each."""
+        here = slice(self.starts[place], self.starts[place + 1])
+        documents = self.documents[here]
+        shares = saturation(self.counts[here], self.lengths[documents], self.lengths.mean())
+        return documents, rarity(len(self.lengths), len(documents)) * shares
+
+    def all_scores(self, k1: float, b: float) -> Vectors:
+        """BM25 of each word in each of its documents, (postings,): in the numbers of bm25s."""
+        sizes = np.diff(self.starts).tolist()
+        rarities = [rarity(len(self.lengths), having) for having in sizes]
+        idf = np.repeat(np.array(rarities, np.float32), sizes)
+        mean = self.lengths.mean()
+        scores = np.empty(len(self.counts), np.float32)
+        for first in range(0, len(scores), STEP):
+            here = slice(first, first + STEP)
+            lengths = self.lengths[self.documents[here]]
+            scores[here] = idf[here] * saturation(self.counts[here], lengths, mean, k1, b)
+        return scores
+
+
+class WordCounts:
+    """The words of documents, counted one document after the other."""
+
+    def __init__(self, known: Sequence[str] = (), *, stopwords: bool = True) -> None:
+        self.vocabulary = Vocabulary(known, stopwords)
+        self.lengths, self.sizes = array("i"), array("i")  # (documents,): words, distinct words
+        self.words, self.counts = array("q"), array("i")  # (postings,)
+
+    def add(self, text: str) -> None:
+        """Count the words of one more document."""
+        numbers = self.vocabulary.numbers(text)
+        counted = Counter(numbers)
+        self.lengths.append(len(numbers))
+        self.sizes.append(len(counted))
+        self.words.extend(counted)
+        self.counts.extend(counted.values())
+
+    def columns(self, documents: Counts) -> tuple[Numbers, Counts, Counts]:
+        """Word, document and count of each posting; `documents` are the numbers of those added."""
+        every = np.repeat(documents, np.array(self.sizes, np.int32))
+        return np.array(self.words, np.int64), every, np.array(self.counts, np.int32)
+
+
+@dataclass(frozen=True)
+class BM25:
+    """Documents that are ready to be searched by words.
+
+    The n-th of the `words` is in `documents[starts[n] : starts[n + 1]]`, each with its score.
+    `settings` say how texts were read and weighted, `sha256` is the hash of all ids and texts.
+    """
+
+    doc_ids: list[str]
+    words: dict[str, int]
+    starts: Numbers  # (words + 1,)
+    documents: Counts  # (postings,)
+    scores: Vectors  # (postings,)
+    settings: Record
+    sha256: str
+
+    @classmethod
+    def of(
+        cls,
         doc_ids: list[str],
         texts: Iterable[str],
         *,
         k1: float = K1,
         b: float = B,
         stopwords: bool = True,
-        reading: Mapping[str, Any] | None = None,
-    ) -> None:
+        **reading: str | bool | None,
+    ) -> Self:
+        """The index of texts, which are read once and not kept; `reading` says how they were made.
+
+        Errors: a corpus without any word.
+        """
         digest = hashlib.sha256()
-        vocabulary = Vocabulary(stopwords=stopwords)
-        tokens = []
+        counted = WordCounts(stopwords=stopwords)
         for text in texts:
-            digest.update(_told(text))
-            tokens.append(vocabulary.numbers(text))
-        if not vocabulary.number:
+            digest.update(_with_length(text))
+            counted.add(text)
+        if not counted.words:
             raise UserError("the corpus holds no words", "name the field of its text")
         for doc_id in doc_ids:
-            digest.update(_told(doc_id))
-        index = bm25s.BM25(method="lucene", k1=float(k1), b=float(b))
-        pair = tokens, vocabulary.number
-        index.index(pair, create_empty_token=False, show_progress=False)
-        self._keep(index, doc_ids, vocabulary.number, stopwords, digest.hexdigest())
-        self.reading: Record = dict(reading or {})
+            digest.update(_with_length(doc_id))
+        number = counted.vocabulary.number
+        columns = counted.columns(np.arange(len(doc_ids), dtype=np.int32))
+        postings = Postings.of(list(number), np.array(counted.lengths, np.int32), *columns)
+        scores = postings.all_scores(k1, b)
+        settings = {"k1": float(k1), "b": float(b), "stopwords": stopwords, **reading}
+        parts = postings.starts, postings.documents, scores
+        return cls(doc_ids, number, *parts, settings, digest.hexdigest())
 
-    def _keep(
-        self, index: Any, doc_ids: list[str], vocabulary: dict[str, int], stopwords: bool, sha: str
-    ) -> None:
-        self.index, self.doc_ids, self.vocabulary = index, doc_ids, vocabulary
-        self.stopwords, self.sha256 = stopwords, sha
-        self.place = places(doc_ids)
+    @cached_property
+    def place(self) -> Numbers:
+        """The place of each document among equal scores, (documents,)."""
+        return places(self.doc_ids)
 
-    @property
-    def settings(self) -> Record:
-        """The settings that it was built with."""
-        return {"k1": self.index.k1, "b": self.index.b, "stopwords": self.stopwords}
+    def search(self, query: str, k: int) -> list[tuple[str, float]]:
+        """The k best documents that share a word with the query, with their scores, best first."""
+        total = np.zeros(len(self.doc_ids), np.float32)
+        for word in words(query, self.settings["stopwords"]):
+            if word in self.words:
+                number = self.words[word]
+                here = slice(self.starts[number], self.starts[number + 1])
+                np.add.at(total, self.documents[here], self.scores[here])
+        matched = np.flatnonzero(total > 0)
+        ranked = matched[best(total[matched], self.place[matched], k)]
+        return [(self.doc_ids[document], float(total[document])) for document in ranked]
 
     def save(self, folder: str) -> None:
         """Write a folder, whole or not at all, replacing an older one.
 
-        It holds the files of bm25s, `ids.txt` and `meta.json`. Errors: an id with a line break.
+        It holds `meta.json`, `ids.txt`, `words.txt` and three arrays. Errors: an id with a line
+        break.
         """
         lines = "".join(map(id_line, self.doc_ids))
-        meta = {
-            "format": FORMAT,
-            "method": METHOD,
-            "count": len(self.doc_ids),
-            "sha256": self.sha256,
-            "settings": self.settings,
-            "reading": self.reading,
-            "library": f"bm25s {bm25s.__version__}",
-        }
         with whole_folder(folder, flag("save_index")) as new:
-            self.index.save(new, show_progress=False)
             (new / IDS).write_text(lines, "utf-8", newline="\n")
+            (new / WORD_LIST).write_text("".join(f"{word}\n" for word in self.words), "utf-8")
+            for name in ARRAYS:
+                np.save(new / f"{name}.npy", getattr(self, name))
+            meta = {"count": len(self.doc_ids), "sha256": self.sha256, "settings": self.settings}
             write_json(new / META, meta)
 
     @classmethod
@@ -91,29 +244,92 @@ class BM25:
 
         Errors: a folder that holds none, or a damaged one.
         """
-        saved = SavedIndex.read(folder)
-        k1, b = saved.settings["k1"], saved.settings["b"]
-        index = bm25s.BM25(method="lucene", k1=k1, b=b)
-        index.scores, index.nonoccurrence_array = saved.scores, None
-        made = cls.__new__(cls)
-        stopwords = saved.settings["stopwords"]
-        made._keep(index, saved.doc_ids, saved.vocabulary, stopwords, saved.sha256)
-        made.reading = saved.reading
-        return made
+        home, again = Path(folder), f"build the index again with {flag('save_index')}"
+        if not is_saved(folder):
+            raise UserError(f"holds no index for BM25 (no {WORD_LIST})", again).at(folder)
+        try:
+            meta = orjson.loads((home / META).read_bytes())
+            doc_ids, names = (
+                (home / each).read_text("utf-8").removesuffix("\n").split("\n")
+                for each in (IDS, WORD_LIST)
+            )
+            number = {name: place for place, name in enumerate(names)}
+            known = {name: kind(meta["settings"][name]) for name, kind in KINDS.items()}
+            settings = {**meta["settings"], **known}
+            arrays: Any = {name: np.asarray(mapped(str(home / f"{name}.npy"))) for name in ARRAYS}
+            index = cls(doc_ids, number, **arrays, settings=settings, sha256=str(meta["sha256"]))
+        except OSError as error:
+            raise cannot_read(error).at(error.filename or folder) from None
+        except (ValueError, TypeError, KeyError) as error:
+            raise UserError(f"is damaged ({error})", again).at(folder) from None
+        if not index.fits(meta.get("count")):
+            raise UserError("is damaged: its files do not fit together", again).at(folder)
+        return index
 
-    def search(self, query: str, k: int) -> list[tuple[str, float]]:
-        """The k best documents that share a word with the query, with their scores, best first."""
-        tokens = [
-            self.vocabulary[word]
-            for word in words(query, self.stopwords)
-            if word in self.vocabulary
-        ]
-        scores = self.index.get_scores_from_ids(tokens).astype(np.float32)  # (documents,)
-        matched = np.flatnonzero(scores > 0)
-        ranked = matched[best(scores[matched], self.place[matched], k)]
-        return [(self.doc_ids[document], float(scores[document])) for document in ranked]
+    def fits(self, count: object) -> bool:
+        """Whether there are so many documents, and each posting is of one of these and a word."""
+        arrays = self.starts, self.documents, self.scores
+        kinds = [(np.dtype(kind), 1) for kind in ARRAYS.values()]
+        if kinds != [(each.dtype, each.ndim) for each in arrays]:
+            return False
+        of_words = len(self.starts) == len(self.words) + 1 and not self.starts[0]
+        ends = len(self.documents) == len(self.scores) == self.starts[-1]
+        if not of_words or not ends or (np.diff(self.starts) < 0).any():
+            return False
+        low, high = self.documents.min(initial=0), self.documents.max(initial=0)
+        return bool(0 <= low <= high < len(self.doc_ids) == len(set(self.doc_ids)) == count)
 
 
-def _told(text: str) -> bytes:
+def _with_length(text: str) -> bytes:
     """A text with its length, so that different lists of texts never look the same."""
     return f"{len(text)} {text}".encode("utf-8", "surrogatepass")
+
+
+def lexical_index(
+    corpus: Sequence[str], options: WordOptions, *, save_index: str | None = None
+) -> BM25:
+    """The index of texts in files, or of a saved folder; `save_index` keeps it, replacing an older.
+
+    Errors: a folder that was built with other settings.
+    """
+    named = {each.name: getattr(options, each.name) for each in fields(WordOptions)}
+    if len(corpus) == 1 and os.path.isdir(corpus[0]):
+        if save_index:
+            remedy = f"leave {flag('save_index')} out"
+            raise UserError(f"{corpus[0]} is an index already", remedy, status=2)
+        return _opened(corpus[0], named)
+    if save_index and not is_saved(save_index):
+        refuse_existing(save_index, flag("save_index"))
+    records = Records.read(corpus)
+    doc_ids: list[str] = []
+
+    def texts() -> Iterator[str]:
+        for doc_id, text in identified(
+            records,
+            lambda record: document_text(record, options.document_field, paths=options.paths),
+        ):
+            doc_ids.append(doc_id)
+            yield text
+
+    known = {name: value for name, value in named.items() if name not in KINDS or value is not None}
+    try:
+        index = BM25.of(doc_ids, texts(), **known)
+    except UserError as error:
+        raise error.at(records.lines.file) from None
+    if save_index:
+        index.save(save_index)
+    return index
+
+
+def _opened(folder: str, named: Record) -> BM25:
+    """A saved index; settings that are given are those that it was built with."""
+    index = BM25.open(folder)
+    for name, value in named.items():
+        built = index.settings.get(name)
+        if value is not None and value != built:
+            spelled = f"the default of {flag(name)}" if built is None else flag(name, built)
+            raise UserError(
+                f"was built with {spelled}, not {flag(name, value)}",
+                f"leave it out, or build another index with {flag('save_index')}",
+            ).at(folder)
+    return index

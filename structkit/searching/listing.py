@@ -13,7 +13,7 @@ from rich.text import Text
 
 from structkit.progress import colored, printable
 from structkit.records.jsonl import Record
-from structkit.searching.passages import Line, best_rows, occurrences
+from structkit.searching.questions import Line, best_rows, occurrences
 from structkit.searching.words import words
 
 NARROWEST = 40
@@ -30,8 +30,8 @@ def listing(
 ) -> str:
     """Run records as a list: rank, place and score, and under them the best lines.
 
-    `questions` are texts by query id, `documents` records by id: for a missing one the id is
-    shown. At most `rows` lines of each are shown.
+    `questions` are texts by query id, `documents` records by id: for a missing one, what the hit
+    has. At most `rows` lines of each are shown.
     """
     width = max(width or 80, NARROWEST)
     shown = io.StringIO()
@@ -47,7 +47,7 @@ def listing(
         if not hits_of[query_id]:
             console.print("nothing was found", end="\n\n")
         for hit in hits_of[query_id]:
-            document = documents.get(hit["doc_id"]) or hit.get("best", {})
+            document = documents.get(hit["doc_id"]) or hit.get("best", hit)
             best = best_rows(document, question, rows, width - RANK - 2)
             for line in (_head(hit, document, question, best, width), *_body(best, width)):
                 console.print(line, no_wrap=True, overflow="ellipsis")

@@ -1,13 +1,15 @@
-"""How a corpus is searched: by its embeddings, which a backend does, and by its words."""
+"""How a corpus is searched: by its embeddings, which a backend does, or by its words."""
 
 from __future__ import annotations
 
+import math
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from structkit.errors import UserError, flag
 from structkit.records.texts import paths_setting
-from structkit.searching.index_parameters import parse_parameters
 from structkit.settings import setting
 
 # BM25's saturation of term frequency and length normalization, the defaults of bm25s
@@ -19,10 +21,18 @@ SHARE, MEANING = 0.35, 0.2
 # the weight of other words with the same stem in `ask`: 0, 0.15, 0.3 and 0.5 gave nDCG@10 0.855,
 # 0.870, 0.869 and 0.865 on these questions
 RELATED = 0.3
+DEPTH = 100  # documents of each ranking to fuse, if fewer are wanted
 
 INDEX = "Index"
 POSTGRES = "PostgreSQL"
 WORDS = "Words: bm25 and hybrid"
+WORD_LIST = "words.txt"  # the file by which a saved index for BM25 is known
+
+# parameters of an approximate index as faiss names them, with the lowest value of each
+LOWEST = {"nprobe": 1, "efSearch": 1, "max_codes": 0, "k_factor_rf": 1}
+FACTOR = "k_factor_rf"  # it alone may have a fraction
+HIGHEST = 2**31 - 1  # faiss ignores larger ones
+QUANTIZER = "quantizer_"  # prefix for the index that finds the clusters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +72,13 @@ class SearchOptions:
     )
 
     def __post_init__(self) -> None:
-        if self.parameters is not None:
-            parse_parameters(self.parameters)
-        fields = [text.partition("=") for text in self.filter]
-        for field, sign, _ in fields:
+        parse_parameters(self.parameters)
+        for text in self.filter:
+            field, sign, _ = text.partition("=")
             if not field or not sign:
-                problem = f"{flag('filter', field)} names no value"
+                problem = f"{flag('filter', text)} names no value"
                 raise UserError(problem, "write it as FIELD=VALUE", status=2)
-        if len(self.wanted) < len(fields):
+        if len(self.wanted) < len(self.filter):
             problem = f"{flag('filter')} names a field twice"
             raise UserError(problem, "leave one out: all filters must hold", status=2)
 
@@ -82,6 +91,32 @@ class SearchOptions:
     def wanted(self) -> dict[str, str]:
         """The fields of the filters and their values."""
         return {field: value for field, _, value in (text.partition("=") for text in self.filter)}
+
+
+def parse_parameters(text: str | None) -> dict[str, float]:
+    """Names and values of `NAME=VALUE,NAME=VALUE`.
+
+    >>> parse_parameters("nprobe=16,quantizer_efSearch=64")
+    {'nprobe': 16.0, 'quantizer_efSearch': 64.0}
+    """
+    values: dict[str, float] = {}
+    for part in [] if text is None else text.split(","):
+        name, _, number = map(str.strip, part.partition("="))
+        low = LOWEST.get(name.removeprefix(QUANTIZER))
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        whole = name == FACTOR or value.is_integer()
+        if low is None or name in values or not (low <= value <= HIGHEST and whole):
+            known = ", ".join(f"{name} ({low} or more)" for name, low in LOWEST.items())
+            raise UserError(
+                f"{flag('parameters', repr(text))}: {part!r} is not NAME=NUMBER, each name once",
+                f"the names are {known}; for example nprobe=16 for ivf, efSearch=256 for hnsw",
+                status=2,
+            )
+        values[name] = value
+    return values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,3 +148,20 @@ class WordOptions:
     stopwords: bool | None = setting(
         None, "Leave out English function words; default: stopwords.", group=WORDS
     )
+
+
+def is_saved(folder: str) -> bool:
+    """Whether a folder holds an index for BM25, or one that is damaged."""
+    return os.path.lexists(os.path.join(folder, WORD_LIST))
+
+
+def method_of(corpus: Sequence[str], method: str | None = None) -> str:
+    """How a corpus is searched: as given, or as its folder says, or dense.
+
+    Errors: an index for BM25 that shall be searched otherwise.
+    """
+    lexical = len(corpus) == 1 and is_saved(corpus[0])
+    if lexical and method not in (None, "bm25"):
+        problem = f"is an index for {flag('method', 'bm25')}"
+        raise UserError(problem, f"leave out {flag('method')}").at(corpus[0])
+    return method or ("bm25" if lexical else "dense")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,10 @@ from structkit.records.texts import query_text
 from structkit.scoring.runs import Hit
 from structkit.searching.fusion import hybrid
 from structkit.searching.hits import Searcher
+from structkit.searching.options import DEPTH
 
 if TYPE_CHECKING:
     from structkit.searching.bm25 import BM25
-
-DEPTH = 100  # fewest documents of each ranking to fuse
 
 Ranked = tuple[str, list[Hit]]  # a query, and its hits, best first
 Batch = tuple[list[str], Vectors]  # some queries, and their embeddings
@@ -38,15 +37,15 @@ def by_embeddings(
 ) -> Iterator[Ranked]:
     """The k best documents of each query by inner product; `encoding` is of queries in texts."""
     if queries.lines.files[0].endswith(MATRICES):
-        batches = _mapped(searcher, queries.lines.files)
+        batches = _from_matrices(searcher, queries)
     elif encoding:
-        batches = _encoded(searcher, queries, queries, encoding)
+        batches = _from_texts(searcher, queries, queries, encoding)
     else:
-        batches = _embedded(searcher, queries, searcher.batch(k))
-    yield from _answers(searcher, batches, k)
+        batches = _from_records(searcher, queries, searcher.batch(k))
+    yield from _hits(searcher, batches, k)
 
 
-def _answers(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Ranked]:
+def _hits(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Ranked]:
     size = searcher.batch(k)
     for ids, vectors in batches:
         for first in range(0, len(ids), size):
@@ -55,26 +54,24 @@ def _answers(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[R
     searcher.close()
 
 
-def _embedded(searcher: Searcher, queries: Records, size: int) -> Iterator[Batch]:
-    """Queries that are embeddings already."""
+def _from_records(searcher: Searcher, queries: Records, size: int) -> Iterator[Batch]:
     rows = identified(queries, lambda record: vector(record, searcher.dimensions))
     while batch := list(islice(rows, size)):
         yield [query_id for query_id, _ in batch], matrix(row for _, row in batch)
 
 
-def _mapped(searcher: Searcher, files: Sequence[str]) -> Iterator[Batch]:
-    """Queries in files of matrices."""
-    embeddings = read_embeddings(files)
-    same_model(embeddings.model, searcher.model, files[0], "the corpus")
-    _same_dimensions(embeddings.dimensions, searcher, files[0])
+def _from_matrices(searcher: Searcher, queries: Records) -> Iterator[Batch]:
+    embeddings = read_embeddings(queries.lines.files)
+    file = queries.lines.files[0]
+    same_model(embeddings.model, searcher.model, file, "the corpus")
+    _same_dimensions(embeddings.dimensions, searcher, file)
     for first, block in blocks(embeddings.vectors):
         yield embeddings.ids[first : first + len(block)], block
 
 
-def _encoded(
+def _from_texts(
     searcher: Searcher, texts: Iterable[Record], queries: Records, encoding: TextEncoding
 ) -> Iterator[Batch]:
-    """Queries that are texts."""
     same_model(encoding.meta()["model_sha256"], searcher.model, "the model", "the corpus")
     seen: set[str] = set()
 
@@ -116,20 +113,20 @@ def by_both(
     files: str,
 ) -> Iterator[Ranked]:
     """What words and embeddings find: at least `DEPTH` hits of each, for a reliable sum."""
-    asked: dict[str, str] = {}  # the queries that are being encoded
+    text_of: dict[str, str] = {}  # of the queries that are being encoded
     known = frozenset(index.doc_ids)
 
-    def noted() -> Iterator[Record]:
+    def with_text() -> Iterator[Record]:
         for record in queries:
-            asked[record["id"]] = query_text(record, field)
+            text_of[record["id"]] = query_text(record, field)
             yield record
 
     depth = max(k, DEPTH)
-    batches = _encoded(searcher, noted(), queries, encoding)
-    for query_id, dense in _answers(searcher, batches, depth):
+    batches = _from_texts(searcher, with_text(), queries, encoding)
+    for query_id, dense in _hits(searcher, batches, depth):
         if lost := [hit.doc_id for hit in dense if hit.doc_id not in known]:
             missing = f'document "{lost[0]}" has an embedding, but no text in '
             problem = missing + flag("texts")
             raise UserError(problem, "name the records that were encoded").at(files)
-        lexical = [Hit(*hit) for hit in index.search(asked.pop(query_id), depth)]
+        lexical = [Hit(*hit) for hit in index.search(text_of.pop(query_id), depth)]
         yield query_id, hybrid(dense, lexical, k, share)

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from structkit.asking.changes import changes
-from structkit.asking.place import Target, grammars
-from structkit.asking.store import Store
+from structkit.asking.cache import Store, grammars
+from structkit.asking.folder import FileChanges, Target
 from structkit.collecting.walking import Walk
 from tests.asking.folders import FILES, answers, asked, edit, folder_in, ids, same, settle
 
@@ -89,7 +88,7 @@ def pending(folder: Path, cache: Path) -> list[str]:
     """The files that would be read again."""
     (place,) = cache.glob("*.sqlite")
     with Store(place) as store:
-        found = changes(Target.of(str(folder)), Walk(), store.files())
+        found = FileChanges.of(Target.of(str(folder)), Walk(), store.files())
     return [source.path for source, _ in found.pending]
 
 

@@ -176,7 +176,6 @@ def test_a_cache_in_the_folder_is_not_read(ask):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["metres", "--for", "cooking"], "no --for 'cooking'; there are: code"),
         (["metres", "--no-model", "-m", "x"], "--no-model and --model exclude each other; leave"),
         (["metres", "-g", ""], "--glob is empty; give it a value"),
         (

@@ -110,7 +110,7 @@ def test_headers_that_are_hostile(tmp_path, monkeypatch, header):
 @pytest.fixture(scope="module")
 def words(tmp_path_factory):
     folder = tmp_path_factory.mktemp("index") / "index"
-    BM25(["1", "2"], ["a b c", "b c d e"]).save(str(folder))
+    BM25.of(["1", "2"], ["a b c", "b c d e"]).save(str(folder))
     return {each.name: each.read_bytes() for each in folder.iterdir()}
 
 

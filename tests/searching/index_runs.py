@@ -1,6 +1,7 @@
 """Files of embeddings, and the runs of a search over them."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from structkit.settings import make
 K, SIZE = 5, 16
 
 
-def write(path: Path, records: list[Record]) -> str:
+def write(path: Path, records: Iterable[Record]) -> str:
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     return str(path)
 

@@ -1,30 +1,31 @@
-"""BM25: the formula worked by hand, words, fields, ties, and bad input."""
+"""BM25: the formula and bm25s, words, fields, ties; a saved index finds what a fresh one finds."""
 
+import json
 import math
-from collections.abc import Callable
-from pathlib import Path
+import os
+import signal
+import subprocess
+import time
 
-import orjson
+import bm25s
+import numpy as np
 import pytest
 from bm25s.stopwords import STOPWORDS_EN
+from hypothesis import given
+from hypothesis import strategies as st
 
 from structkit.errors import UserError
-from structkit.records.jsonl import Record
 from structkit.searching.bm25 import BM25
 from structkit.searching.words import STOPWORDS, words
+from tests.conftest import PROGRAM, WARM, environment
 from tests.searching.index_runs import found as run_of
+from tests.searching.index_runs import write
 
-Write = Callable[..., str]
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def write(name: str, *records: Record) -> str:
-        path = tmp_path / name
-        path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
-        return str(path)
-
-    return write
+TEXTS = [
+    f"def word{number % 7}(self): return the_{number} + readFile({number})" for number in range(50)
+]
+QUERIES = ("word3 read", "file", "the self the_7", "absent", "")
+TOKENS = st.text(st.sampled_from("abAB_ é9\n"))
 
 
 @pytest.mark.parametrize(
@@ -38,65 +39,69 @@ def write(tmp_path: Path) -> Write:
         ("_", ["_"]),
     ],
 )
-def test_words(text: str, expected: list[str]) -> None:
+def test_words(text, expected):
     assert expected == words(text)
 
 
-def test_stopwords_are_those_of_bm25s() -> None:
+def test_stopwords_are_those_of_lucene_and_can_stay():
     assert set(STOPWORDS_EN) == STOPWORDS
-
-
-def test_stopwords_can_stay() -> None:
     assert ["parse", "the", "file"] == words("Parse the file", stopwords=False)
 
 
-def test_the_score_is_lucenes_formula() -> None:
-    index = BM25(["1", "2", "3"], ["red red blue", "blue green", "green"], k1=1.2, b=0.5)
+def test_the_score_is_lucenes_formula():
+    index = BM25.of(["1", "2", "3"], ["red red blue", "blue green", "green"], k1=1.2, b=0.5)
     # red: in 1 of 3 documents, twice in one of 3 words where the mean is 2
     idf = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
     expected = idf * 2 / (2 + 1.2 * (1 - 0.5 + 0.5 * 3 / 2))
     assert [("1", pytest.approx(expected))] == index.search("red", 10)
 
 
-def test_equal_scores_are_ordered_by_descending_id_also_at_the_cut() -> None:
-    ids = ["b", "d", "a", "c"]
-    index = BM25([*ids, "z"], ["same text"] * 4 + ["another one"])
+@given(st.lists(TOKENS.filter(words), min_size=1, max_size=12), TOKENS, st.sampled_from([0.4, 1.5]))
+def test_scores_are_those_of_bm25s_to_the_last_bit(texts, query, k1):
+    library = bm25s.BM25(method="lucene", k1=k1, b=0.4)
+    library.index([words(text) for text in texts], create_empty_token=False, show_progress=False)
+    known = [word for word in words(query) if word in library.vocab_dict]
+    scores = library.get_scores(known) if known else np.zeros(len(texts))
+    expected = {str(n): float(score) for n, score in enumerate(scores) if score > 0}
+    ids = [str(number) for number in range(len(texts))]
+    assert expected == dict(BM25.of(ids, texts, k1=k1, b=0.4).search(query, 99))
+
+
+def test_equal_scores_are_ordered_by_descending_id_also_at_the_cut():
+    index = BM25.of(["b", "d", "a", "c", "z"], ["same text"] * 4 + ["another one"])
     assert ["d", "c", "b", "a"] == [doc_id for doc_id, _ in index.search("same", 9)]
     assert ["d", "c"] == [doc_id for doc_id, _ in index.search("same", 2)]
 
 
-@pytest.mark.parametrize("query", ["absent", "", "the"])
-def test_a_query_without_a_known_word_finds_nothing(query: str) -> None:
-    assert [] == BM25(["1"], ["some text of the corpus"]).search(query, 5)
-
-
-def test_an_empty_document_is_not_found_and_does_no_harm() -> None:
-    index = BM25(["1", "2"], ["", "text"])
+def test_a_query_or_document_without_a_known_word_finds_nothing():
+    index = BM25.of(["1", "2"], ["", "some text of the corpus"])
+    for query in ("absent", "", "the"):
+        assert [] == index.search(query, 5)
     assert ["2"] == [doc_id for doc_id, _ in index.search("text", 5)]
 
 
 @pytest.mark.parametrize(
-    ("record", "text"),
+    "record",
     [
-        ({"id": "x", "code": "wrong", "positive": "needle"}, "needle"),
-        ({"id": "x", "code": "needle", "docstring": "wrong"}, "needle"),
-        ({"_id": "x", "title": "needle", "text": "and more"}, "needle"),
-        ({"id": "x", "title": "wrong", "code": "needle"}, "needle"),
+        {"id": "x", "code": "wrong", "positive": "needle"},
+        {"id": "x", "code": "needle", "docstring": "wrong"},
+        {"_id": "x", "title": "needle", "text": "and more"},
+        {"id": "x", "title": "wrong", "code": "needle"},
     ],
 )
-def test_the_document_field(write: Write, record: Record, text: str) -> None:
+def test_the_document_field(tmp_path, record):
     other = {"id": "other", "code": "hay", "text": "hay", "positive": "hay"}
-    queries = write("q", {"id": "q", "query": text})
-    found = run_of(write("c", other, record), queries, method="bm25")
+    queries = write(tmp_path / "q", [{"id": "q", "query": "needle"}])
+    found = run_of(write(tmp_path / "c", [other, record]), queries, method="bm25")
     assert ["x"] == [result["doc_id"] for result in found]
 
 
-def test_named_fields_and_exclude_self(write: Write) -> None:
-    path = write(
-        "records",
+def test_named_fields_and_exclude_self(tmp_path):
+    records = [
         {"id": "1", "docstring": "sort a list", "body": "sorts list", "code": "-"},
         {"id": "2", "docstring": "list sorts", "body": "a list of many sorts", "code": "-"},
-    )
+    ]
+    path = write(tmp_path / "records", records)
     options = {"method": "bm25", "document_field": "body", "query_field": "docstring", "k": 1}
     first = [record["doc_id"] for record in run_of(path, path, **options)]
     assert ["1", "1"] == first  # the shorter body
@@ -105,31 +110,200 @@ def test_named_fields_and_exclude_self(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("corpus", "query", "place", "problem"),
+    ("corpus", "query", "expected"),
     [
-        (
-            {"id": "2", "page": "x"},
-            {"query": "x"},
-            "c:2",
-            "the record has none of the fields positive",
-        ),
-        ({"id": "2", "text": 1}, {"query": "x"}, "c:2", 'field "text" is a JSON number'),
-        ({"id": "1", "text": "x"}, {"query": "x"}, "c:2", 'id "1" is repeated'),
-        ({"id": "2", "text": "x"}, {"q": "x"}, "q:1", "the record has none of the fields query"),
-        ({"id": "2", "text": "x"}, {"query": None}, "q:1", 'field "query" is a JSON null'),
+        ({"id": "2", "page": "x"}, {"query": "x"}, "c:2: the record has none of the fields posit"),
+        ({"id": "2", "text": 1}, {"query": "x"}, 'c:2: field "text" is a JSON number'),
+        ({"id": "1", "text": "x"}, {"query": "x"}, 'c:2: id "1" is repeated'),
+        ({"id": "2", "text": "x"}, {"q": "x"}, "q:1: the record has none of the fields query"),
+        ({"id": "2", "text": "x"}, {"query": None}, 'q:1: field "query" is a JSON null'),
+        (None, {"query": "x"}, "c: the corpus holds no words"),
     ],
 )
-def test_bad_records_are_refused_with_their_place(
-    tmp_path: Path, write: Write, corpus: Record, query: Record, place: str, problem: str
-) -> None:
-    path = write("c", {"id": "1", "text": "good"}, corpus)
+def test_bad_records_are_refused_with_their_place(tmp_path, corpus, query, expected):
+    records = [{"id": "1", "text": "good"}, corpus] if corpus else [{"id": "1", "text": "…"}]
+    path, queries = write(tmp_path / "c", records), write(tmp_path / "q", [query])
     with pytest.raises(UserError) as error:
-        run_of(path, write("q", query), method="bm25")
-    assert str(error.value).startswith(f"{tmp_path / place}: {problem}")
+        run_of(path, queries, method="bm25")
+    assert str(error.value).startswith(f"{tmp_path}/{expected}")
 
 
-def test_a_corpus_without_words_is_refused(tmp_path: Path, write: Write) -> None:
-    for path in (write("c"), write("c", {"id": "1", "text": "…"})):
-        with pytest.raises(UserError) as error:
-            run_of(path, write("q"), method="bm25")
-        assert str(error.value).startswith(f"{path}: the corpus holds no words")
+@pytest.fixture
+def files(tmp_path):
+    write(tmp_path / "c.jsonl", [{"id": f"d{i}", "code": text} for i, text in enumerate(TEXTS)])
+    write(tmp_path / "q.jsonl", [{"id": f"q{i}", "query": text} for i, text in enumerate(QUERIES)])
+    return tmp_path
+
+
+def found(files, corpus, save=None, **options):
+    if save:
+        options["save_index"] = str(files / save)
+    return run_of(str(files / corpus), str(files / "q.jsonl"), 20, **options)
+
+
+@given(
+    texts=st.lists(TOKENS, min_size=1, max_size=12),
+    queries=st.lists(TOKENS, max_size=4),
+    stopwords=st.booleans(),
+)
+def test_what_is_opened_finds_what_was_saved(tmp_path_factory, texts, queries, stopwords):
+    doc_ids = [f"d {number}\t" for number in range(len(texts))]
+    try:
+        fresh = BM25.of(doc_ids, texts, k1=0.9, b=0.4, stopwords=stopwords, paths=None)
+    except UserError:
+        return  # no words
+    folder = str(tmp_path_factory.mktemp("index") / "words")
+    fresh.save(folder)
+    opened = BM25.open(folder)
+    for query in [*queries, *texts]:
+        assert fresh.search(query, 5) == opened.search(query, 5)
+    assert (fresh.settings, fresh.sha256) == (opened.settings, opened.sha256)
+
+
+def test_bytes_of_a_saved_index_are_those_of_a_fresh_one(files):
+    run = [*WARM, "search", "--queries", "q.jsonl", "-o"]
+    for more in (
+        ["a.jsonl", "c.jsonl", "--method", "bm25"],
+        ["b.jsonl", "c.jsonl", "--method", "bm25", "--save-index", "words"],
+        ["c2.jsonl", "words"],
+    ):
+        subprocess.run([*run, *more], cwd=files, env=environment(), check=True)
+    assert (files / "a.jsonl").read_bytes() == (files / "b.jsonl").read_bytes()
+    assert (files / "a.jsonl").read_bytes() == (files / "c2.jsonl").read_bytes()
+    assert found(files, "words", method="bm25") == found(files, "words") != []
+    meta = json.loads((files / "words/meta.json").read_text())
+    expected = {"k1": 1.5, "b": 0.75, "stopwords": True, "document_field": None, "paths": None}
+    assert (50, expected) == (meta["count"], meta["settings"])
+
+
+def test_the_hash_is_of_ids_and_texts():
+    hashes = {
+        BM25.of(ids, texts).sha256
+        for ids, texts in (
+            (["1", "2"], ["a b", "c"]),
+            (["1", "2"], ["a", "b c"]),
+            (["1", "3"], ["a b", "c"]),
+            (["2", "1"], ["a b", "c"]),
+        )
+    }
+    assert 4 == len(hashes)
+    assert BM25.of(["1"], ["x"]).sha256 == BM25.of(["1"], ["x"], k1=3.0).sha256
+
+
+def test_an_older_index_is_replaced_and_nothing_else(files):
+    found(files, "c.jsonl", "words", method="bm25", k1=0.5)
+    found(files, "c.jsonl", "words", method="bm25")
+    assert 1.5 == BM25.open(str(files / "words")).settings["k1"]
+    assert {"c.jsonl", "q.jsonl", "words"} == {path.name for path in files.iterdir()}
+    (files / "other").mkdir()
+    (files / "other/mine").write_text("x")
+    for name in ("other", "q.jsonl"):
+        with pytest.raises(UserError, match=f"{name} exists; name a new folder with --save-index"):
+            found(files, "c.jsonl", name, method="bm25")
+    assert ["mine"] == os.listdir(files / "other")
+
+
+def test_what_cannot_be_written_leaves_the_older_index(files):
+    found(files, "c.jsonl", "words", method="bm25")
+    before = {path.name: path.read_bytes() for path in (files / "words").iterdir()}
+    write(files / "c.jsonl", [{"id": "a\nb", "code": "some words"}])
+    with pytest.raises(UserError, match=r"id 'a\\nb' holds a line break; change the id"):
+        found(files, "c.jsonl", "words", method="bm25")
+    assert before == {path.name: path.read_bytes() for path in (files / "words").iterdir()}
+    limited = ["bash", "-c", 'ulimit -f 20; trap "" XFSZ; "$@"', "-", *PROGRAM, "search", "d.jsonl"]
+    write(files / "d.jsonl", [{"id": str(i), "code": f"word{i} other{i}"} for i in range(5000)])
+    command = [*limited, "--method", "bm25", "--save-index", "words", "--queries", "q.jsonl"]
+    done = subprocess.run(command, cwd=files, env=environment(), capture_output=True, text=True)
+    assert 1 == done.returncode
+    assert done.stderr.startswith("structkit: words: cannot be written: ")
+    assert "--save-index" in done.stderr
+    assert before == {path.name: path.read_bytes() for path in (files / "words").iterdir()}
+
+
+@pytest.mark.long
+def test_a_kill_leaves_a_whole_index_or_none(files):
+    write(files / "d.jsonl", [{"id": str(i), "code": f"word{i} other{i}"} for i in range(20000)])
+    command = [*PROGRAM, "search", "d.jsonl", "--method", "bm25", "--save-index", "words"]
+    killed = 0
+    for _ in range(3):
+        process = subprocess.Popen(
+            [*command, "--queries", "q.jsonl"],
+            cwd=files,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            if any(name.endswith(".partial") for name in os.listdir(files)):
+                time.sleep(0.001 * killed)
+                process.send_signal(signal.SIGKILL)
+                killed += 1
+                break
+        process.wait(60)
+        if (files / "words").exists():
+            assert 20000 == len(BM25.open(str(files / "words")).doc_ids)
+    assert killed
+    found(files, "d.jsonl", "words", method="bm25")
+    assert [] == [name for name in os.listdir(files) if name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"k1": 0.9}, "words: was built with --k1 1.2, not --k1 0.9; leave it out"),
+        ({"b": 0.0}, "words: was built with -b 0.75, not -b 0.0; leave it out"),
+        ({"stopwords": True}, "words: was built with --no-stopwords, not --stopwords; leave"),
+        ({"paths": True}, "words: was built with the default of --paths, not --paths; leave"),
+        ({"document_field": "x"}, "with the default of --document-field, not --document-field x"),
+        ({"method": "dense"}, "words: is an index for --method bm25; leave out --method"),
+        ({"save": "again"}, "is an index already; leave --save-index out"),
+    ],
+)
+def test_other_settings_than_those_of_the_index_are_refused(files, given, expected):
+    found(files, "c.jsonl", "words", method="bm25", k1=1.2, stopwords=False)
+    same = found(files, "words", k1=1.2, b=0.75, stopwords=False)
+    assert same == found(files, "c.jsonl", method="bm25", k1=1.2, stopwords=False)
+    with pytest.raises(UserError, match=expected):
+        found(files, "words", **given)
+
+
+def test_a_damaged_index_is_refused(files):
+    """Each file is spoiled in its turn, and mended again."""
+    (files / "empty").mkdir()
+    with pytest.raises(UserError, match=r"empty: holds no index for BM25 \(no words.txt\); build"):
+        found(files, "empty", method="bm25")
+    found(files, "c.jsonl", "words", method="bm25")
+    folder = files / "words"
+    meta = json.loads((folder / "meta.json").read_text())
+    ids, known = ((folder / f"{name}.txt").read_text() for name in ("ids", "words"))
+    documents, scores = ((folder / f"{name}.npy").read_bytes() for name in ("documents", "scores"))
+    unfit = "words: is damaged: its files do not fit together; build the index again with --save"
+    spoiled = [
+        ("ids.txt", ids.replace("d49\n", ""), unfit),
+        ("ids.txt", ids.replace("d49", "d0"), unfit),
+        ("ids.txt", b"\xff" * 9, r"words: is damaged \(.*decode"),
+        ("meta.json", "[1]", "words: is damaged"),
+        ("meta.json", "{", "words: is damaged"),
+        ("meta.json", json.dumps({**meta, "count": 51}), unfit),
+        ("meta.json", json.dumps({**meta, "settings": {}}), "words: is damaged"),
+        ("words.txt", known.replace("file\n", ""), unfit),
+        ("words.txt", known.replace("file\n", "def\n"), unfit),
+        ("scores.npy", scores[:-3], "words: is damaged"),
+        ("scores.npy", b"", "words: is damaged"),
+        ("scores.npy", documents, unfit),
+        ("documents.npy", documents[:-4] + (50).to_bytes(4, "little"), unfit),
+        ("starts.npy", documents, unfit),
+    ]
+    for name, content, expected in spoiled:
+        before = (folder / name).read_bytes()
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        with pytest.raises(UserError, match=expected) as caught:
+            found(files, "words")
+        assert "build the index again with --save-index" == caught.value.remedy
+        (folder / name).write_bytes(before)
+    for path in sorted(folder.iterdir()):
+        path.rename(folder / "away")
+        with pytest.raises(UserError, match="cannot be read: No such file|holds no index for"):
+            found(files, "words", method="bm25")
+        (folder / "away").rename(path)
+    assert found(files, "words")

@@ -183,7 +183,7 @@ def test_queries_may_be_codes(tmp_path: Path, vectors: Vectors) -> None:
             "--parameters nprobe: codes have no such parameter; k_factor_rf=20",
         ),
         (["f.npy", "--rescore", "f.npy"], "f.npy: holds floats, not codes; encode with --quantize"),
-        (["f.npy", "--rescore", "f.npy", "--method", "bm25"], "it takes no --rescore"),
+        (["f.npy", "--rescore", "f.npy", "--method", "bm25"], "--method bm25 takes no --rescore"),
     ],
 )
 def test_wrong_usage(run, tmp_path: Path, flags: list[str], problem: str) -> None:  # type: ignore[no-untyped-def]

@@ -116,7 +116,7 @@ def test_wrong_usage(files: dict[str, str]) -> None:
         found(files, method="hybrid", texts=texts)
     with pytest.raises(UserError, match="--texts goes with --method hybrid"):
         found(files, texts=texts)
-    with pytest.raises(UserError, match="not words: they take no --k1, --no-stopwords;"):
+    with pytest.raises(UserError, match="--method dense takes no --k1, --no-stopwords;"):
         found(files, k1=2.0, stopwords=False)
     with pytest.raises(UserError, match="takes no --filter"):
         found(files, method="hybrid", encoding=Letters(), texts=texts, filter=["a=b"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.searching.passages import best_rows, occurrences
+from structkit.searching.questions import best_rows, occurrences
 from structkit.searching.words import same_stem, words
 
 CODE = "import time\n\n\nclass Client:\n    def send(self):\n        retry(self.max_retries)\n\n"

@@ -125,7 +125,7 @@ def test_a_corpus_that_is_not_there_is_told_first(run, folder):
 def test_a_folder_without_an_index_is_told_first(run, folder):
     (folder / "index").mkdir()
     told = (
-        "index: holds no index (no meta.json); save one with --save-index, or search the folder's "
+        "index: holds no index; save one with --save-index, or search the folder's "
         "files with structkit ask"
     )
     assert told == complaint(run("search", "index", "--query", "tea"), 1)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from structkit_plugins.backends._saved_index import read_index
+from structkit_plugins.backends.approximate import read_index
 
 from structkit.errors import UserError
-from structkit.searching.index_parameters import LEAST
-from structkit.searching.options import SearchOptions
+from structkit.searching.options import LOWEST, SearchOptions
 from tests.conftest import PROGRAM, environment
 from tests.searching.index_runs import found as run_of
 
@@ -41,7 +40,7 @@ def found(folder, corpus="c.jsonl", **options):
     return run_of(str(folder / corpus), str(folder / "q.jsonl"), **options)
 
 
-@pytest.mark.parametrize("name", LEAST)
+@pytest.mark.parametrize("name", LOWEST)
 def test_parameters_that_no_index_bears_are_wrong_usage(name):
     allowed = {"max_codes": "0", "k_factor_rf": "1.5"}.get(name)
     for value in WRONG:
@@ -58,7 +57,7 @@ def test_parameters_that_no_index_bears_are_wrong_usage(name):
 
 @pytest.mark.parametrize(("name", "index"), INDEXES.items())
 def test_parameters_at_their_ends_search(files, name, index):
-    for value in (LEAST[name], 2**31 - 1):
+    for value in (LOWEST[name], 2**31 - 1):
         run = found(files, index=index, parameters=f"{name}={value}")
         assert run
         assert all(np.isfinite(record["score"]) for record in run)
@@ -161,7 +160,7 @@ def test_building_shows_its_progress_on_a_terminal(files, tmp_path):
 def test_a_saved_index_is_mapped(files, tmp_path):
     folder = tmp_path / "index"
     expected = found(files, index="int8", save_index=str(folder))
-    index, _ = read_index(folder, "dot")
+    index, _ = read_index(folder, SearchOptions())
     assert f"{folder}/index" in Path("/proc/self/maps").read_text()  # not copied into memory
     assert index.ntotal == 200
     assert expected == run_of(str(folder), str(files / "q.jsonl"))

@@ -249,7 +249,7 @@ def test_fields_stand_beside_a_matrix(vectors: np.ndarray, queries: str, tmp_pat
             ["--backend", "oracle"],
             "no backend 'oracle'; there are: approximate, codes, exact, pgvector",
         ),
-        (["--method", "bm25", "--index", "hnsw"], "--method bm25 searches no embeddings"),
+        (["--method", "bm25", "--index", "hnsw"], "--method bm25 takes no --index"),
     ],
 )
 def test_wrong_usage_is_one_line(
