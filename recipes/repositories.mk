@@ -31,25 +31,25 @@ $(REPOSITORIES)/%/queries.jsonl: $(DATA)/queries.jsonl.gz
 	$(STRUCTKIT) select $< --where repository=$* -o $@
 
 $(REPOSITORIES)/%/chunks.jsonl: $(REPOSITORIES)/%/files.jsonl
-	$(REPORT) timed $(IN)/collect.seconds $(STRUCTKIT) collect --records $< --unit chunk --generated -o $@
+	OMP_NUM_THREADS=1 $(TIMED) $(IN)/collect.seconds $(STRUCTKIT) collect --records $< --unit chunk --generated -o $@
 
 $(REPOSITORIES)/static.model:
 	@mkdir -p $(@D)
 	$(STRUCTKIT) train static --model minilm -o $@ < /dev/null
 
 $(REPOSITORIES)/%/bm25.run.jsonl: $(REPOSITORIES)/%/chunks.jsonl $(REPOSITORIES)/%/queries.jsonl
-	$(REPORT) timed $(IN)/bm25.seconds $(STRUCTKIT) search $< --method bm25 -k 200 \
+	OMP_NUM_THREADS=1 $(TIMED) $(IN)/bm25.seconds $(STRUCTKIT) search $< --method bm25 -k 200 \
 	  --queries $(IN)/queries.jsonl -o $@
 
 # an encoder: its name here, its name for `--model`, and the files its model is made of
 define repositories-encoder
 $(REPOSITORIES)/%/$(1).npy: $(REPOSITORIES)/%/chunks.jsonl $(3)
-	$(REPORT) timed $$(IN)/$(1).index.seconds $(STRUCTKIT) encode -m $(2) --as document --field code $$< -o $$@
+	OMP_NUM_THREADS=1 $$(TIMED) $$(IN)/$(1).index.seconds $(STRUCTKIT) encode -m $(2) --as document --field code $$< -o $$@
 $(REPOSITORIES)/%/$(1).run.jsonl: $(REPOSITORIES)/%/$(1).npy $(REPOSITORIES)/%/queries.jsonl
-	$(REPORT) timed $$(IN)/$(1).seconds $(STRUCTKIT) search $$< -m $(2) --queries $$(IN)/queries.jsonl \
+	OMP_NUM_THREADS=1 $$(TIMED) $$(IN)/$(1).seconds $(STRUCTKIT) search $$< -m $(2) --queries $$(IN)/queries.jsonl \
 	  --query-field query -o $$@
 $(REPOSITORIES)/%/hybrid-$(1).run.jsonl: $(REPOSITORIES)/%/$(1).npy $(REPOSITORIES)/%/queries.jsonl
-	$(REPORT) timed $$(IN)/hybrid-$(1).seconds $(STRUCTKIT) search $$< -m $(2) --method hybrid -k 200 \
+	OMP_NUM_THREADS=1 $$(TIMED) $$(IN)/hybrid-$(1).seconds $(STRUCTKIT) search $$< -m $(2) --method hybrid -k 200 \
 	  --texts $$(IN)/chunks.jsonl --queries $$(IN)/queries.jsonl --query-field query -o $$@
 endef
 $(eval $(call repositories-encoder,static,$(REPOSITORIES)/static.model,$(REPOSITORIES)/static.model))

@@ -104,7 +104,7 @@ $(SEAL)/masked.jsonl: $(SEAL)/variants.jsonl
 	    -o $@
 
 comma := ,
-TIMED := $(BIN)/python -m tests.benchmarks.repositories timed
+TIMED := $(BIN)/python -m tests.benchmarks.processes
 # a model: its name, method, records, flags, and the model it starts from
 define seal-model
 $(SEAL)/$(1)@%.model: $(SEAL)/$(3).jsonl $(if $(filter minilm,$(5)),,$(5))

@@ -9,7 +9,7 @@ Files of packages that state no license are left out.
 
 from __future__ import annotations
 
-import argparse
+import sys
 from collections.abc import Iterator
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -47,17 +47,7 @@ def licensed(folder: str) -> Iterator[dict[str, str]]:
                 yield {"path": path, **facts, "license": name}
 
 
-def main() -> None:
-    """Write the records."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder")
-    parser.add_argument("-o", dest="output", type=Path, required=True)
-    args = parser.parse_args()
-    lines = [
-        orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE) for record in licensed(args.folder)
-    ]
-    args.output.write_bytes(b"".join(lines))
-
-
 if __name__ == "__main__":
-    main()
+    folder, _, output = sys.argv[1:]
+    lines = [orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in licensed(folder)]
+    Path(output).write_bytes(b"".join(lines))

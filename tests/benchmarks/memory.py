@@ -1,159 +1,115 @@
 """Ten times the input: the peak memory of each command over that of a tenth.
 
-    python -m tests.benchmarks.memory [--only NAME …]
+    python -m tests.benchmarks.memory [PART OF A NAME …]
 
-Real processes on records made of the fixtures. Fails where a command that shall not grow does so by
-more than a tenth.
+Real processes on records made of the fixtures. Fails where a command grows by more than a tenth.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.processes import measured
-from tests.benchmarks.records import STRUCTKIT
+from tests.benchmarks.processes import STRUCTKIT, measured
 
-MOST = 1.1
+MAXIMUM = 1.1
 TIMES = 10
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A command that reads INPUT: which records, and how many of them are a tenth of the larger.
-
-    `{model}`, `{corpus}` and `{output}` are files; NEW is a name that no other run has.
-    """
-
-    name: str
-    command: str
-    records: str
-    count: int
-
-
-# the smaller number fills what is bounded: blocks of lines, windows, a tokenizer's cache
-STAGES = [
-    Stage("mask-entities", "mask-entities INPUT", "code", 2000),
-    Stage("mask-entities --workers 2", "mask-entities INPUT --workers 2", "code", 10000),
-    Stage("html-variants", "html-variants INPUT", "pages", 1000),
-    Stage("parse-trees --parser balanced", "parse-trees INPUT --parser balanced", "texts", 10000),
-    Stage("pair", "pair INPUT", "code", 2000),
-    Stage("select", "select INPUT --where language=python", "code", 5000),
-    Stage("encode to JSONL", "encode -m {model} INPUT", "texts", 20000),
-    Stage("encode to .npy", "encode -m {model} INPUT -o {output}.npy", "texts", 20000),
-    Stage(
-        "encode --quantize int8",
-        "encode -m {model} INPUT --quantize int8 -o {output}.npy",
-        "texts",
-        20000,
+# what is run, with `{model}`, `{corpus}`, `{texts}`, `{out}` and INPUT for files and NEW for a name
+# that no other run has; the kind of records, and how many fill what is bounded: blocks of lines,
+# windows, a tokenizer's cache
+STAGES: dict[str, tuple[str, str, int]] = {
+    "mask-entities": ("mask-entities INPUT", "code", 2000),
+    "mask-entities --workers 2": ("mask-entities INPUT --workers 2", "code", 10000),
+    "html-variants": ("html-variants INPUT", "pages", 1000),
+    "parse-trees --parser balanced": ("parse-trees INPUT --parser balanced", "texts", 10000),
+    "pair": ("pair INPUT", "code", 2000),
+    "select": ("select INPUT --where language=python", "code", 5000),
+    "encode to JSONL": ("encode -m {model} INPUT", "texts", 20000),
+    "encode to .npy": ("encode -m {model} INPUT -o {out}.npy", "texts", 20000),
+    "encode --quantize int8": (
+        "encode -m {model} INPUT --quantize int8 -o {out}.npy", "texts", 20000
     ),
-    Stage(
-        "search, ten times the queries", "search {corpus} --queries INPUT -k 10", "vectors", 1000
+    "search, ten times the queries": ("search {corpus} --queries INPUT -k 10", "vectors", 1000),
+    "search --method bm25, ten times the queries": (
+        "search {texts} --method bm25 --queries INPUT -k 10", "texts", 1000
     ),
-    Stage(
-        "search --method bm25, ten times the queries",
-        "search {texts} --method bm25 --queries INPUT -k 10",
-        "texts",
-        1000,
-    ),
-    Stage(
-        "train contrastive, five steps",
+    "train contrastive, five steps": (
         "train contrastive INPUT --model {model} --batch-size 64 --max-steps 5 -o NEW",
-        "pairs",
-        20000,
+        "pairs", 20000,
     ),
-    Stage(
-        "train self-strae, five steps",
-        "train self-strae INPUT --max-steps 5 -o NEW",
-        "sentences",
-        20000,
+    "train self-strae, five steps": (
+        "train self-strae INPUT --max-steps 5 -o NEW", "sentences", 20000
     ),
-]
+}  # fmt: skip
 
 
-def inputs() -> dict[str, Callable[[int], dict[str, Any]]]:
-    """Endless records of each kind, by their numbers."""
-    code = rows("code/train.jsonl")
-    pages = rows("pages/train.jsonl")
-    texts = rows("sentences/pairs.jsonl")
-    draw = np.random.default_rng(0).normal(size=(100, 64)).round(3).tolist()
-    return {
-        "code": lambda n: {**code[n % len(code)], "id": f"c{n}"},
-        "pages": lambda n: {**pages[n % len(pages)], "id": f"p{n}"},
-        "texts": lambda n: {"id": f"t{n}", "text": f"{texts[n % len(texts)]['text_a']} {n}"},
-        "sentences": lambda n: {"id": f"s{n}", "text": texts[n % len(texts)]["text_a"]},
-        "pairs": lambda n: {
-            **{"id": f"p{n}", "query": f"{texts[n % len(texts)]['text_a']} {n}"},
-            "positive": texts[n % len(texts)]["text_b"],
-        },
-        "vectors": lambda n: {"id": f"v{n}", "embedding": draw[n % 100]},
-    }
+def made(kind: str) -> Callable[[int], dict[str, Any]]:
+    """Endless records of a kind, by their numbers."""
+    if kind == "vectors":
+        draw = np.random.default_rng(0).normal(size=(100, 64)).round(3).tolist()
+        return lambda n: {"id": f"v{n}", "embedding": draw[n % 100]}
+    files = {"code": "code/train.jsonl", "pages": "pages/train.jsonl"}
+    file = Path("fixtures", files.get(kind, "sentences/pairs.jsonl"))
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
+    def record(number: int) -> dict[str, Any]:
+        row, name = rows[number % len(rows)], {"id": f"r{number}"}
+        if kind in files:
+            return {**row, **name}
+        if kind == "sentences":
+            return {**name, "text": row["text_a"]}
+        text = f"{row['text_a']} {number}"
+        return {**name, "query": text, "positive": row["text_b"], "text": text}
 
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path("fixtures", name).read_text("utf-8").splitlines()]
+    return record
 
 
 def written(path: Path, kind: str, count: int) -> str:
-    record = inputs()[kind]
+    record = made(kind)
     with path.open("w", encoding="utf-8") as handle:
-        for number in range(count):
-            handle.write(json.dumps(record(number)) + "\n")
+        handle.writelines(json.dumps(record(number)) + "\n" for number in range(count))
     return str(path)
 
 
-def prepared(folder: Path) -> dict[str, str]:
-    """A model, a corpus of embeddings and one of texts."""
-    texts = written(folder / "corpus.jsonl", "texts", 2000)
-    vectors = written(folder / "vectors.jsonl", "vectors", 2000)
-    model = str(folder / "model")
-    train = [*STRUCTKIT, "train", "static", texts, "--dimensions", "64", "-o", model, "-q"]
-    subprocess.run(train, check=True, stdout=subprocess.DEVNULL)
-    return {"model": model, "texts": texts, "corpus": vectors, "output": str(folder / "out")}
+def peak(stage: str, times: int, folder: Path, files: dict[str, str]) -> int:
+    command, kind, count = STAGES[stage]
+    path = written(folder / "input.jsonl", kind, count * times)
+    places = {"INPUT": path, "NEW": str(folder / f"{kind}-{times}")}
+    words = [places.get(word, word) for word in command.format(**files).split()]
+    return measured([*STRUCTKIT, *words, "-q"], environment={"OMP_NUM_THREADS": "1"}).peak
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="*", help="some of the stages, by parts of their names")
-    args = parser.parse_args(arguments)
+def main(*names: str) -> None:
     grown = []
     print("| command | records | peak | ten times as many | |\n|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        files = prepared(folder)
-        for stage in STAGES:
-            if args.only and not any(part in stage.name for part in args.only):
+        files = {
+            "texts": written(folder / "corpus.jsonl", "texts", 2000),
+            "corpus": written(folder / "vectors.jsonl", "vectors", 2000),
+            "model": str(folder / "model"),
+            "out": str(folder / "out"),
+        }
+        train = f"train static {files['texts']} --dimensions 64 -o {files['model']} -q"
+        subprocess.run([*STRUCTKIT, *train.split()], check=True, stdout=subprocess.DEVNULL)
+        for stage, (_, _, count) in STAGES.items():
+            if names and not any(part in stage for part in names):
                 continue
-            few, many = (peak(stage, stage.count * times, folder, files) for times in (1, TIMES))
-            print(
-                f"| `{stage.name}` | {stage.count:,} | {few / 2**20:.0f} MiB | "
-                f"{many / 2**20:.0f} MiB | {many / few:.2f} |",
-                flush=True,
-            )
-            if many > MOST * few:
-                grown.append(stage.name)
+            few, many = (peak(stage, times, folder, files) / 2**20 for times in (1, TIMES))
+            sizes = f"{few:.0f} MiB | {many:.0f} MiB | {many / few:.2f}"
+            print(f"| `{stage}` | {count:,} | {sizes} |", flush=True)
+            if many > MAXIMUM * few:
+                grown.append(stage)
     if grown:
         raise SystemExit(f"grown by more than a tenth: {', '.join(grown)}")
 
 
-def peak(stage: Stage, count: int, folder: Path, files: dict[str, str]) -> int:
-    path = written(folder / "input.jsonl", stage.records, count)
-    places = {"INPUT": path, "NEW": str(folder / f"{stage.records}-{count}")}
-    words = stage.command.format(**files).split()
-    command = [*STRUCTKIT, *(places.get(word, word) for word in words), "-q"]
-    with open(os.devnull, "wb") as sink:
-        return measured(command, stdout=sink, environment={"OMP_NUM_THREADS": "1"}).peak
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

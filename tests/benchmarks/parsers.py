@@ -9,7 +9,6 @@ and as they are, without it. Time is this process's, trees from words; the last 
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,9 +26,7 @@ from structkit.registry import load
 from structkit.structure.trees import brackets as trees
 from structkit.structure.trees.parsers import all_trees
 from structkit.structure.trees.tree import Tree
-from tests.benchmarks.pairs import compiled
-from tests.benchmarks.processes import measured
-from tests.benchmarks.records import STRUCTKIT
+from tests.benchmarks.processes import STRUCTKIT, compiled, measured
 
 PARSERS = ("right-branching", "balanced", "random", "chunk", "builtin")
 
@@ -60,11 +57,11 @@ def command(gold: list[Tree], model: str | None) -> float:
     """CPU seconds of the command with the parser builtin, over the words as texts."""
     compiled()
     texts = (" ".join(tree.words) for tree in gold)
-    with tempfile.TemporaryFile() as records, open(os.devnull, "wb") as sink:
+    with tempfile.NamedTemporaryFile() as records:
         records.writelines(orjson.dumps({"text": text}) + b"\n" for text in texts)
-        records.seek(0)
+        records.flush()
         parse = [*STRUCTKIT, "parse-trees", "-q", *(["--model", model] if model else [])]
-        return measured(parse, stdin=records, stdout=sink).cpu
+        return measured(parse, Path(records.name)).cpu
 
 
 def row(name: str, options: dict[str, Any], gold: list[Tree]) -> str:

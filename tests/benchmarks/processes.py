@@ -5,6 +5,7 @@ python -m tests.benchmarks.processes FILE COMMAND…    runs it, and writes what
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import subprocess
@@ -12,17 +13,19 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
 
+PYTHON = sys.executable
+STRUCTKIT = [PYTHON, "-m", "structkit"]
 EVERY = 0.05  # seconds between looks at the processes
 TICKS = os.sysconf("SC_CLK_TCK")  # of a second
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of the clock and of the CPU, and the most bytes of memory at a time.
+    """Seconds of the clock and of the CPU, and the maximum of bytes of memory at a time.
 
     Memory is the sum over a command's processes; a page that several of them share counts once.
     """
@@ -32,23 +35,29 @@ class Cost:
     peak: int
 
 
+def compiled() -> None:
+    """Compile our modules, as pip does when it installs them: no command compiles them again."""
+    for folder in ("structkit", "plugins"):
+        compileall.compile_dir(folder, quiet=1)
+
+
 def measured(
     command: list[str],
-    *,
-    stdin: IO[Any] | int | None = None,
-    stdout: IO[Any] | int | None = None,
-    stderr: IO[Any] | int | None = None,
+    source: Path | None = None,
+    target: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Cost:
-    """Run a command; one that fails raises."""
+    """Run a command from one file to another, by default from and to nothing; a failure raises."""
+    with ExitStack() as opened:
+        stdin = opened.enter_context(open(source or os.devnull, "rb"))
+        stdout = opened.enter_context(open(target or os.devnull, "wb"))
+        return watched(subprocess.Popen(command, stdin=stdin, stdout=stdout,
+                                        env={**os.environ, **(environment or {})}))  # fmt: skip
+
+
+def watched(process: subprocess.Popen[bytes]) -> Cost:
+    """What a process has cost when it ends, since now; a failure raises."""
     start = time.perf_counter()
-    process = subprocess.Popen(
-        command,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        env={**os.environ, **(environment or {})},
-    )
     watch = Watch(process.pid)
     watch.start()
     _, status, usage = os.wait4(process.pid, 0)
@@ -56,7 +65,7 @@ def measured(
     watch.join()
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
+        raise subprocess.CalledProcessError(process.returncode, process.args)
     # processes that nobody waited for (Spark's) are in what was seen alone
     cpu = max(usage.ru_utime + usage.ru_stime, sum(watch.cpu.values()))
     return Cost(time.perf_counter() - start, cpu, watch.peak)
@@ -73,20 +82,20 @@ class Watch(threading.Thread):
 
     def run(self) -> None:
         while True:
-            self.peak = max(self.peak, self.now())
+            self.peak = max(self.peak, self.memory())
             if self.stopped.wait(EVERY):
                 return
 
-    def now(self) -> int:
-        """The bytes of all processes together, or the most that one of them ever had."""
-        together, most = 0, 0
+    def memory(self) -> int:
+        """The bytes of all processes together, or the maximum that one of them ever had."""
+        together, highest = 0, 0
         for pid in descendants(self.pid):
             times = content(f"/proc/{pid}/stat").rpartition(")")[2].split()[11:13]
             if times:  # it has not gone
                 self.cpu[pid] = sum(map(int, times)) / TICKS
-            together += numbers(f"/proc/{pid}/smaps_rollup").get("Pss", 0)
-            most = max(most, numbers(f"/proc/{pid}/status").get("VmHWM", 0))
-        return 1024 * max(together, most)
+            together += kibibytes(f"/proc/{pid}/smaps_rollup").get("Pss", 0)
+            highest = max(highest, kibibytes(f"/proc/{pid}/status").get("VmHWM", 0))
+        return 1024 * max(together, highest)
 
 
 def descendants(pid: int) -> Iterator[int]:
@@ -98,8 +107,8 @@ def descendants(pid: int) -> Iterator[int]:
             waiting.extend(map(int, content(str(thread)).split()))
 
 
-def numbers(path: str) -> dict[str, int]:
-    """The kibibytes that a file of /proc tells; none where the process has gone."""
+def kibibytes(path: str) -> dict[str, int]:
+    """The sizes that a file of /proc tells; none where the process has gone."""
     lines = (line.split() for line in content(path).splitlines())
     return {line[0].removesuffix(":"): int(line[1]) for line in lines if line[2:] == ["kB"]}
 
@@ -111,14 +120,15 @@ def content(path: str) -> str:
         return ""
 
 
-def main(arguments: list[str]) -> int:
+def main(file: str, *command: str) -> int:
+    """The status of the command; standard input and output are this process's."""
     try:
-        cost = measured(arguments[1:])
+        cost = watched(subprocess.Popen(command))
     except subprocess.CalledProcessError as error:
         return abs(error.returncode)
-    Path(arguments[0]).write_text(json.dumps({**asdict(cost), "command": arguments[1:]}) + "\n")
+    Path(file).write_text(json.dumps({**asdict(cost), "command": command}) + "\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

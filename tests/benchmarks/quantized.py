@@ -9,7 +9,6 @@ the floats; queries a second are of CPU time, one thread, medians.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import tempfile
@@ -29,8 +28,7 @@ from structkit.embeddings.vectors import blocks
 from structkit.embeddings.writing import VectorFiles
 from structkit.registry import load
 from structkit.searching.options import SearchOptions
-from tests.benchmarks.corpora import made
-from tests.benchmarks.indexes import K, recall, timed
+from tests.benchmarks.search import K, made, recall, timed
 from tests.benchmarks.table import machine
 
 
@@ -96,18 +94,12 @@ def bytes_of(searcher: Any, way: Way) -> int:
 KINDS = ("float16", "int8", "binary")
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("files", nargs="*", metavar="CORPUS QUERIES")
-    parser.add_argument("--first", type=int, default=1000, help="queries that are searched")
-    parser.add_argument("--runs", type=int, default=3)
-    args = parser.parse_args(arguments)
+def main(files: list[str], rounds: int = 3) -> None:
     faiss.omp_set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        corpus, queries_file = args.files or (made(folder, "c", 20_000), made(folder, "q", 200))
-        rows = read_embeddings([queries_file]).vectors
-        queries = np.ascontiguousarray(rows[: args.first])
+        corpus, queries_file = files or (made(folder, "c", 20_000), made(folder, "q", 200))
+        queries = np.ascontiguousarray(read_embeddings([queries_file]).vectors[:1000])
         found = read_embeddings([corpus])
         print(f"{len(found.ids):,} rows of {found.dimensions} numbers, {len(queries):,} queries, ")
         print(f"{machine()['processor']}, one thread\n")
@@ -115,12 +107,11 @@ def main(arguments: list[str] | None = None) -> None:
         print("|---|---:|---:|---:|---:|---:|", flush=True)
         truth: list[set[str]] = []
         for way in ways(corpus, folder):
-            truth = row(way, queries, truth, args.runs)
+            truth = row(way, queries, truth, rounds)
         rows, bits = read_embeddings([str(folder / "binary.npy")]), packed(queries)
-        seconds = statistics.median(distances(rows, bits) for _ in range(args.runs))
-        print(
-            f"\nHamming distances alone: {seconds / len(bits) / len(rows.ids) * 1e9:.2f} ns a row."
-        )
+        seconds = statistics.median(distances(rows, bits) for _ in range(rounds))
+        each = seconds / len(bits) / len(rows.ids) * 1e9
+        print(f"\nHamming distances alone: {each:.2f} ns a row.")
 
 
 def distances(corpus: Embeddings, bits: np.ndarray) -> float:
@@ -132,13 +123,13 @@ def distances(corpus: Embeddings, bits: np.ndarray) -> float:
     return time.process_time() - start
 
 
-def row(way: Way, queries: np.ndarray, truth: list[set[str]], runs: int) -> list[set[str]]:
+def row(way: Way, queries: np.ndarray, truth: list[set[str]], rounds: int) -> list[set[str]]:
     """Print a row of the table; the result is what exact search finds, the first row's."""
     start = time.process_time()
     searcher = load("backend", way.backend)().opened([way.corpus], way.options)
     opened = time.process_time() - start
     times = []
-    for _ in range(runs):
+    for _ in range(rounds):
         seconds, found = timed(searcher, queries)
         times.append(seconds)
     speed = len(queries) / statistics.median(times)

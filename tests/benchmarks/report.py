@@ -203,7 +203,7 @@ def add_costs(rows: Sequence[Record], folder: Path, pages: int) -> None:
         path = known.get(row["system"])
         row["bytes a page"] = round(path.stat().st_size / pages) if path else ""
         seconds = path.with_suffix(".seconds") if path else None
-        row["CPU seconds"] = records(seconds)[0]["seconds"] if seconds and seconds.exists() else ""
+        row["CPU seconds"] = records(seconds)[0]["cpu"] if seconds and seconds.exists() else ""
 
 
 def section(name: str, content: Mapping[str, Any], words: str) -> str:
@@ -257,8 +257,8 @@ def main() -> None:
     parts = parser.add_subparsers(required=True, dest="part")
     gathering = parts.add_parser("gather")
     gathering.add_argument("values", nargs="+", type=Path)
-    for name in ("--title", "--command"):
-        gathering.add_argument(name, required=True)
+    gathering.add_argument("--title", required=True)
+    gathering.add_argument("--command", required=True)
     gathering.add_argument("--suite", action="store_true")
     gathering.add_argument("--against", nargs="*", default=[])
     gathering.add_argument("--data", nargs="*", type=Path, default=[])
@@ -272,19 +272,17 @@ def main() -> None:
     checking.add_argument("rebuilt", type=Path)
     args = parser.parse_args()
     if args.part == "gather":
-        return gather(args)
-    if args.part == "write":
+        gather(args)
+    elif args.part == "write":
         REPORT.write_text(report(), "utf-8")
-        return None
-    if args.part == "show":
-        return print(section(args.file.stem, orjson.loads(args.file.read_bytes()), ""))
-    both = [orjson.loads(path.read_bytes()) for path in (args.committed, args.rebuilt)]
-    if wrong := outside(*both):
-        sys.exit("\n".join(wrong))
-    print(
-        f"{args.committed.stem}: {len(both[1]['rows'])} rows built again, all within the intervals"
-    )
-    return None
+    elif args.part == "show":
+        print(section(args.file.stem, orjson.loads(args.file.read_bytes()), ""))
+    else:
+        both = [orjson.loads(path.read_bytes()) for path in (args.committed, args.rebuilt)]
+        if wrong := outside(*both):
+            sys.exit("\n".join(wrong))
+        count = len(both[1]["rows"])
+        print(f"{args.committed.stem}: {count} rows built again, all within the intervals")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Peers of `make repositories`, what time commands take, and its table.
+"""Peers of `make repositories`, and its table.
 
     python -m tests.benchmarks.repositories semble --data FOLDER --queries FILE --model DIR -o RUN
     python -m tests.benchmarks.repositories ripgrep --data FOLDER --queries FILE -o RUN
-    python -m tests.benchmarks.repositories timed FILE COMMAND…
     python -m tests.benchmarks.repositories table --data FOLDER --folder FOLDER SCORES… -o TABLE
 
 A peer's run is of its own passages, which are written beside it: `NAME.passages.jsonl`.
@@ -17,10 +16,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,72 +69,54 @@ def ripgrep(folder: Path, model: str) -> Answer:
     return answer
 
 
-@dataclass
-class Peers:
-    """A peer's answers about the repositories of some queries, and what they cost."""
+PEERS: dict[str, Peer] = {"semble": semble, "ripgrep": ripgrep}
 
-    peer: Peer
-    model: str
-    data: str
-    asked: str
-    index: float = 0.0
-    queries: float = 0.0
-    hits: list[Record] = field(default_factory=list)
-    passages: dict[str, Record] = field(default_factory=dict)
 
-    def run(self) -> None:
-        """Ask it everything."""
-        files, queries = read(f"{self.data}/files.jsonl.gz"), read(self.asked)
-        for repository in dict.fromkeys(query["repository"] for query in queries):
-            with tempfile.TemporaryDirectory() as folder:
-                for each in files:
-                    if each["repository"] == repository:
-                        path = Path(folder, each["path"])
-                        path.parent.mkdir(parents=True, exist_ok=True)
-                        path.write_text(each["code"], "utf-8")
-                start = time.process_time()
-                answer = self.peer(Path(folder), self.model)
-                self.index += time.process_time() - start
-                asked = [query for query in queries if query["repository"] == repository]
-                self._ask(answer, repository, asked)
-
-    def _ask(self, answer: Answer, repository: str, queries: list[Record]) -> None:
-        for query in queries:
-            before = spent()
-            found = answer(query["query"])
-            self.queries += spent() - before
-            for rank, (path, first, last) in enumerate(found, 1):
-                name = f"{repository}/{path}#L{first}-{last}"
-                self.passages[name] = {
-                    "id": name,
-                    "doc_id": f"{repository}/{path}",
-                    "lines": [first, last],
-                }
-                hit = {"query_id": query["id"], "doc_id": name, "score": -rank, "rank": rank}
-                self.hits.append(hit)
+def ask(peer: Peer, data: str, asked: str, model: str, run: str) -> None:
+    """A peer's answers about the repositories of some queries, its passages, and what they cost."""
+    index = queries = 0.0
+    hits: list[Record] = []
+    passages: dict[str, Record] = {}
+    files, everything = read(f"{data}/files.jsonl.gz"), read(asked)
+    for repository in dict.fromkeys(query["repository"] for query in everything):
+        with tempfile.TemporaryDirectory() as folder:
+            for each in files:
+                if each["repository"] == repository:
+                    path = Path(folder, each["path"])
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(each["code"], "utf-8")
+            start = spent()
+            answer = peer(Path(folder), model)
+            index += spent() - start
+            for query in (each for each in everything if each["repository"] == repository):
+                start = spent()
+                found = answer(query["query"])
+                queries += spent() - start
+                for rank, (name, first, last) in enumerate(found, 1):
+                    document = f"{repository}/{name}"
+                    passage = f"{document}#L{first}-{last}"
+                    lines = [first, last]
+                    passages[passage] = {"id": passage, "doc_id": document, "lines": lines}
+                    hit = {"query_id": query["id"], "doc_id": passage}
+                    hits.append({**hit, "score": -rank, "rank": rank})
+    base = Path(run).with_suffix("")
+    write(f"{base}.passages.jsonl", list(passages.values()))
+    write(f"{base}.costs.jsonl", [{"index": index, "queries": queries}])
+    write(run, hits)
 
 
 def spent() -> float:
     """CPU seconds of this process and its children so far."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    return sum(os.times()[:4])
 
 
 def write(file: str | Path, records: list[Record]) -> None:
     Path(file).write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
 
 
-def timed(file: str, command: list[str]) -> int:
-    """Run a command, and write the CPU seconds that it takes."""
-    before = spent()
-    status = subprocess.run(command, check=False).returncode
-    write(file, [{"seconds": spent() - before}])
-    return status
-
-
 def seconds(folder: str, name: str) -> float:
     """The CPU seconds of a step over all repositories."""
-    return sum(read(file)[0]["seconds"] for file in Path(folder).glob(f"*/{name}.seconds"))
+    return sum(read(file)[0]["cpu"] for file in Path(folder).glob(f"*/{name}.seconds"))
 
 
 def costs(folder: str, system: str, queries: int) -> tuple[str, str]:
@@ -180,32 +159,20 @@ def table(data: str, folder: str, files: list[str]) -> Iterator[str]:
     )
 
 
-def main(arguments: list[str]) -> int:
-    if arguments[:1] == ["timed"]:
-        return timed(arguments[1], arguments[2:])
+def main() -> None:
     parser = argparse.ArgumentParser(prog="repositories")
-    parser.add_argument("action", choices=("semble", "ripgrep", "table"))
+    parser.add_argument("action", choices=(*PEERS, "table"))
     parser.add_argument("scores", nargs="*")
     for flag in ("--data", "--queries", "--model", "--folder", "-o"):
         parser.add_argument(flag, default="")
-    options = parser.parse_intermixed_args(arguments)
+    options = parser.parse_intermixed_args()
     if options.action == "table":
         lines = table(options.data, options.folder, options.scores)
         Path(options.o).write_text("\n".join(lines) + "\n", "utf-8")
-        return 0
-    peers = Peers(
-        {"semble": semble, "ripgrep": ripgrep}[options.action],
-        options.model,
-        options.data,
-        options.queries,
-    )
-    peers.run()
-    base = Path(options.o).with_suffix("")
-    write(f"{base}.passages.jsonl", list(peers.passages.values()))
-    write(f"{base}.costs.jsonl", [{"index": peers.index, "queries": peers.queries}])
-    write(options.o, peers.hits)
-    return 0
+    else:
+        peer = PEERS[options.action]
+        ask(peer, options.data, options.queries, options.model, options.o)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

@@ -41,26 +41,15 @@ def records(count: int = 60) -> list[dict[str, str | list[str]]]:
     draw = random.Random(0)
     made: list[dict[str, str | list[str]]] = []
     for number in range(count):
-        words = draw.choices(WORDS, k=draw.randint(4, 12))
-        tree = f"(X {words[-1]})"
+        first, second, *_ = words = draw.choices(WORDS, k=draw.randint(4, 12))
+        text, tree = " ".join(words), f"(X {words[-1]})"
         for word in reversed(words[:-1]):
             tree = f"(X (X {word}) {tree})"
-        text = " ".join(words)
         made.append(
-            {
-                "id": str(number),
-                "text": text,
-                "tree": tree,
-                "query": f"{words[0]} {words[1]}",
-                "positive": text,
-                "code": text,
-                "docstring": words[0],
-                "masked": text.replace(words[1], "<extra_id_0>"),
-                "target": f"<extra_id_0> {words[1]} <extra_id_1>",
-                "entities": [words[1]],
-                "tagged": f"<p>{text}</p>",
-                "untagged": text,
-            }
+            dict.fromkeys(("text", "positive", "code", "untagged"), text)
+            | {"id": str(number), "tree": tree, "query": f"{first} {second}", "docstring": first}
+            | {"masked": text.replace(second, "<extra_id_0>"), "entities": [second]}
+            | {"target": f"<extra_id_0> {second} <extra_id_1>", "tagged": f"<p>{text}</p>"}
         )
     return made
 

@@ -1,92 +1,206 @@
-"""Exact search against a naive loop and, where faiss is installed, its IndexFlatIP.
+"""Searches beside exact search, and exact search beside faiss, NumPy and the bare matrix product.
 
-    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python -m tests.benchmarks.search --documents 1000000
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.search CORPUS QUERIES
 
-Medians of interleaved runs, in queries per second; every way must find the same documents. The
-bound is the bare matrix product, without looking at its scores.
+compares indexes on .npy files of `structkit encode`. `make bench` makes its own: random vectors for
+exact search; for indexes sentences of Wikipedia by a table of token vectors, where there is DATA;
+else points around 2,000 centers. CPU time of one thread, medians of runs in turn; a database's, by
+the clock, since most of the work is its server's.
 """
 
-import argparse
-import importlib.util
-import statistics
-import time
+from __future__ import annotations
 
+import gzip
+import importlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import faiss
 import numpy as np
 
-from structkit.embeddings.reading import Embeddings
+from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Matrix, largest_norm
+from structkit.registry import find, load
 from structkit.searching import index as index_module
 from structkit.searching.index import Index
-from tests.benchmarks.rows import tell
+from structkit.searching.options import SearchOptions
+from tests.benchmarks.processes import STRUCTKIT
+from tests.benchmarks.table import Given, tell
 
-
-def unit_vectors(count: int, dimensions: int, seed: int) -> np.ndarray:
-    generator = np.random.default_rng(seed)
-    vectors = generator.standard_normal((count, dimensions), dtype=np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors
-
-
-def naive(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
-    """One query at a time: all scores, all sorted."""
-    return np.stack([np.argsort(-(corpus @ query), kind="stable")[:k] for query in queries])
-
-
-def product(corpus: np.ndarray, queries: np.ndarray) -> None:
-    for first in range(0, len(corpus), index_module.BLOCK):
-        queries @ corpus[first : first + index_module.BLOCK].T
-
-
-PEERS = {
-    "faiss": "faiss's IndexFlatIP",
-    "naive": "a loop over queries in numpy",
-    "bound": "the bare matrix product",
+K = 10
+DOCUMENTS, DIMENSIONS, QUERIES, DEPTH = 100_000, 384, 256, 100
+RECALL, TARGET = 0.95, 20
+# of the default of `--index hnsw` and `ivf`, in rising order
+CARE = {
+    "ivf": [f"nprobe={number}" for number in (4, 8, 16, 32, 48, 64, 80, 96, 128)],
+    "HNSW32": [f"efSearch={number}" for number in (10, 20, 40, 80, 160, 320, 640)],
 }
+TABLE = Path("runs/bench/static.model")  # kept for the next time
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--documents", type=int, default=200_000)
-    parser.add_argument("--dimensions", type=int, default=384)
-    parser.add_argument("--queries", type=int, default=256)
-    parser.add_argument("--k", type=int, default=100)
-    parser.add_argument("--repeat", type=int, default=5)
-    args = parser.parse_args(arguments)
-    corpus = unit_vectors(args.documents, args.dimensions, 0)
-    queries = unit_vectors(args.queries, args.dimensions, 1)
-    ids = [f"{number:09}" for number in range(args.documents)]
+def exact(given: Given, folder: Path) -> None:
+    """Queries per CPU second of exact search over those of others; all must find the same."""
+    vectors = np.random.default_rng(0).standard_normal(
+        (DOCUMENTS + QUERIES, DIMENSIONS), np.float32
+    )
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    corpus, queries = vectors[:DOCUMENTS], vectors[DOCUMENTS:]
+    ids = [f"{number:09}" for number in range(DOCUMENTS)]
     index = Index(Embeddings(ids, Matrix([corpus]), largest_norm(Matrix([corpus]))))
-    few = max(1, args.queries // 16)  # the naive loop is slow
-    ways = {
-        "bound": (args.queries, lambda: product(corpus, queries)),
-        "structkit": (args.queries, lambda: index.search(queries, args.k)[1]),
-        "naive": (few, lambda: naive(corpus, queries[:few], args.k)),
+    flat = faiss.IndexFlatIP(DIMENSIONS)
+    flat.add(corpus)
+    few = queries[: QUERIES // 16]  # the loop is slow
+
+    def product() -> None:
+        for first in range(0, DOCUMENTS, index_module.BLOCK):
+            queries @ corpus[first : first + index_module.BLOCK].T
+
+    ways: dict[str, tuple[int, Callable[[], Any], float | None]] = {
+        "ours": (QUERIES, lambda: index.search(queries, DEPTH)[1], None),
+        "faiss's IndexFlatIP": (QUERIES, lambda: flat.search(queries, DEPTH)[1], 10),
+        "a loop over queries in numpy": (
+            len(few),
+            lambda: np.stack([np.argsort(-(corpus @ row), kind="stable")[:DEPTH] for row in few]),
+            10,
+        ),
+        "the bare matrix product": (QUERIES, product, None),
     }
-    if importlib.util.find_spec("faiss"):
-        faiss = importlib.import_module("faiss")
-        flat = faiss.IndexFlatIP(args.dimensions)
-        flat.add(corpus)
-        ways["faiss"] = (args.queries, lambda: flat.search(queries, args.k)[1])
     speeds: dict[str, list[float]] = {name: [] for name in ways}
-    results = {}
-    for _ in range(args.repeat):
-        for name, (count, way) in ways.items():
+    found = {}
+    for _ in range(given.rounds):
+        for name, (count, way, _) in ways.items():
             start = time.process_time()
-            results[name] = way()
+            found[name] = way()
             speeds[name].append(count / (time.process_time() - start))
-    for name, found in results.items():
-        same = (
-            ""
-            if found is None
-            else f"same {np.mean(found == results['structkit'][: len(found)]):.4f}"
-        )
-        print(f"{name:10} {statistics.median(speeds[name]):8.1f} queries per CPU second  {same}")
-    for name, target in (("faiss", 10), ("naive", 10), ("bound", None)):
-        if name in speeds:
-            title = f"exact search, times as fast as {PEERS[name]}"
-            pairs = zip(speeds["structkit"], speeds[name], strict=True)
-            tell(title, [ours / theirs for ours, theirs in pairs], target, more=True)
+    for name, (count, _, target) in list(ways.items())[1:]:
+        pairs = zip(speeds["ours"], speeds[name], strict=True)
+        hits = found[name]
+        note = "" if hits is None else f"same {np.mean(hits == found['ours'][:count]):.4f}"
+        title = f"exact search, times as fast as {name}"
+        tell(title, [ours / theirs for ours, theirs in pairs], target, more=True, note=note)
+
+
+def indexes(given: Given, folder: Path) -> None:
+    """Approximate indexes of sentences, or of points, beside exact search."""
+    if given.data:
+        compare(*embedded(folder, given.data), "sentences", given.rounds)
+    else:
+        compare(made(folder, "c", 50_000), made(folder, "q", 1000), "rows", given.rounds)
+
+
+def compare(corpus: str, queries_file: str, kind: str = "rows", rounds: int = 3) -> None:
+    """How many times as fast each index is that finds 95 % of what exact search finds.
+
+    It is built once and searched with more and more care until it does.
+    """
+    faiss.omp_set_num_threads(1)
+    rows = read_embeddings([queries_file]).vectors[:1000]
+    queries = np.ascontiguousarray(np.asarray(rows, np.float32))
+    approximate = load("backend", "approximate")()
+    peer = load("backend", "exact")().opened([corpus], SearchOptions())
+    _, truth = timed(peer, queries)
+    set_parameters = find("backend", "approximate").imported().set_parameters
+    for name, steps in CARE.items():
+        start = time.process_time()
+        searcher = approximate.opened([corpus], SearchOptions(index=name))
+        built = time.process_time() - start
+        for parameters in steps:
+            set_parameters(searcher.index, parameters)
+            found = recall(timed(searcher, queries)[1], truth)
+            if found >= RECALL:
+                break
+        ratios = [timed(peer, queries)[0] / timed(searcher, queries)[0] for _ in range(rounds)]
+        title = f"search --index {name}, {len(peer.corpus.doc_ids):,} {kind}"
+        note = f"{parameters}, built in {built:.0f} s"
+        tell(f"{title}: recall@{K}", [100 * found], 100 * RECALL, unit=" %", more=True, note=note)
+        tell(f"{title}: times as fast as exact search", ratios, TARGET, more=True)
+
+
+def database(given: Given, folder: Path) -> None:
+    """PostgreSQL with pgvector, a real server of the package pgserver, beside files."""
+    if find_spec("pgserver") is None:
+        print("PostgreSQL: no comparison (pgserver is not installed: it knows Python up to 3.12)")
+        return
+    corpus = made(folder, "c", 20_000)
+    queries = np.ascontiguousarray(read_embeddings([made(folder, "q", 200)]).vectors[:])
+    backend = load("backend", "pgvector")()
+    files = load("backend", "exact")().opened([corpus], SearchOptions())
+    _, truth = timed(files, queries)
+    server = importlib.import_module("pgserver").get_server(folder / "pg", cleanup_mode="delete")
+    try:
+        for index in ("flat", "hnsw"):
+            start = time.perf_counter()
+            table = backend.opened(
+                [corpus], SearchOptions(database_url=server.get_uri(), index=index)
+            )
+            opened = time.perf_counter() - start
+            _, found = timed(table, queries)
+            clock = time.perf_counter
+            ratios = [
+                timed(table, queries, clock)[0] / timed(files, queries, clock)[0]
+                for _ in range(given.rounds)
+            ]
+            title = f"pgvector, {index}, {len(files.corpus.doc_ids):,} rows"
+            done = "loaded" if index == "flat" else "read again and indexed"
+            note = f"{done} in {opened:.0f} s"
+            tell(f"{title}: recall@{K}", [100 * recall(found, truth)], unit=" %", more=True)
+            name = f"{title}: exact search in files, times as fast (by the clock)"
+            tell(name, ratios, 10 if index == "flat" else None, more=True, note=note)
+            table.connection.close()
+    finally:
+        server.cleanup()
+
+
+def timed(
+    searcher: Any, queries: np.ndarray, clock: Callable[[], float] = time.process_time
+) -> tuple[float, list[set[str]]]:
+    """Seconds of a search, by default of CPU, and what it found."""
+    size = searcher.batch(K)
+    start = clock()
+    found = []
+    for first in range(0, len(queries), size):
+        found += searcher.search(queries[first : first + size], K)
+    return clock() - start, [{hit.doc_id for hit in hits} for hits in found]
+
+
+def recall(found: list[set[str]], truth: list[set[str]]) -> float:
+    pairs = zip(found, truth, strict=True)
+    return float(np.mean([len(one & other) / len(other) for one, other in pairs]))
+
+
+def embedded(folder: Path, data: Path) -> tuple[str, str]:
+    """Sentences of Wikipedia and queries, by a table that is distilled from MiniLM."""
+    if not TABLE.exists():
+        TABLE.parent.mkdir(parents=True, exist_ok=True)
+        distill = [*STRUCTKIT, "train", "static", "--model", "minilm", "-o", str(TABLE), "-q"]
+        subprocess.run(distill, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    for name, rows in (("train", 50_000), ("dev", 1000)):
+        texts = folder / f"{name}.jsonl"
+        with gzip.open(data / "wikitext" / f"wiki_sentences_{name}.jsonl.gz", "rb") as lines:
+            texts.write_bytes(b"".join(islice(lines, rows)))
+        encode = [*STRUCTKIT, "encode", "-q", "-m", str(TABLE), str(texts)]
+        subprocess.run([*encode, "-o", str(folder / f"{name}.npy")], check=True)
+    return str(folder / "train.npy"), str(folder / "dev.npy")
+
+
+def made(folder: Path, name: str, rows: int) -> str:
+    """A file of unit vectors, (rows, 384), around centers that all files share."""
+    centers = np.random.default_rng(0).normal(size=(2000, DIMENSIONS))
+    draw = np.random.default_rng(rows)
+    vectors = centers[draw.integers(0, 2000, rows)] + draw.normal(size=(rows, DIMENSIONS))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.save(folder / f"{name}.npy", vectors.astype(np.float32))
+    (folder / f"{name}.ids.txt").write_text("".join(f"{number}\n" for number in range(rows)))
+    (folder / f"{name}.meta.json").write_text(json.dumps({"count": rows, "dim": DIMENSIONS}))
+    return str(folder / f"{name}.npy")
 
 
 if __name__ == "__main__":
-    main()
+    compare(*sys.argv[1:3])

@@ -7,18 +7,17 @@ python -m tests.benchmarks.table --readme  writes it between the marks BEGIN and
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
-from collections.abc import Iterable
-from dataclasses import asdict, fields
+import statistics
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import orjson
-
-from tests.benchmarks.rows import Row
 
 FILE = Path("benchmarks.json")
 BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
@@ -28,6 +27,80 @@ PACKAGES = (
 )
 # what makes numbers of one processor unlike another's
 FLAGS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a benchmark is given: the folders of the real data and of dgl, and how many rounds."""
+
+    data: Path | None = None
+    dgl: Path | None = None
+    rounds: int = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """Measurements of one thing beside a peer: ratios, or numbers of a `unit`.
+
+    `more` is whether more is better; `target` is what the median shall reach; `digits` are those
+    after the point.
+    """
+
+    name: str
+    values: list[float]
+    target: float | None
+    unit: str = "x"
+    more: bool = False
+    digits: int = 2
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    @property
+    def measured(self) -> str:
+        """The median with its unit."""
+        return f"{self.median:.{self.digits}f}{self.unit}"
+
+    @property
+    def spread(self) -> str:
+        """From the lowest to the highest, where there are several."""
+        low, high = min(self.values), max(self.values)
+        return f"{low:.{self.digits}f} … {high:.{self.digits}f}" if low < high else ""
+
+    @property
+    def aim(self) -> str:
+        """The target, and whether it is missed."""
+        if self.target is None:
+            return ""
+        reached = self.median >= self.target if self.more else self.median <= self.target
+        sign, missed = "≥" if self.more else "≤", "" if reached else ", missed"
+        return f"{sign} {self.target:g}{self.unit}{missed}"
+
+    def fallen(self, before: Row) -> bool:
+        """Whether it is worse than before by more than a third."""
+        if self.more:
+            return self.median < before.median * 2 / 3
+        return self.median > before.median * 3 / 2
+
+
+ROWS: list[Row] = []
+
+
+def tell(
+    name: str,
+    values: Sequence[float],
+    target: float | None = None,
+    *,
+    unit: str = "x",
+    more: bool = False,
+    digits: int = 2,
+    note: str = "",
+) -> None:
+    """Print a row as it comes and keep it; `note` is for the line alone."""
+    row = Row(name, [round(value, digits + 2) for value in values], target, unit, more, digits)
+    ROWS.append(row)
+    print(f"{name:<62} {row.measured:>7}  {row.spread}  {row.aim}  {note}".rstrip(), flush=True)
 
 
 def machine() -> dict[str, Any]:
@@ -97,10 +170,7 @@ def markdown(here: dict[str, Any], rows: Iterable[Row]) -> str:
     lines = ["| measured, beside what | median | lowest … highest | target |"]
     lines += ["|---|---:|---:|---:|"]
     for row in rows:
-        sign = "≥" if row.more else "≤"
-        aim = "" if row.target is None else f"{sign} {row.target:g}{row.unit}"
-        missed = "" if row.reached else ", missed"
-        lines.append(f"| {row.name} | {row.measured} | {row.spread} | {aim}{missed} |")
+        lines.append(f"| {row.name} | {row.measured} | {row.spread} | {row.aim} |")
     flags = f" ({', '.join(here['flags'])})" if here["flags"] else ""
     versions = ", ".join(f"{name} {number}" for name, number in here["versions"].items())
     return "\n".join(
@@ -127,12 +197,9 @@ def marked(folder: Path) -> list[Path]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--readme", action="store_true", help="write it into the Markdown files")
-    readme = parser.parse_args().readme
     here, benchmarks = read(FILE)
     table = markdown(here, (row for rows in benchmarks.values() for row in rows))
-    if not readme:
+    if sys.argv[1:] != ["--readme"]:
         print(table)
         return
     files = marked(Path())

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.benchmarks import pages, quantized
+from tests.benchmarks import quantized, scale
 from tests.benchmarks.processes import measured
 from tests.searching.index_runs import matrix
 
@@ -29,16 +29,16 @@ def test_the_cost_of_a_command_has_that_of_its_children() -> None:
 
 
 def test_made_pages_are_the_real_ones_and_then_mixtures() -> None:
-    whole = list(pages.made(REAL, range(30)))
+    whole = list(scale.made(REAL, range(30)))
     assert [{"id": name, "html": html} for name, html in REAL] == whole[:3]
     assert 30 == len({page["id"] for page in whole})
-    shards = [page for at in range(3) for page in pages.made(REAL, range(10 * at, 10 * at + 10))]
+    shards = [page for at in range(3) for page in scale.made(REAL, range(10 * at, 10 * at + 10))]
     assert whole == shards
     mixtures = {page["html"] for page in whole if page["id"].startswith("a.")}
     assert len(mixtures) > 1
     parts = {"<h2>2</h2>3", "<h2>4</h2>", "<h2>7</h2>"}
     for html in mixtures:
-        first, *others = pages.HEADING.split(html)
+        first, *others = scale.HEADING.split(html)
         assert "<p>1</p>" == first and 2 == len(others) and set(others) <= parts
 
 
@@ -47,7 +47,7 @@ def test_the_table_of_quantized_rows(tmp_path: Path, capsys: pytest.CaptureFixtu
     vectors = draw.normal(size=(600, 16)).astype("f4")
     corpus = matrix(tmp_path / "c.npy", vectors, [str(n) for n in range(600)])
     queries = matrix(tmp_path / "q.npy", vectors[:20] + 0.1, [str(n) for n in range(20)])
-    quantized.main([corpus, queries, "--runs", "1"])
+    quantized.main([corpus, queries], 1)
     table = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if " | " in line]
     rows = {cells[0].removeprefix("| "): cells for cells in table}
     recalls = [rows[f"… `--rescore` floats, {times} times k rows"][3] for times in (5, 20, 50)]

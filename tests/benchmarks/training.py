@@ -1,23 +1,24 @@
 """A contrastive training step beside sentence-transformers' MultipleNegativesRankingLoss.
 
-    python -m tests.benchmarks.training
-
 MiniLM, 32 queries of 32 tokens and 32 documents of 256: tokens to gradients and AdamW; CPU time of
 one thread, medians of the ratios of interleaved runs. Beside float32 stands bfloat16 where the
 processor multiplies it, and gradient caching against the step without it. The error of a gradient
 is the length of its difference from the library's over the length of the library's, all weights
 as one vector: a key's bias has the gradient 0, and beside it rounding alone would look large.
 With CLS pooling, as SEAL has it, the last layer computes only what is looked at.
+
+And the peak of memory of a step of `train santa` from an encoder alone: 64 pairs, documents of 160
+tokens that are all to be predicted, each among 30,522.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import random
 import statistics
-import sys
+import tempfile
 import time
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -31,8 +32,11 @@ from structkit.learning.encoders.pretrained import load_pretrained
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.devices import fastest_matmul, has_bf16
 from structkit.learning.training.plan import Step
+from structkit.learning.training.spool import Spool
+from structkit.records.jsonl import Records
 from structkit.registry import load
-from tests.benchmarks.rows import tell
+from tests.benchmarks.processes import PYTHON, measured
+from tests.benchmarks.table import Given, tell
 
 BATCH, QUERY, DOCUMENT = 32, 32, 256
 TEMPERATURE = 0.05
@@ -120,16 +124,8 @@ def flat(model: Any) -> torch.Tensor:
     )
 
 
-def seconds(call: Callable[[], None]) -> float:
-    start = time.process_time()
-    call()
-    return time.process_time() - start
-
-
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args(arguments).rounds
+def contrastive(given: Given, folder: Path) -> None:
+    """Steps of both, with CLS pooling and with the mean."""
     torch.set_num_threads(1)
     matmul = fastest_matmul()
     ways: dict[str, Any] = {}
@@ -143,9 +139,11 @@ def main(arguments: list[str] | None = None) -> None:
         print("the processor has no bfloat16 products: what bfloat16 takes would say nothing")
     gradients = {name: way.gradient() for name, way in ways.items()}
     times: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
+    for _ in range(given.rounds):
         for name, way in ways.items():
-            times[name].append(seconds(way.step))
+            start = time.process_time()
+            way.step()
+            times[name].append(time.process_time() - start)
     print(f"matmul precision {matmul}; {statistics.median(times['theirs, cls']):.2f} s a step")
     for title, slow, fast, target in (
         ("float32, CLS, times as fast as the library", "theirs, cls", "ours, cls", 1.4),
@@ -161,5 +159,32 @@ def main(arguments: list[str] | None = None) -> None:
         tell(f"a training step, {title}", ratios, target, more=slow != "cached", note=note)
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def santa(given: Given, folder: Path) -> None:
+    """The peak of a step in processes of their own."""
+    for chunk in (0, 16):
+        script = f"from tests.benchmarks.training import santa_step; santa_step({chunk})"
+        peak = measured([PYTHON, "-c", script]).peak / 2**30
+        title = f"train santa, encoder-only, 64 x 160 tokens, --chunk-size {chunk}: peak"
+        tell(title, [peak], 3.0, unit=" GB")
+
+
+def santa_step(chunk: int) -> None:
+    """One step in this process."""
+    torch.set_num_threads(1)
+    names = WORDS[:8]
+    target = " ".join(f"<extra_id_{number}> {name}" for number, name in enumerate(names))
+    text = " ".join(f"<extra_id_{number}>" for number in range(8))
+    text = " ".join([text] * 20)
+    record = {"positive": text, "masked": text, "target": f"{target} <extra_id_8>"}
+    method = load("method", "santa")(
+        model="minilm", batch_size=64, document_length=160, chunk_size=chunk
+    )
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+        for at in range(64):
+            file.write(json.dumps({"id": str(at), "query": f"number {at}", **record}) + "\n")
+        file.flush()
+        spool = Spool(Records.read([file.name]), method.prepare)
+    module = method.settled(offline=True).build(spool, offline=True).train()
+    module.backward(
+        module.batch([spool[at] for at in range(64)], Step(0, "train", 0, [*range(64)]))
+    )

@@ -104,7 +104,7 @@ def test_gather(tmp_path):
     trained.write_text('{"folder":"x","records":8,"steps":2,"seconds":1.5,"losses":{}}\n')
     (tmp_path / "stopped@0.trained.jsonl").touch()
     (tmp_path / "seal@0.npy").write_bytes(b"0" * 30)
-    (tmp_path / "seal@0.seconds").write_text('{"seconds":0.5}\n')
+    (tmp_path / "seal@0.seconds").write_text('{"cpu":0.5}\n')
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"id":"1"}\n{"id":"2"}\n')
     command = ["gather", str(values), "--title", "Pages", "--command", "make seal"]

@@ -1,0 +1,317 @@
+"""Commands beside scripts that do the minimum that any program would have to do, as processes.
+
+A ratio is one of CPU time, or of the clock where its row says so, of runs in turn. Rows without a
+target say what a part costs in the script itself: the checks of each record (its length, its id,
+its depth, that no number was rounded), a look at each node of a tree, three texts of a page in
+place of one, intervals.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+from collections.abc import Iterable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from itertools import cycle, islice
+from pathlib import Path
+
+import orjson
+
+from structkit.learning.folders.hub import model_folder
+from tests.benchmarks.processes import PYTHON, STRUCTKIT, measured
+from tests.benchmarks.table import Given, tell
+
+LOOP = """
+import sys, orjson
+read = open(0, "rb", buffering=1 << 20, closefd=False)
+write = open(1, "wb", buffering=1 << 20, closefd=False).write
+{setup}
+for line in read:
+    record = orjson.loads(line)
+    {work}
+    write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
+"""
+CHECKS = """
+flat = frozenset((float, list, dict)).isdisjoint
+def check(line, record):
+    if len(line) > 64_000_000 or type(record) is not dict or not flat(map(type, record.values())):
+        raise SystemExit("to be looked at")
+    if type(record.get("id")) is not str:
+        raise SystemExit("to be named")
+"""
+# a command that does nothing: what is left is reading, checking, errors and writing
+NOTHING = """
+from structkit.records.stream import Stream
+def nothing(records):
+    for record in records:
+        yield record
+Stream().run(nothing)
+"""
+LANGUAGES = ("python", "java", "go", "php", "javascript", "ruby")
+PARSE = """
+import tree_sitter, tree_sitter_{language} as grammar
+parse = tree_sitter.Parser(tree_sitter.Language(grammar.{function}())).parse
+"""
+WALK = """
+def walk(tree):
+    cursor = tree.walk()
+    into, along, out = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
+    while True:
+        cursor.node.kind_id
+        if into():
+            continue
+        while not along():
+            if not out():
+                return
+"""
+FILES = """
+import sys
+from pathlib import Path
+for path in sorted(Path(sys.argv[1]).rglob("*.py")):
+    parse(path.read_bytes())
+"""
+LXML = """
+from lxml import etree
+parser = etree.HTMLParser(huge_tree=True, encoding="utf-8")
+def texts(html, *methods):
+    tree = etree.fromstring(html.encode(), parser)
+    return [etree.tostring(tree, method=each, encoding="unicode") for each in methods]
+"""
+SCORE = """
+import sys, orjson, pytrec_eval
+run, qrels = {}, {}
+with open(sys.argv[1], "rb") as lines:
+    for line in lines:
+        record = orjson.loads(line)
+        run.setdefault(record["query_id"], {})[record["doc_id"]] = record["score"]
+with open(sys.argv[2], "rb") as lines:
+    for line in lines:
+        record = orjson.loads(line)
+        qrels.setdefault(record["query_id"], {})[record["doc_id"]] = record["relevance"]
+names = {"ndcg_cut_10", "recip_rank", "recall_100", "success_1", "success_5"}
+found = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
+for name in sorted(names):
+    print(name, sum(values[name] for values in found.values()) / len(qrels))
+"""
+INTERVALS = """
+import numpy as np
+values = np.array([[found[query][name] for name in names] for query in found])
+draw = np.random.default_rng(0).integers
+count = len(values)
+means = [np.bincount(draw(0, count, count), minlength=count) @ values / count for _ in range(1000)]
+print(np.quantile(means, [0.025, 0.975], axis=0))
+"""
+ENCODE = """
+import sys
+from sentence_transformers import SentenceTransformer
+print(SentenceTransformer(sys.argv[1], device="cpu").encode([sys.stdin.read()]).tolist())
+"""
+
+
+def compare(
+    title: str,
+    ours: list[str],
+    peer: list[str],
+    target: float | None,
+    given: Given,
+    source: Path | None = None,
+    clock: bool = False,
+) -> None:
+    """A row: the time of a command over that of its peer on the same input."""
+    kind = "seconds" if clock else "cpu"
+
+    def ratio() -> float:
+        one, other = (getattr(measured(each, source), kind) for each in (ours, peer))
+        return one / other
+
+    tell(title, [ratio() for _ in range(given.rounds)], target)
+
+
+def script(*parts: str) -> list[str]:
+    return [PYTHON, "-c", "\n".join(parts)]
+
+
+def loop(setup: str, work: str) -> list[str]:
+    return script(LOOP.format(setup=setup, work=work))
+
+
+def written(path: Path, rows: Iterable[bytes], size: int) -> Path:
+    """The rows again and again, up to a number of bytes at which the start does not count."""
+    with path.open("wb") as output:
+        for row in cycle(rows):
+            if output.tell() >= size:
+                break
+            output.write(row)
+    return path
+
+
+def lines(records: Iterable[dict[str, object]]) -> list[bytes]:
+    return [orjson.dumps(record) + b"\n" for record in records]
+
+
+def cases(folder: str, end: str) -> list[str]:
+    """The inputs of our own fixtures."""
+    texts = [path.read_text("utf-8") for path in sorted(Path("fixtures", folder).glob("*.txt"))]
+    return [text.split("---input---\n")[1].partition(f"\n---{end}---\n")[0] for text in texts]
+
+
+def functions() -> Iterator[dict[str, str]]:
+    """Records with three functions of the fixtures: 700 bytes of code, the mean of real ones."""
+    rows = [json.loads(row) for row in Path("fixtures/code/train.jsonl").read_text().splitlines()]
+    for at in cycle(range(len(rows))):
+        some = [rows[(at + step) % len(rows)] for step in (0, 7, 31)]
+        yield {**some[0], "code": "\n".join(record["code"] for record in some)}
+
+
+def records(given: Given, folder: Path) -> None:
+    """A command that does nothing, and masks, over a loop with orjson; the start of the program."""
+    fixtures = [json.loads(row) for row in Path("fixtures/code/train.jsonl").open()]
+    # 1.1 kB a record, as real functions with their documentation are
+    padded = lines({**record, "note": "x" * 800} for record in fixtures)
+    flat = written(folder / "flat.jsonl", padded, 400 * sum(map(len, padded)))
+    code = written(folder / "code.jsonl", lines(islice(functions(), 20 * len(fixtures))), 2_000_000)
+    bare, checks = loop("", "pass"), loop(CHECKS, "check(line, record)")
+    parse = loop(
+        PARSE.format(language="python", function="language"), 'parse(record["code"].encode())'
+    )
+    mask = [*STRUCTKIT, "mask-entities", "-q"]
+    beside = partial(compare, given=given)
+    title = "records through a command / bare orjson loop"
+    beside(title, script(NOTHING), bare, 1.25, source=flat)
+    title = "a bare orjson loop with a command's checks / without"
+    beside(title, checks, bare, None, source=flat)
+    title = "mask-entities, Python / JSONL + tree-sitter parse"
+    beside(title, mask, parse, 1.6, source=code)
+    title = "mask-entities --workers 2 / --workers 1"
+    beside(title, [*mask, "--workers", "2"], mask, 1.2, source=code)
+    beside("structkit --help / python -c pass", [*STRUCTKIT, "--help"], script("pass"), 8)
+
+
+def html(given: Given, folder: Path) -> None:
+    """Variants over a round trip through lxml, both parsers of BeautifulSoup; two workers."""
+    if given.data:
+        with gzip.open(given.data / "structdoc/dev_docs.jsonl.gz", "rb") as rows:
+            pages = list(islice(rows, 400))
+    else:  # pages, each of which holds all our own cases that end
+        texts = [case for case in cases("html", "tagged") if "never closed" not in case]
+        orders = ["\n".join((texts[at:] + texts[:at]) * 4) for at in range(len(texts))]
+        pages = lines({"id": str(at), "html": html} for at, html in enumerate(orders))
+    source = written(folder / "docs.jsonl", pages, 12_000_000)
+    beside = partial(compare, given=given, source=source)
+    command = [*STRUCTKIT, "html-variants", "-q"]
+    once = loop(LXML, '[record["html"]] = texts(record["html"], "html")')
+    thrice = loop(LXML, 'record["variants"] = texts(record["html"], "html", "text", "html")')
+    beside("html-variants / JSONL + lxml parse and serialize", command, once, 2.2)
+    beside("lxml parse and serialize three times / once", thrice, once, None)
+    for name in ("lxml", "html.parser"):
+        soup = loop("from bs4 import BeautifulSoup", f'BeautifulSoup(record["html"], "{name}")')
+        beside(f"html-variants / BeautifulSoup's parse alone ({name})", command, soup, 1 / 6)
+    beside("html-variants --workers 2 / 1", [*command, "--workers", "2"], command, 1.2)
+
+
+def languages(given: Given, folder: Path) -> None:
+    """Masking over the parse of each language, and over it what a look at the nodes takes."""
+    for language in LANGUAGES:
+        if given.data:
+            with gzip.open(given.data / "codesearch/train.jsonl.gz", "rb") as rows:
+                some = [row for row in rows if orjson.loads(row)["language"] == language]
+        else:
+            codes = enumerate(cases(f"languages/{language}", "masked"))
+            some = lines({"id": str(at), "language": language, "code": code} for at, code in codes)
+        source = written(folder / f"{language}.jsonl", some, 4_000_000)
+        function = "language_php_only" if language == "php" else "language"
+        setup = PARSE.format(language=language, function=function) + WALK
+        parse = loop(setup, 'parse(record["code"].encode())')
+        walk = loop(setup, 'walk(parse(record["code"].encode()))')
+        beside = partial(compare, given=given, source=source)
+        mask = [*STRUCTKIT, "mask-entities", "-q"]
+        beside(f"mask-entities, {language} / JSONL + tree-sitter parse", mask, parse, 1.6)
+        beside(f"JSONL + parse and nodes, {language} / parse alone", walk, parse, None)
+
+
+def collect(given: Given, folder: Path) -> None:
+    """Chunks and functions of installed Python over their bare parse, and over git's count."""
+    spec = find_spec("tree_sitter")
+    assert spec and spec.origin
+    installed = Path(spec.origin).parents[1]
+    for path in islice(sorted(installed.rglob("*.py")), 500):
+        copy = folder / path.relative_to(installed)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    chunks = [*STRUCTKIT, "collect", "-q", "--generated", str(folder)]
+    functions = [*chunks, "--unit", "function"]
+    parse = script(PARSE.format(language="python", function="language"), FILES)
+    count = ["git", "-C", str(folder), "grep", "--no-index", "-c", "."]
+    beside = partial(compare, given=given)
+    beside("collect / tree-sitter's bare parse", chunks, [*parse, str(folder)], 2.5)
+    title = "collect --unit function / tree-sitter's bare parse"
+    beside(title, functions, [*parse, str(folder)], 2.5)
+    beside("collect / git grep -c .", chunks, count, 80)
+    two = [*chunks, "--workers", "2"]
+    beside("collect --workers 2 / 1, by the clock", two, chunks, 0.62, clock=True)
+
+
+def score(given: Given, folder: Path) -> None:
+    """10,000 queries x 100 documents, by a bare script with pytrec_eval from the same files.
+
+    Ours also refuses repeated documents, counts what is missing, and gives intervals.
+    """
+    draw, run, qrels = random.Random(0), folder / "run.jsonl", folder / "qrels.jsonl"
+    with run.open("wb") as rows, qrels.open("wb") as judgements:
+        for number in range(10_000):
+            query = f"query-{number:06}"
+            found = draw.sample(range(100_000), 100)
+            scores = sorted((draw.random() for _ in found), reverse=True)
+            for rank, (document, value) in enumerate(zip(found, scores, strict=True), 1):
+                hit = {"query_id": query, "doc_id": f"document-{document:06}"}
+                rows.writelines(lines([{**hit, "score": value, "rank": rank}]))
+            others = [draw.randrange(100_000, 200_000) for _ in range(5)]
+            for document in dict.fromkeys([*draw.sample(found, 5), *others]):
+                pair = {"query_id": query, "doc_id": f"document-{document:06}"}
+                judgements.writelines(lines([{**pair, "relevance": draw.randrange(4)}]))
+    files = [str(run), str(qrels)]
+    ours = [*STRUCTKIT, "score", files[0], "--qrels", files[1]]
+    same = [*ours, "--measures", "nDCG@10 RR R@100 Success@1 Success@5"]
+    bare, thorough = [*script(SCORE), *files], [*script(SCORE, INTERVALS), *files]
+    beside = partial(compare, given=given)
+    beside("score, five measures / pytrec_eval script", same, bare, 1.0)
+    beside("score, its own six measures / pytrec_eval script", ours, bare, 1.0)
+    beside("pytrec_eval script with intervals / without", thorough, bare, None)
+
+
+# arguments, the maximum of seconds
+STARTS = {
+    "encode, one text": ("encode -m minilm", 0.6),
+    "search --model, one query": ("search CORPUS -m minilm", 0.6),
+    "train seal --help": ("train seal --help", 0.4),
+    "parse-trees, one sentence": ("parse-trees", 0.8),
+    "plugins": ("plugins", 0.2),
+}
+
+
+def start(given: Given, folder: Path) -> None:
+    """CPU seconds of commands with one record, each a new process, and floors: bare imports.
+
+    What is exported for ONNX Runtime the first time is there before anything is measured.
+    """
+    corpus, text = folder / "corpus.npy", folder / "text.jsonl"
+    text.write_text('{"id": "1", "text": "Green tea, two cups."}\n')
+    measured([*STRUCTKIT, "encode", "-q", "-m", "minilm", "-o", str(corpus), str(text)])
+    commands = {
+        name: [*STRUCTKIT, *words.replace("CORPUS", str(corpus)).split()]
+        for name, (words, _) in STARTS.items()
+    }
+    for modules in ("typer", "typer, orjson, numpy, tokenizers, onnxruntime"):
+        commands[f"python -c 'import {modules}'"] = script(f"import {modules}")
+    taken: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(given.rounds + 2):
+        for name, command in commands.items():
+            taken[name].append(measured(command, text).cpu)
+    peer = [*script(ENCODE), str(model_folder("minilm"))]
+    taken["sentence-transformers, one text"] = [measured(peer, text).cpu]
+    for name, found in taken.items():
+        highest = STARTS[name][1] if name in STARTS else None
+        tell(f"CPU seconds of a process: {name}", found, highest, unit=" s")
