@@ -1,6 +1,5 @@
 """The table of benchmarks: what it says, where it goes, and what counts as a fall."""
 
-
 from tests.benchmarks import table
 from tests.benchmarks.core_share import counted
 from tests.benchmarks.table import ROWS, Row, tell

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import environment
-from soak.commands import commands
-from soak.sessions import sessions
+from soak.sessions import commands, sessions
 
 ROOT = Path(__file__).parents[2]
 QUICK = (

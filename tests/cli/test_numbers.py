@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from soak.commands import commands
+from soak.sessions import commands
 from soak.spoilers.flags import flags
 
 from structkit.cli.main import main

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmarks.installed import licensed
+
 
 def dry(target, *variables):
     """The commands that would make a target."""
@@ -16,7 +18,10 @@ def dry(target, *variables):
         text=True,
         check=True,
     )
-    return done.stdout.replace("\\\n", " ").splitlines()
+    lines = done.stdout.replace("\\\n", " ").splitlines()
+    patterns = [line for line in lines if re.search(r"[/@]%|%[.@]", line)]
+    assert [] == patterns, "a pattern is left in a command"
+    return lines
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +41,9 @@ def seal(seal_data):
 
 
 def flag(command, name):
-    return re.search(rf" {name} (\S+)", command).group(1)
+    """The value of a flag; None where it is not there."""
+    found = re.search(rf" {name} (\S+)", command)
+    return found and found[1]
 
 
 def trained(commands):
@@ -106,19 +113,16 @@ def test_other_masks_and_tags_start_from_the_same_model(tmp_path, seal_data):
     (read,) = (command for command in commands if "tags-headings-tagged@0.npy" in command
                and " encode " in command)  # fmt: skip
     assert "dev-tags-headings.variants.jsonl" in read
-    assert [] == [line for line in commands if "%" in line]
 
 
-@pytest.mark.parametrize(("length", "positions"), [(256, None), (1024, "1331")])
-def test_long_pages_stretch_the_positions(tmp_path, seal_data, length, positions):
-    folder = str(tmp_path)
-    commands = dry(
-        *(f"{folder}/report.json", f"DATA={seal_data}", f"SEAL={folder}", f"LENGTH={length}"),
-        *("SEAL_SEEDS=0", "SEAL_SYSTEMS=raw matched element-structure"),
-    )
-    for command in trained(commands).values():
-        assert (" --positions " in command) == bool(positions)
-        assert positions is None or flag(command, "--positions") == positions
+def test_long_pages_stretch_the_positions(tmp_path, seal_data):
+    for length, positions in ((256, None), (1024, "1331")):
+        commands = dry(
+            *(f"{tmp_path}/report.json", f"DATA={seal_data}", f"SEAL={tmp_path}"),
+            *(f"LENGTH={length}", "SEAL_SEEDS=0", "SEAL_SYSTEMS=raw matched element-structure"),
+        )
+        for command in trained(commands).values():
+            assert positions == flag(command, "--positions")
 
 
 def test_bullets_are_trained_on_what_is_not_searched_for(tmp_path):
@@ -132,7 +136,6 @@ def test_bullets_are_trained_on_what_is_not_searched_for(tmp_path):
         *(f"{folder}/report.json", f"DATA={tmp_path}", f"BULLETS={folder}", "BULLET_SEEDS=0 1"),
         "MODEL=minilm",
     )
-    assert [] == [line for line in commands if "%" in line]
     systems = ("untrained", "sda", "hard", "words-sda", "tuned")
     trainings = trained(commands)
     assert {*trainings} == {"words"} | {f"{name}@{seed}" for name in systems for seed in "01"}
@@ -163,7 +166,6 @@ def code(tmp_path_factory):
 
 def test_code_is_pretrained_on_installed_packages_without_what_is_searched(code):
     commands, _ = code
-    assert [] == [line for line in commands if "%" in line]
     (made,) = (line for line in commands if " collect /packages " in line)
     assert "--join" in made and "license" in made
     languages = ("python", "java", "go", "php", "javascript", "ruby", "adv")
@@ -225,10 +227,6 @@ def test_no_variable_is_of_two_recipes():
     assert shared == {name for name in named if named.count(name) > 1}
 
 
-def test_no_pattern_is_left_in_a_command(seal):
-    assert [] == [line for line in seal if "%" in line]
-
-
 def test_scale_merges_its_shards_and_compares_them_with_the_whole(seal_data):
     folder = str(seal_data / "scale")
     commands = dry(f"{folder}/table.md", f"SCALE={folder}", "SHARDS=3", f"DATA={seal_data}")
@@ -239,3 +237,23 @@ def test_scale_merges_its_shards_and_compares_them_with_the_whole(seal_data):
     whole = next(command for command in commands if f"-o {folder}/whole.jsonl" in command)
     assert f" search {' '.join(shards)} " in whole
     assert f"cmp {folder}/merged.jsonl {folder}/whole.jsonl" in commands
+
+
+OLD = "License: MIT\nClassifier: License :: OSI Approved :: MIT License\n"
+LICENSES = {
+    "License-Expression: Apache-2.0\n": "Apache-2.0",
+    OLD: "MIT",
+    "License: UNKNOWN\nClassifier: License :: OSI Approved :: BSD License\n": "BSD License",
+    f"License: {'the text ' * 15}\nClassifier: License :: Public Domain\n": "Public Domain",
+    "Classifier: Framework :: Sphinx\n": None,
+}
+
+
+def test_each_installed_file_has_the_license_that_its_package_states(tmp_path):
+    about = tmp_path / "tea-1.2.dist-info"
+    about.mkdir()
+    (about / "RECORD").write_text("tea/__init__.py,,\ntea/notes.txt,,\n")
+    for stated, name in LICENSES.items():
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: Tea\nVersion: 1.2\n{stated}")
+        record = {"path": f"{tmp_path}/tea/__init__.py", "package": "Tea", "version": "1.2"}
+        assert ([{**record, "license": name}] if name else []) == list(licensed(str(tmp_path)))

@@ -1,7 +1,6 @@
 """REPORT.md is what the recipes' files give, and the statistics of these files are right."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import orjson
 import pytest
 
 from structkit.scoring.comparison import compare
-from tests.benchmarks.report import REPORT, Systems, holm, of_sets, outside, report, section
+from tests.benchmarks.report import REPORT, Systems, main, outside, report, section
 
 
 def scored(**runs):
@@ -74,12 +73,6 @@ def test_two_controls_are_compared_once():
     assert pairs == [("matched", "raw"), ("seal", "raw"), ("seal", "matched")]
 
 
-def test_holm():
-    assert holm([0.01, 0.04, 0.03]) == [0.03, 0.06, 0.06]
-    assert holm([0.6, 0.9]) == [1.0, 1.0]
-    assert holm([]) == []
-
-
 def test_runs_of_other_queries_are_refused():
     with pytest.raises(SystemExit, match="seal@0 was scored on other queries"):
         Systems(scored(bm25=[0.5, 0.0], seal_0=[1.0]))
@@ -95,34 +88,41 @@ def test_what_is_built_again_lies_within_the_intervals():
     ]
 
 
-def test_gather(tmp_path):
-    values, data, output = (tmp_path / name for name in ("values.jsonl", "data.jsonl", "seal.json"))
-    lines = scored(bm25=[0.5, 0.0, 1.0], seal_0=[1.0, 0.0, 1.0])
-    values.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
-    data.write_text("")
-    trained = tmp_path / "seal@0.trained.jsonl"
-    trained.write_text('{"folder":"x","records":8,"steps":2,"seconds":1.5,"losses":{}}\n')
-    (tmp_path / "stopped@0.trained.jsonl").touch()
-    (tmp_path / "seal@0.npy").write_bytes(b"0" * 30)
-    (tmp_path / "seal@0.seconds").write_text('{"cpu":0.5}\n')
-    corpus = tmp_path / "corpus.jsonl"
-    corpus.write_text('{"id":"1"}\n{"id":"2"}\n')
-    command = ["gather", str(values), "--title", "Pages", "--command", "make seal"]
-    command += [
-        "--corpus",
-        str(corpus),
-        "--against",
-        "bm25",
-        "--data",
-        str(data),
-        "--folder",
-        str(tmp_path),
-    ]
-    run = [sys.executable, "-m", "tests.benchmarks.report", *command, "-o", str(output)]
-    subprocess.run(run, check=True, cwd=Path.cwd())
-    content = orjson.loads(output.read_bytes())
+@pytest.fixture
+def gather(tmp_path, monkeypatch):
+    """Write files by name, and gather them: the content of the table."""
+
+    def gather(*flags, **files):
+        for name, content in files.items():
+            lines = content if isinstance(content, bytes) else b"".join(
+                orjson.dumps(each) + b"\n" for each in content
+            )  # fmt: skip
+            (tmp_path / name.replace("__", "@").replace("_", ".")).write_bytes(lines)
+        monkeypatch.chdir(tmp_path)
+        command = [*flags, "--title", "Pages", "--command", "make seal", "--folder", "."]
+        monkeypatch.setattr(sys, "argv", ["report", "gather", *command, "-o", "report.json"])
+        main()
+        return orjson.loads((tmp_path / "report.json").read_bytes())
+
+    return gather
+
+
+TRAINED = {"folder": "x", "records": 8, "steps": 2, "seconds": 1.5}
+
+
+def test_a_table_is_gathered_with_its_costs_data_and_trainings(gather, tmp_path):
+    content = gather(
+        *("values.jsonl", "--against", "bm25", "--corpus", "corpus.jsonl", "--data", "data.jsonl"),
+        values_jsonl=scored(bm25=[0.5, 0.0, 1.0], seal_0=[1.0, 0.0, 1.0]),
+        data_jsonl=b"",
+        corpus_jsonl=[{"id": "1"}, {"id": "2"}],
+        seal__0_trained_jsonl=[TRAINED],
+        stopped__0_trained_jsonl=b"",
+        seal__0_npy=b"0" * 30,
+        seal__0_seconds=[{"cpu": 0.5}],
+    )
     assert content["seeds"] == ["0"]
-    assert content["data"][f"{tmp_path.name}/data.jsonl"].startswith("e3b0c44298fc")  # of no bytes
+    assert content["data"]["/data.jsonl"].startswith("e3b0c44298fc")  # of no bytes
     assert content["trainings"] == [{"model": "seal@0", "records": 8, "steps": 2, "seconds": 1.5}]
     costs = [(row["bytes a page"], row["CPU seconds"]) for row in content["rows"]]
     assert costs == [("", ""), (15, 0.5)]
@@ -132,47 +132,29 @@ def test_gather(tmp_path):
     assert "| seal@0 |       8 |     2 | 1.500   |" in text
 
 
-def test_several_sets_make_one_table(tmp_path):
-    for name, ours in (("go", [0.5, 1.0, 0.0]), ("ruby", [1.0, 0.5])):
-        lines = scored(bm25=[0.25] * len(ours), seal_0=ours)
-        written = b"".join(orjson.dumps(line) + b"\n" for line in lines)
-        (tmp_path / f"values-{name}.jsonl").write_bytes(written)
-    rows, compared = of_sets(sorted(tmp_path.iterdir()), ["bm25"])
-    assert [(each["system"], each["go"], each["ruby"]) for each in rows] == [
-        ("bm25", 0.25, 0.25),
-        ("seal", 0.5, 0.75),
-    ]
-    assert rows[1]["ruby_low"] >= 0.5
-    assert [(each["measure"], each["difference"]) for each in compared] == [
-        ("go", 0.25),
-        ("ruby", 0.5),
-    ]
+def test_several_sets_make_one_table(gather):
+    content = gather(
+        *("values-go.jsonl", "values-ruby.jsonl", "--against", "bm25"),
+        **{"values-go_jsonl": scored(bm25=[0.25] * 3, seal_0=[0.5, 1.0, 0.0])},
+        **{"values-ruby_jsonl": scored(bm25=[0.25] * 2, seal_0=[1.0, 0.5])},
+    )
+    rows = [(each["system"], each["go"], each["ruby"]) for each in content["rows"]]
+    assert [("bm25", 0.25, 0.25), ("seal", 0.5, 0.75)] == rows
+    assert content["rows"][1]["ruby_low"] >= 0.5
+    compared = [(each["measure"], each["difference"]) for each in content["comparisons"]]
+    assert [("go", 0.25), ("ruby", 0.5)] == compared
 
 
-def test_gather_of_a_suite(tmp_path):
+def test_of_a_suite_the_comparison_of_the_whole_is_told(gather):
     row = {"run": "strae", "seeds": 2, "STS": 30.0, "STS_low": 20.0, "STS_high": 40.0}
-    pair = {
-        "run": "strae",
-        "against": "bag",
-        "task": "Score",
-        "difference": 1.5,
-        "p_bootstrap": 0.02,
-    }
-    values = [row, pair, pair | {"task": "STS"}]
-    scores, output = tmp_path / "scores.jsonl", tmp_path / "strae.json"
-    compared = tmp_path / "compared.jsonl"
-    scores.write_bytes(orjson.dumps(values[0]) + b"\n")
-    compared.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in values[1:]))
-    (tmp_path / "strae@1.seen").write_text('{"folder":"x","records":8,"steps":2,"seconds":1.5}\n')
-    command = [sys.executable, "-m", "tests.benchmarks.report", "gather", str(scores)]
-    command += [str(compared), "--suite"]
-    command += ["--title", "Suite", "--command", "make strae", "--folder", str(tmp_path)]
-    subprocess.run([*command, "-o", str(output)], check=True, cwd=Path.cwd())
-    content = orjson.loads(output.read_bytes())
-    assert content["seeds"] == ["1"]
-    assert [each["system"] for each in content["rows"]] == ["strae"]
-    assert content["comparisons"] == [
-        {"system": "strae", **{k: pair[k] for k in pair if k != "run"}}
-    ]
+    pair = {"against": "bag", "task": "Score", "difference": 1.5, "p_bootstrap": 0.02}
+    content = gather(
+        *("scores.jsonl", "compared.jsonl", "--suite"),
+        scores_jsonl=[row],
+        compared_jsonl=[{"run": "strae", **pair, "task": task} for task in ("Score", "STS")],
+        strae__1_seen=[TRAINED],
+    )
+    assert (["1"], ["strae"]) == (content["seeds"], [row["system"] for row in content["rows"]])
+    assert content["comparisons"] == [{"system": "strae", **pair}]
     assert content["trainings"] == [{"model": "strae@1", "records": 8, "steps": 2, "seconds": 1.5}]
     assert "30.000 [20.000, 40.000]" in section("strae", content, "")

@@ -6,12 +6,28 @@ python -m tests.soak [--count 5000] [--seed N] [--after N] [--only COMMAND] [--j
 
 import argparse
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.soak.report import report
-from tests.soak.soaking import Soaking
+from tests.soak.soaking import Judged, Soaking
+
+
+def report(judged: Sequence[Judged]) -> int:
+    """Print how many cases of each command ran, and with findings; the exit status."""
+    bad = Counter(each.command for each in judged if each.findings)
+    print()
+    for command, count in sorted(Counter(each.command for each in judged).items()):
+        print(f"{command:<20} {count:>6,} cases {bad[command]:>5,} with findings")
+    statuses = Counter(each.outcome.status for each in judged)
+    shown = ", ".join(f"{count:,} x {status}" for status, count in statuses.most_common())
+    slowest = max((each.outcome.seconds for each in judged), default=0)
+    print(f"{len(judged):,} cases, statuses {shown}, slowest {slowest:.1f} s")
+    print(f"{bad.total():,} with findings" if bad else "no findings")
+    return int(bool(bad))
+
 
 parser = argparse.ArgumentParser(description="Bad input for every command.")
 parser.add_argument("--count", type=int, default=5000, help="cases that are tried")

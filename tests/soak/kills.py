@@ -1,10 +1,10 @@
 """`make soak`: a training that loses a process at any moment, again and again.
 
-python -m tests.soak.kills [--count 20] [--seed N] [--only training|ray]
+python -m tests.soak.kills [--count 20] [--seed N]
 
 Two processes train; one of them, or their launcher, is killed. What is left must be whole: no half
 model, a checkpoint that loads, no process; and a run on another number of processes that resumes
-ends with the model of one that was never stopped. Then, where Ray is installed, `ray_kills`.
+ends with the model of one that was never stopped.
 """
 
 import argparse
@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,7 +25,6 @@ from safetensors.torch import load_file
 
 from tests.learning.training.bert import small_bert
 from tests.learning.training.ranks import lives
-from tests.soak import ray_kills
 
 RATE = 1e-5
 PATIENCE = 30  # seconds until an error
@@ -113,35 +111,24 @@ def check(folder, expected, draw):
 
 
 def main():
-    """Kills of trainings, and of stages in Ray."""
+    """All kills; the first that leaves something broken is shown."""
     parser = argparse.ArgumentParser(description="A training that loses processes.")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=["training", "ray"])
     args = parser.parse_args()
-    if args.only != "ray":
-        kill(args.count, args.seed)
-    if args.only == "ray" or not args.only and find_spec("ray"):
-        ray_kills.kill(args.count, args.seed)
-
-
-def kill(count, seed):
-    """All kills; the first that leaves something broken is shown."""
     with TemporaryDirectory(prefix="soak-kills-") as name:
         folder = Path(name)
         small_bert(folder / "bert")
-        with (folder / "train.jsonl").open("w") as file:
-            for number in range(13):
-                words = f"red green {number} blue"
-                record = {
-                    "id": str(number),
-                    "query": words[:9],
-                    "positive": words * (number % 3 + 1),
-                }
-                file.write(json.dumps(record) + "\n")
+        records = [
+            {"id": str(number), "query": words[:9], "positive": words * (number % 3 + 1)}
+            for number in range(13)
+            if (words := f"red green {number} blue")
+        ]
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / "train.jsonl").write_text(lines)
         expected = trained(folder, "whole")
-        for number in range(count):
-            check(folder, expected, random.Random(f"{seed} {number}"))
+        for number in range(args.count):
+            check(folder, expected, random.Random(f"{args.seed} {number}"))
             shutil.rmtree(folder / "model")
 
 

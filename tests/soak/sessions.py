@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from io import BytesIO
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
 
+import typer
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from .commands import commands
+from structkit.cli.main import app
+
 from .program import Outcome
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -41,6 +44,26 @@ SESSIONS = Path(__file__).with_name("sessions.txt")
 VECTORS = ("the", "a", "is", "cat", "of")
 
 Run = Callable[[list[str], Path, Path | None], Outcome]
+
+
+def commands(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """All commands of the app, each as its words."""
+    group = group or app
+    if not hasattr(group, "list_commands"):
+        yield words
+        return
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        yield from commands(group.get_command(context, name), (*words, name))
+
+
+@cache
+def found(command: tuple[str, ...]) -> Any:
+    """The command of these words, as typer made it."""
+    group: Any = app
+    for word in command:
+        group = group.get_command(typer.Context(group), word)
+    return group
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from typing import Any, get_args
 from structkit.settings import alternatives, bounds, choices_of, is_several, types_of
 
 from ..cases import DATA, REFUSED, USAGE, Case, Scene
-from ..commands import found
-from ..sessions import Session
+from ..sessions import Session, found
 
 ANY = DATA | USAGE
 BEYOND = 10**30
