@@ -30,20 +30,10 @@ def test_a_key_is_64_bits_and_gives_the_same_numbers(seed: int, part: str) -> No
     assert random_for(seed, part).random() == random_for(seed, part).random()
 
 
-def test_keys_differ() -> None:
-    keys = {key(seed, f"r{number}") for seed in range(100) for number in range(100)}
-    assert 10_000 == len(keys)
-
-
 def test_the_same_record_gets_the_same_bytes_in_any_order(run: Run) -> None:
     forward = run(*FLAGS, input=b"\n".join(LINES)).stdout.splitlines()
     backward = run(*FLAGS, "--workers", "2", input=b"\n".join(LINES[::-1])).stdout.splitlines()
     assert 20 == len(forward)
     assert forward == backward[::-1]
-
-
-def test_ids_and_seeds_decide(run: Run) -> None:
-    first = run(*FLAGS, input=b"\n".join(LINES)).stdout
-    assert 1 < len({str(json.loads(line)["entities"]) for line in first.splitlines()})
-    assert first == run(*FLAGS, "--seed", "0", input=b"\n".join(LINES)).stdout
-    assert first != run(*FLAGS, "--seed", "1", input=b"\n".join(LINES)).stdout
+    assert 1 < len({str(json.loads(line)["entities"]) for line in forward})
+    assert forward != run(*FLAGS, "--seed", "1", input=b"\n".join(LINES)).stdout.splitlines()
