@@ -13,8 +13,8 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 import structkit
-from structkit.command import COMMANDS, Program
 from structkit.registry import KINDS, Plugin, plugins
+from structkit.settings import COMMANDS, Program
 
 HELP = Path("fixtures/help")  # what --help says; a test holds both together
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from structkit.command import COMMANDS
+from structkit.settings import COMMANDS
 
 # a room imports rooms of lower floors only; a module that is in none of them is of the ground
 FLOORS = (

@@ -40,8 +40,8 @@ BOUNDS = {
     "ask": 94,
     "encode": 57,
     "search -m": 75,
-    "mask-entities": 33,
-    "score": 24,
+    "mask-entities": 20,
+    "score": 20,
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 from documents import PROGRAM, commands, run_page
 from terminals import plain, shown
 
-from structkit.command import COMMANDS
+from structkit.settings import COMMANDS
 
 PAGE = Path("README.md")
 README = PAGE.read_text("utf-8")

@@ -16,14 +16,13 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 from urllib.parse import quote, unquote
 
-from structkit.command import Command, Group, command_of
 from structkit.errors import Python, UserError, spelled_for, unknown
 from structkit.paths import Named
 from structkit.records.jsonl import Record, Records, accepted, raising
 from structkit.records.lines import Block, Lines
 from structkit.records.output import dump
 from structkit.records.stream import InputOptions, Options, OutputOptions
-from structkit.settings import is_several, make, types_of
+from structkit.settings import Command, Group, command_of, is_several, make, types_of
 
 Rows: TypeAlias = "Iterable[Mapping[str, Any]]"  # a DataFrame too
 Names: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"

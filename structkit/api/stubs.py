@@ -15,8 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import structkit
 from structkit import registry
 from structkit.api.functions import is_stage, kinds, parameters
-from structkit.command import Command, Group, command_of
-from structkit.settings import choices_of, is_several, types_of
+from structkit.settings import Command, Group, choices_of, command_of, is_several, types_of
 
 PATH = Path(structkit.__file__).with_suffix(".pyi")
 HEAD = """\

@@ -13,11 +13,11 @@ from typer.core import TyperGroup
 from typer.main import get_install_completion_arguments
 
 from structkit.cli.flags import CONTEXT, Page, brief, command, examples_part
-from structkit.command import Command, Group, Program
 from structkit.errors import UserError
 from structkit.processes import ending, leave
 from structkit.progress import complain
 from structkit.records.output import cannot_write
+from structkit.settings import Command, Group, Program
 
 
 class Item(NamedTuple):

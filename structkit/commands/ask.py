@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structkit.collecting.walking import WalkOptions
-from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.extras import PACKAGES, install
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
@@ -22,7 +21,7 @@ from structkit.records.jsonl import Record
 from structkit.records.output import write_records
 from structkit.records.stream import OutputOptions
 from structkit.searching.questions import best_rows, is_for_a_list, unicode, write_answers
-from structkit.settings import files_of, setting
+from structkit.settings import Command, files_of, setting
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store

@@ -14,13 +14,12 @@ import orjson
 from structkit.collecting.record_sources import FileRecords
 from structkit.collecting.sources import SECONDS, Found, LeftOut
 from structkit.collecting.walking import WalkOptions
-from structkit.command import Command
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
 from structkit.records.stream import OutputOptions, Rejects, workers_setting
 from structkit.seeds import key
-from structkit.settings import setting
+from structkit.settings import Command, setting
 
 if TYPE_CHECKING:
     from structkit.collecting.batches import Collected

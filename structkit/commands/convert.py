@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import Any
 
 from structkit import registry
-from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.formats.formats import Format
 from structkit.formats.interchange import Options, Part, read_records
@@ -24,7 +23,7 @@ from structkit.records.jsonl import Record, Rejected, Rows, accepted
 from structkit.records.lines import shown
 from structkit.records.output import Output, cannot_write, name_together
 from structkit.records.stream import ErrorOptions, Rejects
-from structkit.settings import quiet_setting, setting
+from structkit.settings import Command, quiet_setting, setting
 
 
 @dataclass(frozen=True, kw_only=True)

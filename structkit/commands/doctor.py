@@ -16,12 +16,12 @@ from pathlib import Path
 
 import structkit
 from structkit import machine
-from structkit.command import Command
 from structkit.extras import PACKAGES, USES, install
 from structkit.machine import cache_folder, data_folder
 from structkit.records.jsonl import Record
 from structkit.records.stream import OutputOptions
 from structkit.records.table import rows, write_drawn
+from structkit.settings import Command
 
 # what computes, in the order of a bug report
 COMPUTING = ("torch", "transformers", "tokenizers", "numpy", "faiss-cpu", "lxml", "nltk", "typer")

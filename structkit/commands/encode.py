@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.processes import check_ray
@@ -16,7 +15,7 @@ from structkit.progress import announce
 from structkit.records.jsonl import Record, accepted
 from structkit.records.lines import shown
 from structkit.records.stream import Options, Stream, ray_setting
-from structkit.settings import setting
+from structkit.settings import Command, setting
 
 if TYPE_CHECKING:
     from structkit.learning.encoding.encoding import Encoding

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.scoring.options import RunOutput, RunSettings
-from structkit.settings import setting
+from structkit.settings import Command, setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, several, text_field
 from structkit.records.stream import WorkerOptions, staged
 from structkit.seeds import random_for
-from structkit.settings import seed_setting, setting
+from structkit.settings import Command, seed_setting, setting
 from structkit.structure.code.languages import Language, language_named, language_of, within
 from structkit.structure.sentinels import (
     Masked,

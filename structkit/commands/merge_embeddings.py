@@ -9,12 +9,11 @@ from pathlib import Path
 
 import orjson
 
-from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import write_summary
-from structkit.settings import quiet_setting, setting
+from structkit.settings import Command, quiet_setting, setting
 
 OWN = ("count", "dim", "dtype", "run", "files")  # metadata that belong to one file alone
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.pairs.examples import Fields
 from structkit.pairs.judged import Corpus, Judged
@@ -15,7 +14,7 @@ from structkit.records.jsonl import Command as Stage
 from structkit.records.jsonl import Record, Records, accepted, raising
 from structkit.records.stream import Stream, WorkerOptions
 from structkit.scoring.qrels import read_qrels
-from structkit.settings import seed_setting, setting
+from structkit.settings import Command, seed_setting, setting
 
 JUDGED = "With --qrels and --negatives-from"
 

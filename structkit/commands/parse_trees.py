@@ -8,11 +8,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from structkit import plugin, registry
-from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, several, text_field
 from structkit.records.stream import WorkerOptions, staged
-from structkit.settings import seed_setting, setting
+from structkit.settings import Command, seed_setting, setting
 
 if TYPE_CHECKING:
     from structkit.structure.trees.tree import Tree

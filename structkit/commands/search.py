@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from structkit import registry
-from structkit.command import Command
 from structkit.errors import UserError, flag, program
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import keep_apart, lines_name
@@ -31,7 +30,7 @@ from structkit.searching.questions import (
     unicode,
     write_answers,
 )
-from structkit.settings import files_of, flags_given, setting
+from structkit.settings import Command, files_of, flags_given, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.rows import TextEncoding

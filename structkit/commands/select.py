@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from structkit.command import Command
 from structkit.errors import UserError, flag, guess
 from structkit.progress import say
 from structkit.records.fields import ABSENT, Changes, Condition, lookup, plain
@@ -17,7 +16,7 @@ from structkit.records.lines import Lines
 from structkit.records.output import dump
 from structkit.records.stream import Options, Stream
 from structkit.seeds import key
-from structkit.settings import seed_setting, setting
+from structkit.settings import Command, seed_setting, setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ import pytest
 
 import structkit
 from structkit import UserError
-from structkit.command import COMMANDS
 from structkit.commands.mask_entities import Settings as MaskSettings
+from structkit.settings import COMMANDS
 
 CODE = {"id": "1", "language": "python", "code": "def add(a, b):\n    return a + b"}
 FUNCTIONS = [name for name in structkit.__all__ if name != "UserError"]

@@ -12,9 +12,8 @@ from conftest import WARM, environment
 from typer import Context
 
 from structkit.cli.main import app
-from structkit.command import COMMANDS
 from structkit.registry import load, names
-from structkit.settings import flag_of
+from structkit.settings import COMMANDS, flag_of
 
 
 def examples(name: str) -> list[str]:

@@ -10,8 +10,8 @@ from conftest import environment
 
 from structkit.cli.main import app
 from structkit.cli.manual import pages
-from structkit.command import COMMANDS
 from structkit.registry import names
+from structkit.settings import COMMANDS
 
 PLOTS = ["embeddings", "ranks", "runs", "losses", "trees"]
 PAGES = [

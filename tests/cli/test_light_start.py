@@ -11,7 +11,7 @@ from conftest import environment
 from imported import imported
 
 from structkit import registry
-from structkit.command import COMMANDS
+from structkit.settings import COMMANDS
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

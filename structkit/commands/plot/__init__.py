@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from structkit.command import Group
 from structkit.commands.plot import embeddings, losses, ranks, runs, trees
+from structkit.settings import Group
 
 COMMAND = Group(
     name="plot",

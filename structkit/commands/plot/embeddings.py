@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from structkit.command import Command
 from structkit.commands.plot.pictures import COLORS, MARKERS, PictureSettings, looks, names, save
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.seeds import key
-from structkit.settings import file_setting, seed_setting, setting
+from structkit.settings import Command, file_setting, seed_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats

@@ -6,12 +6,11 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from structkit.command import Command
 from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, looks, names, save
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.records.lines import shown
-from structkit.settings import file_setting
+from structkit.settings import Command, file_setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from structkit.command import Command
 from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, looks, names, save
-from structkit.settings import file_setting, setting
+from structkit.settings import Command, file_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from structkit.command import Command
 from structkit.commands.plot.pictures import FILLS, HATCHES, PictureSettings, label, looks, save
 from structkit.errors import UserError, flag, missing, program
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import shown
-from structkit.settings import file_setting, setting
+from structkit.settings import Command, file_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats

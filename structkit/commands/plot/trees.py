@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from structkit.command import Command
 from structkit.commands.plot.pictures import PictureSettings, save_figure
 from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, text_field
-from structkit.settings import file_setting, setting
+from structkit.settings import Command, file_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats

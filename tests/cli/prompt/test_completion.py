@@ -9,9 +9,9 @@ from imported import imported
 
 from structkit import registry
 from structkit.cli.main import _run
-from structkit.command import COMMANDS
 from structkit.commands.score import DEFAULT, MEASURES
 from structkit.scoring.measures import measure
+from structkit.settings import COMMANDS
 
 PLUGINS = {
     "train ": "method",

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from structkit.cli import manual
-from structkit.command import COMMANDS
 from structkit.registry import names
+from structkit.settings import COMMANDS
 
 PAGES = dict(manual.pages())
 

@@ -12,8 +12,7 @@ import pytest
 from structkit import registry
 from structkit.cli.flags import command
 from structkit.cli.main import app
-from structkit.command import COMMANDS
-from structkit.settings import GROUPS, flag_of, group_of, setting
+from structkit.settings import COMMANDS, GROUPS, flag_of, group_of, setting
 
 FIXTURES = Path("fixtures").absolute()
 

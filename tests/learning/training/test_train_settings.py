@@ -16,11 +16,10 @@ from conftest import PROGRAM, environment
 
 from structkit import registry
 from structkit.cli.main import Commands
-from structkit.command import command_of
 from structkit.errors import UserError
 from structkit.learning.training.settings import RunOptions
 from structkit.progress import hushed
-from structkit.settings import bounds, flag_of
+from structkit.settings import bounds, command_of, flag_of
 
 METHODS = registry.names("method")
 
