@@ -11,10 +11,6 @@ from pathlib import Path
 
 from structkit.errors import UserError
 
-# the files beside NAME.npy
-BESIDE = (
-    *(".ids.txt", ".doc_ids.txt", ".fields.jsonl", ".hashes.txt", ".scales.f32", ".meta.json"),
-)
 # other tools expect something other than JSON lines in files of these names
 TAKEN = (".npy", ".npz", ".parquet")
 REMEDY = "choose another path"
@@ -35,10 +31,7 @@ def keep_apart(
     everything is read.
     """
     written = [
-        (flag, name, _Place.of(name, 1))
-        for flag, path in writes
-        if path is not None
-        for name in _together(_named(path, flag))
+        (flag, path, _Place.of(_named(path, flag), 1)) for flag, path in writes if path is not None
     ]
     names = [name for name in (*reads, *replaced) if name is not None]
     if names.count("-") > 1:
@@ -146,12 +139,6 @@ def _inside(inner: _Place, outer: _Place) -> bool:
     if outer.file or not inner.path or not outer.path:
         return False
     return inner.path.startswith(outer.path.rstrip("/") + "/")
-
-
-def _together(path: str) -> list[str]:
-    """All files that are written for a name."""
-    stem = path.removesuffix(".npy")
-    return [path, *(stem + ending for ending in BESIDE)] if stem != path else [path]
 
 
 def _named(path: str, flag: str = "an input") -> str:

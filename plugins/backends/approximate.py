@@ -16,9 +16,14 @@ import numpy as np
 import orjson
 
 from structkit import plugin
-from structkit.embeddings.matrices import read_fields, read_ids, read_meta, unique
-from structkit.embeddings.reading import Embeddings
-from structkit.embeddings.rows import id_line
+from structkit.embeddings.reading import (
+    Embeddings,
+    id_line,
+    read_fields,
+    read_ids,
+    read_meta,
+    unique,
+)
 from structkit.embeddings.vectors import Matrix, Vectors, blocks
 from structkit.errors import UserError, flag
 from structkit.progress import Position, progress, say
@@ -216,7 +221,7 @@ def _rows(folder: Path, rows: int, dimensions: int, similarity: str, again: str)
     ids = unique(read_ids(str(names), rows, again), str(names))
     empty = kept.exists() and not kept.stat().st_size  # if nothing was kept
     fields = [] if empty else read_fields(str(kept), rows, again)
-    return Embeddings(doc_ids, Matrix([zeros]), 0.0, ids, fields, meta.get("model_sha256"))
+    return Embeddings(doc_ids, Matrix([zeros]), 0.0, ids, fields, meta)
 
 
 def message_of(error: Exception) -> str:

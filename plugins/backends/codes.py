@@ -16,9 +16,15 @@ import faiss
 import numpy as np
 
 from structkit import plugin
-from structkit.embeddings.quantized import BinaryRows, Int8Rows, packed
 from structkit.embeddings.reading import Embeddings, same_model
-from structkit.embeddings.vectors import NOT_FINITE, Numbers, Vectors
+from structkit.embeddings.vectors import (
+    NOT_FINITE,
+    BinaryRows,
+    Int8Rows,
+    Numbers,
+    Vectors,
+    pack_signs,
+)
 from structkit.errors import UserError, flag, program
 from structkit.searching.hits import BATCH, RESCORED, Approximate, read_corpus
 from structkit.searching.index import RESULTS, Index, places
@@ -64,7 +70,7 @@ class Candidates:
 
     def _nearest(self, queries: Vectors, most: int) -> Numbers:
         """The rows at the smallest Hamming distances, (queries, most)."""
-        signs = packed(queries)
+        signs = pack_signs(queries)
         distances, numbers, start = [], [], 0
         for bits in self.bits:
             distance, number = faiss.knn_hamming(
@@ -119,7 +125,7 @@ class Backend(plugin.Backend):
             ).at(corpus[0])
         vectors = codes
         if options.rescore:  # most of these rows are never read
-            vectors = read_corpus(options.rescore, options, looked=False)
+            vectors = read_corpus(options.rescore, options, scan=False)
         agree(codes, vectors, corpus[0], [*options.rescore, ""][0])
         return Codes(Candidates(codes, vectors, values.get(FACTOR)), vectors, options)
 

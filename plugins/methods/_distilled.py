@@ -14,7 +14,7 @@ from structkit.errors import UserError, flag
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
-from structkit.learning.encoding.batches import Embedder
+from structkit.learning.encoding.encoding import embed_in_batches
 from structkit.learning.encoding.torch_engine import TorchEngine
 from structkit.learning.static.bag import Bag
 from structkit.learning.static.distill import (
@@ -78,7 +78,7 @@ def distilled(settings: Method, spool: Spool, offline: bool) -> Distilled:
     ids = [[number] if number < size else pieces(own, names[number]) for number in kept]
     inputs = [encoder.tokenizing.dressed(each) for each in ids]
     engine = TorchEngine(encoder.eval(), str(encoder.device), "fp32")
-    vectors = Embedder(engine, "document", BATCH_TOKENS).embed_inputs(inputs)
+    vectors = embed_in_batches(engine, inputs, BATCH_TOKENS)
     vectors = components(vectors, settings.dimensions or 256)
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
     weights = weighted(settings, tokenizer, spool, kept)

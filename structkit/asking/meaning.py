@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.asking.folder import Folder, IndexedFile, data_of, indexed_files, moves
-from structkit.embeddings.rows import TextEncoding
-from structkit.embeddings.vectors import BLOCK, Floats, Vectors
+from structkit.embeddings.vectors import BLOCK, Floats, TextEncoding, Vectors
 from structkit.progress import Position, announce, progress
 from structkit.records.texts import document_text
 from structkit.seeds import random_for

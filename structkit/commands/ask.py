@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from structkit.asking.cache import Store
     from structkit.asking.folder import Folder, Target
     from structkit.asking.meaning import Meaning
-    from structkit.embeddings.rows import TextEncoding
+    from structkit.embeddings.vectors import TextEncoding
     from structkit.ranking.reranking import Ranking
 
 CHUNK_CHARS = 1_500

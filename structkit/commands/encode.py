@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from structkit.embeddings import files_beside
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import EncodingSettings
-from structkit.processes import check_ray
-from structkit.progress import announce
+from structkit.progress import announce, say
 from structkit.records.jsonl import Record, accepted
 from structkit.records.lines import shown
 from structkit.records.stream import Options, Stream, ray_setting
 from structkit.settings import Command, setting
 
 if TYPE_CHECKING:
+    from structkit.embeddings.writing import ParquetFile, VectorFiles
     from structkit.learning.encoding.encoding import Encoding
+    from structkit.learning.encoding.reading import ReadRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,17 +33,13 @@ class Settings(EncodingSettings):
     element `xpath`, `start`, `end` and `text`, a node `node`, `span` (words) and `text`.
     """
 
-    ray: str | None = ray_setting(excludes="reuse")
+    ray: str | None = ray_setting(excludes=("reuse", "device"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.ray is None:
-            return
-        check_ray(self.ray)
-        several = f"several {flag('field')}" if len(self.field) > 1 else ""
-        if self.device not in (None, "cpu") or several:
-            problem = f"{flag('ray')} and {several or flag('device', self.device)}"
-            raise UserError(f"{problem} exclude each other", "leave one of them out", status=2)
+        if self.ray is not None and len(self.field) > 1:
+            problem = f"{flag('ray')} takes one {flag('field')}"
+            raise UserError(problem, "encode each by itself", status=2)
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -87,6 +87,7 @@ def _main(settings: Settings, target: Target) -> None:
         settings,
         replaced=[settings.reuse],
         others=(".npy", ".parquet"),
+        together=files_beside(target.output),
         in_place=False,
     )
     check_output(settings, stream.output, resume=target.resume)
@@ -95,22 +96,15 @@ def _main(settings: Settings, target: Target) -> None:
 
 def check_output(settings: EncodingSettings, path: str, *, resume: bool = False) -> None:
     """Raise for settings for which a file of that name has no place."""
-    npy, lines = path.endswith(".npy"), not path.endswith((".npy", ".parquet"))
-    if settings.quantize and not npy:
-        remedy = f"write such a file with {flag('output')}, or leave {flag('quantize')} out"
-        raise UserError(f"{flag('quantize')} is for NAME.npy files", remedy, status=2)
-    if len(settings.field) > 1 and not lines:
-        remedy = f"name a .jsonl file with {flag('output')}"
+    remedy = "write such a file, or leave it out"
+    for name, given in (("quantize", settings.quantize), ("resume", resume)):
+        if given and not path.endswith(".npy"):
+            raise UserError(f"{flag(name)} is for NAME.npy files", remedy, status=2)
+    if len(settings.field) > 1 and path.endswith((".npy", ".parquet")):
         raise UserError(f"several {flag('field')} need JSONL output", remedy, status=2)
-    if resume and not npy:
-        problem = (
-            f"{flag('resume')} is for {flag('output', 'NAME.npy')}, not {flag('output', path)}"
-        )
-        raise UserError(problem, "name such a file", status=2)
     if resume and settings.reuse and os.path.realpath(path) == os.path.realpath(settings.reuse):
         problem = f"{flag('resume')} and {flag('reuse')} of {flag('output')}'s own file"
-        remedy = f"write another file with {flag('output')}, or leave {flag('resume')} out"
-        raise UserError(f"{problem} exclude each other", remedy, status=2)
+        raise UserError(f"{problem} exclude each other", "leave one of them out", status=2)
 
 
 def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
@@ -118,8 +112,6 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
 
     `resume` goes on where a killed run of the same command stopped (`NAME.npy` only).
     """
-    from structkit.learning.encoding.files import encode_to_file
-
     model, files = encoding.settings.model, stream.files or ["-"]
     announce(f"encoding {', '.join(map(shown, files))} with {model}")
     if not stream.output.endswith((".npy", ".parquet")):
@@ -130,6 +122,116 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
             source = shown(files[0])
             encode_to_file(texts, stream.output, encoding, resume=resume, source=source)
     encoding.report()
+
+
+def encode_to_file(
+    texts: Iterable[ReadRecord],
+    path: str,
+    encoding: Encoding,
+    *,
+    resume: bool = False,
+    source: str = "",
+) -> Record:
+    """Write NAME.npy and the files beside it, or NAME.parquet; returns the metadata.
+
+    Files appear only when complete. `texts` is what `encoding.texts` yields, `source` the file to
+    name in an error about all of them. Errors: an id with a line break is a `UserError`, and so
+    is no record at all.
+    """
+    digest, texts = Digest(), iter(texts)
+    with _open(path, encoding, resume=resume) as files:
+        if files.complete:
+            return _complete_already(files, texts, digest, source)
+        if files.state:
+            _skip(texts, digest, files, encoding)
+        try:
+            for rows, embeddings in encoding.windows(texts, digest.add):
+                files.add(rows, embeddings)
+                truncation = {"truncation": encoding.truncation.state()}
+                files.checkpoint(digest.state(encoding) | truncation)
+        except (KeyboardInterrupt, SystemExit):
+            if resume and files.state:
+                done = f"{files.state['records']:,} records"
+                say(f"stopped after {done}; add {flag('resume')} to continue")
+            raise
+        if not files.count:
+            raise UserError("holds no record to encode", "name a file that has some").at(source)
+        meta = encoding.meta()
+        run = {name: value for name, value in encoding.run().items() if name not in meta}
+        return files.finish({**meta, "run": run | digest.state(encoding)})
+
+
+def _open(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | ParquetFile:
+    """The output file of that name, opened."""
+    from structkit.embeddings.writing import ParquetFile, VectorFiles
+
+    if path.endswith(".parquet"):
+        return ParquetFile(path)
+    settings = encoding.settings
+    return VectorFiles(
+        path,
+        chunks=bool(settings.part),
+        fields=bool(settings.part or settings.keep),
+        hashes=True,
+        quantize=settings.quantize,
+        run=encoding.run(),
+        resume=resume,
+    )
+
+
+class Digest:
+    """How many texts went through, and a hash of all of them."""
+
+    def __init__(self) -> None:
+        self.records, self._hash = 0, hashlib.sha256()
+
+    def add(self, texts: Iterable[ReadRecord]) -> None:
+        """Count these texts, which come next."""
+        for record in texts:
+            self.records += 1
+            for text in (record.id, *record.texts):
+                self._hash.update(f"{len(text)} {text}".encode("utf-8", "surrogatepass"))
+
+    def is_of(self, state: Record) -> bool:
+        """Whether the texts are those of which a run says `state`."""
+        return (self.records, self._hash.hexdigest()) == (state["records"], state["sha256"])
+
+    def state(self, encoding: Encoding) -> Record:
+        """What a run says of the texts so far."""
+        digest, precision = self._hash.hexdigest(), encoding.precision
+        return {"records": self.records, "sha256": digest, "precision": precision}
+
+
+def _complete_already(
+    files: VectorFiles | ParquetFile, texts: Iterator[ReadRecord], digest: Digest, source: str
+) -> Record:
+    """The metadata of files that a run on the same records has finished."""
+    meta = files.finish({})
+    digest.add(texts)
+    if not digest.is_of(meta["run"]):
+        problem = f"is complete, and was made from other records than {source or 'these'}"
+        remedy = f"run without {flag('resume')} to replace it"
+        raise UserError(problem, remedy).at(files.path)
+    say(f"{files.path} is complete: {digest.records:,} records; there is nothing left to do")
+    return meta
+
+
+def _skip(
+    texts: Iterator[ReadRecord],
+    digest: Digest,
+    files: VectorFiles | ParquetFile,
+    encoding: Encoding,
+) -> None:
+    """Go on after the texts that are in the files already."""
+    state = files.state or {}
+    digest.add(islice(texts, state["records"]))
+    if not digest.is_of(state):
+        problem = "the records differ from those that the unfinished run began with"
+        remedy = f"start again without {flag('resume')}"
+        raise UserError(problem, remedy).at(files.path)
+    encoding.precision = state["precision"]
+    encoding.truncation.load(state["truncation"])
+    say(f"continuing after {state['records']:,} records")
 
 
 COMMAND = Command(

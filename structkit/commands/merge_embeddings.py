@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-import orjson
+from itertools import chain, islice, repeat
 
 from structkit.errors import UserError, flag
 from structkit.progress import say
@@ -36,10 +34,8 @@ def merge_embeddings(settings: Settings) -> Record:
     were encoded with the same settings; if not, a message says so. Errors: `UserError` if an id is
     in two files, if models, dimensions or settings differ, or if the output is one of the files.
     """
-    from structkit.embeddings.matrices import hashes_of
-    from structkit.embeddings.reading import read_embeddings
-    from structkit.embeddings.rows import EmbeddingRow
-    from structkit.embeddings.vectors import blocks
+    from structkit.embeddings.reading import concatenate, read_hashes, read_matrix
+    from structkit.embeddings.vectors import EmbeddingRow, blocks
     from structkit.embeddings.writing import VectorFiles
 
     files, output = settings.files, settings.output
@@ -47,58 +43,52 @@ def merge_embeddings(settings: Settings) -> Record:
         if not name.endswith(".npy"):
             raise UserError(f"{name} is not a .npy file", "encode with -o NAME.npy", status=2)
     if os.path.realpath(output) in map(os.path.realpath, files):
-        raise UserError(
-            f"{output} would be overwritten", f"name another file with {flag('output')}", status=2
-        )
-    facts = {name: _facts(name) for name in files}
-    first = _meta(facts[files[0]])
-    for name in files[1:]:
-        meta = _meta(facts[name])
+        remedy = f"name another file with {flag('output')}"
+        raise UserError(f"{output} would be overwritten", remedy, status=2)
+    parts = [read_matrix(name, fields=True) for name in files]
+    meta = _common_meta(files, [part.meta for part in parts])
+    corpus = concatenate(parts, files)
+    chunks, fields = corpus.doc_ids != corpus.ids, bool(corpus.fields)
+    if fields and len(corpus.fields) != len(corpus.ids):
+        raise UserError("some files have fields, others have none", "encode all with --keep")
+    run = merged_run(files, [part.meta.get("run") or {} for part in parts])
+    hashes = [read_hashes(*each) for each in zip(files, parts, strict=True)] if run else []
+    kept: Iterable[Record] = corpus.fields or repeat({})
+    read = chain(*hashes) if run else repeat("")
+    rows = map(EmbeddingRow, corpus.ids, corpus.doc_ids, kept, read)
+    quantize = meta.get("quantize")
+    with VectorFiles(
+        output, chunks=chunks, fields=fields, hashes=bool(run), quantize=quantize
+    ) as target:
+        for _, block in blocks(corpus.vectors):
+            target.add(list(islice(rows, len(block))), block)
+        target.finish({**meta, "run": run} if run else meta)
+    return {"file": output, "embeddings": len(corpus.ids)}
+
+
+def _common_meta(files: Sequence[str], metas: Sequence[Record]) -> Record:
+    """What the files say of their model and its settings. Errors: they differ."""
+    first, *others = [
+        {key: value for key, value in meta.items() if key not in OWN} for meta in metas
+    ]
+    for name, meta in zip(files[1:], others, strict=True):
         for key in {**first, **meta}:
             if first.get(key) != meta.get(key):
                 raise UserError(
                     f"was encoded with {key} {meta.get(key)!r}, {files[0]} with {first.get(key)!r}",
                     "encode all files the same way",
                 ).at(name)
-    corpus = read_embeddings(files, fields=True)
-    chunks, fields = corpus.doc_ids != corpus.ids, bool(corpus.fields)
-    if fields and len(corpus.fields) != len(corpus.ids):
-        raise UserError("some files have fields, others have none", "encode all with --keep")
-    run = merged_run(facts)
-    hashes = (
-        [each for name in files for each in hashes_of(name, facts[name]["count"], facts[name])]
-        if run
-        else []
-    )
-    quantize = first.get("quantize")
-    with VectorFiles(
-        output, chunks=chunks, fields=fields, hashes=bool(run), quantize=quantize
-    ) as target:
-        for start, block in blocks(corpus.vectors):
-            numbers = range(start, start + len(block))
-            rows = [
-                EmbeddingRow(
-                    corpus.ids[place],
-                    corpus.doc_ids[place],
-                    corpus.fields[place] if fields else {},
-                    hashes[place] if run else "",
-                )
-                for place in numbers
-            ]
-            target.add(rows, block)
-        target.finish({**first, "run": run} if run else first)
-    return {"file": output, "embeddings": len(corpus.ids)}
+    return first
 
 
-def merged_run(facts: Mapping[str, Record]) -> Record | None:
-    """The facts of one run over the records of all files; None where there can be none."""
-    from structkit.embeddings.matrices import differing
+def merged_run(files: Sequence[str], runs: Sequence[Record]) -> Record | None:
+    """One run over the records of all files; None where there can be none."""
+    from structkit.embeddings.reading import differing
 
-    first, *_ = facts
-    runs = [each.get("run") or {} for each in facts.values()]
-    for name, run in zip(facts, runs, strict=True):
+    for name, run in zip(files, runs, strict=True):
         others = differing(run, runs[0])
         if "hashes" not in run or others:
+            first = files[0]
             why = f"has another {others[0]} than {first}" if others else "has no hashes of texts"
             say(f"{name} {why}: encode --reuse cannot use {first} and it as one")
             return None
@@ -109,27 +99,6 @@ def merged_run(facts: Mapping[str, Record]) -> Record | None:
         "sha256": None,  # no run has read all these records
         "precision": precisions.pop() if len(precisions) == 1 else None,
     }
-
-
-def _meta(facts: Record) -> Record:
-    """What NAME.meta.json says of the model and its settings."""
-    return {key: value for key, value in facts.items() if key not in OWN}
-
-
-def _facts(name: str) -> Record:
-    """What NAME.meta.json says; empty if there is none."""
-    from structkit.embeddings.matrices import AGAIN
-
-    path = Path(name.removesuffix(".npy") + ".meta.json")
-    if not path.exists():
-        return {}
-    try:
-        facts = orjson.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise UserError(f"cannot be read: {error}", AGAIN).at(str(path)) from None
-    if not isinstance(facts, dict) or not isinstance(facts.get("run", {}), dict):
-        raise UserError("is not the metadata of embeddings", AGAIN).at(str(path))
-    return facts
 
 
 COMMAND = Command(

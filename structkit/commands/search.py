@@ -11,7 +11,6 @@ from structkit import registry
 from structkit.errors import UserError, flag, program
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import keep_apart, lines_name
-from structkit.processes import check_ray
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import cannot_read, shown
@@ -33,7 +32,7 @@ from structkit.searching.questions import (
 from structkit.settings import Command, files_of, flags_given, setting
 
 if TYPE_CHECKING:
-    from structkit.embeddings.rows import TextEncoding
+    from structkit.embeddings.vectors import TextEncoding
     from structkit.searching.hits import Backend, Searcher
     from structkit.searching.rankings import Ranked
 
@@ -216,7 +215,6 @@ def _encoding(settings: Settings) -> TextEncoding | None:
         return Encoding(reads)
     from structkit.learning.encoding.on_ray import encoding_over
 
-    check_ray(settings.ray)
     return encoding_over(settings.ray, reads)
 
 

@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.embeddings.reading import vector
+from structkit.embeddings.reading import matrix, vector
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, missing, program
 from structkit.records.jsonl import Record, Records, json_kind
 
 ENDING = "_embedding"
 USUAL = ("text_a_embedding", "text_b_embedding")
-MAKER = "make pairs with structkit encode --field text_a --field text_b --keep score"
+
+
+def _remedy() -> str:
+    sides = f"{flag('field', 'text_a')} {flag('field', 'text_b')}"
+    return f"make pairs with {program('encode')} {sides} {flag('keep', 'score')}"
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class EmbeddingPairs:
     def __len__(self) -> int:
         return len(self.records)
 
-    def taken(self, rows: Sequence[int]) -> EmbeddingPairs:
+    def take(self, rows: Sequence[int]) -> EmbeddingPairs:
         """Some of the pairs, in that order."""
         kept = [self.records[row] for row in rows]
         return EmbeddingPairs(self.left[[*rows]], self.right[[*rows]], kept, self.file)
@@ -72,7 +76,9 @@ def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
     try:
         for record in records:
             names = names or _names(record)
-            first, second = (_vector(record, name, dimensions) for name in names)
+            if lost := [name for name in names if name not in record]:
+                raise missing(lost[0], record, _remedy())
+            first, second = (vector(record, name, dimensions) for name in names)
             if len(first) != len(second):
                 raise UserError(
                     f"{names[0]} has {len(first)} dimensions, {names[1]} has {len(second)}",
@@ -85,13 +91,8 @@ def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
     except UserError as error:
         raise records.place(error) from None
     if not kept:
-        raise UserError("there are no pairs", MAKER).at(records.lines.file)
-    return EmbeddingPairs(
-        np.stack([np.frombuffer(row, np.float32) for row in left]),
-        np.stack([np.frombuffer(row, np.float32) for row in right]),
-        kept,
-        records.lines.file,
-    )
+        raise UserError("there are no pairs", _remedy()).at(records.lines.file)
+    return EmbeddingPairs(matrix(left), matrix(right), kept, records.lines.file)
 
 
 def _names(record: Record) -> tuple[str, ...]:
@@ -99,19 +100,10 @@ def _names(record: Record) -> tuple[str, ...]:
     if set(USUAL) <= set(names):
         return USUAL
     if len(names) != 2:
-        raise UserError(
-            f"the record has {len(names)} fields that end in {ENDING}, not 2"
-            + (f" ({', '.join(names)})" if names else ""),
-            MAKER,
-        )
+        found = f" ({', '.join(names)})" if names else ""
+        problem = f"the record has {len(names)} fields that end in {ENDING}, not 2{found}"
+        raise UserError(problem, _remedy())
     return names
-
-
-def _vector(record: Record, name: str, dimensions: int) -> Any:
-    try:
-        return vector({"embedding": record[name]} if name in record else {}, dimensions)
-    except UserError as error:
-        raise UserError(error.problem.replace('"embedding"', f'"{name}"'), MAKER) from None
 
 
 def _number(value: object) -> float:

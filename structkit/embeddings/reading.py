@@ -1,31 +1,99 @@
-"""Read embeddings: JSONL records, or matrix files."""
+"""Embeddings read from files: JSONL records, NAME.npy with the files beside it, Parquet."""
 
 from __future__ import annotations
 
+import hashlib
+import math
+import os
+import warnings
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from io import BufferedRandom, BufferedReader
+from typing import Any, TypeVar
 
 import numpy as np
+import orjson
 
-from structkit.embeddings.matrices import ARCHIVE, add_new, read_matrix, read_parquet
-from structkit.embeddings.matrices import Embeddings as Embeddings
+from structkit.embeddings import DOC_IDS, FIELDS, HASHES, IDS, META, SCALES
 from structkit.embeddings.vectors import (
+    CODES,
     NOT_FINITE,
     TOO_LARGE,
+    BinaryRows,
+    Coded,
+    Floats,
+    Int8Rows,
     Matrix,
+    Numbers,
     Vectors,
+    columns,
     largest_norm,
 )
 from structkit.errors import UserError, flag, program
+from structkit.extras import require
+from structkit.paths import refuse_pipe
 from structkit.records.jsonl import Record, Records, json_kind
+from structkit.records.lines import cannot_read
 
 T = TypeVar("T")
 MATRICES = (".npy", ".parquet")
+AGAIN = "encode the corpus again"
+# facts of a run that do not affect the numbers of a row
+ELSEWHERE = frozenset(
+    (
+        *("model", "keep", "batch_tokens", "count", "dim", "run", "files"),
+        *("records", "sha256", "precision"),
+    )
+)
+ARCHIVE = "give the array in it alone: numpy.save('NAME.npy', archive['KEY'])"
+MAXIMUM_SCALE = 2.0**57  # the square of 127 times as much is a float32
+NUMBERS = frozenset((float, int))
+OWN = frozenset(("id", "doc_id", "embedding"))  # the fields of an embedding that are not kept ones
+PIECES, PIECE = 256, 4096  # how many pieces of so many bytes stand for a file of numbers
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """The rows of a corpus: the document of each, and the largest norm.
+
+    `ids` are the rows' own ids (a chunk's, where a document has several), `fields` what was kept
+    with each row (empty unless asked for), `meta` what their files say of the model and the run.
+    """
+
+    doc_ids: list[str]
+    vectors: Matrix  # (rows, dimensions)
+    largest_norm: float
+    ids: list[str] = field(default_factory=list)
+    fields: list[Record] = field(default_factory=list)
+    meta: Record = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.ids:
+            object.__setattr__(self, "ids", self.doc_ids)
+
+    @property
+    def dimensions(self) -> int:
+        return self.vectors.shape[1]
+
+    @property
+    def model(self) -> str | None:
+        """The hash of the model that made them, where it is known."""
+        return self.meta.get("model_sha256")
+
+    def take(self, rows: Numbers) -> Embeddings:
+        """Some of the rows, in that order."""
+        return replace(
+            self,
+            doc_ids=[self.doc_ids[row] for row in rows],
+            vectors=self.vectors.take(rows),
+            ids=[self.ids[row] for row in rows],
+            fields=[self.fields[row] for row in rows] if self.fields else [],
+        )
 
 
 def read_embeddings(
-    files: Sequence[str], *, normalize: bool = False, fields: bool = False, looked: bool = True
+    files: Sequence[str], *, normalize: bool = False, fields: bool = False, scan: bool = True
 ) -> Embeddings:
     """The embeddings of JSONL files together, or of matrices (`NAME.npy`, `NAME.parquet`) together.
 
@@ -33,7 +101,7 @@ def read_embeddings(
     (rows, dimensions) are `NAME.ids.txt`, one id per line, for chunks `NAME.doc_ids.txt`, and for
     kept fields `NAME.fields.jsonl`. `normalize` scales every row to length 1, `fields` reads the
     other fields of rows. Repeated ids, differing dimensions or models, NaN and an empty corpus
-    raise. Unless `looked`, rows of .npy files are not read: their NaN and largest norm are unknown.
+    raise. Without `scan`, rows of .npy files are not read: their NaN and largest norm are unknown.
     """
     for name in files:
         if name.endswith(".npz"):
@@ -46,15 +114,17 @@ def read_embeddings(
         problem = "is not a matrix (.npy, .parquet), as other files of the corpus are"
         raise UserError(problem, "name files of one kind").at(other)
     parts = [
-        read_matrix(name, fields=fields, looked=looked)
+        read_matrix(name, fields=fields, scan=scan)
         if name.endswith(".npy")
         else read_parquet(name, fields=fields)
         for name in files
     ]
-    return together(parts, files, normalize)
+    return concatenate(parts, files, normalize=normalize)
 
 
-def together(parts: list[Embeddings], files: Sequence[str], normalize: bool) -> Embeddings:
+def concatenate(
+    parts: Sequence[Embeddings], files: Sequence[str], *, normalize: bool = False
+) -> Embeddings:
     """Several matrices as one corpus; each id is in one of them only."""
     first, seen = parts[0], set[str]()
     for name, part in zip(files, parts, strict=True):
@@ -70,16 +140,14 @@ def together(parts: list[Embeddings], files: Sequence[str], normalize: bool) -> 
                     add_new(identifier, seen)
             except UserError as error:
                 raise error.at(name) from None
-    vectors = Matrix(
-        [matrix for part in parts for matrix in part.vectors.parts], normalize=normalize
-    )
+    vectors = [matrix for part in parts for matrix in part.vectors.parts]
     return Embeddings(
         [doc_id for part in parts for doc_id in part.doc_ids],
-        vectors,
+        Matrix(vectors, normalize=normalize),
         1.0 if normalize else max(part.largest_norm for part in parts),
         [identifier for part in parts for identifier in part.ids],
         [record for part in parts for record in part.fields],
-        first.model,
+        first.meta,
     )
 
 
@@ -97,30 +165,25 @@ def read_records(records: Records, *, normalize: bool = False, fields: bool = Fa
     doc_ids, ids, kept = list[str](), list[str](), list[Record]()
 
     def parse(record: Record) -> tuple[str, array[float]]:
-        row = vector(record, dimensions)
+        row = vector(record, dimensions=dimensions)
         if fields:
-            kept.append({name: record[name] for name in record if name not in KNOWN})
+            kept.append({name: record[name] for name in record if name not in OWN})
         return _document(record), row
 
-    for row_id, (doc_id, row) in identified(records, parse):
+    for row_id, (doc_id, row) in parse_each(records, parse):
         dimensions = len(row)
         ids.append(row_id)
         doc_ids.append(doc_id)
         values.extend(row)
     if not doc_ids:
-        raise UserError("the corpus is empty", f"embed documents with {program('encode')}").at(
-            records.lines.file
-        )
-    matrix = np.frombuffer(values, np.float32).reshape(len(doc_ids), dimensions)
-    vectors = Matrix([matrix], normalize=normalize)
+        remedy = f"embed documents with {program('encode')}"
+        raise UserError("the corpus is empty", remedy).at(records.lines.file)
+    rows = np.frombuffer(values, np.float32).reshape(len(doc_ids), dimensions)
+    vectors = Matrix([rows], normalize=normalize)
     return Embeddings(doc_ids, vectors, largest_norm(vectors), ids, kept)
 
 
-NUMBERS = frozenset((float, int))
-KNOWN = frozenset(("id", "doc_id", "embedding"))
-
-
-def identified(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
+def parse_each(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
     """The id of each record and what `parse` makes of it; an error has file and line.
 
     A repeated id raises.
@@ -134,37 +197,39 @@ def identified(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple
         raise records.place(error) from None
 
 
-def vector(record: Record, dimensions: int = 0) -> array[float]:
-    """The embedding of a record as float32; `dimensions`, where not 0, is what it must have."""
-    value = record.get("embedding")
+def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> array[float]:
+    """An embedding in a record as float32; `dimensions`, where not 0, is what it must have."""
+    value = record.get(name)
     if type(value) is not list:
         raise UserError(
-            'field "embedding" is '
-            + ("missing" if "embedding" not in record else f"{json_kind(value)}, not an array"),
+            f'field "{name}" is '
+            + ("missing" if name not in record else f"{json_kind(value)}, not an array"),
             f"make embeddings with {program('encode')}, or search texts with "
             f"{flag('method', 'bm25')}",
         )
     if not NUMBERS.issuperset(map(type, value)):
         wrong = next(item for item in value if type(item) not in NUMBERS)
         hint = "; NaN is written as null" if wrong is None else ""
-        raise UserError(
-            f'field "embedding" holds {json_kind(wrong)}, not only numbers{hint}', NOT_FINITE
-        )
-    large = UserError('field "embedding" holds numbers too large for float32', TOO_LARGE)
+        problem = f'field "{name}" holds {json_kind(wrong)}, not only numbers{hint}'
+        raise UserError(problem, NOT_FINITE)
+    large = UserError(f'field "{name}" holds numbers too large for float32', TOO_LARGE)
     try:
         row = array("f", value)
     except OverflowError:  # an integer that is beyond float64 too
         raise large from None
     if len(row) != (dimensions or len(row)) or not row:
-        raise UserError(
-            f'field "embedding" has {len(row)} dimensions, not {dimensions or "1 or more"}',
-            "encode queries and documents with one model",
-        )
+        problem = f'field "{name}" has {len(row)} dimensions, not {dimensions or "1 or more"}'
+        raise UserError(problem, "encode queries and documents with one model")
     values = np.frombuffer(row, np.float32)
     with np.errstate(over="ignore"):
         if not np.isfinite(values @ values):
             raise large
     return row
+
+
+def matrix(rows: Iterable[array[float]]) -> Vectors:
+    """Embeddings as one matrix (rows, dimensions)."""
+    return np.stack([np.frombuffer(row, np.float32) for row in rows])
 
 
 def _document(record: Record) -> str:
@@ -174,6 +239,260 @@ def _document(record: Record) -> str:
     return str(doc_id)
 
 
-def matrix(rows: Iterable[array[float]]) -> Vectors:
-    """Embeddings as one matrix (rows, dimensions)."""
-    return np.stack([np.frombuffer(row, np.float32) for row in rows])
+def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embeddings:
+    """The embeddings of `NAME.npy`, memory-mapped, with the ids in `NAME.ids.txt`.
+
+    Integers are rows that `encode --quantize` wrote: `NAME.meta.json` says which. Without `scan`,
+    rows are not read yet: the largest norm is infinite.
+    """
+    try:
+        vectors: Any = map_array(path)
+    except OSError as error:
+        raise cannot_read(error).at(path) from None
+    except ValueError as error:
+        problem = f"is damaged, or not a .npy file of numbers (NumPy: {error})"
+        raise UserError(problem, _write(".npy")).at(path) from None
+    if not isinstance(vectors, np.ndarray):
+        raise UserError("is an archive of arrays", ARCHIVE).at(path)
+    stem = path.removesuffix(".npy")
+    kind = next((each for each, code in CODES.items() if vectors.dtype == code), None)
+    form = f"holds {vectors.dtype} {vectors.shape}, not floats (documents, dimensions)"
+    if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or kind) or 0 in vectors.shape:
+        raise UserError(form, _write(".npy")).at(path)
+    ids = unique(read_ids(stem + IDS, len(vectors)), stem + IDS)
+    beside = stem + META
+    meta = read_meta(beside, *vectors.shape, kind=kind) if os.path.exists(beside) else {}
+    if meta.get("quantize") != kind:
+        problem = f"{form}, and {beside} says nothing of {flag('quantize', kind)}"
+        raise UserError(problem, _write(".npy")).at(path)
+    rows = _coded(stem, vectors, kind, meta) if kind else vectors
+    chunks, kept = stem + DOC_IDS, stem + FIELDS
+    doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
+    records = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
+    read = {IDS: True, DOC_IDS: doc_ids is not ids, FIELDS: bool(records), SCALES: kind == "int8"}
+    check_together(path, meta, [".npy", *(ending for ending in read if read[ending])])
+    if isinstance(rows, BinaryRows):
+        norm = 1.0
+    else:
+        norm = _largest_norm(path, Matrix([rows])) if scan else math.inf
+    return Embeddings(doc_ids, Matrix([rows]), norm, ids, records, meta)
+
+
+def _write(ending: str) -> str:
+    return f"write it with {program('encode')} {flag('output', f'NAME{ending}')}"
+
+
+def _largest_norm(path: str, rows: Matrix) -> float:
+    try:
+        return largest_norm(rows)
+    except UserError as error:
+        raise error.at(path) from None
+
+
+def _coded(stem: str, codes: Any, kind: str, meta: Record) -> Coded:
+    if kind == "binary":
+        return BinaryRows(codes, meta["dim"])
+    path = stem + SCALES
+    try:
+        size = os.path.getsize(path)
+        if size != 4 * len(codes):
+            problem = f"holds {size:,} bytes for {len(codes):,} scales of 4 bytes"
+            raise UserError(problem, AGAIN).at(path)
+        scales: Any = np.memmap(path, "<f4", mode="r")
+    except OSError as error:
+        raise cannot_read(error).at(path) from None
+    if not ((scales >= 0) & (scales < MAXIMUM_SCALE)).all():
+        problem = "is damaged: a scale is negative, or not finite, or too large for float32"
+        raise UserError(problem, AGAIN).at(path)
+    return Int8Rows(codes, scales)
+
+
+def map_array(path: str) -> Any:
+    """The array in a .npy file, not read before it is used; never a pickle.
+
+    Errors: `ValueError` with what NumPy says of a header that is damaged, or says what is not so;
+    `UserError` for a pipe.
+    """
+    refuse_pipe(path, "a .npy file")
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of sizes beyond all numbers
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # of nine classes, as headers are nested deeply, lie, or are cut
+        raise ValueError(str(error).partition(".")[0][:200] or type(error).__name__) from None
+
+
+def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
+    """The embeddings of `NAME.parquet`: a list of numbers in each row, all of the same length.
+
+    They are in the column `embedding`, or Pyserini's `vector`; other columns are `id`, for chunks
+    `doc_id`, and kept fields.
+    """
+    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    refuse_pipe(path, "a Parquet file")
+    try:
+        file = parquet.ParquetFile(path)
+        table = file.read()
+    except (OSError, arrow.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise cannot_read(error).at(path) from None
+        problem = f"is not a Parquet file, or a damaged one ({str(error).partition('.')[0]})"
+        raise UserError(problem, _write(".parquet")).at(path) from None
+    numbers = next((each for each in ("embedding", "vector") if each in table.column_names), "")
+    if "id" not in table.column_names or not numbers or not len(table):
+        names = ", ".join(table.column_names) or "no columns"
+        problem = f"holds {len(table):,} rows of {names}, not id and embedding"
+        raise UserError(problem, _write(".parquet")).at(path)
+    ids = [str(each) for each in table["id"].to_pylist()]
+    chunks = "doc_id" in table.column_names
+    doc_ids = [str(each) for each in table["doc_id"].to_pylist()] if chunks else ids
+    kept = table.drop_columns([numbers, "id", *["doc_id"] * chunks])
+    rows = Matrix([_numbers(table[numbers], len(table), path)])
+    records = kept.to_pylist() if fields and kept.num_columns else []
+    meta = orjson.loads((file.metadata.metadata or {}).get(b"structkit", b"{}"))
+    return Embeddings(doc_ids, rows, _largest_norm(path, rows), unique(ids, path), records, meta)
+
+
+def _numbers(column: Any, rows: int, path: str) -> Floats:
+    """A column of lists as a matrix (rows, dimensions)."""
+    compute = require("pyarrow.compute", "parquet")
+    lists = str(column.type).startswith(("list", "fixed_size_list", "large_list"))
+    lengths = compute.list_value_length(column).unique().to_pylist() if lists else []
+    flat = compute.list_flatten(column) if len(lengths) == 1 and lengths[0] else None
+    if flat is None or flat.null_count or str(flat.type) not in ("halffloat", "float", "double"):
+        problem = "has an embedding that is not a list of as many floats as the others"
+        raise UserError(problem, _write(".parquet")).at(path)
+    numbers: Floats = flat.to_numpy().reshape(rows, lengths[0])
+    return numbers
+
+
+def add_new(identifier: str, seen: set[str]) -> None:
+    """Remember an id; one that was seen before raises."""
+    if identifier in seen:
+        raise UserError(f'id "{identifier}" is repeated', "give each record its own id")
+    seen.add(identifier)
+
+
+def unique(ids: list[str], path: str) -> list[str]:
+    """The same ids; a repeated one raises with its line in the file."""
+    seen: set[str] = set()
+    for number, identifier in enumerate(ids, 1):
+        try:
+            add_new(identifier, seen)
+        except UserError as error:
+            raise error.at(path, number) from None
+    return ids
+
+
+def id_line(name: str, remedy: str = "change the id") -> str:
+    """The line of an id in a file of ids. Errors: an id with a line break."""
+    if len(name.splitlines()) > 1 or name != name.strip("\r\n"):
+        raise UserError(f"id {name!r} holds a line break", remedy)
+    return f"{name}\n"
+
+
+def read_ids(path: str, rows: int, again: str = AGAIN) -> list[str]:
+    """The ids in a file, one per line, as many as there are embeddings; `again` makes the file."""
+    try:
+        with open(path, encoding="utf-8", newline="\n") as handle:
+            lines = handle.read().removesuffix("\n").split("\n")
+    except (OSError, ValueError) as error:
+        failed = cannot_read(error)
+        if isinstance(error, FileNotFoundError):  # the last file of a run that was killed
+            failed.remedy = f"write one id a line, or {again}"
+        raise failed.at(path) from None
+    if len(lines) != rows:
+        raise UserError(f"holds {len(lines):,} ids for {rows:,} embeddings", again).at(path)
+    return lines
+
+
+def read_fields(path: str, rows: int, again: str = AGAIN) -> list[Record]:
+    """The kept fields of embeddings, one JSON object per line."""
+    try:
+        with open(path, "rb") as handle:
+            records = [orjson.loads(line) for line in handle]
+    except (OSError, ValueError) as error:
+        raise cannot_read(error).at(path) from None
+    if len(records) != rows or not all(type(record) is dict for record in records):
+        problem = f"holds {len(records):,} records for {rows:,} embeddings"
+        raise UserError(problem, again).at(path)
+    return records
+
+
+def read_meta(
+    path: str, rows: int, width: int, *, kind: str | None = None, again: str = AGAIN
+) -> Record:
+    """What `meta.json` says of embeddings in an array of that shape: their number, model, and more.
+
+    `kind` is that of codes: bits take fewer columns than they are dimensions.
+    """
+    try:
+        with open(path, "rb") as handle:
+            meta = orjson.loads(handle.read())
+    except OSError as error:
+        raise cannot_read(error).at(path) from None
+    except ValueError as error:
+        raise UserError(f"is damaged: it is not JSON ({error})", again).at(path) from None
+    if not isinstance(meta, dict) or not {"count", "dim"} <= meta.keys():
+        raise UserError("is not a JSON object with count and dim", again).at(path)
+    shape = count, dim = meta["count"], meta["dim"]
+    if count != rows or type(dim) is not int or columns(dim, kind) != width:
+        raise UserError(f"says {shape}, but the matrix is {(rows, width)}", again).at(path)
+    for name, form in (("model_sha256", str), ("run", dict), ("files", dict)):
+        if not isinstance(meta.get(name), form | None):
+            raise UserError(f"{name} is {json_kind(meta[name])}", again).at(path)
+    return meta
+
+
+def read_hashes(path: str, embeddings: Embeddings) -> list[str]:
+    """The hash of what was read from the record of each row of NAME.npy."""
+    hashes = read_ids(path.removesuffix(".npy") + HASHES, len(embeddings.ids))
+    check_together(path, embeddings.meta, [HASHES])
+    return hashes
+
+
+def fingerprint(handle: BufferedReader | BufferedRandom, ending: str) -> str:
+    """A hash of a file: of all that is text, and of pieces spread evenly over numbers.
+
+    Those may be larger than memory, and those of another run differ nearly everywhere.
+    """
+    handle.seek(0)
+    if ending not in (".npy", SCALES):
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+    size = os.fstat(handle.fileno()).st_size
+    digest = hashlib.sha256(str(size).encode())
+    last = max(0, size - PIECE)
+    for start in sorted({last * number // (PIECES - 1) for number in range(PIECES)}):
+        digest.update(os.pread(handle.fileno(), PIECE, start))
+    return digest.hexdigest()
+
+
+def check_together(path: str, meta: Record, endings: Iterable[str]) -> None:
+    """Raise if a file beside `path` (NAME.npy) is not the one that the metadata was written with.
+
+    Metadata that structkit did not write has no fingerprints.
+    """
+    if "files" not in meta:
+        return
+    stem = path.removesuffix(".npy")
+    for ending in endings:
+        try:
+            with open(stem + ending, "rb") as handle:
+                same = meta["files"].get(ending) == fingerprint(handle, ending)
+        except OSError as error:
+            raise cannot_read(error).at(stem + ending) from None
+        if not same:
+            problem = f"does not belong to {stem}{META}: it was written by another run"
+            remedy = f"encode again ({flag('resume')} completes a run that was killed)"
+            raise UserError(problem, remedy).at(stem + ending)
+
+
+def differing(run: Record, other: Record) -> list[str]:
+    """The settings in which two runs differ, of those that rows depend on.
+
+    >>> differing({"dtype": "fp32", "keep": ["n"]}, {"dtype": "bf16", "side": "query"})
+    ['dtype', 'side']
+    """
+    names = dict.fromkeys([*run, *other])
+    return [name for name in names if name not in ELSEWHERE and run.get(name) != other.get(name)]

@@ -1,14 +1,23 @@
-"""Rows of float vectors: in memory, mapped, several files one after the other, normalized."""
+"""Rows of vectors: floats, or codes of 8 bits or of 1 bit; in memory or mapped, of several files.
+
+Codes are read as float32 when asked for. `int8`: a row's numbers are codes from -127 to 127 times
+the row's own scale, so that a row's bytes depend on it alone: not on other rows, shards or a
+sample. Scales have 16 bits of precision, codes 7: their products are exact, and rows that are read
+and written again stay as they are. `binary`: the signs, 8 to a byte (most significant bit first,
+1 for numbers above 0); a row is read as ±1/√dimensions, a vector of length 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import UserError
+from structkit.records.jsonl import Record, Records
 
 Floats = NDArray[np.floating]
 Vectors = NDArray[np.float32]
@@ -17,23 +26,88 @@ Numbers = NDArray[np.int64]
 BLOCK = 8192  # rows read together
 TOO_LARGE = "normalize the embeddings"
 NOT_FINITE = "encode it again, with a model whose weights are finite"
+CODES = {"int8": "|i1", "binary": "|u1"}  # as NumPy writes the types of codes
+LARGEST = 127
+PRECISION = 2**16
+TINY = 1e-30  # rows without a larger number are zeros; their squares are 0 in float32 too
 
 
-class CodedRows(Protocol):
-    """Rows in another form than floats, of quantized.py: floats (n, dimensions) when asked for."""
+@dataclass(frozen=True)
+class EmbeddingRow:
+    """The id of an embedding, for a part also that of its document, and its kept fields.
+
+    `hash` is of what was read from its record.
+    """
+
+    id: str
+    doc_id: str | None = None
+    fields: Record = field(default_factory=dict)
+    hash: str = ""
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows, dimensions."""
+    def document(self) -> str:
+        """The id of the document: its own, or for a part that of the document."""
+        return self.id if self.doc_id is None else self.doc_id
+
+
+class TextEncoding(Protocol):
+    """A model that reads records of texts: `Encoding` of learning/encoding, which needs a model."""
+
+    def embedded(
+        self, records: Iterable[Record], source: Records | None = None
+    ) -> Iterator[tuple[Sequence[EmbeddingRow], Vectors]]:
+        """The rows of some records at a time, and their embeddings; `source` knows their lines."""
         ...
 
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows: Any, /) -> Vectors: ...
-
-    def taken(self, rows: Numbers) -> CodedRows:
-        """Some of the rows, in the same form."""
+    def meta(self) -> Record:
+        """Which model it is, and how it encodes."""
         ...
+
+
+class Int8Rows:
+    """Codes (rows, dimensions) and scales (rows,), which may be mapped, as rows of floats."""
+
+    def __init__(self, codes: NDArray[np.int8], scales: Vectors) -> None:
+        self.codes, self.scales = codes, scales
+        self.shape = codes.shape
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: slice | Numbers) -> Vectors:
+        floats = self.codes[rows].astype(np.float32)
+        floats *= self.scales[rows, None]
+        return floats
+
+    def take(self, rows: Numbers) -> Int8Rows:
+        """Some of the rows, in memory."""
+        return Int8Rows(self.codes[rows], self.scales[rows])
+
+
+class BinaryRows:
+    """Signs of so many dimensions, packed in (rows, bytes), which may be mapped, as floats."""
+
+    def __init__(self, bits: NDArray[np.uint8], dimensions: int) -> None:
+        self.bits = bits
+        self.shape = (len(bits), dimensions)
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    def __getitem__(self, rows: slice | Numbers) -> Vectors:
+        dimensions = self.shape[1]
+        signs = np.unpackbits(self.bits[rows], axis=1, count=dimensions).astype(np.float32)
+        length = np.float32(dimensions**-0.5)
+        signs *= 2 * length
+        signs -= length
+        return signs
+
+    def take(self, rows: Numbers) -> BinaryRows:
+        """Some of the rows, in memory."""
+        return BinaryRows(self.bits[rows], self.shape[1])
+
+
+Coded: TypeAlias = Int8Rows | BinaryRows
 
 
 class Matrix:
@@ -43,7 +117,7 @@ class Matrix:
     (a row of zeros stays). Matrices may be memory-mapped: only what is asked for is read.
     """
 
-    def __init__(self, parts: Sequence[Floats | CodedRows], *, normalize: bool = False) -> None:
+    def __init__(self, parts: Sequence[Floats | Coded], *, normalize: bool = False) -> None:
         self.parts = list(parts)
         self.normalize = normalize
         self.starts = np.cumsum([0, *map(len, self.parts)])  # (parts + 1,)
@@ -58,8 +132,7 @@ class Matrix:
 
     def _slice(self, rows: slice) -> Vectors:
         first, last, step = rows.indices(len(self))
-        if step != 1:
-            raise IndexError("steps other than 1 are not needed here")
+        assert step == 1
         pieces = [
             part[max(0, first - start) : max(0, last - start)]
             for start, part in zip(self.starts, self.parts, strict=False)
@@ -79,21 +152,21 @@ class Matrix:
             vectors[here] = part[rows[here] - self.starts[number]]
         return vectors
 
-    def taken(self, rows: Numbers) -> Matrix:
+    def take(self, rows: Numbers) -> Matrix:
         """Some rows as a matrix in memory; nothing is copied if all are taken."""
         steps = np.diff(rows)
         if len(rows) == len(self) and (steps == 1).all():
             return self
         if (steps > 0).all():  # each part in its own form, which may be smaller than floats
-            cuts = np.searchsorted(rows, self.starts).tolist()
-            ranges = zip(self.parts, self.starts, cuts, cuts[1:], strict=False)
-            kept = [_taken(part, rows[low:high] - start) for part, start, low, high in ranges]
+            ends = np.searchsorted(rows, self.starts).tolist()
+            cuts = zip(self.starts, ends, ends[1:], strict=False)
+            own = [rows[low:high] - start for start, low, high in cuts]
+            kept = [
+                part[each] if isinstance(part, np.ndarray) else part.take(each)
+                for part, each in zip(self.parts, own, strict=True)
+            ]
             return Matrix(kept, normalize=self.normalize)
         return Matrix([self._numbers(rows)], normalize=self.normalize)
-
-
-def _taken(part: Floats | CodedRows, rows: Numbers) -> Floats | CodedRows:
-    return part[rows] if isinstance(part, np.ndarray) else part.taken(rows)
 
 
 def unit(vectors: Any) -> Vectors:
@@ -129,3 +202,37 @@ def largest_norm(rows: Matrix) -> float:
             )
         largest = max(largest, float(squares.max()))
     return float(np.sqrt(largest))
+
+
+def columns(dimensions: int, kind: str | None) -> int:
+    """How many columns the array of rows of so many dimensions has.
+
+    >>> columns(384, "binary"), columns(10, "binary"), columns(384, "int8")
+    (48, 2, 384)
+    """
+    return -(-dimensions // 8) if kind == "binary" else dimensions
+
+
+def quantize(vectors: Vectors, kind: str) -> tuple[NDArray[Any], Vectors | None]:
+    """The codes of finite rows (rows, dimensions), and for `int8` their scales (rows,).
+
+    >>> codes, scales = quantize(np.array([[0.5, -1.0, 0.0], [0, 0, 0]], np.float32), "int8")
+    >>> codes.tolist()
+    [[63, -127, 0], [0, 0, 0]]
+    >>> quantize(np.array([[0.5, -1.0, 0.0, 2.0]], np.float32), "binary")[0].tolist()
+    [[144]]
+    """
+    if kind == "binary":
+        return pack_signs(vectors), None
+    exact = np.asarray(vectors, np.float64)
+    largest = np.abs(exact).max(axis=1)  # (rows,)
+    # rounded up: no code is beyond 127
+    mantissa, exponent = np.frexp(np.where(largest < TINY, 0.0, largest) / LARGEST)
+    scales = np.ldexp(np.ceil(mantissa * PRECISION) / PRECISION, exponent)
+    codes = np.rint(exact / np.where(scales == 0, np.inf, scales)[:, None])
+    return codes.astype(np.int8), scales.astype(np.float32)
+
+
+def pack_signs(vectors: Vectors) -> NDArray[np.uint8]:
+    """The signs of rows, (rows, dimensions / 8 rounded up); what is left of a byte is 0."""
+    return np.packbits(vectors > 0, axis=1)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.embeddings.matrices import MAKER
 from structkit.embeddings.reading import MATRICES, read_embeddings
 from structkit.errors import UserError
 from structkit.records.lines import Lines
@@ -32,7 +31,7 @@ def word_vectors(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], 
     else:
         vectors, known = _of_text(path, words)
     if not known.any():
-        raise UserError("has none of the words of the records", MAKER).at(path)
+        raise UserError("has none of the words of the records", FORM).at(path)
     return vectors, known
 
 

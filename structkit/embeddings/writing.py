@@ -7,9 +7,8 @@ NAME.fields.jsonl, NAME.hashes.txt with the hash of what was read of each row's 
 
 from __future__ import annotations
 
-import errno
 import fcntl
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,13 +19,11 @@ import orjson
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from structkit.embeddings.fingerprints import check_together, fingerprint
-from structkit.embeddings.matrices import HASHES, read_matrix
-from structkit.embeddings.quantized import FLOATS, KINDS, SCALES, columns, quantized
-from structkit.embeddings.rows import EmbeddingRow, id_line
+from structkit.embeddings import BESIDE, DOC_IDS, FIELDS, HASHES, IDS, META, SCALES
+from structkit.embeddings.reading import check_together, fingerprint, id_line, read_matrix
+from structkit.embeddings.vectors import CODES, EmbeddingRow, columns, quantize
 from structkit.errors import UserError, flag
 from structkit.extras import require
-from structkit.paths import BESIDE
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import (
@@ -39,12 +36,19 @@ from structkit.records.output import (
     remove,
 )
 
+FLOATS = "<f4"
 # room for any number of rows: the header is written again when their count is known
 HEADER = 128
-META, IDS = ".meta.json", ".ids.txt"
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-HASHES_FORMAT = 1
 JSONL = "write JSONL, or change the id"
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Within, what the system refuses to write is a `UserError` with the path."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(error).at(path) from None
 
 
 class VectorFiles:
@@ -52,9 +56,10 @@ class VectorFiles:
 
     With `chunks` the ids of documents are written too, with `fields` the fields of rows, with
     `hashes` the hashes of what was read; `quantize` is `int8` or `binary`. `run` identifies the
-    run: with `resume`, the files of an unfinished run with the same `run` are continued, and
-    `state` is what its last `checkpoint` was given. Errors: `UserError` where a file cannot be
-    written, an id holds a line break, or the unfinished files are another run's.
+    run: with `resume`, the files of an unfinished run with the same `run` are continued, `state` is
+    what its last `checkpoint` was given, and `complete` says that it has nothing left to do.
+    Errors: `UserError` where a file cannot be written, an id holds a line break, or the unfinished
+    files are another run's.
     """
 
     def __init__(
@@ -68,27 +73,17 @@ class VectorFiles:
         run: Record | None = None,
         resume: bool = False,
     ) -> None:
-        self.path, self.run, self.resume = path, run or {}, resume
-        name = path.removesuffix(".npy")
-        endings = [".npy", IDS]
-        endings += [SCALES] * (quantize == "int8")
-        endings += [".doc_ids.txt"] * chunks + [HASHES] * hashes + [".fields.jsonl"] * fields
-        self.targets = {ending: Path(name + ending) for ending in (*endings, META)}
+        self.path, self.run, self.resume, self.quantize = path, run or {}, resume, quantize
+        others = {SCALES: quantize == "int8", DOC_IDS: chunks, HASHES: hashes, FIELDS: fields}
+        self.endings = [".npy", IDS, *(ending for ending, there in others.items() if there)]
+        self._stem = path.removesuffix(".npy")
         self._journal_path = Path(path).with_name(f".{Path(path).name}.resume")
-        self.chunks, self.hashes, self.fields, self.quantize = chunks, hashes, fields, quantize
         self.count = self.dim = 0
         self.state: Record | None = None
         self.complete = False
         self._files: dict[str, WholeFile] = {}
-        with self._writing():
+        with writing(path):
             self._open()
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise cannot_write(error).at(self.path) from None
 
     def _open(self) -> None:
         self._journal = append_to(self._journal_path)
@@ -96,92 +91,85 @@ class VectorFiles:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._journal.close()
-            raise UserError("is being written by another process", "wait for it").at(
-                self.path
-            ) from None
-        last = self._last() if self.resume else None
+            problem = UserError("is being written by another process", "wait for it")
+            raise problem.at(self.path) from None
+        last = self._last_entry() if self.resume else None
         if last and last.get("finished"):  # a run was killed before all files had their names
-            for ending in self.targets:
+            for ending in (*self.endings, META):
                 if own(partial := self._partial(ending)):
                     self._add_file(ending, partial.stat().st_size)
             self._name_files()
             last = None
-        if self.resume and not last and self._finished():
+        if self.resume and not last and self._is_finished():
             self.complete = True
             return
-        contents = [ending for ending in self.targets if ending != META]
-        for number, ending in enumerate(contents):
+        for number, ending in enumerate(self.endings):
             self._add_file(ending, last["sizes"][number] if last else None)
         if last:
             self.count, self.dim, self.state = last["count"], last["dim"], last["state"]
-        else:
-            for ending in BESIDE:  # what a killed run with other files left
-                if ending not in self.targets:
-                    remove(self._partial(ending))
-            self._files[".npy"].handle.write(b"\0" * HEADER)
-            self._journal.truncate(0)
-            self._note({"run": self.run})
+            return
+        for ending in set(BESIDE) - {*self.endings, META}:  # what a killed run with others left
+            remove(self._partial(ending))
+        self._files[".npy"].handle.write(b"\0" * HEADER)
+        self._journal.truncate(0)
+        self._note({"run": self.run})
 
     def _partial(self, ending: str) -> Path:
         """Where a file is until it is complete, and where `resume` finds it."""
-        path = Path(self.path.removesuffix(".npy") + ending)
+        path = Path(self._stem + ending)
         return path.with_name(f".{path.name}.partial")
 
     def _add_file(self, ending: str, size: int | None = None) -> WholeFile:
-        file = WholeFile(self.targets[ending], partial=self._partial(ending), size=size)
+        file = WholeFile(self._stem + ending, partial=self._partial(ending), size=size)
         self._files[ending] = file
         return file
 
     def _name_files(self) -> None:
         """Give the files their names; that of the ids, which all readers need, comes last."""
         files = [self._files[each] for each in sorted(self._files, key=IDS.__eq__)]
-        stem = self.path.removesuffix(".npy")
-        others = [stem + ending for ending in BESIDE if ending not in self.targets]
-        keep_together(files, others)
+        others = set(BESIDE) - {*self.endings, META}
+        keep_together(files, [self._stem + ending for ending in others])
 
-    def _finished(self) -> bool:
+    def _is_finished(self) -> bool:
         """Whether the complete files of a run are there; another run's raise."""
         try:
-            meta: Record = orjson.loads(self.targets[META].read_bytes())
+            meta: Record = orjson.loads(Path(self._stem + META).read_bytes())
             known = {**meta, **meta["run"]}
         except (OSError, ValueError, KeyError, TypeError):
             return False
         try:
-            self._must_be_the_same({name: known.get(name) for name in self.run}, "finished")
+            self._check_run({name: known.get(name) for name in self.run}, "finished")
         except UserError:
             self._journal_path.unlink()  # it is new, and nothing was begun
             raise
         try:
-            read_matrix(self.path, fields=True, looked=False)
-            contents = [ending for ending in self.targets if ending != META]
-            check_together(self.path, {"files": {}, **meta}, contents)
+            read_matrix(self.path, fields=True, scan=False)
+            check_together(self.path, {"files": {}, **meta}, self.endings)
         except UserError as error:
             say(f"{error}: all is written again")
             return False
         return True
 
-    def _must_be_the_same(self, known: Record, state: str) -> None:
+    def _check_run(self, known: Record, state: str) -> None:
+        """Raise if files are of another run."""
         for key in {**known, **self.run}:
             if known.get(key) != self.run.get(key):
-                raise UserError(
-                    f"the {state} run had {key} {known.get(key)!r}, this one has "
-                    f"{self.run.get(key)!r}",
-                    f"run it as before, or start again without {flag('resume')}",
-                ).at(self.path)
+                problem = f"the {state} run had {key} {known.get(key)!r}, this one has "
+                remedy = f"run it as before, or start again without {flag('resume')}"
+                raise UserError(f"{problem}{self.run.get(key)!r}", remedy).at(self.path)
 
-    def _last(self) -> Record | None:
+    def _last_entry(self) -> Record | None:
         """The last whole entry of the journal; None where there is none to continue from."""
         self._journal.seek(0)
         lines = self._journal.read().splitlines(keepends=True)
         entries = [orjson.loads(line) for line in lines if line.endswith(b"\n")]
         if len(entries) < 2:
             return None
-        self._must_be_the_same(entries[0]["run"], "unfinished")
-        contents = [self._partial(ending) for ending in self.targets if ending != META]
-        if not entries[-1].get("finished") and not all(map(own, contents)):
+        self._check_run(entries[0]["run"], "unfinished")
+        if not entries[-1].get("finished") and not all(map(own, map(self._partial, self.endings))):
             return None
-        if lines and not lines[-1].endswith(b"\n"):  # a kill in the middle of an entry
-            self._journal.truncate(sum(map(len, lines[:-1])))
+        # a kill in the middle of an entry leaves a part of it
+        self._journal.truncate(sum(len(line) for line in lines if line.endswith(b"\n")))
         last: Record = entries[-1]
         return last
 
@@ -194,30 +182,28 @@ class VectorFiles:
     def add(self, rows: Sequence[EmbeddingRow], embeddings: NDArray[np.float32]) -> None:
         """Append rows and their embeddings (rows, dim)."""
         numbers, scales = (
-            quantized(embeddings, self.quantize)
+            quantize(embeddings, self.quantize)
             if self.quantize
             else (np.ascontiguousarray(embeddings, FLOATS), None)
         )
-        contents = [numbers.tobytes(), _lines(id_line(row.id, JSONL) for row in rows)]
-        if scales is not None:
-            contents.append(scales.astype(FLOATS).tobytes())
-        doc_ids = _lines(id_line(row.document, JSONL) for row in rows)
-        if self.chunks:
-            contents.append(doc_ids)
-        if self.hashes:
-            contents.append(_lines(f"{row.hash}\n" for row in rows))
-        if self.fields:
-            contents.append(b"".join([orjson.dumps(row.fields) + b"\n" for row in rows]))
+        contents = {
+            ".npy": numbers.tobytes(),
+            IDS: "".join(id_line(row.id, JSONL) for row in rows).encode(),
+            DOC_IDS: "".join(id_line(row.document, JSONL) for row in rows).encode(),
+            HASHES: "".join(f"{row.hash}\n" for row in rows).encode(),
+            FIELDS: b"".join([orjson.dumps(row.fields) + b"\n" for row in rows]),
+            SCALES: b"" if scales is None else scales.astype(FLOATS).tobytes(),
+        }
         self.dim = embeddings.shape[1]
         self.count += len(rows)
-        with self._writing():
-            for file, content in zip(self._files.values(), contents, strict=True):
-                file.handle.write(content)
+        with writing(self.path):
+            for ending, file in self._files.items():
+                file.handle.write(contents[ending])
 
     def checkpoint(self, state: Record) -> None:
         """Remember how far the files are, and `state`: a killed run can continue from here."""
         self.state = state
-        with self._writing():
+        with writing(self.path):
             for file in self._files.values():
                 file.handle.flush()
             sizes = [file.handle.tell() for file in self._files.values()]
@@ -225,15 +211,15 @@ class VectorFiles:
 
     def finish(self, meta: Record) -> Record:
         """Complete the files and give them their names; returns the metadata as written."""
-        with self._writing():
+        with writing(self.path):
             if not self.complete:
                 self._complete(meta)
             self._journal_path.unlink(missing_ok=True)
-            facts: Record = orjson.loads(self.targets[META].read_bytes())
-        return facts
+            written: Record = orjson.loads(Path(self._stem + META).read_bytes())
+        return written
 
     def _complete(self, meta: Record) -> None:
-        kind = KINDS.get(self.quantize or "", FLOATS)
+        kind = CODES.get(self.quantize or "", FLOATS)
         self._files[".npy"].handle.seek(0)
         top = header(self.count, columns(self.dim, self.quantize), kind)
         self._files[".npy"].handle.write(top)
@@ -257,12 +243,6 @@ class VectorFiles:
         if not self.resume or kind is None:
             self._journal_path.unlink(missing_ok=True)
         self._journal.close()  # this frees the lock
-        if isinstance(error, OSError) and error.errno in FULL:
-            raise cannot_write(error).at(self.path) from None
-
-
-def _lines(lines: Iterable[str]) -> bytes:
-    return "".join(lines).encode()
 
 
 def header(count: int, dim: int, kind: str = FLOATS) -> bytes:
@@ -276,8 +256,7 @@ def header(count: int, dim: int, kind: str = FLOATS) -> bytes:
     return npy.magic(1, 0) + len(body).to_bytes(2, "little") + body.encode("ascii")
 
 
-# how many numbers each field of a part's place has
-PLACES = {"start": 1, "end": 1, "node": 1, "lines": 2, "span": 2}
+PLACES = ("start", "end", "node", "lines", "span")  # the fields of a part's place that are numbers
 
 
 class ParquetFile:
@@ -285,8 +264,12 @@ class ParquetFile:
 
     A field's column is text, with other values as JSON; the numbers of a part are integers:
     `start`, `end`, `node`, and two each in `lines` and `span`. The metadata is in the schema under
-    `structkit`. Errors: `UserError` where the package is missing or the file cannot be written.
+    `structkit`. It cannot be continued. Errors: `UserError` where the package is missing or the
+    file cannot be written.
     """
+
+    state: Record | None = None
+    complete = False
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -294,53 +277,44 @@ class ParquetFile:
         self.parquet = require("pyarrow.parquet", "parquet")
         self._writer: Any = None
         self.count = self.dim = 0
-        with self._writing():
+        with writing(path):
             self._file = WholeFile(path)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise cannot_write(error).at(self.path) from None
 
     def __enter__(self) -> ParquetFile:
         return self
 
     def add(self, rows: Sequence[EmbeddingRow], embeddings: NDArray[np.float32]) -> None:
         """Append rows and their embeddings (rows, dim)."""
-        arrow = self.arrow
+        arrow, string = self.arrow, self.arrow.string()
         self.dim = embeddings.shape[1]
         self.count += len(rows)
         numbers = arrow.array(np.ascontiguousarray(embeddings).ravel())
         columns = {
-            "id": arrow.array([row.id for row in rows], arrow.string()),
+            "id": arrow.array([row.id for row in rows], string),
             "embedding": arrow.FixedSizeListArray.from_arrays(numbers, self.dim),
         }
         parts = rows[0].doc_id is not None
         if parts:
-            columns["doc_id"] = arrow.array([row.doc_id for row in rows], arrow.string())
+            columns["doc_id"] = arrow.array([row.doc_id for row in rows], string)
         for name in rows[0].fields:
             values = [row.fields[name] for row in rows]
-            own = parts and PLACES.get(name)
+            is_place = parts and name in PLACES
             columns[name] = (
-                arrow.array(values, arrow.list_(arrow.int64()) if own == 2 else arrow.int64())
-                if own
-                else arrow.array(map(as_text, values), arrow.string())
+                arrow.array(values) if is_place else arrow.array(map(as_text, values), string)
             )
         table = arrow.table(columns)
-        with self._writing():
+        with writing(self.path):
             if self._writer is None:
                 self._writer = self.parquet.ParquetWriter(self._file.handle, table.schema)
             self._writer.write_table(table)
 
     def checkpoint(self, state: Record) -> None:
-        """Do nothing: a Parquet file cannot be continued."""
+        """Do nothing: there is no going on from here."""
 
     def finish(self, meta: Record) -> Record:
         """Complete the file and give it its name; returns the metadata as written."""
         meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
-        with self._writing():
+        with writing(self.path):
             self._writer.add_key_value_metadata({"structkit": orjson.dumps(meta).decode()})
             self._writer.close()
             self._file.keep()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from structkit.embeddings.reading import identified
+from structkit.embeddings.reading import parse_each
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
@@ -103,7 +103,7 @@ def read_some(
 ) -> dict[str, Record]:
     """The records with these ids; others are skipped, a missing one raises."""
     records = Records.read(files)
-    rows = identified(records, lambda record: checked(record) if record["id"] in wanted else None)
+    rows = parse_each(records, lambda record: checked(record) if record["id"] in wanted else None)
     kept = {identifier: record for identifier, record in rows if record is not None}
     if lost := [identifier for identifier in wanted if identifier not in kept]:
         raise UserError(f'has no {kind} "{lost[0]}", which is in the run', remedy).at(

@@ -54,7 +54,7 @@ def workers_setting() -> Any:
     )
 
 
-def ray_setting(*, excludes: str = "", requires: str = "") -> Any:
+def ray_setting(*, excludes: str | tuple[str, ...] = (), requires: str = "") -> Any:
     """Where several machines do the work."""
     return setting(
         None,
@@ -212,6 +212,7 @@ class Stream:
     beside: Sequence[str | None] = ()  # other inputs
     replaced: Sequence[str | None] = ()  # others that the output may replace
     others: tuple[str, ...] = ()  # endings of files that are not JSON lines
+    together: Sequence[str] = ()  # files that are written with the output
     in_place: bool = True  # -o may be an input: it is replaced when all is written
     numbered: bool = True  # a record without an id gets its number
 
@@ -230,7 +231,8 @@ class Stream:
         files = self.files or ["-"]
         kept = self.in_place and not self.shard  # a shard is a part, and the rest would be lost
         reads, replaced = ([], files) if kept else (files, [])
-        writes = [(flag("rejects"), self.rejects), ("-o", self.output)]
+        outputs = [("-o", path) for path in (self.output, *self.together)]
+        writes = [(flag("rejects"), self.rejects), *outputs]
         keep_apart(writes, [*reads, *self.beside], replaced=[*replaced, *self.replaced])
         lines_name(self.output, *self.others)
         Rejects(self.on_error, self.rejects)  # raises where the two do not go together

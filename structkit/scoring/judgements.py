@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from structkit.embeddings.reading import identified
+from structkit.embeddings.reading import parse_each
 from structkit.errors import MEND, UserError
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import shown
@@ -89,7 +89,7 @@ def read_passages(files: Sequence[str]) -> dict[str, Passage]:
             return found
         raise UserError('the passage has neither "doc_id" nor "path" with its document', MEND)
 
-    return dict(identified(Records.read(files), passage))
+    return dict(parse_each(Records.read(files), passage))
 
 
 class Judgements:

@@ -21,9 +21,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from structkit.embeddings.matrices import mapped
-from structkit.embeddings.reading import identified
-from structkit.embeddings.rows import id_line
+from structkit.embeddings.reading import id_line, parse_each
 from structkit.embeddings.vectors import Floats, Numbers, Vectors
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, Records
@@ -304,7 +302,7 @@ def lexical_index(
     doc_ids: list[str] = []
 
     def texts() -> Iterator[str]:
-        for doc_id, text in identified(
+        for doc_id, text in parse_each(
             records,
             lambda record: document_text(record, options.document_field, paths=options.paths),
         ):

@@ -64,21 +64,21 @@ class Backend(Contract):
         """The corpus in these files, ready to be searched; an option it cannot follow raises."""
 
 
-def read_corpus(files: Sequence[str], options: SearchOptions, *, looked: bool = True) -> Embeddings:
-    """The embeddings of a corpus that pass the filters; `looked` as for `read_embeddings`.
+def read_corpus(files: Sequence[str], options: SearchOptions, *, scan: bool = True) -> Embeddings:
+    """The embeddings of a corpus that pass the filters; `scan` as for `read_embeddings`.
 
     Errors: a field that no row has, and filters that no row passes.
     """
     wanted = options.wanted
     fields = bool(wanted) or options.explain
-    corpus = read_embeddings(files, normalize=options.cosine, fields=fields, looked=looked)
+    corpus = read_embeddings(files, normalize=options.cosine, fields=fields, scan=scan)
     if not wanted:
         return corpus
     rows = [row for row, record in enumerate(corpus.fields) if passes(record, wanted)]
     if not rows:
         known = {name for record in corpus.fields for name in record}
         refuse_filters(options, known, files[0])
-    return corpus.taken(np.array(rows, np.int64))
+    return corpus.take(np.array(rows, np.int64))
 
 
 def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoReturn:

@@ -66,7 +66,7 @@ class Index:
         self.doc_ids, document = numbered(corpus.doc_ids)
         self.place = places(self.doc_ids)
         self.rows = np.argsort(document, kind="stable")  # (rows,), those of a document together
-        self.vectors = corpus.vectors.taken(self.rows)  # (rows, dimensions)
+        self.vectors = corpus.vectors.take(self.rows)  # (rows, dimensions)
         counts = np.bincount(document, minlength=len(self.doc_ids))
         self.starts = np.concatenate(([0], np.cumsum(counts)))  # (documents + 1,)
         self.largest_norm = corpus.largest_norm

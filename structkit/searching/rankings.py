@@ -6,17 +6,16 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from structkit.embeddings.matrices import add_new
 from structkit.embeddings.reading import (
     MATRICES,
-    identified,
+    add_new,
     matrix,
+    parse_each,
     read_embeddings,
     same_model,
     vector,
 )
-from structkit.embeddings.rows import TextEncoding
-from structkit.embeddings.vectors import Vectors, blocks
+from structkit.embeddings.vectors import TextEncoding, Vectors, blocks
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, Records
 from structkit.records.texts import query_text
@@ -55,7 +54,7 @@ def _hits(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Rank
 
 
 def _from_records(searcher: Searcher, queries: Records, size: int) -> Iterator[Batch]:
-    rows = identified(queries, lambda record: vector(record, searcher.dimensions))
+    rows = parse_each(queries, lambda record: vector(record, dimensions=searcher.dimensions))
     while batch := list(islice(rows, size)):
         yield [query_id for query_id, _ in batch], matrix(row for _, row in batch)
 
@@ -98,7 +97,7 @@ def _same_dimensions(dimensions: int, searcher: Searcher, file: str) -> None:
 
 def by_words(index: BM25, queries: Records, field: str | None, k: int) -> Iterator[Ranked]:
     """The k best documents of each query by BM25; `field` has its text."""
-    for query_id, text in identified(queries, lambda record: query_text(record, field)):
+    for query_id, text in parse_each(queries, lambda record: query_text(record, field)):
         yield query_id, [Hit(*hit) for hit in index.search(text, k)]
 
 

@@ -28,7 +28,7 @@ from sentence_transformers import SentenceTransformer
 
 from structkit.learning.encoders.export import write_graph
 from structkit.learning.encoding.encoding import Encoding
-from structkit.learning.encoding.runtimes import onnxruntime, openvino
+from structkit.learning.encoding.exported import onnxruntime, openvino
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.encoding.torch_engine import TorchEngine
 from structkit.learning.folders.hub import model_folder

@@ -21,10 +21,9 @@ from typing import Any
 import faiss
 import numpy as np
 
-from structkit.embeddings.quantized import SCALES, BinaryRows, packed
+from structkit.embeddings import SCALES
 from structkit.embeddings.reading import Embeddings, read_embeddings
-from structkit.embeddings.rows import EmbeddingRow
-from structkit.embeddings.vectors import blocks
+from structkit.embeddings.vectors import BinaryRows, EmbeddingRow, blocks, pack_signs
 from structkit.embeddings.writing import VectorFiles
 from structkit.registry import load
 from structkit.searching.options import SearchOptions
@@ -108,7 +107,7 @@ def main(files: list[str], rounds: int = 3) -> None:
         truth: list[set[str]] = []
         for way in ways(corpus, folder):
             truth = row(way, queries, truth, rounds)
-        rows, bits = read_embeddings([str(folder / "binary.npy")]), packed(queries)
+        rows, bits = read_embeddings([str(folder / "binary.npy")]), pack_signs(queries)
         seconds = statistics.median(distances(rows, bits) for _ in range(rounds))
         each = seconds / len(bits) / len(rows.ids) * 1e9
         print(f"\nHamming distances alone: {each:.2f} ns a row.")

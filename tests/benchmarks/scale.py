@@ -22,7 +22,7 @@ from pathlib import Path
 
 import orjson
 
-from structkit.embeddings.matrices import read_matrix
+from structkit.embeddings.reading import read_matrix
 from structkit.records.jsonl import Record, Records
 from tests.benchmarks.table import machine
 

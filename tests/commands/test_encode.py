@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from structkit import encode
-from structkit.commands.encode import write
+from structkit.commands.encode import encode_to_file, write
 from structkit.errors import UserError
 from structkit.learning.encoding import reading
-from structkit.learning.encoding.files import encode_to_file
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
@@ -82,7 +81,7 @@ def test_bf16_is_chosen_where_the_processor_has_it(model):
     able = torch.cpu.get_capabilities()
     wanted = any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
     encoding = encoding_of(model, "query", dtype="auto", device="cpu")
-    assert ("bf16" if wanted else "fp32") == encoding.dtype
+    assert ("bf16" if wanted else "fp32") == encoding.engine.dtype
 
 
 def test_bf16_is_near(model):

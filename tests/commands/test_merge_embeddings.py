@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from structkit import merge_embeddings
-from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 

@@ -11,11 +11,11 @@ import pytest
 from conftest import environment
 
 from structkit.cli.main import main
+from structkit.commands.encode import encode_to_file
 from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 from structkit.learning.encoding import reading
-from structkit.learning.encoding.files import encode_to_file
-from structkit.learning.encoding.on_ray import _Remote, over
+from structkit.learning.encoding.on_ray import Remote, over
 from structkit.learning.training.tokens import Truncation
 from tests.commands.test_encode import model, records  # noqa: F401
 from tests.model_encodings import encoding_of
@@ -47,7 +47,7 @@ def test_a_process_that_makes_its_own_encoding_embeds_the_same(model):  # noqa: 
     encoding = encoding_of(model, "document", chunk=4, keep=["n"])
     [window] = reading.windows(encoding.texts(records(n=1)))
     rows, vectors = encoding.window(window)
-    remote = _Remote.of(encoding)
+    remote = Remote.of(encoding)
     for _ in range(2):  # counts are of one window
         (remote_rows, remote_vectors), counts = remote(window)
         assert rows == remote_rows and (vectors == remote_vectors).all()

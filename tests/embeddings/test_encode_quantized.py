@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from structkit import encode, merge_embeddings
-from structkit.commands.encode import check_output
-from structkit.embeddings.quantized import quantized
+from structkit.commands.encode import check_output, encode_to_file
 from structkit.embeddings.reading import read_embeddings
+from structkit.embeddings.vectors import quantize
 from structkit.errors import UserError
 from structkit.learning.encoding import reading
-from structkit.learning.encoding.files import encode_to_file
 from structkit.learning.encoding.settings import EncodingSettings
 from tests.embeddings.test_encode_to_file import files, stopped_after
 from tests.learning.test_static import made
@@ -40,7 +39,7 @@ def test_codes_are_those_of_the_floats(model, tmp_path, kind):
     write(model, tmp_path / "floats" / "v.npy")
     meta = write(model, tmp_path / "codes" / "v.npy", quantize=kind)
     floats = read_embeddings([str(tmp_path / "floats/v.npy")])
-    codes, scales = quantized(floats.vectors[:], kind)
+    codes, scales = quantize(floats.vectors[:], kind)
     assert np.load(tmp_path / "codes/v.npy").tobytes() == codes.tobytes()
     assert (60, 12, kind) == (meta["count"], meta["dim"], meta["quantize"])
     if scales is not None:

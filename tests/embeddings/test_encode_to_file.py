@@ -10,12 +10,11 @@ import pytest
 from pyarrow import parquet
 
 from structkit import merge_embeddings
-from structkit.commands.encode import check_output
+from structkit.commands.encode import check_output, encode_to_file
 from structkit.commands.encode import write as command_line
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.learning.encoding import reading
-from structkit.learning.encoding.files import encode_to_file
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
@@ -167,7 +166,7 @@ KILLED = """
 import os, random, signal, sys, time
 import torch
 torch.set_num_threads(1)
-from structkit.learning.encoding.files import encode_to_file
+from structkit.commands.encode import encode_to_file
 from structkit.learning.encoding import reading
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
@@ -227,7 +226,7 @@ def test_wrong_usage(model, tmp_path):  # noqa: F811
     several = EncodingSettings(model=model, field=("id", "text"))
     with pytest.raises(UserError, match="several --field need JSONL output"):
         check_output(several, str(tmp_path / "v.npy"))
-    with pytest.raises(UserError, match="--resume is for -o NAME.npy, not -o v.jsonl"):
+    with pytest.raises(UserError, match="--resume is for NAME.npy files"):
         check_output(EncodingSettings(model=model), "v.jsonl", resume=True)
 
 

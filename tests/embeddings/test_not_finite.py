@@ -8,10 +8,9 @@ import pytest
 from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 
-from structkit.embeddings.matrices import read_parquet
-from structkit.embeddings.reading import read_embeddings
+from structkit.embeddings.reading import read_embeddings, read_parquet
 from structkit.errors import UserError
-from structkit.learning.encoding.batches import check_finite
+from structkit.learning.encoding.encoding import check_finite
 from structkit.learning.encoding.reading import ReadRecord
 from structkit.learning.folders.weights import write_weights
 from tests.commands.test_encode import TEXTS, model, records  # noqa: F401

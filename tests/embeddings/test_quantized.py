@@ -12,10 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import merge_embeddings
-from structkit.embeddings.quantized import TINY, BinaryRows, Int8Rows, packed, quantized
 from structkit.embeddings.reading import read_embeddings
-from structkit.embeddings.rows import EmbeddingRow
-from structkit.embeddings.vectors import Matrix, Vectors
+from structkit.embeddings.vectors import (
+    TINY,
+    BinaryRows,
+    EmbeddingRow,
+    Int8Rows,
+    Matrix,
+    Vectors,
+    pack_signs,
+    quantize,
+)
 from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 
@@ -23,7 +30,7 @@ KINDS = ("int8", "binary")
 
 
 def rows_of(vectors: Vectors, kind: str) -> Int8Rows | BinaryRows:
-    codes, scales = quantized(vectors, kind)
+    codes, scales = quantize(vectors, kind)
     return BinaryRows(codes, vectors.shape[1]) if scales is None else Int8Rows(codes, scales)
 
 
@@ -44,7 +51,7 @@ def drawn(rows: int, dimensions: int) -> Vectors:
 def test_int8_by_hand() -> None:
     """254 / 127 is 2: codes are halves, rounded to even; the second row has a scale of its own."""
     vectors = np.array([[254, -254, 5, 0.9, 3], [-0.5, 0.25, 0, 0, 0]], np.float32)
-    codes, scales = quantized(vectors, "int8")
+    codes, scales = quantize(vectors, "int8")
     assert [[127, -127, 2, 0, 2], [-127, 63, 0, 0, 0]] == codes.tolist()
     assert scales is not None and 2 == scales[0]
     assert 0.5 / 127 <= scales[1] <= 0.5 / 127 * (1 + 2**-15)
@@ -74,9 +81,9 @@ def test_no_number_is_off_by_more_than_half_a_step(rows: list[list[float]]) -> N
 @pytest.mark.parametrize("kind", KINDS)
 @given(rows=st.lists(st.lists(FLOATS, min_size=11, max_size=11), min_size=1, max_size=6))
 def test_rows_written_again_stay_as_they_are(kind: str, rows: list[list[float]]) -> None:
-    codes, scales = quantized(np.array(rows, np.float32), kind)
+    codes, scales = quantize(np.array(rows, np.float32), kind)
     once = BinaryRows(codes, 11) if scales is None else Int8Rows(codes, scales)
-    again, their_scales = quantized(once[:], kind)
+    again, their_scales = quantize(once[:], kind)
     assert codes.tobytes() == again.tobytes()
     assert (scales is None) == (their_scales is None)
     if scales is not None and their_scales is not None:
@@ -86,9 +93,9 @@ def test_rows_written_again_stay_as_they_are(kind: str, rows: list[list[float]])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_row_depends_on_itself_alone(kind: str) -> None:
     vectors = drawn(20, 16)
-    codes, scales = quantized(vectors, kind)
+    codes, scales = quantize(vectors, kind)
     for row in range(20):
-        alone, scale = quantized(vectors[row : row + 1], kind)
+        alone, scale = quantize(vectors[row : row + 1], kind)
         assert alone.tobytes() == codes[row].tobytes()
         assert scale is None or scales is not None and scale[0] == scales[row]
 
@@ -97,10 +104,10 @@ def test_a_row_depends_on_itself_alone(kind: str) -> None:
 def test_some_rows_keep_their_form(kind: str) -> None:
     matrix = Matrix([rows_of(drawn(9, 16), kind), rows_of(drawn(5, 16), kind)])
     rows = np.array([0, 3, 8, 9, 13])
-    assert {type(part) for part in matrix.taken(rows).parts} == {type(matrix.parts[0])}
-    np.testing.assert_array_equal(matrix[rows], matrix.taken(rows)[0:5])
+    assert {type(part) for part in matrix.take(rows).parts} == {type(matrix.parts[0])}
+    np.testing.assert_array_equal(matrix[rows], matrix.take(rows)[0:5])
     mixed = rows[::-1].copy()
-    np.testing.assert_array_equal(matrix[mixed], matrix.taken(mixed)[0:5])
+    np.testing.assert_array_equal(matrix[mixed], matrix.take(mixed)[0:5])
 
 
 @pytest.mark.parametrize(
@@ -178,4 +185,4 @@ def test_signs_are_packed_as_faiss_and_others_do() -> None:
     vectors = drawn(3, 16)
     bits = [[int(number > 0) for number in row] for row in vectors]
     expected = [[int("".join(map(str, row[at : at + 8])), 2) for at in (0, 8)] for row in bits]
-    assert expected == packed(vectors).tolist()
+    assert expected == pack_signs(vectors).tolist()

@@ -8,11 +8,10 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from structkit.commands.encode import check_output
+from structkit.commands.encode import check_output, encode_to_file
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.learning.encoding import reading
-from structkit.learning.encoding.files import encode_to_file
 from structkit.learning.encoding.settings import EncodingSettings
 from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
 from tests.conftest import WARM, environment

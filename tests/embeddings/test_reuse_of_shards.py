@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from structkit import merge_embeddings
+from structkit.commands.encode import encode_to_file
 from structkit.commands.encode import write as command_line
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.learning.encoding.files import encode_to_file
 from structkit.records.jsonl import Shard
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401

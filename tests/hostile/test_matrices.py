@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.lib import format as npy
 
 from structkit.embeddings.reading import read_embeddings
-from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 from structkit.searching.bm25 import BM25

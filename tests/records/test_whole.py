@@ -10,7 +10,7 @@ import pytest
 
 from structkit import merge_embeddings
 from structkit.embeddings.reading import read_embeddings
-from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.checkpoints import RunFolder

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from structkit.commands.search import Settings, search
-from structkit.embeddings.rows import TextEncoding
+from structkit.embeddings.vectors import TextEncoding
 from structkit.records.jsonl import Record
 from structkit.settings import make
 

@@ -91,8 +91,8 @@ def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypat
     encoding = encoding_of(model, "document", elements=True)
     assert "Press slowly" == encoding.reader.elements.of(PAGES[1])[0][-1]
     monkeypatch.setattr(
-        "structkit.learning.encoding.engines.EngineChoice.load",
-        lambda self: (encoding.engine, encoding.facts | {"document_fields": ["tagged"]}),
+        "structkit.learning.encoding.encoding.open_engine",
+        lambda settings: (encoding.engine, encoding.facts | {"document_fields": ["tagged"]}),
     )
     tagged = encoding_of(model, "document", elements=True)
     texts, places = tagged.reader.elements.of(PAGES[1])
@@ -154,8 +154,8 @@ def test_nodes_in_parquet(strae, tmp_path):
     [
         ({"chunk": 9, "elements": True}, "--chunk and --elements exclude each other; leave one"),
         ({"elements": True, "field": ["a", "b"]}, "--elements takes one --field; encode each"),
-        ({"elements": True, "keep": ["text"]}, "--keep text: --elements writes a field of that"),
-        ({"chunk": 9, "keep": ["lines"]}, "--keep lines: --chunk writes a field of that name"),
+        ({"elements": True, "keep": ["text"]}, "--keep text: a field of that name is written"),
+        ({"chunk": 9, "keep": ["lines"]}, "--keep lines: a field of that name is written"),
         ({"nodes": "all"}, "--nodes needs a model with trees; train strae, self-strae, iornn or"),
     ],
 )

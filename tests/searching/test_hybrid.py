@@ -9,8 +9,7 @@ import orjson
 import pytest
 
 from structkit import fuse
-from structkit.embeddings.rows import EmbeddingRow
-from structkit.embeddings.vectors import Vectors
+from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import write_run

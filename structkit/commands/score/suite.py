@@ -154,11 +154,11 @@ def _of_tasks(pairs: EmbeddingPairs, seed: int, seeds: int) -> Scored:
     draws: dict[str, Values] = {}
     majority = Scored({}, {})
     for task, chosen in rows.items():
-        of_task = pairs.taken(chosen)
+        of_task = pairs.take(chosen)
         learning = [record.get("split") == TRAIN for record in of_task.records]
         values[task], draws[task] = _value(task, of_task, learning, seed, seeds)
         if any(learning):
-            labels = of_task.taken(_rows(learning, False)).labels()
+            labels = of_task.take(_rows(learning, False)).labels()
             frequent = max(sorted(set(labels)), key=labels.count)
             right = np.array([label == frequent for label in labels])
             majority.values[task], majority.draws[task] = _accuracy(right, seed)
@@ -179,7 +179,7 @@ def _value(
         return 100 * value, 100 * draws
     if all(learning):
         raise UserError(f"{task}: all pairs are for training", "leave some to test")
-    train, test = (pairs.taken(_rows(learning, part)) for part in (True, False))
+    train, test = (pairs.take(_rows(learning, part)) for part in (True, False))
     return _accuracy(right_answers(train, test, range(seed, seed + seeds)).mean(0), seed)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.commands.score import Settings
-from structkit.embeddings.reading import identified
+from structkit.embeddings.reading import parse_each
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError, program
 from structkit.records.jsonl import Record, Records, text_field
@@ -132,7 +132,7 @@ def _trees(path: str) -> dict[str, Tree]:
     def tree(record: Record) -> Tree:
         return clean(read(text_field(record, "tree", f"add it with {program('parse-trees')}")))
 
-    if found := dict(identified(Records.read([path]), tree)):
+    if found := dict(parse_each(Records.read([path]), tree)):
         return found
     raise UserError("there are no trees", "name a file that has some").at(shown(path))
 

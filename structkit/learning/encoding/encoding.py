@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from structkit.embeddings.rows import EmbeddingRow
-from structkit.embeddings.writing import HASHES_FORMAT
+from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.encoding.batches import Embedder, check_finite
-from structkit.learning.encoding.engines import EngineChoice
+from structkit.learning.encoding.engines import Engine, open_engine
 from structkit.learning.encoding.reading import (
     TREES,
     Elements,
@@ -26,9 +23,11 @@ from structkit.learning.encoding.reading import (
     lines_of,
     windows,
 )
-from structkit.learning.encoding.reuse import Earlier
+from structkit.learning.encoding.reuse import EarlierEmbeddings
 from structkit.learning.encoding.settings import FIELDS, EncodingSettings
 from structkit.learning.folders.facts import content_hash
+from structkit.learning.folders.weights import not_finite, spoiled
+from structkit.learning.static.encoder import normalized
 from structkit.learning.training.tokens import Model
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
@@ -45,25 +44,22 @@ class Encoding:
 
     def __init__(self, settings: EncodingSettings) -> None:
         self.settings, self.part = settings, settings.part
-        self.engine, self.facts = EngineChoice(settings).load()
+        self.engine, self.facts = open_engine(settings)
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.facts["folder"]
-        _check_able(encoder, settings)
+        _check_parts(encoder, settings)
         if settings.length:
             encoder.read_at_most(settings.as_, settings.length)
         known: Sequence[str] = self.facts[f"{settings.as_}_fields"]
         # of an element, the model reads what it was trained on
         elements = Elements(tagged=known[0] == "tagged") if settings.elements else None
-        paths = _chosen_paths(encoder, settings)
+        paths = _paths(encoder, settings)
         self.reader = TextReader(encoder, settings.field, known, settings.keep, elements, paths)
-        self.dtype, self.batch_tokens = self.engine.dtype, self.engine.batch_tokens
-        self.embedder = Embedder(
-            self.engine, settings.as_, self.batch_tokens, normalize=bool(settings.normalize)
-        )
         self.truncation, self.spread = self.engine.truncation, self.here
         encoder.read_field(known[0] if settings.elements else self.first_field)
-        self.earlier = Earlier(settings.reuse, self.run(), self.part) if settings.reuse else None
-        if self.earlier:
+        self.earlier: EarlierEmbeddings | None = None
+        if settings.reuse:
+            self.earlier = EarlierEmbeddings(settings.reuse, self.run(), self.part)
             self.precision = self.earlier.precision or self.precision
 
     @property
@@ -106,11 +102,10 @@ class Encoding:
                 different = list(dict.fromkeys(record.texts[place] for record in window))
                 self.truncation.field = field  # … and counted in each
                 self.encoder.read_field(field)
-                inputs.update(
-                    zip(different, self.encoder.inputs(different, self.settings.as_), strict=True)
-                )
+                read = self.encoder.inputs(different, self.settings.as_)
+                inputs.update(zip(different, read, strict=True))
             numbers = {text: number for number, text in enumerate(inputs)}
-            of_texts = self.embedder.embed_inputs(list(inputs.values()))
+            of_texts = self.embed_inputs(list(inputs.values()))
             for record in window:
                 embeddings = of_texts[[numbers[text] for text in record.texts]]
                 check_finite([record], [record.id] * len(names), embeddings, self.folder)
@@ -124,16 +119,16 @@ class Encoding:
         return self.windows(self.reader.read(records, source))
 
     def windows(
-        self, texts: Iterable[ReadRecord], taken: Callable[[Window], None] | None = None
+        self, texts: Iterable[ReadRecord], before: Callable[[Window], None] | None = None
     ) -> Iterator[Embedded]:
         """The rows of a window of `texts`, and their embeddings (rows, dim).
 
-        Before them, `taken` gets the window itself.
+        Before them, `before` gets the window itself.
         """
         several = windows(texts, TREES if self.part == "nodes" else None)
         for window, (rows, embeddings) in self.spread(several):
-            if taken:
-                taken(window)
+            if before:
+                before(window)
             check_finite(window, [row.document for row in rows], embeddings, self.folder)
             if rows:  # a tree of one word has no phrases
                 yield rows, embeddings
@@ -150,7 +145,7 @@ class Encoding:
             "elements": self._elements,
             "nodes": self._nodes,
         }[self.part]
-        return self.earlier.completed(window, embed) if self.earlier else embed(window)
+        return self.earlier.complete(window, embed) if self.earlier else embed(window)
 
     def _whole(self, window: Sequence[ReadRecord]) -> Embedded:
         rows = [record.row() for record in window]
@@ -184,14 +179,14 @@ class Encoding:
             for number, place in enumerate(chunks_of[record.texts[0]]):
                 rows.append(record.part(number, places[place]))
                 chosen.append(place)
-        return rows, self.embedder.embed_inputs(inputs)[chosen]
+        return rows, self.embed_inputs(inputs)[chosen]
 
     def _nodes(self, window: Sequence[ReadRecord]) -> Embedded:
         nodes_of_records = self.encoder.nodes(
             [record.prepared[0] for record in window],
             str(self.settings.nodes),
-            self.batch_tokens,
-            finish=self.embedder.finished,
+            self.engine.batch_tokens,
+            finish=self.finish,
         )
         rows, vectors = [], []
         for record, nodes in zip(window, nodes_of_records, strict=True):
@@ -200,9 +195,23 @@ class Encoding:
                 rows.append(record.part(node["node"], node))
         return rows, np.array(vectors, np.float32)
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The embeddings of texts, (texts, dim)."""
-        return self.embedder.embed(texts)
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """The embeddings of some texts in their order, (texts, dim).
+
+        A text is computed once, however often it is among them; one that comes in a later call is
+        computed again, so that memory does not grow with the corpus.
+        """
+        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        embeddings = self.embed_inputs(self.encoder.inputs(list(places), self.settings.as_))
+        return embeddings[[places[text] for text in texts]]  # (texts, dim)
+
+    def embed_inputs(self, inputs: Sequence[Any]) -> Vectors:
+        """The embeddings of inputs in their order, (inputs, dim)."""
+        return self.finish(embed_in_batches(self.engine, inputs, self.engine.batch_tokens))
+
+    def finish(self, embeddings: Any) -> Vectors:
+        """A model's embeddings (inputs, dim), of length 1 if `normalize` asks for it."""
+        return normalized(embeddings) if self.settings.normalize else embeddings
 
     def report(self) -> None:
         """Say how many texts were truncated, and how many were not encoded again."""
@@ -239,14 +248,14 @@ class Encoding:
             **self.meta(),
             "fields": list(self.settings.field),
             "keep": list(self.settings.keep),
-            "dtype": self.dtype,
-            "batch_tokens": self.batch_tokens,
+            "dtype": self.engine.dtype,
+            "batch_tokens": self.engine.batch_tokens,
             "mcls_every": self.facts.get("mcls_every"),
-            "hashes": HASHES_FORMAT,
+            "hashes": 1,
         }
 
 
-def _chosen_paths(model: Model, settings: EncodingSettings) -> bool | None:
+def _paths(model: Model, settings: EncodingSettings) -> bool | None:
     """The `paths` for whole documents; off for queries, parts, and models of words or trees.
 
     A tree's words, and a part's character offsets, are those of the text alone. Errors: it is on
@@ -260,7 +269,7 @@ def _chosen_paths(model: Model, settings: EncodingSettings) -> bool | None:
     return False
 
 
-def _check_able(model: Model, settings: EncodingSettings) -> None:
+def _check_parts(model: Model, settings: EncodingSettings) -> None:
     """Raise for a length, or parts of texts, of which the model has no embeddings."""
     for name in ("length", "chunk"):
         if getattr(settings, name) and "chunk" not in model.parts:
@@ -269,3 +278,53 @@ def _check_able(model: Model, settings: EncodingSettings) -> None:
     if settings.nodes and "nodes" not in model.parts:
         remedy = "train strae, self-strae, iornn or tree-lstm"
         raise UserError(f"{flag('nodes')} needs a model with trees", remedy, status=2)
+
+
+def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -> Vectors:
+    """The embeddings of inputs in their order, (inputs, dim).
+
+    Inputs of similar lengths are computed together, with at most `batch_tokens` padded tokens.
+    """
+    order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]), reverse=True)
+    embeddings: Vectors | None = None
+    for batch in batches_of([len(inputs[place]) for place in order], batch_tokens):
+        chosen = [order[rank] for rank in batch]
+        some = engine.embeddings([inputs[place] for place in chosen])  # (batch, dim)
+        if embeddings is None:
+            embeddings = np.empty((len(inputs), some.shape[1]), np.float32)
+        embeddings[chosen] = some
+    assert embeddings is not None
+    return embeddings
+
+
+def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
+    """Cut falling lengths into runs whose padded size fits the budget, at least one each.
+
+    >>> list(batches_of([5, 4, 2, 2], 8))
+    [range(0, 1), range(1, 3), range(3, 4)]
+    """
+    start = 0
+    while start < len(lengths):
+        end = start + max(1, budget // max(1, lengths[start]))
+        yield range(start, min(end, len(lengths)))
+        start = end
+
+
+def check_finite(
+    records: Sequence[ReadRecord], owners: Sequence[str], embeddings: Vectors, folder: Path
+) -> None:
+    """Raise if an embedding (owners, dim) is not finite, with the place of its record.
+
+    `owners` are the ids of the records that the embeddings are of. Where the weights in the model's
+    `folder` are to blame, the place is their file.
+    """
+    finite = np.isfinite(embeddings).all(axis=-1)
+    if finite.all():
+        return
+    if not_finite(folder):
+        raise spoiled(folder)
+    owner = owners[int(np.argmin(finite))]
+    here = next(record.here for record in records if record.id == owner)
+    where = "" if all(here) else f'the record "{owner}": '
+    problem = f"{where}the model's embedding of the text holds NaN or infinity"
+    raise UserError(problem, spoiled(folder).remedy).at(*here)

@@ -6,19 +6,25 @@ and all compute sample texts; of those that agree, the fastest computes that mod
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import UserError, flag
-from structkit.learning.encoding.exported import ExportedEncoder, kept
-from structkit.learning.encoding.runtimes import Onnx, OpenVino, Runtime, has_bf16
+from structkit.learning.encoding.exported import (
+    Export,
+    ExportedEncoder,
+    Onnx,
+    OpenVino,
+    Runtime,
+    find_export,
+    has_bf16,
+)
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.static.encoder import StaticEncoder, opened_table
@@ -31,8 +37,7 @@ RUNTIMES: dict[str, tuple[Runtime, ...]] = {
     "openvino": (OpenVino("fp32"), OpenVino("bf16")),
     "openvino-int8": (OpenVino("int8"),),
 }
-# what is kept for each, if anything: a folder, and the notes on it
-Exports = dict[Runtime, tuple[Path, Record] | None]
+Exports = dict[Runtime, Export | None]
 # how many times as long as torch an engine may take that starts at once: torch needs seconds
 SLOWER = 1.25
 # … and how much faster a runtime must be than one that starts sooner, 0.2 s here
@@ -42,9 +47,9 @@ GPUS = ("nvidia[0-9]*", "kfd")
 
 
 class Engine(Protocol):
-    """What embeds texts. `len()` of an input is its cost.
+    """What computes the embeddings of a model's inputs; `len()` of an input is its cost.
 
-    `batch_tokens` is the size of a batch that is fastest.
+    `batch_tokens` is the size of a batch that is fastest, `precision` that of matrix products.
     """
 
     name: str
@@ -56,10 +61,6 @@ class Engine(Protocol):
     @property
     def model(self) -> Model:
         """The model that it computes."""
-        ...
-
-    def inputs(self, texts: Sequence[str], side: str) -> Sequence[Sized]:
-        """Texts as the model reads them."""
         ...
 
     def embeddings(self, inputs: Sequence[Any]) -> NDArray[np.float32]:
@@ -76,118 +77,108 @@ class TableEngine:
     batch_tokens = 1 << 30
 
     def __init__(self, model: StaticEncoder) -> None:
-        self.model, self.truncation = model, model.truncation
-        self.inputs, self.embeddings = model.inputs, model.embed
+        self.model, self.truncation, self.embeddings = model, model.truncation, model.embed
 
 
-@dataclass(frozen=True)
-class EngineChoice:
-    """What computes the model of these settings."""
+def open_engine(settings: EncodingSettings) -> tuple[Engine, Record]:
+    """What computes the model of these settings, with the model in it, and the model's facts."""
+    _check_engine(settings)
+    changes = settings.changes
+    folder = model_folder(settings.model, offline=settings.offline)
+    given = {name: value for name, value in changes.items() if value is not None}
+    if table := opened_table(folder, given):
+        return TableEngine(table[0]), table[1]
+    exports: Exports = {each: find_export(folder, changes, each) for each in _runtimes(settings)}
+    if exports and all(exports.values()) and (opened := _open_fastest(settings, folder, exports)):
+        return opened
+    # torch takes seconds to import, which nobody waits for whose exports are there
+    from structkit.learning.encoding.torch_engine import TorchEngine, export
 
-    settings: EncodingSettings
-
-    def __post_init__(self) -> None:
-        settings, engine = self.settings, self.settings.engine
-        if engine not in RUNTIMES:
-            return
-        RUNTIMES[engine][0].version()  # or which extra it needs
-        able, wrong = [each.dtype for each in RUNTIMES[engine]], ""
-        if settings.device not in (None, "cpu"):
-            wrong = flag("device", settings.device)
-        if settings.dtype not in ("auto", "fp32", *able):  # fp32 is the default, int8 has a name
-            wrong = flag("dtype", settings.dtype)
-        if wrong:
-            problem = f"{flag('engine', engine)} takes no {wrong}"
-            raise UserError(problem, f"use {flag('engine', 'torch')}", status=2)
-
-    def runtimes(self) -> list[Runtime]:
-        """Those that may compute the model; for `auto` the installed ones, where there is no GPU.
-
-        8-bit integers are only for those who ask for them.
-        """
-        engine, dtype, device = self.settings.engine, self.settings.dtype, self.settings.device
-        if engine == "torch":
-            return []
-        if engine in RUNTIMES:
-            able = {each.dtype: each for each in RUNTIMES[engine]}
-            fastest = _best_dtype() if dtype == "auto" and len(able) > 1 else dtype
-            return [able.get(fastest, RUNTIMES[engine][0])]
-        if not (device == "cpu" or not device and no_gpu()):
-            return []
-        installed = [
-            each
-            for name, runtimes in RUNTIMES.items()
-            for each in runtimes
-            if name != "openvino-int8" and find_spec(each.package)
-        ]
-        if dtype == "auto" and any(each.package == "openvino" for each in installed):
-            dtype = _best_dtype()  # otherwise torch knows
-        return [each for each in installed if each.dtype == dtype]
-
-    def load(self) -> tuple[Engine, Record]:
-        """The engine with its model, and the model's facts."""
-        settings, changes = self.settings, self.settings.changes
-        folder = model_folder(settings.model, offline=settings.offline)
-        given = {name: value for name, value in changes.items() if value is not None}
-        if table := opened_table(folder, given):
-            return TableEngine(table[0]), table[1]
-        runtimes = self.runtimes()
-        exports: Exports = {each: kept(folder, changes, each) for each in runtimes}
-        if exports and all(exports.values()) and (encoder := self.opened(folder, exports)):
-            return encoder
-        # torch takes a second to import, which an exported model need not wait for
-        from structkit.learning.encoding.torch_engine import TorchEngine, export
-
-        engine, facts = TorchEngine.open(
-            settings.model, settings.device, settings.dtype, offline=settings.offline, **changes
-        )
-        why = ""
-        for runtime in [runtime for runtime, made in exports.items() if not made]:
-            why = export(engine, runtime, folder, changes, facts)
-            exports[runtime] = None if why else kept(folder, changes, runtime)
-        if encoder := self.opened(folder, exports):
-            return encoder
-        if settings.engine in RUNTIMES:
-            problem = f"{flag('engine', settings.engine)} cannot compute this model: {why}"
-            raise UserError(problem, f"use {flag('engine', 'torch')}")
-        return engine, facts
-
-    def opened(self, folder: Path, exports: Exports) -> tuple[Engine, Record] | None:
-        """The model in the fastest runtime; None if there is none, or its export is damaged."""
-        fastest = self.fastest(exports)
-        if not fastest:
-            return None
-        encoder = _opened(folder, *fastest)
-        if not encoder:
-            exports[fastest[0]] = None  # it is made again
-        return encoder
-
-    def fastest(self, exports: Exports) -> tuple[Runtime, Path, Record] | None:
-        """The fastest export, the first ones preferred; None if torch is much faster."""
-        best, least = None, SLOWER if self.settings.engine == "auto" else inf
-        for runtime, export in exports.items():
-            if export and export[1]["agrees"]:
-                by_torch, by_runtime = export[1]["seconds"]
-                if by_runtime / by_torch < least:
-                    best, least = (runtime, *export), by_runtime / by_torch * SOONER
-        return best
+    engine, facts = TorchEngine.open(
+        settings.model, settings.device, settings.dtype, offline=settings.offline, **changes
+    )
+    why = ""
+    for runtime in [runtime for runtime, made in exports.items() if not made]:
+        why = export(engine, runtime, folder, changes, facts)
+        exports[runtime] = None if why else find_export(folder, changes, runtime)
+    if opened := _open_fastest(settings, folder, exports):
+        return opened
+    if settings.engine in RUNTIMES:
+        problem = f"{flag('engine', settings.engine)} cannot compute this model: {why}"
+        raise UserError(problem, f"use {flag('engine', 'torch')}")
+    return engine, facts
 
 
-def _best_dtype() -> Literal["fp32", "bf16"]:
-    """The precision that is fastest on this processor."""
+def _check_engine(settings: EncodingSettings) -> None:
+    """Raise if an engine that is named is not installed, or takes no such device or precision."""
+    engine = settings.engine
+    if engine not in RUNTIMES:
+        return
+    RUNTIMES[engine][0].version()  # or which extra it needs
+    able, wrong = [each.dtype for each in RUNTIMES[engine]], ""
+    if settings.device not in (None, "cpu"):
+        wrong = flag("device", settings.device)
+    if settings.dtype not in ("auto", "fp32", *able):  # fp32 is the default, int8 has a name
+        wrong = flag("dtype", settings.dtype)
+    if wrong:
+        problem = f"{flag('engine', engine)} takes no {wrong}"
+        raise UserError(problem, f"use {flag('engine', 'torch')}", status=2)
+
+
+def _runtimes(settings: EncodingSettings) -> list[Runtime]:
+    """Those that may compute the model; for `auto` the installed ones, where there is no GPU.
+
+    8-bit integers are only for those who ask for them.
+    """
+    engine, dtype, device = settings.engine, settings.dtype, settings.device
+    if engine == "torch":
+        return []
+    if engine in RUNTIMES:
+        able = {each.dtype: each for each in RUNTIMES[engine]}
+        fastest = _fastest_dtype() if dtype == "auto" and len(able) > 1 else dtype
+        return [able.get(fastest, RUNTIMES[engine][0])]
+    if not (device == "cpu" or not device and no_gpu()):
+        return []
+    installed = [
+        each
+        for name, runtimes in RUNTIMES.items()
+        for each in runtimes
+        if name != "openvino-int8" and find_spec(each.package)
+    ]
+    if dtype == "auto" and any(each.package == "openvino" for each in installed):
+        return [each for each in installed if each.dtype == _fastest_dtype()]
+    return [each for each in installed if each.dtype == dtype]  # for auto, torch knows
+
+
+def _fastest_dtype() -> str:
     return "bf16" if has_bf16() else "fp32"
 
 
-def _opened(
-    folder: Path, runtime: Runtime, place: Path, about: Record
+def _open_fastest(
+    settings: EncodingSettings, folder: Path, exports: Exports
 ) -> tuple[Engine, Record] | None:
-    """The model in a runtime; None if that does not compute here what it should."""
+    """The model in the fastest runtime, the first ones preferred; None where torch computes it.
+
+    That is where torch is much faster, or the export does not compute here what it should.
+    """
+    fastest, least = None, SLOWER if settings.engine == "auto" else inf
+    for runtime, export in exports.items():
+        if export and export[1]["agrees"]:
+            by_torch, by_runtime = export[1]["seconds"]
+            if by_runtime / by_torch < least:
+                fastest, least = (runtime, export), by_runtime / by_torch * SOONER
+    if not fastest:
+        return None
+    runtime, export = fastest
     try:
-        encoder = ExportedEncoder(runtime, place, about)
+        encoder = ExportedEncoder(runtime, *export)
         agrees = encoder.agrees()
     except Exception:  # from runtimes or tokenizers, which have no class of their own
-        return None  # a damaged export is made again
-    return (encoder, {**about["facts"], "folder": folder}) if agrees else None
+        agrees = False
+    if not agrees:
+        exports[runtime] = None  # it is damaged, and made again
+        return None
+    return encoder, {**export[1]["facts"], "folder": folder}
 
 
 def no_gpu() -> bool:

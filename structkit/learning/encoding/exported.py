@@ -1,31 +1,227 @@
-"""Encoders that were exported: computed without torch, and kept in the user's cache."""
+"""Encoders that were exported: computed without torch by ONNX Runtime or OpenVINO, and cached."""
 
 from __future__ import annotations
 
 import hashlib
+import os
+import random
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Tokenizer
 
 import structkit
-from structkit.learning.encoding.runtimes import Runtime
+from structkit.extras import require
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.machine import cache_folder
+from structkit.processes import cores
 from structkit.records.jsonl import Record
 from structkit.records.output import whole_folder
 
-ABOUT = "about.json"
+NOTES = "about.json"
 TOKENIZER, PLAIN = "tokenizer.json", "plain-tokenizer.json"
 SAMPLE = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
-LONG = "Green tea is picked in spring; water of 80 degrees, two minutes. " * 9
 BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cache
+# token ids and their mask, (batch, length) each, to embeddings, (batch, dim)
+Compute = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
+# a folder in the cache, and the notes on it
+Export = tuple[Path, Record]
+# texts to token ids
+Read = Callable[[Sequence[str]], list[list[int]]]
+
+
+class Runtime(ABC):
+    """A library that computes a graph.
+
+    `package` is what it needs, `extra` what installs it, `agreement` the lowest cosine at which an
+    embedding counts as the same as torch's in float32, `graph` the file that it writes.
+    """
+
+    name: str
+    package: str
+    extra: str
+    dtype: str
+    agreement: float
+    graph: str
+
+    @abstractmethod
+    def version(self) -> str:
+        """The version of the library: what one has written may not suit another.
+
+        Errors: the extra is not installed.
+        """
+
+    @abstractmethod
+    def write(self, graph: Path, place: Path, read: Read) -> None:
+        """Write what it computes of an ONNX graph into a folder."""
+
+    @abstractmethod
+    def open(self, place: Path) -> Compute:
+        """What it has written, ready to compute."""
+
+
+def threads() -> int:
+    """How many threads compute: OMP_NUM_THREADS, or as many as there are processors."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return int(said) if said.isdecimal() and int(said) else cores()
+
+
+class Onnx(Runtime):
+    """ONNX Runtime, in float32."""
+
+    name, package, extra, dtype, agreement = "onnx", "onnxruntime", "onnx", "fp32", 0.99999
+    graph = "embeddings.onnx"
+
+    def version(self) -> str:
+        return str(onnxruntime().__version__)
+
+    def write(self, graph: Path, place: Path, read: Read) -> None:
+        session(graph, optimized=place / self.graph)
+
+    def open(self, place: Path) -> Compute:
+        run = session(place / self.graph).run
+
+        def compute(ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+            embeddings: NDArray[np.float32]
+            (embeddings,) = run(None, {"ids": ids, "mask": mask})
+            return embeddings
+
+        return compute
+
+
+def session(graph: Path, *, optimized: Path | None = None) -> Any:
+    """A graph, ready to run; with `optimized`, a graph that is optimized now and written there."""
+    runtime = onnxruntime()
+    runtime.set_default_logger_severity(4)  # it also raises what it logs
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads()
+    # threads that wait by spinning take a processor from other work
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    levels = runtime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_DISABLE_ALL
+    if optimized is not None:
+        options.graph_optimization_level = levels.ORT_ENABLE_EXTENDED
+        options.optimized_model_filepath = str(optimized)
+        # weights in a file of their own are mapped, not read: a quarter of the time to open
+        weights = "session.optimized_model_external_initializers"
+        options.add_session_config_entry(f"{weights}_file_name", optimized.stem + ".bin")
+        options.add_session_config_entry(f"{weights}_min_size_in_bytes", "1024")
+    return runtime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+
+
+def onnxruntime() -> Any:
+    """ONNX Runtime, without telemetry.
+
+    Its builds have it on by default: it would write into the cache, and send to its makers.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when it is imported
+    return require("onnxruntime", Onnx.extra)
+
+
+PRECISIONS = {"fp32": "f32", "bf16": "bf16", "int8": "f32"}
+# the lowest cosine to torch's float32
+AGREEMENTS = {"fp32": 0.99999, "bf16": 0.999, "int8": 0.97}
+TELLING = ("openvino.tools.ovc", "openvino_telemetry")
+TEXTS, SHORT, LONG = 128, 40, 900  # what int8 is calibrated with, and their characters
+
+
+class OpenVino(Runtime):
+    """OpenVINO in one precision; `int8` has its own name."""
+
+    package = extra = "openvino"
+    graph = "embeddings.xml"
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype, self.agreement = dtype, AGREEMENTS[dtype]
+        self.name = "openvino-int8" if dtype == "int8" else "openvino"
+
+    def version(self) -> str:
+        return str(openvino().__version__)
+
+    def write(self, graph: Path, place: Path, read: Read) -> None:
+        library = openvino()
+        model = library.Core().read_model(str(graph))
+        if self.dtype == "int8":
+            model = _quantize(model, read(sample_texts()))
+        library.save_model(model, str(place / self.graph), compress_to_fp16=False)
+
+    def open(self, place: Path) -> Compute:
+        settings = {
+            "INFERENCE_NUM_THREADS": threads(),
+            "NUM_STREAMS": "1",
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_PRECISION_HINT": PRECISIONS[self.dtype],
+        }
+        compiled = openvino().Core().compile_model(str(place / self.graph), "CPU", settings)
+        infer = compiled.create_infer_request().infer
+
+        def compute(ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+            embeddings: NDArray[np.float32] = infer({"ids": ids, "mask": mask})[0].copy()
+            return embeddings
+
+        return compute
+
+
+def _quantize(model: Any, inputs: Sequence[Sequence[int]]) -> Any:
+    """A model whose products are of 8-bit integers, calibrated with token ids."""
+    with without_telemetry():
+        quantizer = require("nncf", OpenVino.extra)
+    batches = [{"ids": np.array([ids]), "mask": np.ones((1, len(ids)), np.int64)} for ids in inputs]
+    with redirect_stdout(StringIO()):  # it would show its progress among the rows
+        return quantizer.quantize(
+            model,
+            quantizer.Dataset(batches),
+            model_type=quantizer.ModelType.TRANSFORMER,
+            subset_size=len(batches),
+        )
+
+
+def sample_texts() -> list[str]:
+    """Code and prose that is there wherever this program is: the beginnings of its own files."""
+    files = sorted(Path(structkit.__file__).parent.rglob("*.py"))
+    texts = [text for file in files if len(text := file.read_text("utf-8")) >= LONG]
+    draw = random.Random(0)
+    return [
+        text[: draw.randint(SHORT, LONG)] for text in draw.sample(texts, min(TEXTS, len(texts)))
+    ]
+
+
+@cache
+def has_bf16() -> bool:
+    """Whether the processor multiplies bfloat16."""
+    return "BF16" in openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+
+
+def openvino() -> Any:
+    """OpenVINO, without telemetry."""
+    with without_telemetry():
+        return require("openvino", OpenVino.extra)
+
+
+@contextmanager
+def without_telemetry() -> Iterator[None]:
+    """Imports that tell nobody.
+
+    OpenVINO's converter, which is not used here, tells its makers of each import, by a package that
+    NNCF uses too. What is None here cannot be imported, and both then do without.
+    """
+    absent = [name for name in TELLING if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
 
 
 class ExportedEncoder(TokenModel):
@@ -34,22 +230,22 @@ class ExportedEncoder(TokenModel):
     batch_tokens = BATCH_TOKENS
     precision: str | None = "highest"
 
-    def __init__(self, runtime: Runtime, folder: Path, about: Record) -> None:
+    def __init__(self, runtime: Runtime, folder: Path, notes: Record) -> None:
         self.runtime, self.name, self.dtype = runtime, runtime.name, runtime.dtype
-        self.compute = runtime.opened(folder)
-        self.version = about["runtime"]
-        padding, split = about["padding"], about["split_special_tokens"]
+        self.compute = runtime.open(folder)
+        self.version = notes["runtime"]
+        padding, split = notes["padding"], notes["split_special_tokens"]
         plain = folder / PLAIN
         self.tokenizing = Tokenizing(
             FastTokenizer(folder / TOKENIZER, padding, split=split),
-            about["lengths"],
-            about["prompts"],
-            about["mcls_every"],
+            notes["lengths"],
+            notes["prompts"],
+            notes["mcls_every"],
             plain=FastTokenizer(plain, padding, split=split) if plain.exists() else None,
-            positions=about["positions"],
+            positions=notes["positions"],
         )
         self.truncation = self.tokenizing.truncation
-        self.sample = np.array(about["sample"], np.float32)
+        self.sample = np.array(notes["sample"], np.float32)
 
     @property
     def model(self) -> ExportedEncoder:
@@ -66,7 +262,7 @@ class ExportedEncoder(TokenModel):
         return self.compute(padded, mask.astype(np.int64))
 
     def agreement(self) -> float:
-        """The least cosine between its embeddings of sample texts and those of torch."""
+        """The lowest cosine between its embeddings of sample texts and those of torch."""
         embeddings = self.embeddings(self.inputs(SAMPLE, "document"))
         self.truncation.clear()
         cosines = (embeddings * self.sample).sum(1) / (
@@ -83,16 +279,7 @@ class ExportedEncoder(TokenModel):
 class Encoded(dict[str, Any]):
     """What `FastTokenizer` returns: lists by name, and the encodings themselves."""
 
-    def __init__(self, encodings: Sequence[Encoding], *, single: bool) -> None:
-        self.encodings = encodings
-        names = {
-            "input_ids": "ids",
-            "offset_mapping": "offsets",
-            "special_tokens_mask": "special_tokens_mask",
-        }
-        for name, own in names.items():
-            lists = [getattr(each, own) for each in encodings]
-            self[name] = lists[0] if single else lists
+    encodings: Sequence[Any]
 
 
 class FastTokenizer:
@@ -116,7 +303,7 @@ class FastTokenizer:
         truncation: bool = False,
         max_length: int | None = None,
         add_special_tokens: bool = True,
-        **shown: bool,
+        **_unused: bool,
     ) -> Encoded:
         """The tokens of a text, or of each of several."""
         if truncation and max_length is not None:
@@ -126,17 +313,24 @@ class FastTokenizer:
         single = isinstance(texts, str)
         batch = [texts] if isinstance(texts, str) else list(texts)
         encodings = self.backend.encode_batch(batch, add_special_tokens=add_special_tokens)
-        return Encoded(encodings, single=single)
+        lists: dict[str, list[Any]] = {
+            "input_ids": [each.ids for each in encodings],
+            "offset_mapping": [each.offsets for each in encodings],
+            "special_tokens_mask": [each.special_tokens_mask for each in encodings],
+        }
+        encoded = Encoded({name: each[0] for name, each in lists.items()} if single else lists)
+        encoded.encodings = encodings
+        return encoded
 
 
-def kept(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> tuple[Path, Record] | None:
-    """The export of a model folder with these changes for a runtime, and the notes on it.
+def find_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Export | None:
+    """The export of a model folder with these changes for a runtime.
 
     None where there is none, or where the model has changed since.
     """
     place = _place(model, changes, runtime)
     try:
-        about: Record = orjson.loads((place / ABOUT).read_bytes())
+        about: Record = orjson.loads((place / NOTES).read_bytes())
         signature = _signature(model)
     except (OSError, ValueError):
         return None
@@ -144,9 +338,7 @@ def kept(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> tuple[Pat
 
 
 @contextmanager
-def keeping(
-    model: Path, changes: Mapping[str, Any], runtime: Runtime
-) -> Iterator[tuple[Path, Record]]:
+def new_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Iterator[Export]:
     """A folder for an export, and the notes on it; it takes its place when it is complete.
 
     Exports of models that no longer exist are removed.
@@ -154,18 +346,16 @@ def keeping(
     place = _place(model, changes, runtime)
     place.parent.mkdir(parents=True, exist_ok=True)
     _sweep(place.parent)
-    with whole_folder(place) as new:
-        about: Record = {"model": str(model.resolve()), "signature": _signature(model)}
-        yield new, about
-        (new / ABOUT).write_bytes(orjson.dumps(about))
+    with whole_folder(place) as folder:
+        notes: Record = {"model": str(model.resolve()), "signature": _signature(model)}
+        yield folder, notes
+        (folder / NOTES).write_bytes(orjson.dumps(notes))
 
 
 def _place(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Path:
     named = f"{model.resolve()} {sorted(changes.items())} {runtime.name} {runtime.dtype}"
-    return (
-        cache_folder("engines")
-        / hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    )
+    digest = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
+    return cache_folder("engines") / digest[:32]
 
 
 def _signature(model: Path) -> str:
@@ -176,16 +366,16 @@ def _signature(model: Path) -> str:
     digest = hashlib.sha256(structkit.__version__.encode())
     for file in sorted(file for file in model.rglob("*") if file.is_file()):
         is_ = file.stat()
-        facts = (file.relative_to(model), is_.st_ino, is_.st_size, is_.st_mtime_ns, is_.st_ctime_ns)
-        digest.update(repr(facts).encode("utf-8", "surrogatepass"))
+        state = (file.relative_to(model), is_.st_ino, is_.st_size, is_.st_mtime_ns, is_.st_ctime_ns)
+        digest.update(repr(state).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
 def _sweep(cache: Path) -> None:
-    for about in cache.glob(f"*/{ABOUT}"):
+    for notes in cache.glob(f"*/{NOTES}"):
         try:
-            gone = not Path(orjson.loads(about.read_bytes())["model"]).is_dir()
+            gone = not Path(orjson.loads(notes.read_bytes())["model"]).is_dir()
         except (OSError, ValueError, LookupError, TypeError):
             gone = True
         if gone:
-            shutil.rmtree(about.parent, ignore_errors=True)
+            shutil.rmtree(notes.parent, ignore_errors=True)

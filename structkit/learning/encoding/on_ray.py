@@ -14,7 +14,7 @@ from typing import Any, get_args
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.reading import Embedded, Spread, Window
 from structkit.learning.encoding.settings import EncodingSettings, Engine
-from structkit.processes import LOCAL, cores
+from structkit.processes import LOCAL, check_ray, cores
 from structkit.records.cluster import RayPool
 
 Counts = dict[str, Counter[str]]  # of texts that were truncated, of words that are unknown
@@ -22,6 +22,7 @@ Counts = dict[str, Counter[str]]  # of texts that were truncated, of words that 
 
 def encoding_over(address: str, settings: EncodingSettings) -> Encoding:
     """An encoding whose windows are embedded in a cluster, by processors."""
+    check_ray(address)
     encoding = Encoding(replace(settings, device="cpu"))
     encoding.spread = over(address, encoding)
     return encoding
@@ -40,14 +41,14 @@ def over(address: str, encoding: Encoding) -> Spread:
             return
         waiting: deque[Window] = deque()
 
-        def given() -> Iterator[Window]:
+        def sent() -> Iterator[Window]:
             for window in chain(second, several):
                 waiting.append(window)
                 yield window
 
         processes = cores() if address == LOCAL else 1
-        pool = RayPool[Window, tuple[Embedded, Counts]](address, processes, _Remote.of(encoding))
-        with closing(pool.results(given())) as results:
+        pool = RayPool[Window, tuple[Embedded, Counts]](address, processes, Remote.of(encoding))
+        with closing(pool.results(sent())) as results:
             for embedded, counts in results:
                 encoding.truncation.merge(counts)
                 yield waiting.popleft(), embedded
@@ -56,14 +57,15 @@ def over(address: str, encoding: Encoding) -> Spread:
 
 
 @dataclass
-class _Remote:
+class Remote:
     """An `Encoding` that each process makes for itself, when it is first called."""
 
     settings: EncodingSettings
     precision: str | None
 
     @classmethod
-    def of(cls, encoding: Encoding) -> _Remote:
+    def of(cls, encoding: Encoding) -> Remote:
+        """What computes as `encoding` does here."""
         settings, engine = encoding.settings, encoding.engine
         model = settings.model
         chosen: dict[str, Any] = {

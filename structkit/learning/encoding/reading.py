@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from structkit.embeddings.rows import EmbeddingRow
-from structkit.embeddings.vectors import Vectors
+from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag, missing
 from structkit.learning.training.spool import MAKERS, remedy_for
 from structkit.learning.training.tokens import Model
@@ -24,8 +23,6 @@ WINDOW = 2048  # records, or elements, held at a time …
 TREES = 256  # … or trees: each has many nodes …
 CHARACTERS = 1 << 24  # … or fewer, where they are long
 EXCERPT = 200  # characters
-
-Read = Callable[[Record, str, str], str]  # what reads a field
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,8 @@ class ReadRecord:
     @cached_property
     def hash(self) -> str:
         """The hash of its texts, the first half of a sha256."""
-        told = "".join(f"{len(text)} {text}" for text in self.texts)
-        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        read = "".join(f"{len(text)} {text}" for text in self.texts)
+        return hashlib.sha256(read.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def row(self) -> EmbeddingRow:
         """Its row, with its kept fields."""
@@ -153,16 +150,12 @@ class TextReader:
         hint = f"name the text's field with {flag('field')}"
         if self.elements:
             hint = f"{flag('elements')} takes HTML: name its field with {flag('field')}"
-        known = HTML if self.elements else self.known
+        known, names = HTML if self.elements else self.known, self.asked
         read = text_or_tree if "text" in known else text_field
-        if self.asked:
-            return [self._text(read, record, name, hint) for name in self.asked]
-        maker = remedy_for(known[0]) if len(known) == 1 and known[0] in MAKERS else None
-        name = text_name(record, known, f"{maker}; or {hint}" if maker else hint)
-        return [self._text(read, record, name, hint)]
-
-    def _text(self, read: Read, record: Record, name: str, hint: str) -> str:
-        return placed(read(record, name, hint), record, name, self.paths)
+        if not names:
+            maker = remedy_for(known[0]) if len(known) == 1 and known[0] in MAKERS else None
+            names = [text_name(record, known, f"{maker}; or {hint}" if maker else hint)]
+        return [placed(read(record, name, hint), record, name, self.paths) for name in names]
 
     def _prepared(self, texts: Sequence[str]) -> list[Record]:
         prepared = []
@@ -181,15 +174,15 @@ Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
 Spread: TypeAlias = "Callable[[Iterator[Window]], Iterator[tuple[Window, Embedded]]]"
 
 
-def windows(texts: Iterable[ReadRecord], most: int | None = None) -> Iterator[Window]:
+def windows(texts: Iterable[ReadRecord], maximum: int | None = None) -> Iterator[Window]:
     """Records of `Encoding.texts`, in windows that are held in memory."""
-    most = most or WINDOW
+    maximum = maximum or WINDOW
     window, rows, characters = Window(), 0, 0
     for record in texts:
         window.append(record)
         rows += len(record)
         characters += sum(map(len, record.texts))
-        if rows >= most or characters >= CHARACTERS:
+        if rows >= maximum or characters >= CHARACTERS:
             yield window
             window, rows, characters = [], 0, 0
     if window:

@@ -99,13 +99,10 @@ class EncodingSettings:
 
     def __post_init__(self) -> None:
         part, several = self.part, len(self.field) > 1
-        for name in self.keep:
-            if name == "embedding" or part and name == "doc_id":
-                problem = f"{flag('keep', name)}: {name} is written for every text"
-                raise UserError(problem, "rename the field", status=2)
-            if part and name in FIELDS[part]:
-                problem = f"{flag('keep', name)}: {flag(part)} writes a field of that name"
-                raise UserError(problem, "rename it", status=2)
+        written = {"embedding", *("doc_id", *FIELDS[part])} if part else {"embedding"}
+        if own := written.intersection(self.keep):
+            problem = f"{flag('keep', min(own))}: a field of that name is written for every text"
+            raise UserError(problem, "rename the field", status=2)
         if several and (part or self.reuse):
             other = flag(part or "reuse")
             raise UserError(f"{other} takes one {flag('field')}", "encode each by itself", status=2)

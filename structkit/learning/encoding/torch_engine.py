@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,13 @@ from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.export import MODELS, inner_facts, write_graph, write_tokenizers
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoding.exported import (
-    LONG,
     PLAIN,
     SAMPLE,
     TOKENIZER,
     ExportedEncoder,
-    keeping,
+    Runtime,
+    new_export,
 )
-from structkit.learning.encoding.runtimes import Runtime
 from structkit.learning.folders.weights import spoiled
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.training.devices import (
@@ -41,8 +40,9 @@ from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
 
 # padded tokens in a batch: few enough for a CPU's cache, enough to keep a GPU busy
-BATCH_TOKENS = {"cpu": 1024}
+CPU_BATCH_TOKENS = 1024
 GPU_BATCH_TOKENS = 32768
+LONG_TEXT = "Green tea is picked in spring; water of 80 degrees, two minutes. " * 9
 
 
 class TorchEngine:
@@ -52,9 +52,10 @@ class TorchEngine:
 
     def __init__(self, model: TorchModel, device: str | None, dtype: str) -> None:
         self.model = model.to(chosen_device(device))
+        self.on_cpu = self.model.device.type == "cpu"
         bf16 = dtype == "bf16" or dtype == "auto" and has_bf16(self.model.device)
         self.dtype = "bf16" if bf16 else "fp32"
-        self.batch_tokens = BATCH_TOKENS.get(self.model.device.type, GPU_BATCH_TOKENS)
+        self.batch_tokens = CPU_BATCH_TOKENS if self.on_cpu else GPU_BATCH_TOKENS
         self.precision: str | None = None
         self.truncation = model.truncation
 
@@ -74,27 +75,18 @@ class TorchEngine:
             raise method.unusable("its model is no TorchModel")
         return cls(model, device, dtype), facts
 
-    def inputs(self, texts: Sequence[str], side: str) -> Sequence[Any]:
-        """Texts as the model reads them."""
-        return self.model.inputs(texts, side)
-
     def embeddings(self, inputs: Sequence[Any]) -> Vectors:
         """The embeddings of some inputs, computed together, (inputs, dim)."""
         model, bf16 = self.model, self.dtype == "bf16"
-
-        def compute() -> Vectors:
-            with torch.autocast(model.device.type, torch.bfloat16, enabled=bf16):
-                embedded: Vectors = model.embed(model.batch(inputs)).float().cpu().numpy()
-            return embedded
-
-        return self._computed(compute)
-
-    def _computed(self, compute: Callable[[], Vectors]) -> Vectors:
-        """The result of `compute()` at the precision that is fastest here, found once."""
-        if self.precision is None:
-            self.precision = fastest_matmul() if self.model.device.type == "cpu" else "highest"
-        with matmul(self.precision), torch.inference_mode():
-            return compute()
+        if self.precision is None:  # the fastest here, found once
+            self.precision = fastest_matmul() if self.on_cpu else "highest"
+        with (
+            matmul(self.precision),
+            torch.inference_mode(),
+            torch.autocast(model.device.type, torch.bfloat16, enabled=bf16),
+        ):
+            embedded: Vectors = model.embed(model.batch(inputs)).float().cpu().numpy()
+        return embedded
 
 
 def export(
@@ -115,21 +107,21 @@ def export(
     try:
         with (
             waiting("exporting the model, once"),
-            keeping(folder, changes, runtime) as (place, about),
+            new_export(folder, changes, runtime) as (place, notes),
         ):
-            about |= inner_facts(model)
-            about["runtime"] = runtime.version()
-            about["facts"] = {name: facts[name] for name in facts if name != "folder"}
+            notes |= inner_facts(model)
+            notes["runtime"] = runtime.version()
+            notes["facts"] = {name: facts[name] for name in facts if name != "folder"}
             with tempfile.TemporaryDirectory(dir=place.parent) as raw:
                 graph = Path(raw) / "raw.onnx"
                 write_graph(model, graph)
                 runtime.write(graph, place, partial(model.inputs, side="document"))
             write_tokenizers(model, place / TOKENIZER, place / PLAIN)
-            about["sample"] = [rows[0].tolist() for rows in expected]
-            encoder, about["agreement"] = tried(runtime, place, about)
-            about["agrees"] = about["agreement"] >= runtime.agreement
-            inputs = model.inputs([LONG] * 2, "document")
-            about["seconds"] = [
+            notes["sample"] = [rows[0].tolist() for rows in expected]
+            encoder, notes["agreement"] = open_export(runtime, place, notes)
+            notes["agrees"] = notes["agreement"] >= runtime.agreement
+            inputs = model.inputs([LONG_TEXT] * 2, "document")
+            notes["seconds"] = [
                 timed(partial(each.embeddings, inputs))[0] for each in (engine, encoder)
             ]
             model.tokenizing.truncation.clear()
@@ -138,16 +130,16 @@ def export(
     except OSError as error:
         say(f"the export of the model cannot be kept: {error.strerror}")
         return f"its export cannot be kept: {error.strerror}"
-    return "" if about["agrees"] else f"its embeddings differ (cosine {about['agreement']:.6f})"
+    return "" if notes["agrees"] else f"its embeddings differ (cosine {notes['agreement']:.6f})"
 
 
-def tried(runtime: Runtime, place: Path, about: Record) -> tuple[ExportedEncoder, float]:
-    """The exported encoder, and the least cosine of its embeddings to those of torch.
+def open_export(runtime: Runtime, place: Path, notes: Record) -> tuple[ExportedEncoder, float]:
+    """The exported encoder, and the lowest cosine of its embeddings to those of torch.
 
     Errors: `UserError` where the runtime fails on this machine.
     """
     try:
-        encoder = ExportedEncoder(runtime, place, about)
+        encoder = ExportedEncoder(runtime, place, notes)
         return encoder, encoder.agreement()
     except Exception as error:  # runtimes have no class of their own for what a processor lacks
         said = " ".join(str(error).split())[-200:]

@@ -14,8 +14,7 @@ from transformers import T5Config, T5Model
 
 from structkit.errors import UserError
 from structkit.learning.encoding import engines
-from structkit.learning.encoding.exported import ABOUT, kept
-from structkit.learning.encoding.runtimes import Onnx
+from structkit.learning.encoding.exported import NOTES, Onnx, find_export
 from tests.learning.encoders.test_encoders import SHAPE, TEXTS, bert_like, save, word_tokenizer
 from tests.model_encodings import encoding_of
 from tests.tolerances import rounding
@@ -140,13 +139,13 @@ def spoil_graph(place):
 
 
 def spoil_notes(place):
-    (place / ABOUT).write_bytes(b"{")
+    (place / NOTES).write_bytes(b"{")
 
 
 def spoil_numbers(place):
-    about = json.loads((place / ABOUT).read_bytes())
+    about = json.loads((place / NOTES).read_bytes())
     about["sample"] = [[-number for number in row] for row in about["sample"]]
-    (place / ABOUT).write_text(json.dumps(about))
+    (place / NOTES).write_text(json.dumps(about))
 
 
 @pytest.mark.parametrize("spoil", [spoil_graph, spoil_notes, spoil_numbers])
@@ -189,16 +188,16 @@ def test_exports_of_models_that_are_gone_go_too(t5, tmp_path, cache):
 def test_an_export_of_another_version_is_not_read(t5, monkeypatch):
     encoded(t5, "onnx")
     changes = {"pooling": None, "normalize": None}
-    assert kept(Path(t5), changes, Onnx())
+    assert find_export(Path(t5), changes, Onnx())
     monkeypatch.setattr("structkit.__version__", "0.0.0")
-    assert kept(Path(t5), changes, Onnx()) is None
+    assert find_export(Path(t5), changes, Onnx()) is None
 
 
 def test_where_torch_is_much_faster_it_computes(t5, cache):
     assert "onnx" == encoded(t5, "auto")[0].engine.name
     [place] = cache.iterdir()
-    about = json.loads((place / ABOUT).read_bytes())
-    (place / ABOUT).write_text(json.dumps(about | {"seconds": [1.0, 1.3]}))
+    about = json.loads((place / NOTES).read_bytes())
+    (place / NOTES).write_text(json.dumps(about | {"seconds": [1.0, 1.3]}))
     assert "torch" == encoded(t5, "auto")[0].engine.name
     assert "onnx" == encoded(t5, "onnx")[0].engine.name
 
@@ -216,7 +215,7 @@ def test_where_a_runtime_fails_torch_computes(t5, cache, monkeypatch):
     def fails(runtime, place):
         raise RuntimeError("no such instruction")
 
-    monkeypatch.setattr(Onnx, "opened", fails)
+    monkeypatch.setattr(Onnx, "open", fails)
     told = r"--engine onnx cannot compute this model: it does not run here \(no such instruction\)"
     for _ in range(2):
         assert "torch" == encoded(t5, "auto")[0].engine.name
@@ -249,4 +248,4 @@ def test_a_changed_pooling_is_another_export(t5, cache):
     encoded(t5, "auto", pooling="cls")
     encoded(t5, "auto", pooling="mean")
     assert 2 == len(list(cache.iterdir()))
-    assert kept(Path(t5), {"pooling": "last-token", "normalize": None}, Onnx()) is None
+    assert find_export(Path(t5), {"pooling": "last-token", "normalize": None}, Onnx()) is None

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from conftest import environment
 
-from structkit.embeddings.matrices import read_matrix
+from structkit.embeddings.reading import read_matrix
 from structkit.errors import UserError
 from structkit.learning.encoding import engines
-from structkit.learning.encoding.exported import ABOUT
-from structkit.learning.encoding.runtimes import has_bf16
+from structkit.learning.encoding.exported import NOTES, has_bf16
 from tests.learning.encoders.test_encoders import bert_like
 from tests.learning.encoding.test_onnx import POOLINGS, RECORDS, assert_same, cache, encoded, t5
 
@@ -50,7 +49,7 @@ def test_fewer_bits(t5, capsys):
     assert ("openvino-int8", "int8") == (encoding.meta()["engine"], encoding.run()["dtype"])
     assert 0.9 < cosines(found, expected).min() < 0.999999  # a model of random weights
     wanted = "bf16" if has_bf16() else "fp32"
-    assert wanted == encoded(t5, "openvino", dtype="auto")[0].dtype
+    assert wanted == encoded(t5, "openvino", dtype="auto")[0].engine.dtype
 
 
 TELLING = "import os; open(os.environ['TOLD'], 'a').write('told')\n"
@@ -97,10 +96,10 @@ def test_auto_takes_it_where_it_is_faster(t5, cache):
     assert 2 == len(places)  # both were tried
     for chosen, seconds in (("onnx", 0.9), ("openvino", 0.7), ("torch", 9.0)):
         for place in places:
-            about = json.loads((place / ABOUT).read_bytes())
+            about = json.loads((place / NOTES).read_bytes())
             by_onnx = 9.0 if chosen == "torch" else 1.0
             mine = by_onnx if "embeddings.onnx" in os.listdir(place) else seconds
-            (place / ABOUT).write_text(json.dumps(about | {"seconds": [1.0, mine]}))
+            (place / NOTES).write_text(json.dumps(about | {"seconds": [1.0, mine]}))
         assert chosen == encoded(t5, "auto")[0].engine.name
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from structkit import merge_embeddings
-from structkit.embeddings.rows import EmbeddingRow
+from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.checkpoints import ENTRY, SLACK
