@@ -22,15 +22,22 @@ from tests.model_encodings import encoding_of
 from tests.searching.index_runs import found as run_of
 
 
-@pytest.mark.parametrize("flags", [["--reuse", "o.npy"], ["--device", "cuda"], ["--field", "b"]])
-def test_what_does_not_go_together_is_wrong_usage(flags, monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (["--reuse", "o.npy"], "--ray and --reuse exclude each other"),
+        (["--device", "cuda"], "--ray and --device exclude each other"),
+        (["--field", "b"], "--ray takes one --field"),
+    ],
+)
+def test_what_does_not_go_together_is_wrong_usage(flags, problem, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     words = ["encode", "-m", "none", "--field", "a", "--ray", "local", *flags]
     monkeypatch.setattr(sys, "argv", ["structkit", *words])
     with pytest.raises(SystemExit) as ended:
         main()
     assert 2 == ended.value.code
-    assert "exclude each other" in capsys.readouterr().err
+    assert problem in capsys.readouterr().err
 
 
 def test_what_others_counted_is_added():
