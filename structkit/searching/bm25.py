@@ -21,7 +21,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from structkit.embeddings.reading import id_line, parse_each
+from structkit.embeddings.reading import id_line, map_array, parse_each
 from structkit.embeddings.vectors import Floats, Numbers, Vectors
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, Records
@@ -254,7 +254,9 @@ class BM25:
             number = {name: place for place, name in enumerate(names)}
             known = {name: kind(meta["settings"][name]) for name, kind in KINDS.items()}
             settings = {**meta["settings"], **known}
-            arrays: Any = {name: np.asarray(mapped(str(home / f"{name}.npy"))) for name in ARRAYS}
+            arrays: Any = {
+                name: np.asarray(map_array(str(home / f"{name}.npy"))) for name in ARRAYS
+            }
             index = cls(doc_ids, number, **arrays, settings=settings, sha256=str(meta["sha256"]))
         except OSError as error:
             raise cannot_read(error).at(error.filename or folder) from None
