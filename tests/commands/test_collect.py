@@ -2,14 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 import tarfile
 
 import pytest
-from conftest import PROGRAM, environment
 
-from tests.collecting.projects import FIXTURES, made, project_in, read
+from tests.collecting.projects import FIXTURES, project_in, read
 
 
 @pytest.fixture
@@ -38,6 +35,7 @@ def test_a_folder_in_the_order_of_paths(project, run):
     [latin] = [record for record in records if record["path"].endswith("latin.py")]
     assert latin["code"].endswith("word = 'caf\u00e9'\n")
     assert latin["id"] == latin["path"]
+    assert done.stdout == run("collect", "project", "--unit", "file", "--workers", "2").stdout
     [wide] = [record for record in records if record["path"].endswith("wide.txt")]
     assert wide["text"] == "A caf\u00e9."
 
@@ -155,60 +153,12 @@ def test_the_output_may_stand_in_the_folder(project, run):
     assert {record["id"] for record in read(alone)} <= {record["id"] for record in read(found)}
 
 
-def test_the_same_for_any_workers_and_shards(project, run):
-    whole = run("collect", "project").stdout
-    assert whole
-    assert whole == run("collect", "project", "--workers", "3").stdout
-    shards = [run("collect", "project", "--shard", f"{i}/3").stdout for i in range(3)]
-    assert sorted(whole.splitlines()) == sorted(b"".join(shards).splitlines())
-    assert all(shards)
-
-
-def test_ids_and_hashes_stay_when_another_file_changes(project):
-    before = {record["id"]: record["hash"] for record in made(project)}
-    (project / "src/a.py").write_text("changed = 1\n")
-    (project / "another.py").write_text("new = 1\n")
-    after = {record["id"]: record["hash"] for record in made(project)}
-    changed = {id for id in before.keys() & after.keys() if before[id] != after[id]}
-    assert {f"{project}/src/a.py#L1-1"} == changed
-    assert before.keys() < after.keys()
-
-
 def test_code_that_keeps_a_grammar_is_left_out(tmp_path, run):
     (tmp_path / "strange.js").write_text("a={b:[(" * 60_000)
     (tmp_path / "good.js").write_text("function f() {}\n")
     done = run("collect", ".", "--unit", "function", "--generated")
     assert 0 == done.returncode, done.stderr
     assert ["good.js#f"] == [record["id"] for record in read(done.stdout)]
-
-
-def test_functions_go_on_to_pairs_and_masks(run):
-    line = (
-        'structkit() { "$PYTHON" -m structkit "$@"; }; '
-        f"structkit collect {FIXTURES}/src --unit function"
-        " | structkit pair --on-error skip | structkit mask-entities"
-    )
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line],
-        env=environment(PYTHON=sys.executable),
-        capture_output=True,
-    )
-    assert 0 == done.returncode, done.stderr
-    masked = read(done.stdout)
-    assert len(masked) > 10
-    assert all("<extra_id_0>" in record["masked"] for record in masked)
-
-
-def test_a_closed_pipe_ends_it_silently(project):
-    command = " ".join([*PROGRAM, "collect", "project", "-q"])
-    done = subprocess.run(
-        ["bash", "-c", f"{command} | head -n 1; echo ${{PIPESTATUS[0]}}"],
-        cwd=project.parent,
-        env=environment(),
-        capture_output=True,
-    )
-    assert done.stderr == b""
-    assert done.stdout.splitlines()[-1] == b"0"
 
 
 RECORDS = [

@@ -231,19 +231,6 @@ def test_records_that_a_format_cannot_hold(tmp_path, name, record, message):
     assert not (tmp_path / "out.txt").exists()
 
 
-def test_bad_rows_are_skipped_and_kept(run, tmp_path):
-    (tmp_path / "a.run").write_text("q Q0 d 1 0.5 t\nnothing\nq Q0 e 2 0.25 t\n")
-    skip = ("--on-error", "skip", "--rejects", "rejected.jsonl")
-    done = run("convert", "--from", "trec", "a.run", *skip)
-    assert (0, ["d", "e"]) == (
-        done.returncode,
-        [json.loads(line)["doc_id"] for line in done.stdout.splitlines()],
-    )
-    assert b"1 record rejected" in done.stderr
-    [rejected] = lines(tmp_path / "rejected.jsonl")
-    assert ("a.run", 2, "nothing") == tuple(rejected[name] for name in ("file", "line", "record"))
-
-
 def test_all_parts_appear_or_none(tmp_path):
     folder = tmp_path / "beir"
     write(folder / "corpus.jsonl", {"_id": "d", "text": "tea"})
@@ -282,14 +269,3 @@ def test_wrong_usage_is_refused(tmp_path, arguments, message):
         convert([file], tmp_path / "out", **arguments)
     assert str(error.value).startswith(message)
     assert 2 == error.value.status
-
-
-def test_a_folder_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(UserError, match="nowhere: cannot be read: No such file.*check") as error:
-        convert([tmp_path / "nowhere"], tmp_path / "out", source="tevatron")
-    assert 1 == error.value.status
-
-
-def test_several_parts_need_a_folder():
-    with pytest.raises(UserError, match="several parts: corpus, queries, qrels; choose one"):
-        convert([FIXTURES / "beir"], "-", source="beir")

@@ -10,7 +10,6 @@ from structkit import pair
 from structkit.errors import UserError
 from structkit.pairs.splits import drop_repeated, parse_split, split
 from structkit.registry import load
-from structkit.structure.code.languages import cut
 
 docstring = load("language", "python")().docstring
 
@@ -125,10 +124,6 @@ def test_command_line(run):
         "split": "all",
     }
     assert run("pair", "--dedupe", "--shard", "0/2", input=b"").returncode == 2
-
-
-def test_cut_keeps_what_stands_behind():
-    assert cut("def f(): 'doc'", (9, 14)) == "def f(): "
 
 
 def test_workers_write_the_same(run):

@@ -168,23 +168,6 @@ def test_no_records(tmp_path):
         train("contrastive", method(), [file], options(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"epochs": 0}, "--epochs 0"),
-        ({"temperature": 0.0}, "--temperature 0"),
-        ({"learning_rate": float("nan")}, "--learning-rate nan"),
-        ({"warmup": 1.5}, "--warmup 1.5"),
-        ({"size": "huge"}, "no --size 'huge'; there are: mini, small, tiny, wide"),
-        ({"pooling": "max"}, "no --pooling 'max'"),
-    ],
-)
-def test_settings_out_of_range_name_their_flag(changes, message):
-    with pytest.raises(UserError, match=message) as caught:
-        method(**changes)
-    assert 2 == caught.value.status
-
-
 def test_a_loss_that_is_not_finite_stops(tmp_path, data, bert):
     model = BertModel.from_pretrained(bert)
     torch.nn.init.constant_(model.encoder.layer[0].output.dense.bias, float("inf"))
