@@ -4,7 +4,6 @@ import json
 import random
 from pathlib import Path
 
-import orjson
 import pytest
 
 from structkit.commands.html_variants import Settings as VariantSettings
@@ -155,13 +154,6 @@ def test_no_text_is_lost_at_depth_5000(tag):
         assert document.tagged.endswith("4999" + "</div>" * 5000)
 
 
-def test_20_megabytes():
-    html = f"<h1>Much</h1><p>{'long text ' * 2_000_000}</p>" + "<p>one<b>x</b></p>" * 20_000
-    document = Reader().read(html)
-    assert len(document.text) == len("Much ") + 20_000_000 + 5 * 20_000 - 1
-    assert document.tagged.count("</p>") == 20_001
-
-
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
@@ -194,20 +186,6 @@ def test_the_reader_goes_on_behind_an_error():
     records = [{"id": "1", "html": "<p>"}, {"id": "2", "html": "<p>x"}]
     reader = Reader()
     assert [reader.read(record["html"]).text for record in records] == ["", "x"]
-
-
-LINES = b"".join(
-    orjson.dumps({"id": str(n), "html": "".join(f"<p>{n} {i}" for i in range(30)), "n": n}) + b"\n"
-    for n in range(60)
-)
-
-
-def test_shards_and_workers_give_the_same_bytes(run):
-    records = (json.loads(line) for line in LINES.splitlines())
-    whole = [orjson.dumps(record) for record in html_variants(records)]
-    assert run("html-variants", "--workers", "2", input=LINES).stdout.splitlines() == whole
-    second = run("html-variants", "--shard", "1/3", input=LINES).stdout.splitlines()
-    assert second == whole[1::3]
 
 
 def test_flags_reach_the_command(run):

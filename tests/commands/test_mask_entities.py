@@ -225,14 +225,6 @@ def test_a_language_has_other_names(name, language):
     assert list(parse_trees([{"id": "1", "code": code}], ParseSettings(**tree)))[0]["tree"]
 
 
-def test_other_names_change_no_share_of_the_official_profile():
-    names = " + ".join(f"v{number}" for number in range(40))
-    records = [{"id": "1", "code": names, "language": each} for each in ("javascript", "JS")]
-    wanted, found = mask_entities(records, MaskSettings(profile="official"))
-    assert wanted["masked"] == found["masked"]
-    assert len(found["entities"]) == 3  # 0.1 of them
-
-
 def test_every_other_name_belongs_to_one_language():
     found = [name for plugin in plugins() for name in plugin.signs.aliases]
     names = [plugin.name for plugin in plugins() if plugin.kind == "language"]

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
-from structkit.records.jsonl import Records, Shard
-from structkit.records.lines import Lines
 from structkit.registry import load
 from structkit.structure.trees.brackets import read
 from structkit.structure.trees.parsers import Unparsed, all_trees
@@ -139,15 +137,3 @@ def test_rejects_name_their_own_line(run, tmp_path):
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["2", "4"]
     rejected = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
     assert [(each["line"], each["record"]) for each in rejected] == [(1, bad[0]), (3, bad[2])]
-
-
-def test_workers_and_shards_change_nothing(run, tmp_path):
-    records = [{"text": f"word {number} " * (number % 30 + 1)} for number in range(1500)]
-    (tmp_path / "in.jsonl").write_bytes(lines(*records))
-    one = run("parse-trees", "--parser", "random", "in.jsonl").stdout.splitlines()
-    two = run("parse-trees", "--parser", "random", "--workers", "2", "in.jsonl").stdout
-    assert len(one) == 1500
-    assert two.splitlines() == one
-    records = Records(Lines([str(tmp_path / "in.jsonl")]), Shard(1, 2))
-    odd = parse_trees(records, ParseSettings(parser="random"))
-    assert [json.loads(line) for line in one[1::2]] == list(odd)

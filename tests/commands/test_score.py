@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from structkit import score
 from structkit.cli.main import app
-from structkit.commands.score.table import table
 from structkit.errors import UserError
 from structkit.scoring.measures import evaluate, interval, measure
 from structkit.scoring.qrels import Qrels
@@ -91,22 +90,6 @@ def test_numbers_worked_by_hand() -> None:
     assert names == result.names
 
 
-def test_numbers_of_ir_measures_documentation() -> None:
-    # the example of its README (0.4.3): two queries, the wrong document first for Q0
-    qrels = {"Q0": {"D0": 0, "D1": 1}, "Q1": {"D0": 0, "D3": 2}}
-    run = {"Q0": {"D0": 1.2, "D1": 1.0}, "Q1": {"D0": 2.4, "D3": 3.6}}
-    names = ["AP", "nDCG", "RR", "nDCG@10", "P(rel=2)@10"]
-    result = evaluate(run, qrels, names)
-    near = bound(4, kind=torch.float64)  # two queries of two documents
-    assert [0.75, 0.8154648767857288, 0.75, 0.8154648767857288, 0.05] == pytest.approx(
-        result.values.mean(axis=0).tolist(), abs=near
-    )
-    assert [0.5, 0.6309297535714575, 0.5, 0.6309297535714575, 0.0] == pytest.approx(
-        result.values[0].tolist(), abs=near
-    )
-    assert [1.0, 1.0, 1.0, 1.0, 0.1] == pytest.approx(result.values[1].tolist(), abs=near)
-
-
 def test_the_interval_holds_the_mean_and_does_not_change() -> None:
     qrels = {f"q{number}": {"a": 1} for number in range(40)}
     run = {f"q{number}": {"a": 1.0 if number % 2 else 3.0, "b": 2.0} for number in range(40)}
@@ -182,19 +165,6 @@ def test_a_run_of_other_queries_is_refused_with_its_file(tmp_path: Path) -> None
 def test_an_unknown_measure_is_refused_before_files_are_read() -> None:
     with pytest.raises(UserError, match="no measure 'foo@1'"):
         list(score({"r": "no file"}, qrels="no file", measures=["nDCG@10", "foo@1"]))
-
-
-def test_the_markdown_table(tmp_path: Path) -> None:
-    records = [
-        {"run": "bm25", "queries": 12, "RR": 0.5, "RR_low": 0.25, "RR_high": 1.0},
-        {"run": "long name", "queries": 12, "RR": 0.0, "RR_low": 0.0, "RR_high": 0.0},
-    ]
-    assert [
-        "| run       | queries | RR                   |",
-        "| --------- | ------: | -------------------- |",
-        "| bm25      |      12 | 0.500 [0.250, 1.000] |",
-        "| long name |      12 | 0.000 [0.000, 0.000] |",
-    ] == table(records, markdown=True).split("\n")
 
 
 def test_self_is_no_file_and_measures_may_have_parameters(tmp_path: Path, monkeypatch) -> None:

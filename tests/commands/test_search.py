@@ -18,7 +18,6 @@ from structkit.scoring.runs import read_run, write_run
 from structkit.searching import index as index_module
 from structkit.searching.index import Index
 from tests.searching.index_runs import found as run_of
-from tests.tolerances import rounding
 
 Write = Callable[..., str]
 
@@ -97,13 +96,6 @@ def test_equal_documents_tie_wherever_they_stand() -> None:
     assert expected[:3] == [doc_id for doc_id, _ in found(index, queries[:1], 3)[0]]
 
 
-def test_documents_that_all_tie_are_found_by_descending_id() -> None:
-    vectors = np.zeros((20_000, 2), np.float32)
-    index = Index(embeddings([f"{n:05}" for n in range(20_000)], vectors))
-    expected = [("19999", 0.0), ("19998", 0.0), ("19997", 0.0)]
-    assert [expected] == found(index, np.ones((1, 2), np.float32), 3)
-
-
 def test_a_matrix_and_its_records_give_the_same_run(tmp_path: Path, write: Write) -> None:
     vectors = np.random.default_rng(1).normal(size=(50, 6)).astype(np.float32)
     ids = [f"d{number}" for number in range(50)]
@@ -128,20 +120,6 @@ def matrix(folder: Path, vectors: np.ndarray, ids: list[str]) -> str:
     return str(folder / "m.npy")
 
 
-def test_many_queries_and_a_large_k_give_every_document(write: Write) -> None:
-    vectors = np.random.default_rng(2).normal(size=(30, 3)).astype(np.float32)
-    queries = np.random.default_rng(3).normal(size=(600, 3)).astype(np.float32)
-    ids = [f"{number:02}" for number in range(30)]
-    index = Index(embeddings(ids, vectors))
-    result = found(index, queries, 10**9)
-    assert 600 == len(result)
-    for ranked, query in zip(result, queries, strict=True):
-        assert sorted(ids) == sorted(doc_id for doc_id, _ in ranked)
-        expected = np.sort(vectors @ query)[::-1]
-        near = rounding(3, np.abs(vectors).max() * np.abs(query).max())
-        np.testing.assert_allclose([score for _, score in ranked], expected, **near)
-
-
 def test_no_queries_give_an_empty_run_and_a_message(
     write: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,20 +134,6 @@ def test_half_precision_and_chunked_matrices_are_read(tmp_path: Path) -> None:
     (tmp_path / "m.doc_ids.txt").write_text("a\nb\na\n")
     index = Index(read_embeddings([path]))
     assert [[("a", 3.0), ("b", 2.0)]] == found(index, np.array([[1, 2]], np.float32), 5)
-
-
-def test_chunks_count_as_their_document_with_the_best_score(write: Write) -> None:
-    chunks = [
-        {"id": "a1", "doc_id": "a", "embedding": [1, 0]},
-        {"id": "b1", "doc_id": "b", "embedding": [2, 0]},
-        {"id": "a2", "doc_id": "a", "embedding": [3, 0]},
-        {"id": "c", "embedding": [2, 5]},
-    ]
-    queries = write("q", {"id": "q", "embedding": [1.0, 0.0]})
-    result = run_of(write("chunks", *chunks), queries, 9)
-    assert [("a", 3.0, 1), ("c", 2.0, 2), ("b", 2.0, 3)] == [
-        (record["doc_id"], record["score"], record["rank"]) for record in result
-    ]
 
 
 def test_exclude_self_leaves_out_the_own_document_and_still_gives_k(write: Write) -> None:
@@ -215,24 +179,6 @@ def test_a_bad_corpus_embedding_is_refused_with_its_place(
     assert problem in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("record", "problem"),
-    [
-        ({"id": "x"}, 'field "embedding" is missing'),
-        ({"id": "x", "embedding": [1, 2, 3]}, "has 3 dimensions, not 2"),
-        (GOOD, 'id "good" is repeated'),
-    ],
-)
-def test_a_bad_query_embedding_is_refused_with_its_place(
-    write: Write, record: Record, problem: str
-) -> None:
-    queries = write("q", GOOD, record)
-    with pytest.raises(UserError) as error:
-        run_of(write("corpus", GOOD), queries)
-    assert str(error.value).startswith(f"{queries}:2: ")
-    assert problem in str(error.value)
-
-
 def test_an_empty_or_missing_corpus_is_refused(write: Write, tmp_path: Path) -> None:
     queries = write("q", GOOD)
     empty, missing = write("empty.jsonl"), str(tmp_path / "no.npy")
@@ -270,14 +216,6 @@ def test_a_matrix_without_ids_or_with_another_meta_is_refused(tmp_path: Path) ->
         read_embeddings([path])
 
 
-def test_wrong_usage_is_refused(write: Write) -> None:
-    path = write("c", GOOD)
-    for options, problem in (({"k": 0}, "-k 0"), ({"method": "dens"}, "did you mean 'dense'")):
-        with pytest.raises(UserError, match=problem) as error:
-            run_of(path, path, **options)
-        assert 2 == error.value.status
-
-
 @pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz", "r.trec", "r.trec.gz"])
 def test_a_written_run_is_read_back_with_the_same_scores(tmp_path: Path, name: str) -> None:
     run = {"q1": {"d1": 0.12345678912345678, "d2": 1e-9}, "q2": {"d2": -3.0}}
@@ -289,10 +227,3 @@ def test_a_written_run_is_read_back_with_the_same_scores(tmp_path: Path, name: s
     path = str(tmp_path / name)
     write_run(records, path, "trec" if "trec" in name else "jsonl")
     assert run == read_run(path)
-
-
-def test_trec_refuses_ids_with_blanks(tmp_path: Path) -> None:
-    record = {"query_id": "q 1", "doc_id": "d", "score": 1.0, "rank": 1}
-    with pytest.raises(UserError, match='id "q 1" is empty or holds a space'):
-        write_run([record], str(tmp_path / "r"), "trec")
-    assert [] == list(tmp_path.iterdir())

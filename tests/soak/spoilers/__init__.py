@@ -10,7 +10,6 @@ from .files import file_cases
 from .flags import flag_cases
 from .records import record_cases
 from .tables import table_cases
-from .vectors import vector_cases
 
 
 def cases(sessions: list[Session]) -> Iterator[Case]:
@@ -18,7 +17,7 @@ def cases(sessions: list[Session]) -> Iterator[Case]:
     shown = set()
     for session in sessions:
         yield Case(session, "nothing", "good", untouched, statuses=frozenset({0}))
-        for kind in (record_cases, table_cases, vector_cases, file_cases):
+        for kind in (record_cases, table_cases, file_cases):
             yield from kind(session)
         yield from flag_cases(session, everything=session.command not in shown)
         shown.add(session.command)
