@@ -13,8 +13,7 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
 import orjson
@@ -227,28 +226,13 @@ class Lines:
         self.total = total_bytes(self.files)
 
     def __iter__(self) -> Iterator[bytes]:
-        most = maximum_bytes()
-        for name in self.files:
-            self.file, self.line = shown(name), 0
-            with open_input(name) as handle:
-                some = partial(handle.readline, most + 1)
-                try:
-                    for self.line, line in enumerate(iter(some, b""), 1):  # noqa: B020 the place stays known
-                        self.number += 1
-                        self.bytes += len(line)
-                        if len(line) > most:
-                            if not self.cut:
-                                raise too_long().at(self.file, self.line)
-                            self._pass_over(line, some)
-                        yield line
-                except (OSError, EOFError, zlib.error) as error:
-                    raise cannot_read(error).at(self.file) from None
-
-    def _pass_over(self, line: bytes, some: Callable[[], bytes]) -> None:
-        """Read on to the end of a line that is too long, of which some is read."""
-        while line and not line.endswith(b"\n"):
-            line = some()
-            self.bytes += len(line)
+        maximum = maximum_bytes()
+        for block in self.blocks():
+            for place, line in enumerate(block.lines(), 1):
+                self.line, self.number = block.line + place, block.number + place
+                if len(line) > maximum and not self.cut:
+                    raise too_long().at(self.file, self.line)
+                yield line
 
     def blocks(self, least: int = 1) -> Iterator[Block]:
         """The same lines in blocks: what is available, but at least `least` bytes of a file.
@@ -303,8 +287,7 @@ class Lines:
         yield block
         if block.count is None:
             block.count = data.count(b"\n") + (not data.endswith(b"\n"))
-        self.line += block.count
-        self.number += block.count
+        self.line, self.number = block.line + block.count, block.number + block.count
 
 
 class Block(Lines):

@@ -259,8 +259,16 @@ class Output:
     def __init__(self, path: str = "-", flag: str = "-o") -> None:
         self.path, self.flag = path, flag
         self.whole: WholeFile | None = None
-        try:
+        with self._writing():
             self.handle = self._open()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Say what helps where the system refuses to write; a closed pipe is no such case."""
+        try:
+            yield
+        except BrokenPipeError:
+            raise
         except OSError as error:
             raise self._cannot_write(error) from None
 
@@ -279,12 +287,8 @@ class Output:
         return self.whole.handle
 
     def write(self, data: bytes) -> None:
-        try:
+        with self._writing():
             self.handle.write(data)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise self._cannot_write(error) from None
 
     def write_records(self, records: Iterable[Record] | Iterable[bytes]) -> None:
         """Write records, one per line; or lines of records as they are."""
@@ -303,12 +307,13 @@ class Output:
 
     def flush(self) -> None:
         """Hand what was written to the system, so that a full disk is known now."""
-        try:
+        with self._writing():
             self.handle.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise self._cannot_write(error) from None
+
+    def close(self) -> None:
+        """Write all that is left to write; the file gets its name later."""
+        with self._writing():
+            self.handle.close()
 
     def _cannot_write(self, error: OSError) -> UserError:
         place = "stdout" if self.path == "-" else self.path
@@ -326,9 +331,8 @@ class Output:
                 self.whole.keep()
         except OSError as problem:
             if kind is None:
-                if isinstance(problem, BrokenPipeError):
-                    raise
-                raise self._cannot_write(problem) from None
+                with self._writing():
+                    raise problem
         finally:
             if self.whole:
                 self.whole.drop()
@@ -338,12 +342,7 @@ def name_together(outputs: Iterable[Output]) -> None:
     """Give files that belong together their names at once; no kill leaves old and new ones."""
     files = []
     for output in outputs:
-        try:
-            output.handle.close()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise cannot_write(error, flag=output.flag).at(output.path) from None
+        output.close()
         if output.whole:
             files.append(output.whole)
     keep_together(files)

@@ -109,9 +109,14 @@ class Pool(Generic[T, R]):
             for task in tasks:
                 yield pool.submit(do, task)
         except UserError as error:  # comes out in its turn, after what was read before it
-            failed: Future[R] = Future()
-            failed.set_exception(error)
-            yield failed
+            yield failing(error)
+
+
+def failing(error: Exception) -> Future[Any]:
+    """A future that raises an error."""
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future
 
 
 _assigned: Callable[[Any], Any]  # to this worker: inherited, not sent with each task
@@ -278,17 +283,13 @@ class TimedWorkers(Workers):
                 lane = min(range(self.workers), key=busy.count)
                 yield _Given(block, lane, self._submitted(lane, block))
         except UserError as error:  # comes out in its turn, after what was read before it
-            failed: Future[Done] = Future()
-            failed.set_exception(error)
-            yield _Given(Block("", 0, 0, b""), 0, failed)
+            yield _Given(Block("", 0, 0, b""), 0, failing(error))
 
     def _submitted(self, lane: int, block: Block) -> Future[Done]:
         try:
             return self.lanes[lane].submit(do, block)
         except BrokenProcessPool as error:  # by a block before it, whose turn will come
-            broken: Future[Done] = Future()
-            broken.set_exception(error)
-            return broken
+            return failing(error)
 
     def _done(self, given: _Given) -> Done:
         """What came of a block, whatever it did to its process."""

@@ -57,14 +57,3 @@ def test_a_wrong_flag_of_a_method_is_told_without_its_model() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment())
     told = ["--epochs 0 is not in 1 ? 1,000,000", "--model ? is not UTF-8", "False"]
     assert told == done.stdout.decode().splitlines()
-
-
-@pytest.mark.parametrize(
-    "flags", [[], ["--language", "python"], ["--strategy", "entity", "--max-entities", "5"]]
-)
-def test_usual_values_of_flags_need_no_check(tmp_path: Path, flags: list[str]) -> None:
-    path = tmp_path / "code.jsonl"
-    path.write_bytes(b'{"id": "1", "language": "python", "code": "x = 1"}\n')
-    heavy, written = imported("mask-entities", *flags, str(path))
-    assert set() == heavy
-    assert b'"masked":"<extra_id_0> = 1"' in written

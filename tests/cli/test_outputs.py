@@ -60,13 +60,6 @@ def test_an_output_that_cannot_be_made(run: Run, tmp_path: Path, name: str, prob
     assert ["in.jsonl", "there"] == sorted(os.listdir(tmp_path))
 
 
-def test_a_failed_run_leaves_the_old_output(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "out.jsonl").write_bytes(b"old")
-    complaint(run("mask-entities", "-o", "out.jsonl", input=GOOD + b"oops\n"))
-    assert b"old" == (tmp_path / "out.jsonl").read_bytes()
-    assert ["out.jsonl"] == os.listdir(tmp_path)
-
-
 @pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
 def test_the_mode_of_a_file(run: Run, tmp_path: Path, name: str) -> None:
     output = tmp_path / name
@@ -90,13 +83,6 @@ def test_what_dead_processes_left_goes(run: Run, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"half")
     assert 0 == run("pair", "--query", "id", "-o", "out.jsonl", input=GOOD).returncode
     assert sorted([*others, left[1], "out.jsonl"]) == sorted(os.listdir(tmp_path))
-
-
-def test_the_output_may_be_the_input(run: Run, tmp_path: Path) -> None:
-    expected = run("mask-entities", input=GOOD).stdout
-    (tmp_path / "a.jsonl").write_bytes(GOOD)
-    assert 0 == run("mask-entities", "a.jsonl", "-o", "a.jsonl").returncode
-    assert expected == (tmp_path / "a.jsonl").read_bytes()
 
 
 def test_the_output_goes_through_a_link(run: Run, tmp_path: Path) -> None:

@@ -25,9 +25,6 @@ LOST = {
     "link": f"mask-entities lost {REJECTS} link -o out",
     "linked": f"mask-entities link {REJECTS} lost -o out",
     "hard-link": f"mask-entities lost {REJECTS} hard -o out",
-    "second": f"mask-entities other lost {REJECTS} lost -o out",
-    "gz": f"mask-entities lost.gz {REJECTS} lost.gz -o out",
-    "workers": f"mask-entities --workers 2 lost {REJECTS} lost -o out",
     "shard": "mask-entities --shard 0/2 lost -o lost",
     "pair-corpus": "pair --qrels other --queries other2 --corpus lost -o lost",
     "pair-qrels": "pair --qrels lost --queries other --corpus other2 -o lost",
@@ -37,33 +34,25 @@ LOST = {
     "encode": "encode -m folder lost -o lost",
     "encode-ids": "encode -m folder lost.ids.txt -o lost.npy",
     "encode-rejects": f"encode -m folder lost {REJECTS} lost -o out.npy",
-    "encode-rejects-ids": f"encode -m folder other {REJECTS} out.ids.txt -o out.npy",
     "encode-model": "encode -m folder other -o folder/out.npy",
     "merge": "merge-embeddings lost.npy other.npy -o lost.npy",
-    "merge-link": "merge-embeddings lost.npy other.npy -o link.npy",
     "search-corpus": "search lost --queries other -o lost",
     "search-queries": "search other --queries lost -o lost",
     "search-model": "search other --queries other2 -m folder -o folder/run",
     "search-index": "search folder --queries other -o folder/run",
     "search-save": "search other --queries folder/in --save-index folder -o out",
-    "search-two": "search other --queries other2 --save-index new -o new/run",
     "search-texts": "search other --method hybrid --texts lost --queries other2 -o lost",
     "fuse": "fuse lost other -o lost",
     "rerank": "rerank lost --corpus other --queries other2 -o lost",
     "rerank-corpus": "rerank other --corpus lost --queries other2 -o lost",
-    "rerank-queries": "rerank other --corpus other2 --queries lost -o lost",
     "score": "score lost --qrels other -o lost",
-    "score-qrels": "score other --qrels lost -o lost",
     "score-compare": "score other --qrels other2 --compare lost -o lost",
-    "score-by": "score other --qrels other2 --by x --by-records lost -o lost",
-    "score-train": "score other --task classification --train lost -o lost",
     "score-gold": "score other --task trees --gold lost -o lost",
     "plot": "plot runs lost.svg -o lost.svg",
     "plot-embeddings": "plot embeddings lost.svg -o lost.svg",
     "plot-losses": "plot losses lost.svg -o lost.svg",
     "plot-ranks": "plot ranks other --qrels lost.svg -o lost.svg",
     "convert": "convert --to beir --part corpus lost -o lost",
-    "convert-rejects": f"convert --to beir --part corpus lost {REJECTS} lost -o out",
     "train-rejects": f"train contrastive lost {REJECTS} lost -o out",
     "train-over": "train contrastive folder/in -o folder --overwrite",
     "train-partial": "train contrastive folder.partial/in -o folder --overwrite",
@@ -118,13 +107,6 @@ def test_no_output_is_an_input(refused: Refused, line: str) -> None:
     assert any(each in message for each in words), message
 
 
-@pytest.mark.parametrize("case", ["link", "encode-rejects", "fuse", "shard"])
-def test_no_output_is_an_input_for_the_user(run: Run, laid: Path, case: str) -> None:
-    before = contents(laid)
-    assert "input" in complaint(run(*LOST[case].split(), input=GOOD), 2)
-    assert before == contents(laid)
-
-
 def test_stdin_and_stdout_may_be_the_file(run: Run, laid: Path) -> None:
     before = contents(laid)
     flags = ["--on-error", "skip", "--rejects", "lost", "-o", "out"]
@@ -163,7 +145,6 @@ EMPTY = {
     "run": ["fuse", ""],
     "save-index": ["search", "lost", "--save-index", ""],
     "shard": ["mask-entities", "--shard", ""],
-    "pair-shard": ["pair", "--shard", ""],
 }
 
 
@@ -191,7 +172,6 @@ def test_stdin_is_read_once(refused: Refused, line: str) -> None:
 
 NAMES = {
     "encode": "encode -m folder other -o x.npz",
-    "encode-gz": "encode -m folder other -o x.npy.gz",
     "merge": "merge-embeddings lost.npy other.npy -o x.npz",
     "convert": "convert --to pyserini --part embeddings other -o x.npz",
     "convert-npy": "convert --to pyserini --part embeddings other -o x.npy",

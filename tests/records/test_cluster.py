@@ -72,11 +72,6 @@ def test_another_version_on_a_node_is_an_error():
     assert 2 == e.value.status  # no record is to blame, also with --on-error skip
 
 
-def test_the_record_stages_have_the_flag():
-    for name in ("mask-entities", "html-variants", "parse-trees", "pair"):
-        assert "--ray ADDRESS" in Path(f"fixtures/help/{name}.txt").read_text()
-
-
 def status(monkeypatch, *words):
     """The exit status of the program, run here."""
     monkeypatch.setattr(sys, "argv", ["structkit", *words])

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from structkit.errors import UserError
-from structkit.records.jsonl import Records, Shard
+from structkit.records.jsonl import Records
 from structkit.records.lines import Lines
 from structkit.records.output import write_records
 
@@ -76,12 +76,6 @@ def test_a_byte_order_mark_is_no_part_of_any_file(run: Run, tmp_path: Path) -> N
         [json.loads(line)["id"] for line in done.stdout.splitlines()],
         done.stderr,
     )
-
-
-def test_a_line_of_50_megabytes(run: Run) -> None:
-    text = "x" * 50_000_000
-    done = run("mask-entities", input=f'{{"id":"1",{CODE},"text":"{text}"}}'.encode())
-    assert text == json.loads(done.stdout)["text"]
 
 
 def test_gz_in_and_out(run: Run, tmp_path: Path) -> None:
@@ -169,18 +163,6 @@ def test_blocks_are_the_lines(contents: list[bytes], piece: int, least: int, bro
         assert list(range(1, len(numbers) + 1)) == numbers
         if not broken:
             assert (lines.bytes, lines.number) == (blocks.bytes, blocks.number)
-
-
-@given(st.lists(st.sampled_from([b'{"a":1}', b"", b"{}", b" "]), max_size=12), st.integers(1, 5))
-def test_the_shards_are_the_whole(lines: list[bytes], count: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/a.jsonl"
-        Path(path).write_bytes(b"\n".join(lines))
-        whole = list(Records.read([path]))
-        shards = [list(Records.read([path], Shard(index, count))) for index in range(count)]
-    assert whole == sorted(sum(shards, []), key=lambda record: int(record["id"]))
-    for index, shard in enumerate(shards):
-        assert {index} >= {(int(record["id"]) - 1) % count for record in shard}
 
 
 @pytest.mark.parametrize("count", [0, 1, 32])

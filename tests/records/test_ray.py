@@ -123,23 +123,6 @@ def test_a_cluster_writes_the_bytes_of_one_process(tmp_path, cluster):
     assert here == there
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "html-variants fixtures/pages/train.jsonl --mask-ratio 0.3",
-        "parse-trees fixtures/sentences/train.jsonl",
-        "pair fixtures/code/train.jsonl --split train:0.5,test:0.5 --dedupe",
-    ],
-)
-def test_every_stage_writes_the_bytes_of_one_process(cluster, words):
-    here, there = (
-        subprocess.run([*PROGRAM, *words.split(), *flags], env=environment(), capture_output=True)
-        for flags in ([], ["--ray", cluster.address])
-    )
-    assert 0 == here.returncode and here.stdout
-    assert (0, here.stdout, here.stderr) == (there.returncode, there.stdout, there.stderr)
-
-
 def test_an_error_has_the_line_and_status_of_one_process(tmp_path, cluster):
     here, there = (
         masked(tmp_path / "out", "-o", "out.jsonl", *flags)
@@ -226,15 +209,6 @@ def test_work_that_a_node_cannot_load_is_an_error(tmp_path, cluster):
     told = b"UserError: a node of the cluster has no module my_pack; install there what is here: "
     assert told in done.stderr
     assert [] == [*tmp_path.iterdir()]
-
-
-def test_a_folder_with_a_name_that_is_too_long_is_an_error(tmp_path, run):
-    place = tmp_path / ("x" * 90)
-    place.mkdir()
-    done = run("mask-entities", CODE, "--ray", "local", env={"TMPDIR": str(place)})
-    assert (1, b"") == (done.returncode, done.stdout)
-    assert 1 == done.stderr.count(b"\n") and b"; set TMPDIR to a short name" in done.stderr
-    assert [] == [*place.iterdir()]
 
 
 def test_where_no_cluster_is_one_line_says_so(run):

@@ -132,27 +132,12 @@ def test_rejected_records_are_kept_with_place_and_reason(
     assert ["file", "line", "reason", "record"] == list(rejected[0])
 
 
-def test_rejected_records_can_be_mended_and_run_again(run: Run, tmp_path: Path) -> None:
-    run(*SKIP, "--rejects", "bad.jsonl", input=MIXED)
-    bad = (tmp_path / "bad.jsonl").read_bytes().splitlines()
-    records = [json.loads(line)["record"] for line in bad]
-    mended = [{**record, "language": "python"} for record in records if type(record) is dict]
-    text = "".join(json.dumps(record) + "\n" for record in mended).encode()
-    assert [5] == numbers(run(*SKIP, input=text).stdout)
-
-
 def test_the_count_names_the_common_reasons(run: Run) -> None:
     text = b'{"id":"1"}\n' * 2000 + b'oops\n{"id":\n' + line(1)
     done = run(*SKIP, input=text)
     expected = '2,002 records rejected (2,000 x field "code" is missing; 2 x the line is not JSON)'
     assert f"structkit: {expected}\n" == done.stderr.decode()
     assert [1] == numbers(done.stdout)
-
-
-def test_all_rejected_is_said_and_no_success_without_a_word(run: Run, tmp_path: Path) -> None:
-    done = run(*SKIP, "-o", "out.jsonl", input=b"oops\n")
-    assert done.stderr.startswith(b"structkit: 1 record rejected (")
-    assert (0, b"") == (done.returncode, (tmp_path / "out.jsonl").read_bytes())
 
 
 def test_nothing_rejected_makes_an_empty_file(run: Run, tmp_path: Path) -> None:
@@ -179,15 +164,6 @@ def test_a_failed_run_leaves_no_rejects(run: Run, tmp_path: Path) -> None:
     done = run(*SKIP, "--rejects", "bad.jsonl", "-o", "out.jsonl", "in.gz")
     assert 1 == done.returncode
     assert ["in.gz"] == [path.name for path in tmp_path.iterdir()]
-
-
-def test_stages_compose(run: Run) -> None:
-    """Two runs in a pipe give what one run on the other's file gives."""
-    text = b'{"id":"1","language":"python","docstring":"Add.","code":"def f(a): return a"}\n'
-    paired = run("pair", input=text).stdout
-    masked = json.loads(run("mask-entities", input=paired).stdout)
-    assert "def <extra_id_0>(<extra_id_1>): return <extra_id_1>" == masked["masked"]
-    assert json.loads(paired) == {name: masked[name] for name in json.loads(paired)}
 
 
 def same(records: Iterable[Record]) -> Iterator[Record]:

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import orjson
 import pytest
@@ -137,8 +136,3 @@ def test_a_limit_changes_no_byte_and_leaves_no_process(tmp_path):
     )
     assert (0, b"") == (limited.returncode, limited.stderr)
     assert plain.stdout == limited.stdout
-
-
-def test_every_record_stage_has_the_flag():
-    for name in ("mask-entities", "html-variants", "parse-trees", "pair", "collect"):
-        assert "--record-timeout SECONDS" in Path(f"fixtures/help/{name}.txt").read_text()

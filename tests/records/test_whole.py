@@ -1,6 +1,5 @@
 """Files, sets of files and folders appear whole or not at all, and no link is followed."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -275,10 +274,3 @@ def test_the_folder_of_a_run_is_no_link(tmp_path):
     for options in ({"overwrite": True, "resume": False}, {"overwrite": False, "resume": True}):
         with pytest.raises(UserError, match="m.partial is a link; remove it"):
             RunFolder(str(tmp_path / "m"), **options)
-
-
-def test_the_metadata_names_its_files(tmp_path):
-    vectors(tmp_path / "v.npy", OLD, chunks=True)
-    meta = json.loads((tmp_path / "v.meta.json").read_bytes())
-    names = [".doc_ids.txt", ".fields.jsonl", ".ids.txt", ".npy", ".scales.f32"]
-    assert names == sorted(meta["files"])
