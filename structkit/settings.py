@@ -36,7 +36,7 @@ BITS = 2**63  # an integer beyond it fits into no file of numbers
 
 def setting(
     default: Any,
-    help: str,
+    help: str = "",
     source: str = "",
     choices: tuple[str, ...] | None = None,
     *,
@@ -58,13 +58,13 @@ def setting(
 
     `low` and `high` bound a number; `choices` are those of its type, a Literal, or these. `group`
     is the heading under which the help lists it; a field that overrides an inherited default keeps
-    its bounds and group. With `usual`, None means the start model's own value, and `usual` if it
-    has none. `short` is a second flag, such as `-o`; an `argument` is no flag. `metavar` stands for
-    the value in the help, `parse` makes it of the flag's text. `complete` is the kind of plugin
-    whose names a shell offers, or what makes a list of words. `reads` and `writes` are files: what
-    is written is none that is read; a text is the value that is no file, and "walks" says that what
-    is written may be in a folder that is read. A setting that is given `requires` one of others,
-    and `excludes` all of its others.
+    its help, choices, bounds and group, where it says no others. With `usual`, None means the start
+    model's own value, and `usual` if it has none. `short` is a second flag, such as `-o`; an
+    `argument` is no flag. `metavar` stands for the value in the help, `parse` makes it of the
+    flag's text. `complete` is the kind of plugin whose names a shell offers, or what makes a list
+    of words. `reads` and `writes` are files: what is written is none that is read; a text is the
+    value that is no file, and "walks" says that what is written may be in a folder that is read. A
+    setting that is given `requires` one of others, and `excludes` all of its others.
     """
     metadata: dict[str, Any] = {
         "help": help,
@@ -120,14 +120,6 @@ def is_several(hint: Any) -> bool:
     return any(get_origin(each) in (tuple, list) for each in alternatives(hint))
 
 
-def choices_of(kind: type, each: Field[Any]) -> tuple[str, ...] | None:
-    """What a setting may be, where that is a list of names."""
-    for hint in alternatives(types_of(kind)[each.name]):
-        if get_origin(hint) is Literal:
-            return get_args(hint)
-    return each.metadata.get("choices")
-
-
 def inherited(kind: type, name: str, what: str) -> Any:
     """What the metadata of a setting has, in a class or in the nearest one that it extends."""
     for each in kind.__mro__:
@@ -135,6 +127,15 @@ def inherited(kind: type, name: str, what: str) -> Any:
         if found is not None and what in found.metadata:
             return found.metadata[what]
     return None
+
+
+def choices_of(kind: type, each: Field[Any]) -> tuple[str, ...] | None:
+    """What a setting may be, where that is a list of names."""
+    for hint in alternatives(types_of(kind)[each.name]):
+        if get_origin(hint) is Literal:
+            return get_args(hint)
+    choices: tuple[str, ...] | None = inherited(kind, each.name, "choices")
+    return choices
 
 
 def bounds(kind: type, name: str) -> tuple[float | None, float | None]:
@@ -321,9 +322,10 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def help_of(metadata: Any) -> str:
-    """A setting's help with its source, as the help shows it."""
-    text = str(metadata.get("help", "")).rstrip(".")
+def help_of(kind: type, each: Field[Any]) -> str:
+    """A setting's help with the source of its default, as the help shows it."""
+    metadata = each.metadata
+    text = str(inherited(kind, each.name, "help") or "").rstrip(".")
     if ":" not in text.split(" ")[0]:  # what it belongs to is spelled as it is
         text = text[:1].upper() + text[1:]
     if "usual" in metadata:

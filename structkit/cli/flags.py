@@ -200,7 +200,7 @@ def _parameter(kind: type, each: Field[Any]) -> inspect.Parameter:
     hint, group = types_of(kind)[each.name], group_of(kind, each.name)
     either = bool in alternatives(hint)
     more: dict[str, Any] = {
-        "help": f"{help_of(each.metadata)}{_default(kind, each)}",
+        "help": f"{help_of(kind, each)}{_default(kind, each)}",
         "show_default": False,
         "autocompletion": _completion(kind, each),
     }
