@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from structkit import plugin
 from structkit.errors import UserError
 from structkit.structure.trees.brackets import clean, read
-from structkit.structure.trees.letters import check_same
 from structkit.structure.trees.tree import Tree
+from structkit.structure.trees.words import check_same
 
 
 class Parser(plugin.Parser):

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 
 from structkit import plugin, registry
 from structkit.errors import UserError
 from structkit.learning.folders.facts import has_facts, read_facts
-from structkit.learning.span_parser.parser import WINDOW, SpanParser
-from structkit.structure.trees.tree import Tree, no_words
+from structkit.learning.span_parser.parser import SpanParser
+from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of
 
 METHOD = "span-parser"
+REMEDY = f"make one with structkit train {METHOD}"
 SHIPPED = Path(__file__).parent / "weights"
 
 
@@ -29,31 +29,21 @@ class Parser(plugin.Parser):
     model: str | None = None
     tokenized: bool = False
 
-    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
-        """The tree of each text, in which every node is a constituent."""
-        parser = opened(Path(self.model) if self.model else SHIPPED)
-        waiting = iter(texts)
-        while window := list(islice(waiting, WINDOW)):
-            sentences = [words_of(each.text, tokenized=self.tokenized) for each in window]
-            trees = parser.trees(words for words in sentences if words)
-            for words in sentences:
-                yield next(trees) if words else no_words()
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
+        """The tree of each text."""
+        parser = open_parser(Path(self.model) if self.model else SHIPPED)
+        return parser.trees(words_of(each.text, tokenized=self.tokenized) for each in texts)
 
 
 @lru_cache(maxsize=2)
-def opened(folder: Path) -> SpanParser:
+def open_parser(folder: Path) -> SpanParser:
     """The parser in a model folder. Errors: `UserError` where it holds no span parser."""
     if not has_facts(folder):
-        raise UserError(
-            f"--model {folder} is not a model folder", f"make one with structkit train {METHOD}"
-        )
+        raise UserError(f"--model {folder} is not a model folder", REMEDY)
     facts = read_facts(folder)
     if facts["method"] != METHOD:
-        raise UserError(
-            f"--model {folder} is a {facts['method']}, not a parser",
-            f"make one with structkit train {METHOD}",
-            status=2,
-        )
+        problem = f"--model {folder} is a {facts['method']}, not a parser"
+        raise UserError(problem, REMEDY, status=2)
     parser = registry.load("method", METHOD).load(folder, facts)
     assert isinstance(parser, SpanParser)
     return parser

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 
 import torch
@@ -22,40 +21,36 @@ from structkit.learning.training.devices import chosen_device
 from structkit.structure.trees.tree import Tree, no_words
 from structkit.structure.trees.words import words_of
 
-METHOD = "self-strae"
-WINDOW = 256  # sentences merged at a time
+REMEDY = "make one with structkit train self-strae"
 
 
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
     """The trees of a trained Self-StrAE or Banyan, in the folder `model`."""
 
-    model: str = field(metadata={"remedy": f"make one with structkit train {METHOD}"})
+    model: str = field(metadata={"remedy": REMEDY})
     tokenized: bool = False
 
-    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
+    def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
         """The tree of each text."""
-        encoder = opened(Path(self.model))
-        waiting = iter(texts)
-        while window := list(islice(waiting, WINDOW)):
-            sentences = [words_of(each.text, tokenized=self.tokenized) for each in window]
-            with torch.inference_mode():
-                induced = iter(encoder.trees([words for words in sentences if words]))
-            for words in sentences:
-                yield next(induced) if words else no_words()
+        encoder = open_encoder(Path(self.model))
+        sentences = [words_of(each.text, tokenized=self.tokenized) for each in texts]
+        if not all(sentences):
+            raise no_words()
+        with torch.inference_mode():
+            yield from encoder.trees(sentences)
 
 
 @lru_cache(maxsize=2)
-def opened(folder: Path) -> TreeEncoder:
+def open_encoder(folder: Path) -> TreeEncoder:
     """The model in a folder. Errors: `UserError` if it holds no model that makes trees."""
-    remedy = f"make one with structkit train {METHOD}"
     if not has_facts(folder):
-        raise UserError(f"--model {folder} is not a model folder", remedy)
+        raise UserError(f"--model {folder} is not a model folder", REMEDY)
     facts = read_facts(folder)
     method = registry.load("method", facts["method"])
-    if not (issubclass(method, ComposedSettings) and method.induce):
+    if not issubclass(method, ComposedSettings) or "tree" in method.needs:
         problem = f"--model {folder} is a {facts['method']}, which makes no trees"
-        raise UserError(problem, remedy, status=2)
+        raise UserError(problem, REMEDY, status=2)
     model = method.load(folder, facts)
     assert isinstance(model, TreeEncoder)
     return model.to(chosen_device(None)).eval()

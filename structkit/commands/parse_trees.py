@@ -109,83 +109,60 @@ def _parsed(records: list[Record], settings: Settings) -> Iterator[Record | User
     from structkit.structure.trees.parsers import all_trees
 
     of_records = [_texts(record, settings) for record in records]
-    texts = [
-        _unparsed(record, name, text, settings)
-        for record, some in _good(records, of_records)
-        for name, text in some
-    ]
+    texts = [text for some in of_records if isinstance(some, dict) for text in some.values()]
     trees = iter(all_trees(settings.configured, texts))
     for record, some in zip(records, of_records, strict=True):
         if isinstance(some, UserError):
             yield some
-            continue
-        made = [(name, next(trees)) for name, _ in some]
-        yield _with_trees(record, made, settings)
+        else:
+            yield _with_trees(record, {name: next(trees) for name in some}, settings)
 
 
-Fields = list[tuple[str, str]]
-
-
-def _good(
-    records: list[Record], of_records: list[Fields | UserError]
-) -> Iterator[tuple[Record, Fields]]:
-    for record, texts in zip(records, of_records, strict=True):
-        if not isinstance(texts, UserError):
-            yield record, texts
-
-
-def _texts(record: Record, settings: Settings) -> Fields | UserError:
-    """The fields of a record with their texts."""
+def _texts(record: Record, settings: Settings) -> dict[str, plugin.Unparsed] | UserError:
+    """The text of each field of a record, with what a parser may need to know about it."""
     from structkit.structure.trees.brackets import clean, escaped, read
 
-    texts = []
+    texts = {}
     try:
         for name in settings.fields_of(record):
             text = text_field(record, name)
-            if settings.tokenized and (name == "tree" or name.endswith("_tree")):
+            if settings.tokenized and is_tree(name):
                 text = " ".join(map(escaped, clean(read(text)).words))
             if not text.strip():
                 raise UserError(f'field "{name}" is empty: no words, no tree', "leave it out")
-            texts.append((name, text))
+            key = f"{record['id']}\0{name}" if len(settings.field) > 1 else str(record["id"])
+            sentence = record.get("text" if name == "tree" else name.removesuffix("_tree"))
+            sentence = sentence if isinstance(sentence, str) and is_tree(name) else None
+            texts[name] = plugin.Unparsed(text, key, record.get("language"), sentence)
     except UserError as error:
         return error.with_traceback(None)
     return texts
 
 
 def _with_trees(
-    record: Record, trees: list[tuple[str, Tree | UserError]], settings: Settings
+    record: Record, trees: dict[str, Tree | UserError], settings: Settings
 ) -> Record | UserError:
     made: Record = {}
-    for name, tree in trees:
+    for name, tree in trees.items():
         if isinstance(tree, UserError):
-            return _in_field(tree, name) if len(trees) > 1 else tree
+            where = f'field "{name}": ' if len(trees) > 1 else ""
+            return UserError(f"{where}{tree.problem}", tree.remedy, status=tree.status)
+        # a field that holds a tree is replaced
+        target = "tree" if len(trees) == 1 else name if is_tree(name) else f"{name}_tree"
         try:
-            made[_target(name) if len(trees) > 1 else "tree"] = settings.written(tree)
+            made[target] = settings.written(tree)
         except UserError as error:
             return error.with_traceback(None)
     return {**record, **made}
 
 
-def _in_field(error: UserError, name: str) -> UserError:
-    return UserError(f'field "{name}": {error.problem}', error.remedy, status=error.status)
+def is_tree(name: str) -> bool:
+    """Whether a field of this name holds a tree.
 
-
-def _target(name: str) -> str:
-    """The field for the tree of a field; a field that holds a tree is replaced."""
-    return name if name == "tree" or name.endswith("_tree") else f"{name}_tree"
-
-
-def _sentence(record: Record, name: str) -> str | None:
-    """The text beside a field with a tree."""
-    plain = "text" if name == "tree" else name.removesuffix("_tree")
-    text = record.get(plain)
-    return text if isinstance(text, str) and plain != name else None
-
-
-def _unparsed(record: Record, name: str, text: str, settings: Settings) -> plugin.Unparsed:
-    """The text of a field, with what a parser may need to know about it."""
-    key = f"{record['id']}\0{name}" if len(settings.field) > 1 else str(record["id"])
-    return plugin.Unparsed(text, key, record.get("language"), _sentence(record, name))
+    >>> is_tree("tree"), is_tree("text_a_tree"), is_tree("text_a")
+    (True, True, False)
+    """
+    return name == "tree" or name.endswith("_tree")
 
 
 COMMAND = Command(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from structkit import registry
 from structkit.commands.convert import Settings, convert
 from structkit.formats.interchange import Options
-from structkit.structure.trees.brackets import from_merges
 from structkit.structure.trees.brackets import write as brackets
+from structkit.structure.trees.tree import from_spans
 
 TEXT = st.text(max_size=12)
 FULL = st.text(min_size=1, max_size=12)
@@ -209,11 +209,9 @@ LAWS = {
     ("ptb", "trees", "mrg"): some(
         st.lists(WORD, min_size=1, max_size=4).map(
             lambda words: {
-                "tree": brackets(
-                    from_merges(words, [(0, 1)] * (len(words) > 1))
-                    if len(words) < 3
-                    else from_merges(words[:3], [(1, 2), (0, 3)])
-                ).replace("X", "NP", 1)
+                "tree": brackets(from_spans(words[:3], [(1, 3)] * (len(words) > 2))).replace(
+                    "X", "NP", 1
+                )
             }
         )
     ),

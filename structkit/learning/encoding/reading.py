@@ -17,7 +17,7 @@ from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.texts import HTML, placed, text_name
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import parts
-from structkit.structure.trees.texts import text_or_tree
+from structkit.structure.trees.brackets import text_or_tree
 
 WINDOW = 2048  # records, or elements, held at a time …
 TREES = 256  # … or trees: each has many nodes …

@@ -6,29 +6,17 @@ Nothing here is recursive: a tree may be as deep as it likes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from io import StringIO
 
 from structkit.errors import MEND, UserError
-from structkit.structure.trees.final_punct import before_final_punct
-from structkit.structure.trees.tree import Tree, from_merges, from_spans, grown
-
-__all__ = [
-    "Tree",
-    "binarize",
-    "clean",
-    "from_merges",
-    "from_spans",
-    "lift_final",
-    "read",
-    "read_all",
-    "write",
-]
+from structkit.records.jsonl import Record, text_field
+from structkit.structure.trees.tree import Tree, from_spans, grown
 
 TOPS = frozenset(("", "ROOT", "TOP", "S1"))
 TRACE = "-NONE-"
 UNLABELED = "X"
-FACTORS = ("right", "left", "balanced")
 TOKEN = re.compile(r"[()]|[^ \t\n\r\f\v()]+")
 ESCAPES = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
 ESCAPED = re.compile("|".join(ESCAPES.values()))
@@ -146,7 +134,7 @@ def escaped(text: str) -> str:
 def write(tree: Tree) -> str:
     """A tree in brackets on one line; a node without a label is an X, spaces in labels are a `_`.
 
-    >>> write(from_merges(["f(x)", "is", "one"], [(1, 2), (0, 3)]))
+    >>> write(from_spans(["f(x)", "is", "one"], [(1, 3)]))
     '(X (X f-LRB-x-RRB-) (X (X is) (X one)))'
     """
     first, count, word = tree.first.data, tree.count.data, tree.word.data
@@ -210,10 +198,6 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
     >>> write(binarize(read("(S (A a) (B b) (C (D c)))")))
     '(S (A a) (S|<> (B b) (C+D c)))'
     """
-    if factor not in FACTORS:
-        raise UserError(
-            f"--factor {factor} is not {', '.join(FACTORS)}", "name one of them", status=2
-        )
     if tree.is_binary:
         return tree
     first, count, labels = tree.first.data, tree.count.data, tree.labels
@@ -240,6 +224,18 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
         return name, None, cut(name, first[node], first[node] + count[node])
 
     return grown(("", 0, 1), expand)
+
+
+def before_final_punct(words: Sequence[str]) -> int:
+    """How many words precede the punctuation at the end; 1 where there is nothing else.
+
+    >>> before_final_punct(["He", "left", ".", "''"]), before_final_punct(["?", "!"])
+    (2, 1)
+    """
+    last = len(words)
+    while last > 1 and not any(map(str.isalnum, words[last - 1])):
+        last -= 1
+    return last
 
 
 def lift_final(tree: Tree) -> Tree:
@@ -271,3 +267,36 @@ def lift_final(tree: Tree) -> Tree:
         return label, None, [(child, 0) for child in tree.children(node) if starts[child] < last]
 
     return grown((0, len(words)), expand)
+
+
+def leaves_of(text: str) -> tuple[str, ...] | None:
+    """The words of a tree as `text_or_tree` writes it; None where the text is not such a tree.
+
+    All its nodes are X. Anything else in brackets is text, which loses no word:
+    `(Laughs (quietly now) again)` could be a tree of two words with labels before them.
+
+    >>> leaves_of("(X (X he) (X laughs))"), leaves_of("(he (laughs out))")
+    (('he', 'laughs'), None)
+    """
+    if not text.startswith(f"({UNLABELED} ") or not text.rstrip().endswith(")"):
+        return None
+    try:
+        tree = read(text)
+    except UserError:
+        return None
+    return tree.words if set(tree.labels) == {UNLABELED} else None
+
+
+def text_or_tree(record: Record, name: str, remedy: str = "") -> str:
+    """The text in a field; of `tree` or `FIELD_tree`, the tree in the form of `leaves_of`.
+
+    >>> text_or_tree({"tree": "(S the cat)"}, "tree")
+    '(X (X the) (X cat))'
+    """
+    text = text_field(record, name, remedy)
+    if name != "tree" and not name.endswith("_tree"):
+        return text
+    tree = read(text)
+    if len(tree.words) == 1:
+        tree = from_spans(tree.words, [])
+    return write(replace(tree, labels=(UNLABELED,) * len(tree.labels)))

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-import numpy as np
-
 from structkit.structure.trees.parsers import Parser, Unparsed
-from structkit.structure.trees.tree import Ints, Tree, grown, no_words
+from structkit.structure.trees.tree import Tree, from_depths, grown, no_words
 from structkit.structure.trees.words import words_of
-
-Shape = tuple[Ints, Ints, Ints, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ def right_branching(words: Sequence[str]) -> Tree:
     >>> right_branching(["a", "b", "c"]).spans().tolist()
     [[0, 3], [0, 1], [1, 3], [1, 2], [2, 3]]
     """
-    return _tree(words, _right)
+    return _shaped(words, _right)
 
 
 def left_branching(words: Sequence[str]) -> Tree:
@@ -48,7 +44,7 @@ def left_branching(words: Sequence[str]) -> Tree:
     >>> left_branching(["a", "b", "c"]).spans().tolist()
     [[0, 3], [0, 2], [2, 3], [0, 1], [1, 2]]
     """
-    return _tree(words, _left)
+    return _shaped(words, _left)
 
 
 def balanced(words: Sequence[str]) -> Tree:
@@ -57,7 +53,7 @@ def balanced(words: Sequence[str]) -> Tree:
     >>> balanced(list("abcde")).spans().tolist()[:5]
     [[0, 5], [0, 2], [2, 5], [0, 1], [1, 2]]
     """
-    return _tree(words, _balanced)
+    return _shaped(words, _balanced)
 
 
 def random(words: Sequence[str], rng: Random) -> Tree:
@@ -79,54 +75,35 @@ def random(words: Sequence[str], rng: Random) -> Tree:
     return grown((0, len(words)), expand)
 
 
-def _tree(words: Sequence[str], shape: Callable[[int], Shape]) -> Tree:
+def _shaped(words: Sequence[str], depths: Callable[[int], list[int]]) -> Tree:
     if not words:
         raise no_words()
-    return Tree(tuple(words), *shape(len(words)))
+    tree = _shape(len(words), depths)
+    return Tree(tuple(words), tree.first, tree.count, tree.word, tree.labels)
 
 
 @lru_cache(512)
-def _right(count: int) -> Shape:
-    first, children, word = _empty(count)
-    first[0:-1:2] = np.arange(1, 2 * count - 1, 2)
-    children[0:-1:2] = 2
-    word[1::2] = np.arange(count - 1)
-    word[-1] = count - 1
-    return _frozen(first, children, word)
-
-
-@lru_cache(512)
-def _left(count: int) -> Shape:
-    first, children, word = _empty(count)
-    inner = np.maximum(2 * np.arange(count - 1) - 1, 0)  # 0, 1, 3, 5 …
-    first[inner] = np.arange(1, 2 * count - 1, 2)
-    children[inner] = 2
-    word[2::2] = np.arange(count - 1, 0, -1)
-    word[max(2 * count - 3, 0)] = 0
-    return _frozen(first, children, word)
-
-
-@lru_cache(512)
-def _balanced(count: int) -> Shape:
-    first, children, word = _empty(count)
-    spans = [(0, count)]
-    for node, (start, end) in enumerate(spans):  # it grows while it is read
-        if end - start == 1:
-            word[node] = start
-        else:
-            middle = (start + end) // 2
-            first[node], children[node] = len(spans), 2
-            spans += [(start, middle), (middle, end)]
-    return _frozen(first, children, word)
-
-
-def _empty(count: int) -> tuple[Ints, Ints, Ints]:
-    nodes = 2 * count - 1
-    return np.full(nodes, -1, np.int32), np.zeros(nodes, np.int32), np.full(nodes, -1, np.int32)
-
-
-def _frozen(*arrays: Ints) -> Shape:
-    for array in arrays:
+def _shape(count: int, depths: Callable[[int], list[int]]) -> Tree:
+    """A tree over so many words, whose leaves have these depths."""
+    tree = from_depths([""] * count, depths(count))
+    for array in (tree.first, tree.count, tree.word):
         array.flags.writeable = False  # many trees share them
-    first, children, word = arrays
-    return first, children, word, ("",) * len(first)
+    return tree
+
+
+def _right(count: int) -> list[int]:
+    return [*range(1, count), count - 1]
+
+
+def _left(count: int) -> list[int]:
+    return _right(count)[::-1]
+
+
+def _balanced(count: int) -> list[int]:
+    depths, parts = [0], [count]
+    while max(parts) > 1:
+        halves = [(part // 2, part - part // 2) if part > 1 else (part,) for part in parts]
+        deeper = zip(depths, halves, strict=True)
+        depths = [depth + len(each) - 1 for depth, each in deeper for _ in each]
+        parts = [part for each in halves for part in each]
+    return depths

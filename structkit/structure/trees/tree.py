@@ -146,18 +146,19 @@ def _depths(starts: Ints, ends: Ints) -> array[int]:
     return depths
 
 
-def from_merges(words: Sequence[str], merges: Sequence[tuple[int, int]]) -> Tree:
-    """The binary tree that n - 1 merges build: nodes 0 … n-1 are words, n+i is the i-th merge.
+def from_depths(words: Sequence[str], depths: Sequence[int]) -> Tree:
+    """The binary tree whose leaves have these depths, which determine it.
 
-    >>> from_merges(["a", "b", "c"], [(0, 1), (3, 2)]).spans().tolist()
+    >>> from_depths(["a", "b", "c"], [2, 2, 1]).spans().tolist()
     [[0, 3], [0, 2], [2, 3], [0, 1], [1, 2]]
     """
-    if not words:
-        raise no_words()
-
-    def expand(node: int) -> tuple[str, str | None, Sequence[int]]:
-        if node < len(words):
-            return "", words[node], ()
-        return "", None, merges[node - len(words)]
-
-    return grown(len(words) + len(merges) - 1, expand)
+    spans: list[tuple[int, int]] = []
+    stack: list[tuple[int, int]] = []  # first word and depth of what has no parent yet
+    for place, depth in enumerate(depths):
+        stack.append((place, depth))
+        while len(stack) > 1 and stack[-1][1] == stack[-2][1]:
+            stack.pop()
+            start, deeper = stack.pop()
+            spans.append((start, place + 1))
+            stack.append((start, deeper - 1))
+    return from_spans(words, spans)

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from structkit_plugins.parsers._corenlp import Server, trees_of
+from structkit_plugins.parsers.corenlp import trees_of
 
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
@@ -18,7 +18,7 @@ from structkit.records.jsonl import Records
 from structkit.records.lines import Block
 from structkit.registry import load
 from structkit.structure.trees.brackets import write
-from structkit.structure.trees.parsers import Unparsed
+from tests.structure.trees.parsed import parsed_texts
 
 RECORDINGS = Path("../shared/data/corenlp_recordings")
 TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -48,11 +48,6 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-    def do_GET(self):
-        if self.server.fault == "hang":
-            time.sleep(2)
-        self.answer(200 if self.path == "/ready" else 404, b"ready\n", "text/plain")
-
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         [properties] = parse_qs(urlsplit(self.path).query)["properties"]
@@ -61,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.failures:
             self.server.failures -= 1
             return self.answer(503, b"Service Unavailable", "text/plain")
-        if fault in ("hang", "slow") and (fault == "hang" or "slow" in body):
+        if fault == "hang":
             time.sleep(2)
         if fault == "garbage":
             return self.answer(200, b"<html>hello</html>", "text/html")
@@ -119,8 +114,7 @@ def stub():
 
 def parsed(stub, texts, **options):
     """The words of each tree, or the problem in its place."""
-    parser = load("parser", "corenlp")(url=stub.url, **{"timeout": 1.0, **options})
-    trees = parser.trees(Unparsed(text) for text in texts)
+    trees = parsed_texts("corenlp", texts, url=stub.url, **{"timeout": 1.0, **options})
     return [tree.reason if isinstance(tree, UserError) else tree.words for tree in trees]
 
 
@@ -164,40 +158,34 @@ def test_texts_without_a_tree_cost_nobody_else_his(stub):
     [
         ("garbage", "answers '<html>hello</html>', not JSON with trees; start a CoreNLP server"),
         ("array", "answers '[1]', not JSON with trees"),
-        ("noise", "does not answer in HTTP"),
-        ("cut", "does not answer in HTTP"),
-        ("hang", "gives no answer within 0.2 s; start it again, or"),
         ("other words", "answers words that are not the text's"),
         ("no tree", "answer is not a tree: 2 brackets are not closed"),
     ],
 )
 def test_a_server_that_answers_something_else(stub, fault, problem):
     stub.fault = fault
-    found = parsed(stub, ["a b", "c"], timeout=0.2)
+    found = parsed(stub, ["a b", "c"])
     assert len(found) == 2
     assert all(problem in each for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("fault", "problem"), [("noise", "cannot be reached"), ("cut", "its answer is cut short")]
+)
+def test_a_server_that_does_not_speak_http(stub, fault, problem):
+    stub.fault = fault
+    with pytest.raises(UserError, match=problem):
+        parsed(stub, ["a b"])
 
 
 def test_the_time_out_is_a_flag(run, stub):
     stub.fault = "hang"
     options = ("parse-trees", "--parser", "corenlp", "--url", stub.url, "--timeout")
     done = run(*options, "0.3", input=b'{"text": "a b"}\n')
-    assert (done.returncode, done.stderr.decode()) == (
-        1,
-        "structkit: stdin:1: the CoreNLP server gives no answer within 0.3 s; start "
-        "it again, or raise --timeout\n",
-    )
+    expected = "the CoreNLP server gives no answer within 0.3 s; start it again, or raise --timeout"
+    assert (1, f"structkit: {stub.url}: {expected}\n") == (done.returncode, done.stderr.decode())
     assert stub.requests[0][0]["timeout"] == "300"
     assert run(*options, "0", input=b'{"text": "a b"}\n').returncode == 2
-    with pytest.raises(UserError, match="--timeout 0 is not above 0 and below 1,000,000 seconds"):
-        load("parser", "corenlp")(timeout=0)
-
-
-def test_one_slow_text_is_found(stub):
-    stub.fault = "slow"
-    found = parsed(stub, ["a", "b", "slow c", "d"], timeout=0.2)
-    assert [found[0], found[1], found[3]] == [("a",), ("b",), ("d",)]
-    assert "gives no answer within 0.2 s" in found[2]
 
 
 def test_a_busy_server_is_asked_again(stub):
@@ -258,12 +246,10 @@ def test_answers_as_the_server_writes_them():
     assert write(last) == "(S (NP (CD Two) (NNS dogs)) (. .) (NP (CD Three) (NNS cats)) (. .))"
     nothing = trees_of(json.dumps({"sentences": []}, indent=2).encode(), lines[2:3])
     assert all(isinstance(each, UserError) for each in nothing)
-    if RECORDINGS.exists():
-        check_recorded_answers()
 
 
-def check_recorded_answers():
-    """What a real server answered, where its answers are beside structkit."""
+@pytest.mark.skipif(not RECORDINGS.exists(), reason="the answers of a real server are not there")
+def test_answers_that_a_real_server_gave():
 
     def recorded(number):
         request = (RECORDINGS / f"{number}.req").read_bytes().partition(b"\r\n\r\n")[2]
@@ -280,7 +266,3 @@ def check_recorded_answers():
     assert isinstance(empty, UserError)
     assert "".join(two.words) == "Twodogs.Threecats."
     assert all(isinstance(each, UserError) for each in recorded(4)[1])
-
-
-def test_an_address_in_a_folder(stub):
-    assert Server(stub.url + "/", 1.0).wait() is None

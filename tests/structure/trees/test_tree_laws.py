@@ -1,24 +1,29 @@
 """What every parser writes is read back: the same tree, the same leaves, the same labels.
 
-With LAWS_EVERY=1 in the environment all real code and pages are read; without it, some.
+Trees of code keep every letter, and memory stays within a bound. With LAWS_EVERY=1 in the
+environment all real code and pages are read; without it, some.
 """
 
 import gzip
 import json
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+import structkit_plugins.parsers.dom as dom
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from structkit.commands.parse_trees import Settings as ParseSettings
+from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
-from structkit.learning.strae.sentences import leaf_depths
 from structkit.structure.trees.brackets import binarize, read, unescaped, write
-from structkit.structure.trees.letters import same
+from structkit.structure.trees.parsers import Unparsed
 from structkit.structure.trees.tree import from_spans
-from tests.structure.trees.parsed import parsed_texts
+from structkit.structure.trees.words import same
+from tests.structure.trees.parsed import check_arrays, parsed_texts
 
 DATA = Path("../shared/data")
 EVERY = int(os.environ.get("LAWS_EVERY", "200"))
@@ -33,6 +38,7 @@ TEXTS = st.lists(
 
 
 def check(tree, factor="right"):
+    check_arrays(tree)
     for made in (tree, binarize(tree, factor)):
         again = read(write(made))
         assert again.words == tree.words
@@ -58,10 +64,17 @@ def test_any_text(parser):
     law()
 
 
-@given(st.lists(st.sampled_from(["<p>", "<b>", "</b>", "-LRB(", "&#40;-LRB-", "a b", "[]"])))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<p>", "<b>", "</b>", "</div>", "<td>", "&lt", "-LRB(", "&#40;-LRB-", "a b", "[]"]
+        )
+    )
+)
 @settings(deadline=None, max_examples=60)
 def test_any_markup(parts):
     [tree] = trees_of("dom", ["".join(parts) + " end"])
+    assert tree.words[-1] == "end"
     check(tree, "balanced")
 
 
@@ -101,6 +114,7 @@ def test_edited_code(case, data):
     place = data.draw(st.integers(0, len(text)))
     text = text[:place] + data.draw(st.sampled_from(["", "-LRB-", "(", "-LRB(", '"', " not in "]))
     for tree in trees_of("ast", [text + "\n x"], languages=[language]):
+        assert same(tree.words, text + "\n x")
         check(tree, "balanced")
 
 
@@ -144,16 +158,69 @@ def test_one_reading_of_brackets_and_escapes():
     assert same(["(LRB-"], "-LRB(")
 
 
-def test_the_remedy_for_half_a_label_makes_no_leaf_of_it():
-    """Old files have such labels: to binarize them would make a word of `not`."""
-    with pytest.raises(UserError) as error:
-        leaf_depths(read("(comparison (a a) (is not (is is) (not not)) (b b))"))
-    assert error.value.remedy.startswith("if 'not' is part of the label 'is', parse the text again")
-    with pytest.raises(UserError) as error:
-        leaf_depths(read("(S (A a) (B b) (C c))"))
-    assert error.value.remedy == "binarize it with structkit parse-trees --parser brackets"
+def test_elements():
+    text = "<h1>Tea &amp; more</h1><p>is <b>very h</b>ot<script>x()</script><ul><li>one<li>two</ul>"
+    [tree] = parsed_texts("dom", [text])
+    assert write(tree) == (
+        "(body (h1 (X Tea) (X &) (X more)) (p (X is) (b (X very) (X h)) (X ot)) "
+        "(ul (li one) (li two)))"
+    )
+    deep, empty = parsed_texts("dom", ["<div>" * 5000 + "a b", "<p> <script>x</script>"])
+    assert deep.words == ("a", "b")
+    assert str(empty) == "the document holds no text; leave the record out"
+
+
+def test_code_without_a_grammar():
+    found = parsed_texts("ast", ["x", "x", "x"], [None, "product", "cobol"])
+    expected = [
+        'field "language" is missing; name it with --language',
+        "language 'product' has no syntax tree; leave the record out",
+        "no language 'cobol'; ",
+    ]
+    for problem, error in zip(expected, found, strict=True):
+        assert str(error).startswith(problem)
 
 
 def test_rules_over_tags_read_long_texts():
     [tree] = parsed_texts("chunk", ["a " * 5000])
     assert tree.words == ("a",) * 5000
+
+
+PAGE = "<div><p>tea milk water house garden <b>stone</b> and river.</p></div>\n"
+CODE = "def f(a, b):\n    x = a + b * 3\n    return g(x, 'text of it')\n\n"
+
+
+def record(parser, times):
+    if parser == "dom":
+        return {"id": "1", "html": PAGE * times}
+    return {"id": "1", "language": "python", "code": CODE * times}
+
+
+@pytest.mark.parametrize(("parser", "text"), [("dom", PAGE), ("ast", CODE)])
+def test_memory_is_some_bytes_for_each_character(parser, text):
+    """20 MB of HTML, or 200,000 lines of code, stay below 1 GB."""
+    most = {"dom": 50, "ast": 200}[parser]
+    records = [record(parser, 800)]
+    list(parse_trees([record(parser, 1)], ParseSettings(parser=parser)))  # what is loaded once
+    tracemalloc.start()
+    try:
+        [found] = parse_trees(records, ParseSettings(parser=parser))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(found["tree"]) > len(text) * 800
+    assert peak < most * len(text) * 800
+
+
+def test_dom_reads_each_text_once(monkeypatch):
+    read = []
+
+    def words_of(text, *, tokenized):
+        read.append(text)
+        return text.split()
+
+    monkeypatch.setattr(dom, "words_of", words_of)
+    text = "<div> <p>a <i>b</i> c</p><p>d</p>\n</div><hr><script>e</script>"
+    [tree] = dom.Parser().trees([Unparsed(text)])
+    assert ("a", "b", "c", "d") == tree.words
+    assert ["a ", "b", " c", "d"] == read

@@ -12,20 +12,11 @@ from nltk.tokenize import NLTKWordTokenizer
 
 from structkit.errors import UserError
 from structkit.registry import load
-from structkit.structure.trees.brackets import (
-    binarize,
-    clean,
-    from_merges,
-    from_spans,
-    read,
-    read_all,
-    write,
-)
-from structkit.structure.trees.letters import same
+from structkit.structure.trees.brackets import binarize, clean, read, read_all, write
 from structkit.structure.trees.parsers import Unparsed, all_trees
 from structkit.structure.trees.shapes import ShapeParser
-from structkit.structure.trees.treebank import tokenize
-from structkit.structure.trees.words import words_of
+from structkit.structure.trees.tree import from_depths, from_spans
+from structkit.structure.trees.words import same, tokenize, words_of
 from tests.structure.trees.parsed import check_arrays
 
 DATA = Path("../shared/data/trees")
@@ -159,9 +150,9 @@ def test_clean(text, cleaned):
     assert write(clean(read(text))) == cleaned
 
 
-def test_merges_and_spans_make_the_same_tree():
+def test_depths_and_spans_make_the_same_tree():
     letters = list("abcd")
-    merged = from_merges(letters, [(1, 2), (4, 3), (0, 5)])
+    merged = from_depths(letters, [1, 3, 3, 2])
     spanned = from_spans(letters, [(1, 4), (1, 3)])
     check_arrays(merged)
     assert write(merged) == write(spanned) == "(X (X a) (X (X (X b) (X c)) (X d)))"
@@ -193,7 +184,7 @@ def test_faults_of_brackets(text, problem):
 def test_a_word_without_letters_cannot_be_written():
     for word in ("", "a b"):
         with pytest.raises(UserError, match="is empty or holds a space"):
-            write(from_merges([word, "x"], [(0, 1)]))
+            write(from_spans([word, "x"], []))
 
 
 @settings(deadline=None, max_examples=80)
