@@ -1,22 +1,217 @@
-"""Banyan's model: diagonal composition and decomposition over entangled trees, and its training."""
+"""Banyan's model: diagonal composition and decomposition over entangled trees, and its training.
+
+Entangled trees are the nodes of a batch, where equal tokens are one leaf and equal pairs one node.
+Each node is composed once, and decomposed to the mean of what all its parents give it. Nodes
+are numbered by height, over which loops run: leaves first, then pairs of leaves, and so on.
+Source: Opper and Siddharth 2025, "Banyan" (https://arxiv.org/abs/2407.17771), section 3.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.greedy_merge import induced
-from structkit.learning.strae.model import NodeModel, dropout_noise
+from structkit.learning.strae.model import NodeModel, dropout_noise, merge
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import TreeTraining
 from structkit.learning.training.losses import vocabulary_loss
+from structkit.learning.training.module import seed_parameters
 
-from ._entangled import Downward, Entangled, Upward, composed, joined
+# odd, and without a pattern: the golden ratio, pi and e in 64 bits; START keeps two small numbers,
+# such as the ids of words, from mixing to a small one
+LEFT, RIGHT, START = -0x61C8864680B583EB, 0x3243F6A8885A308D, 0x2B7E151628AED2A7
+
+
+def pair_keys(left: Tensor, right: Tensor) -> Tensor:
+    """The keys of nodes whose children have these keys, (n,): equal only for equal pairs."""
+    mixed = (left * LEFT) ^ (right * RIGHT + START)  # multiplied modulo 2^64
+    mixed = (mixed ^ (mixed >> 31)) * RIGHT
+    return mixed ^ (mixed >> 29)
+
+
+@dataclass(frozen=True)
+class Entangled:
+    """The distinct nodes of a batch, by height: U nodes, I of which have children."""
+
+    ids: Tensor  # (leaves,) the words at the leaves, which are the first nodes
+    keys: Tensor  # (U,)
+    left: Tensor  # (I,) the children of all other nodes
+    right: Tensor  # (I,)
+    edges: Tensor  # (2I,) twice a node's place in `left`, plus 1 for the right; by child
+    starts: Tensor  # (U,) where the edges to a node begin
+    roots: Tensor  # the nodes without a parent
+    levels: tuple[tuple[int, int, int, int], ...]  # by height: first and last node and edge
+    node: Tensor  # (nodes,) which of these a node of the batch is
+
+    @classmethod
+    def of(cls, batch: TreeBatch, *, separate: bool = False) -> Entangled:
+        """The nodes of a batch, or with `separate` those of each sentence by itself."""
+        device, trees = batch.device, batch.sentences
+        keys = torch.zeros(batch.nodes, dtype=torch.int64, device=device)
+        ids, heights, place = keys.clone(), keys.clone(), keys.clone()
+        ids[batch.leaves] = batch.ids
+        place[batch.inner] = torch.arange(len(batch.inner), device=device)
+        owner = batch.sentence[batch.leaves] if separate else torch.zeros_like(batch.ids)
+        keys[batch.leaves] = pair_keys(batch.ids, owner)
+        for first, last in reversed(batch.levels):
+            inner, below = batch.inner[first:last], slice(trees + 2 * first, trees + 2 * last)
+            keys[inner] = pair_keys(*keys[below].view(-1, 2).unbind(1))
+            heights[inner] = heights[below].view(-1, 2).amax(1) + 1
+        different, number = keys.unique(return_inverse=True)  # type: ignore[no-untyped-call]
+        example = torch.empty_like(different).scatter_(
+            0, number, torch.arange(len(keys)).to(device)
+        )
+        order = heights[example].argsort(stable=True)
+        example = example[order]
+        node = order.argsort()[number]
+        sizes = heights[example].bincount()
+        leaves = int(sizes[0])
+        first_child = trees + 2 * place[example[leaves:]]
+        children = node[torch.stack([first_child, first_child + 1], 1)]  # (I, 2)
+        edges = children.flatten().argsort(stable=True)
+        parents = children.flatten().bincount(minlength=len(different))  # (U,)
+        starts = parents.cumsum(0) - parents
+        return cls(
+            ids[example[:leaves]],
+            different[order],
+            children[:, 0].contiguous(),
+            children[:, 1].contiguous(),
+            edges,
+            starts,
+            (parents == 0).nonzero()[:, 0],
+            tuple(_levels(sizes.tolist(), [*starts.tolist(), len(edges)])),
+            node,
+        )
+
+    def gathered(self, level: tuple[int, int, int, int], of_edges: Tensor, mode: str) -> Tensor:
+        """Sum or mean over the edges to each node of a height, of their rows (I, 2, E)."""
+        first, last, start, end = level
+        starts = self.starts[first:last] - start
+        rows = of_edges.flatten(0, 1)
+        return functional.embedding_bag(self.edges[start:end], rows, starts, mode=mode)
+
+
+def _levels(sizes: list[int], starts: list[int]) -> Iterator[tuple[int, int, int, int]]:
+    first = 0
+    for size in sizes:
+        yield first, first + size, starts[first], starts[first + size]
+        first += size
+
+
+class Upward(torch.autograd.Function):
+    """All nodes (U, E) from the leaves: left · a + right · b + c, times the noise (I, E)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, leaves: Tensor, a: Tensor, b: Tensor, c: Tensor, noise: Tensor | None, graph: Any
+    ) -> Tensor:
+        count = len(leaves)
+        up = leaves.new_empty(len(graph.keys), leaves.shape[1])
+        up[:count] = leaves
+        for first, last, _, _ in graph.levels[1:]:
+            part = slice(first - count, last - count)
+            made = composed(up[graph.left[part]], up[graph.right[part]], a, b, c)
+            up[first:last] = made if noise is None else made.mul_(noise[part])
+        ctx.save_for_backward(up, a, b, noise)
+        ctx.graph, ctx.leaves = graph, count
+        return up
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        up, a, b, noise = ctx.saved_tensors
+        graph, count = ctx.graph, ctx.leaves
+        gradient = gradient.clone()
+        edges = gradient.new_empty(len(graph.left), 2, gradient.shape[1])
+        for level in reversed(graph.levels):
+            first, last = level[:2]
+            made = gradient[first:last]
+            made += graph.gathered(level, edges, "sum")
+            if first >= count:
+                part = slice(first - count, last - count)
+                if noise is not None:
+                    made *= noise[part]
+                torch.mul(made, a, out=edges[part, 0])
+                torch.mul(made, b, out=edges[part, 1])
+        made = gradient[count:]
+        to_a, to_b = ((made * up[side]).sum(0) for side in (graph.left, graph.right))
+        return gradient[:count], to_a, to_b, made.sum(0), None, None
+
+
+def composed(left: Tensor, right: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """The parents (n, E) of nodes: left · a + right · b + c.
+
+    >>> composed(*torch.tensor([[[1.0]], [[2.0]], [[3.0]], [[4.0]], [[0.5]]]))
+    tensor([[11.5000]])
+    """
+    return torch.addcmul(c, left, a).addcmul_(right, b)
+
+
+class Downward(torch.autograd.Function):
+    """All nodes (U, E) from the upward roots: (parent · p + s, parent · q + t), times the noise.
+
+    `noise` is (I, 2, E). A node with several parents is the mean of what they give it.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        up: Tensor,
+        p: Tensor,
+        q: Tensor,
+        s: Tensor,
+        t: Tensor,
+        noise: Tensor | None,
+        graph: Any,
+    ) -> Tensor:
+        count = len(graph.ids)
+        down = torch.zeros_like(up)
+        down[graph.roots] = up[graph.roots]
+        edges = up.new_empty(len(graph.left), 2, up.shape[1])
+        for level in reversed(graph.levels):
+            first, last = level[:2]
+            here = down[first:last]
+            here += graph.gathered(level, edges, "mean")  # roots have no edges: 0
+            if first >= count:
+                part = slice(first - count, last - count)
+                torch.addcmul(s, here, p, out=edges[part, 0])
+                torch.addcmul(t, here, q, out=edges[part, 1])
+                if noise is not None:
+                    edges[part] *= noise[part]
+        ctx.save_for_backward(down, p, q, noise)
+        ctx.graph = graph
+        return down
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        down, p, q, noise = ctx.saved_tensors
+        graph = ctx.graph
+        count = len(graph.ids)
+        gradient = gradient.clone()
+        ends = torch.cat([graph.starts[1:], graph.starts.new_tensor([len(graph.edges)])])
+        share = 1 / (ends - graph.starts).clamp(min=1).to(gradient)[:, None]  # (U, 1)
+        edges = gradient.new_empty(len(graph.left), 2, gradient.shape[1])
+        for first, last, _, _ in graph.levels[1:]:
+            part = slice(first - count, last - count)
+            for side, children in enumerate((graph.left[part], graph.right[part])):
+                torch.mul(gradient[children], share[children], out=edges[part, side])
+            if noise is not None:
+                edges[part] *= noise[part]
+            gradient[first:last].addcmul_(edges[part, 0], p).addcmul_(edges[part, 1], q)
+        up = torch.zeros_like(gradient)
+        up[graph.roots] = gradient[graph.roots]
+        to_p, to_q = (edges * down[count:, None]).sum(0)
+        to_s, to_t = edges.sum(0)
+        return up, to_p, to_q, to_s, to_t, None, None
 
 
 class Banyan(NodeModel):
@@ -35,6 +230,12 @@ class Banyan(NodeModel):
         self.decompose_bias = nn.Parameter(torch.zeros(2, columns))
         self.head = nn.Linear(size, words)
 
+    @classmethod
+    def untrained(cls, words: int, settings: Any) -> Self:
+        """A model with random parameters, by the seed."""
+        seed_parameters(settings.seed)
+        return cls(words, settings.embedding_size, settings.channels, settings.init_range)
+
     def composition(self) -> tuple[Tensor, Tensor, Tensor]:
         """The factors of left and right child and the bias, for whole embeddings, (E,) each."""
         left, right = self.compose.sigmoid().repeat(1, self.channels)
@@ -51,11 +252,11 @@ class Banyan(NodeModel):
         embedding_dropout: float = 0.0,
         composition_dropout: float = 0.0,
         *,
-        apart: bool = False,
+        separate: bool = False,
     ) -> tuple[TreeBatch, Entangled, Tensor, Tensor]:
         """The trees of sentences, their distinct nodes, and these up and down, (U, E) each.
 
-        Each node has one dropout mask. With `apart`, sentences share no nodes.
+        Each node has one dropout mask. With `separate`, sentences share no nodes.
         """
         table, size = self.embedding, self.embedding.shape[1]
         rows = sum(map(len, sentences))
@@ -63,8 +264,8 @@ class Banyan(NodeModel):
             dropout_noise((rows, size), each if self.training else 0.0, table)
             for each in (embedding_dropout, composition_dropout)
         )
-        batch = TreeBatch.of(self._merged(sentences, of_leaves, noise), table.device)
-        graph = Entangled.of(batch, apart=apart)
+        batch = TreeBatch.of(self._merge(sentences, of_leaves, noise), table.device)
+        graph = Entangled.of(batch, separate=separate)
         leaves = functional.embedding(graph.ids, self.embedding)
         count = len(leaves)
         leaves = _dropped(leaves, of_leaves, graph.keys[:count])
@@ -80,20 +281,18 @@ class Banyan(NodeModel):
         sentences: Sequence[Sentence],
         embedding_dropout: float = 0.0,
         composition_dropout: float = 0.0,
-        *,
-        induce: bool = True,
     ) -> tuple[TreeBatch, Tensor, Tensor]:
-        """As above, without dropout: a sentence's nodes do not depend on the other sentences."""
-        assert induce and not self.training, "training is on the distinct nodes"
-        batch, graph, up, down = self.entangled(sentences, apart=True)
+        """All embeddings, without dropout: a sentence's nodes do not depend on other sentences."""
+        assert not self.training, "training is on the distinct nodes"
+        batch, graph, up, down = self.entangled(sentences, separate=True)
         return batch, up[graph.node], down[graph.node]
 
-    def induced(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+    def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with the trees of greedy merging."""
-        return self._merged(sentences)
+        return self._merge(sentences)
 
     @torch.no_grad()
-    def _merged(
+    def _merge(
         self,
         sentences: Sequence[Sentence],
         of_leaves: Tensor | None = None,
@@ -101,16 +300,16 @@ class Banyan(NodeModel):
     ) -> list[Sentence]:
         factors = self.composition()
         text = torch.from_numpy(np.concatenate([each.ids for each in sentences]).astype(np.int64))
-        keys = joined(text, torch.zeros_like(text)).to(self.embedding.device)
+        keys = pair_keys(text, torch.zeros_like(text)).to(self.embedding.device)
         leaves = _dropped(self.embed_text(sentences), of_leaves, keys)
 
         def compose(
             left: Tensor, right: Tensor, left_keys: Tensor, right_keys: Tensor
         ) -> tuple[Tensor, Tensor]:
-            keys = joined(left_keys, right_keys)
+            keys = pair_keys(left_keys, right_keys)
             return _dropped(composed(left, right, *factors), noise, keys), keys
 
-        return induced(sentences, leaves, keys, compose)
+        return merge(sentences, leaves, keys, compose)
 
 
 def _rows(keys: Tensor, noise: Tensor) -> Tensor:

@@ -7,44 +7,46 @@ Improved Representation Learning with Explicit Structure" (https://arxiv.org/abs
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
-from structkit.learning.strae.settings import ChannelSettings
+from structkit.learning.strae.settings import ComposedSettings, check_multiple
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
-
-if TYPE_CHECKING:
-    from ._banyan import Banyan, BanyanTraining
 
 PAPER = "Banyan, section 4"
 
 
 @dataclass(frozen=True)
-class Method(ChannelSettings):
+class Method(ComposedSettings):
     """Settings of Banyan: 14 parameters besides those of the words."""
 
     example: ClassVar[str] = "structkit train banyan sentences.jsonl -o models/banyan"
-    induce: ClassVar[bool] = True
 
-    embedding_size: int = setting(256, "dimensions of an embedding", PAPER)
-    channels: int = setting(128, "rows of an embedding, which share one composition", PAPER)
-    batch_size: int = setting(512, "records in one step", PAPER)
-    batch_tokens: int = setting(
-        65_536, "most leaves in one pass: a larger batch is entangled in parts"
+    embedding_size: int = setting(256, source=PAPER)
+    channels: int = setting(
+        128,
+        "rows of an embedding, which share one composition",
+        PAPER,
+        low=1,
+        high=100_000,
+        group="model",
     )
-    embedding_dropout: float = setting(0.1, "dropout on embeddings", PAPER)
+    batch_size: int = setting(512, source=PAPER)
+    batch_tokens: int = setting(
+        65_536, "maximum leaves in one pass: a larger batch is entangled in parts"
+    )
+    embedding_dropout: float = setting(0.1, source=PAPER)
 
-    def untrained(self, words: int) -> Banyan:
-        from structkit.learning.training.module import seed_parameters
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_multiple(self.embedding_size, channels=self.channels)
 
+    def untrained(self, words: int) -> Any:
         from ._banyan import Banyan
 
-        seed_parameters(self.seed)
-        return Banyan(words, self.embedding_size, self.channels, self.init_range)
+        return Banyan.untrained(words, self)
 
-    def build(self, spool: Spool, *, offline: bool = False) -> BanyanTraining:
+    def build(self, spool: Spool, *, offline: bool = False) -> Any:
         from ._banyan import BanyanTraining
 
-        vocabulary, sentences = self.corpus(spool)
-        model = self.untrained(len(vocabulary)).started(self, vocabulary.words)
-        return BanyanTraining(self, model, vocabulary, sentences)
+        return BanyanTraining.of(self, spool)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from structkit.errors import UserError, flag
 from structkit.learning.strae.settings import PAPER, WordSettings
@@ -21,9 +21,6 @@ from structkit.seeds import key
 
 from ._skip_grams import NGrams, learned
 
-if TYPE_CHECKING:
-    from ._word_vectors import Trained, WordVectors
-
 DEFAULT = "fastText's default"
 
 
@@ -32,36 +29,24 @@ class Method(WordSettings):
     """Settings of fastText as StrAE's authors used it."""
 
     example: ClassVar[str] = "structkit train fasttext sentences.jsonl -o models/fasttext"
-    made_of: ClassVar[tuple[str, ...]] = ("shortest_ngram", "longest_ngram", "buckets")
 
     learning_rate: float = setting(1e-3, "initial learning rate; it falls to 0", PAPER)
     window: int = setting(
-        10, "most words between a word and its context", PAPER, low=1, high=10_000, group="loss"
+        10, "maximum words between a word and its context", PAPER, low=1, high=10_000, group="loss"
     )
     shortest_ngram: int = setting(
-        3, "fewest characters of an n-gram", DEFAULT, low=1, high=100, group="model"
+        3, "minimum characters of an n-gram", DEFAULT, low=1, high=100, group="model"
     )
     longest_ngram: int = setting(
-        6, "most characters of an n-gram", DEFAULT, low=0, high=100, group="model"
+        6, "maximum characters of an n-gram; 0: none", DEFAULT, low=0, high=100, group="model"
     )
     buckets: int = setting(
         2_000_000,
         "rows that n-grams share, by their hash",
         DEFAULT,
-        low=0,
+        low=1,
         high=10**9,
         group="model",
-    )
-    noise_words: int = setting(
-        5, "negative samples for each context word", DEFAULT, low=1, high=1000, group="loss"
-    )
-    subsampling: float = setting(
-        1e-4,
-        "frequency above which occurrences of a word are dropped at random",
-        DEFAULT,
-        low=1e-6,
-        high=1.0,
-        group="loss",
     )
     threads: int = setting(
         1, "more are faster, but no two runs give the same result", low=1, high=1024, group="speed"
@@ -76,14 +61,8 @@ class Method(WordSettings):
                 f"use {flag('longest_ngram', 0)} to learn words alone",
                 status=2,
             )
-        if longest and not self.buckets:
-            raise UserError(
-                f"{flag('buckets', 0)} leaves no rows for n-grams",
-                f"use {flag('longest_ngram', 0)} to learn words alone",
-                status=2,
-            )
 
-    def build(self, spool: Spool, *, offline: bool = False) -> Trained:
+    def build(self, spool: Spool, *, offline: bool = False) -> Any:
         from ._word_vectors import Trained, WordVectors
 
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as text:
@@ -111,14 +90,12 @@ class Method(WordSettings):
             "minCount": self.minimum_count,
             "minn": self.shortest_ngram,
             "maxn": self.longest_ngram,
-            "bucket": self.buckets,
-            "neg": self.noise_words,
-            "t": self.subsampling,
+            "bucket": self.buckets if self.longest_ngram else 0,
             "thread": self.threads,
         }
 
     @classmethod
-    def load(cls, folder: Path, facts: Record) -> WordVectors:
+    def load(cls, folder: Path, facts: Record) -> Any:
         from ._word_vectors import WordVectors
 
         settings = cls.of(facts["settings"])

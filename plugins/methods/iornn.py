@@ -8,23 +8,14 @@ Parsing" (https://aclanthology.org/D14-1081); Opper et al. 2023, StrAE, section 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from structkit.learning.strae.settings import TreeSettings
-
-if TYPE_CHECKING:
-    from structkit.learning.strae.baselines import IORNN
+from structkit.learning.strae.settings import GivenTrees, NodeSettings
 
 
 @dataclass(frozen=True)
-class Method(TreeSettings):
+class Method(NodeSettings, GivenTrees):
     """Settings of IORNN, StrAE's own (appendix A); without channels."""
 
     example: ClassVar[str] = "structkit train iornn trees.jsonl -o models/iornn"
-
-    def untrained(self, words: int) -> IORNN:
-        from structkit.learning.strae.baselines import IORNN
-        from structkit.learning.training.module import seed_parameters
-
-        seed_parameters(self.seed)
-        return IORNN(words, self.embedding_size, self.init_range, untied=self.untied)
+    network: ClassVar[str] = "structkit.learning.strae.baselines:IORNN"

@@ -18,4 +18,3 @@ class Method(StraeSettings):
     """Settings of Self-StrAE; for WikiText-103 the paper has 5e-5, temperature 0.6, range 1e-4."""
 
     example: ClassVar[str] = "structkit train self-strae sentences.jsonl -o models/self-strae"
-    induce: ClassVar[bool] = True

@@ -24,29 +24,13 @@ class Method(StraeSettings):
     example: ClassVar[str] = (
         "structkit train self-strae-plus --on-error skip sentences.jsonl -o models/self-strae-plus"
     )
-    induce: ClassVar[bool] = True
 
-    embedding_size: int = setting(256, "dimensions of an embedding", CODE)
-    channels: int = setting(16, "rows of an embedding; composition sees one at a time", CODE)
-    objective: str = setting(
-        "both",
-        "ce: cross-entropy of the leaves, contrastive over all nodes, or both: the mean of ce "
-        "and contrastive over inner nodes",
-        "arXiv 2404.01860",
-        ("both", "contrastive", "ce"),
-    )
-    temperature_form: str = setting(
-        "exp", "cosine · exp(temperature), or cosine / temperature", CODE, ("exp", "divide")
-    )
-    head: str = setting(
-        "untied",
-        "table with which ce scores words: a separate one with a bias, or the embeddings",
-        CODE,
-        ("untied", "tied"),
-    )
-    mean: str = setting(
-        "token", "ce is a mean per token of the batch, or per sentence", CODE, ("token", "sentence")
-    )
-    max_grad_norm: float = setting(1.0, "scale gradients down to this norm; 0: never", CODE)
-    min_length: int = setting(4, "least words of a record: fewer are an error", CODE)
-    max_length: int | None = setting(200, "most words of a record: more are an error", CODE)
+    embedding_size: int = setting(256, source=CODE)
+    channels: int = setting(16, source=CODE)
+    objective: str = setting("both", source="arXiv 2404.01860")
+    temperature_form: str = setting("exp", source=CODE)
+    head: str = setting("untied", source=CODE)
+    mean: str = setting("token", source=CODE)
+    max_grad_norm: float = setting(1.0, source=CODE)
+    min_length: int = setting(4, source=CODE)
+    max_length: int | None = setting(200, "maximum words of a record: more are an error", CODE)

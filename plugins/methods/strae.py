@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from structkit.learning.strae.settings import StraeSettings, TreeSettings
+from structkit.learning.strae.settings import GivenTrees, StraeSettings
 
 
 @dataclass(frozen=True)
-class Method(StraeSettings, TreeSettings):
+class Method(StraeSettings, GivenTrees):
     """Settings of StrAE, as in the paper's appendix A."""
 
     example: ClassVar[str] = "structkit train strae trees.jsonl -o models/strae"
-    made_of: ClassVar[tuple[str, ...]] = (*StraeSettings.made_of, "subword_tree")

@@ -8,23 +8,14 @@ Memory Networks" (https://aclanthology.org/P15-1150); Opper et al. 2023, StrAE, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from structkit.learning.strae.settings import TreeSettings
-
-if TYPE_CHECKING:
-    from structkit.learning.strae.baselines import TreeLSTM
+from structkit.learning.strae.settings import GivenTrees, NodeSettings
 
 
 @dataclass(frozen=True)
-class Method(TreeSettings):
+class Method(NodeSettings, GivenTrees):
     """Settings of Tree-LSTM, StrAE's own (appendix A); without channels."""
 
     example: ClassVar[str] = "structkit train tree-lstm trees.jsonl -o models/tree-lstm"
-
-    def untrained(self, words: int) -> TreeLSTM:
-        from structkit.learning.strae.baselines import TreeLSTM
-        from structkit.learning.training.module import seed_parameters
-
-        seed_parameters(self.seed)
-        return TreeLSTM(words, self.embedding_size, self.init_range, untied=self.untied)
+    network: ClassVar[str] = "structkit.learning.strae.baselines:TreeLSTM"

@@ -27,7 +27,6 @@ SMALL = {
     "embedding_size": 100,
     "channels": 10,
     "hidden_size": 64,
-    "span_size": 32,
     "buckets": 1000,
     "minimum_count": 1,
     "batch_size": 23,

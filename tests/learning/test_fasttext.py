@@ -21,8 +21,6 @@ from structkit_plugins.methods._word_vectors import WordVectors
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.training.spool import Spool
-from structkit.records.jsonl import Records
 from tests.learning.strae.test_unstructured import ANIMALS
 from tests.tolerances import rounding
 
@@ -32,13 +30,6 @@ Method = registry.load("method", "fasttext")
 @pytest.fixture
 def fasttext():
     return Method(embedding_size=8, epochs=2, learning_rate=0.05, buckets=50_000, window=2)
-
-
-def test_passes_count_as_seen(fasttext, tmp_path):
-    file = tmp_path / "texts.jsonl"
-    file.write_text('{"id":"1","text":"a cat and a cat"}\n' * 3)
-    spool = Spool(Records.read([str(file)]), fasttext.prepare)
-    assert 3 * 2 == fasttext.build(spool).seen
 
 
 def test_word_vectors_equal_the_librarys(fasttext, tmp_path):

@@ -21,7 +21,7 @@ KINDS = ("word", "suffix_2", "suffix_3", "shape")
 SPECIAL = ("<unk>", "<start>", "<end>")
 UNKNOWN, START, END = range(len(SPECIAL))
 # how many rows a table of suffixes or shapes may have; words have a setting
-MOST = {"suffix_2": 600, "suffix_3": 3000, "shape": 100}
+MAXIMUM = {"suffix_2": 600, "suffix_3": 3000, "shape": 100}
 DIGIT = re.compile(r"\d")
 RUN = re.compile(r"(.)\1+", re.DOTALL)
 QUOTES = str.maketrans({"“": "``", "”": "''", "‘": "`", "’": "'", "–": "--", "—": "--"})
@@ -61,12 +61,12 @@ def _kind(sign: str) -> str:
 class Sizes:
     """Widths: embeddings of a word, its suffixes and its shape, the LSTM and the span layer."""
 
-    word: int
-    suffix: int
-    shape: int
-    hidden: int
-    layers: int
-    span: int
+    word: int = 72
+    suffix: int = 28
+    shape: int = 16
+    hidden: int = 128
+    layers: int = 2
+    span: int = 200
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Features:
         object.__setattr__(self, "_seen", {})
 
     @classmethod
-    def of(cls, sentences: Iterable[Sequence[str]], most_words: int, minimum: int) -> Self:
+    def of(cls, sentences: Iterable[Sequence[str]], maximum_words: int, minimum: int) -> Self:
         """The tables of a corpus: what occurs at least `minimum` times, most frequent first."""
         words: Counter[str] = Counter()
         for sentence in sentences:
@@ -96,7 +96,7 @@ class Features:
         for kind, counts in counted.items():
             kept = [name for name, count in counts.items() if count >= minimum]
             kept.sort(key=lambda name, counts=counts: (-counts[name], name))  # type: ignore[misc]
-            tables[kind] = [*SPECIAL, *kept[: MOST.get(kind, most_words)]]
+            tables[kind] = [*SPECIAL, *kept[: MAXIMUM.get(kind, maximum_words)]]
         return cls(tables, {name: counted["word"][name] for name in tables["word"][len(SPECIAL) :]})
 
     def sizes(self) -> list[int]:

@@ -5,21 +5,25 @@ Source of the design: minimal span-based parsing, Stern et al. 2017 (https://acl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from structkit.embeddings.vectors import Vectors
 from structkit.learning.folders.weights import own_weights, write_weights
 from structkit.learning.span_parser.decoding import best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, Features, Sizes
-from structkit.learning.span_parser.forward import Scores, Weights, shapes
-from structkit.structure.trees.brackets import Tree, from_spans
+from structkit.structure.trees.tree import Tree, from_spans
 
+Weights = Mapping[str, NDArray[Any]]
 Piece = tuple[int, int, int, Sequence[str]]  # words, text's number, first word, the words
 WINDOW = 2048  # texts to sort by length and parse together
 BATCH, BATCH_WORDS = 64, 4096  # texts, and words with padding, in one pass of the LSTM
+SPAN_NUMBERS = 1 << 17  # hidden numbers of spans in memory at once: they stay in the cache
 
 
 class SpanParser:
@@ -81,3 +85,110 @@ class SpanParser:
         """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         features = Features.load(folder)
         return cls(own_weights(folder, shapes(features.sizes(), sizes)), features)
+
+
+class Scores:
+    """The scores of all spans of a text, by the weights of a `SpanScorer`."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights = {name: each.astype(np.float32) for name, each in weights.items()}
+        own = self.weights
+        self.tables = [own[f"tables.{kind}.weight"] for kind in range(4)]
+        layers = sum(name.startswith("forwards.") for name in own) // 4
+        self.layers = [
+            (_Lstm(own, f"forwards.{layer}."), _Lstm(own, f"backwards.{layer}."))
+            for layer in range(layers)
+        ]
+
+    def fenceposts(self, numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> Vectors:
+        """The places between words (texts, words + 1, span), as the span layer sees them.
+
+        `numbers` is (texts, 4, words + 2), the longest text first; `lengths` (texts,) is the number
+        of words of each, ends included. Values after the end of a text are meaningless.
+        """
+        columns = [table[numbers[:, kind]] for kind, table in enumerate(self.tables)]
+        states = np.concatenate(columns, axis=2).swapaxes(0, 1)  # (words + 2, texts, columns)
+        # how many texts have a word at each place
+        active = (lengths > np.arange(len(states))[:, None]).sum(1).tolist()
+        for ahead, back in self.layers:
+            both = ahead.states(states, active), back.states(states, active, turned=True)
+            states = np.concatenate(both, axis=2)
+        forward, backward = np.split(states, 2, axis=2)
+        ends = np.concatenate([forward[:-1], -backward[1:]], axis=2)
+        places: Vectors = (ends @ self.weights["project.weight"].T).swapaxes(0, 1)
+        return places
+
+    def table(self, places: Vectors) -> Vectors:
+        """The scores (words + 1, words + 1) of one text, a block of rows at a time."""
+        count, width = places.shape
+        scores = np.zeros((count, count), np.float32)
+        rows = max(1, SPAN_NUMBERS // (count * width))
+        right = places + self.weights["project.bias"]
+        weight, bias = self.weights["score.weight"][0], self.weights["score.bias"]
+        for row in range(0, count, rows):
+            hidden = right[None, row:] - places[row : row + rows, None]  # (rows, words, span)
+            np.maximum(hidden, 0, out=hidden)
+            scores[row : row + rows, row:] = hidden @ weight + bias
+        return scores
+
+
+class _Lstm:
+    """One layer in one direction.
+
+    A sigmoid is a scaled tanh of half the number: the weights of the three gates are halved, so
+    that one tanh serves a whole step.
+    """
+
+    def __init__(self, weights: Mapping[str, Vectors], name: str) -> None:
+        self.hidden = weights[f"{name}weight_hh_l0"].shape[1]
+        half = np.full(4 * self.hidden, 0.5, np.float32)
+        half[2 * self.hidden : 3 * self.hidden] = 1  # the cell's input is a tanh itself
+        self.inputs = np.ascontiguousarray((weights[f"{name}weight_ih_l0"] * half[:, None]).T)
+        self.own = np.ascontiguousarray((weights[f"{name}weight_hh_l0"] * half[:, None]).T)
+        self.bias = (weights[f"{name}bias_ih_l0"] + weights[f"{name}bias_hh_l0"]) * half
+
+    def states(self, words: Vectors, active: Sequence[int], *, turned: bool = False) -> Vectors:
+        """The states (words, texts, hidden) after each word (words, texts, columns), in order.
+
+        `active` is how many texts have a word at each place; `turned` reads from the ends.
+        """
+        size, steps = self.hidden, range(len(words))
+        gates = words @ self.inputs + self.bias  # (words, texts, 4 * hidden)
+        after = np.zeros((*words.shape[:2], size), np.float32)
+        state, cell = (np.zeros((words.shape[1], size), np.float32) for _ in range(2))
+        for step in reversed(steps) if turned else steps:
+            texts = active[step]
+            # a text that ends here, or begins when read from its end, has zeros until then
+            gate = np.tanh(gates[step, :texts] + state[:texts] @ self.own)
+            enters, forgets = gate[:, :size] + 1, gate[:, size : 2 * size] + 1
+            kept = cell[:texts]
+            kept *= forgets
+            kept += enters * gate[:, 2 * size : 3 * size]
+            kept *= 0.5
+            np.multiply((gate[:, 3 * size :] + 1) * 0.5, np.tanh(kept), out=state[:texts])
+            after[step, :texts] = state[:texts]
+        return after
+
+
+def shapes(rows: Sequence[int], sizes: Sizes) -> dict[str, tuple[int, ...]]:
+    """The shape of each weight of a `SpanScorer` with these numbers of rows in its tables."""
+    columns = (sizes.word, sizes.suffix, sizes.suffix, sizes.shape)
+    of_weights: dict[str, tuple[int, ...]] = {
+        f"tables.{kind}.weight": shape for kind, shape in enumerate(zip(rows, columns, strict=True))
+    }
+    gates = 4 * sizes.hidden
+    for direction in ("forwards", "backwards"):
+        for layer in range(sizes.layers):
+            width = 2 * sizes.hidden if layer else sum(columns)
+            of_weights |= {
+                f"{direction}.{layer}.weight_ih_l0": (gates, width),
+                f"{direction}.{layer}.weight_hh_l0": (gates, sizes.hidden),
+                f"{direction}.{layer}.bias_ih_l0": (gates,),
+                f"{direction}.{layer}.bias_hh_l0": (gates,),
+            }
+    return of_weights | {
+        "project.weight": (sizes.span, 2 * sizes.hidden),
+        "project.bias": (sizes.span,),
+        "score.weight": (1, sizes.span),
+        "score.bias": (1,),
+    }

@@ -1,20 +1,24 @@
-"""Training of a span parser: each span of a text is a constituent of its tree, or it is not."""
+"""Training of a span parser: each span of a text is a constituent of its tree, or it is not.
+
+Spans are scored by differences of a bidirectional LSTM's states. Source of the design: minimal
+span-based parsing, Stern et al. 2017 (https://aclanthology.org/P17-1076).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.span_parser.decoding import pieces
-from structkit.learning.span_parser.features import Features
-from structkit.learning.span_parser.parser import SpanParser
-from structkit.learning.span_parser.scorer import SpanScorer, hidden_words
+from structkit.learning.span_parser.features import UNKNOWN, Features, Sizes
+from structkit.learning.span_parser.parser import SpanParser, Weights
 from structkit.learning.training.module import TrainingModule, adamw
 from structkit.learning.training.plan import Step
 from structkit.learning.training.settings import GradientSettings
@@ -22,6 +26,92 @@ from structkit.records.jsonl import Record
 
 Inputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 GROUP = 16  # texts that are padded to one length
+# a word that occurs c times is hidden W / (W + c) of the time, to learn unknown words
+WORD_DROPOUT = 0.8
+# share of the spans that are not constituents that a step draws, to stand for all
+NEGATIVE_SHARE = 0.25
+
+
+class SpanScorer(nn.Module):
+    """Scores of all spans of a text; a positive one means that the words are a constituent.
+
+    `parser.Scores` computes the same without torch.
+    """
+
+    def __init__(self, rows: Sequence[int], sizes: Sizes, dropout: float = 0.0) -> None:
+        super().__init__()
+        columns = (sizes.word, sizes.suffix, sizes.suffix, sizes.shape)
+        self.tables = nn.ModuleList(
+            nn.Embedding(count, width) for count, width in zip(rows, columns, strict=True)
+        )
+        for weight in self.tables.parameters():
+            nn.init.normal_(weight, std=0.3)
+        widths = [sum(columns), *[2 * sizes.hidden] * (sizes.layers - 1)]
+        # one module per layer and direction: packed sequences, which torch needs to reverse
+        # padded ones, have a backward pass that grows with the square of the length
+        self.forwards, self.backwards = (
+            nn.ModuleList(nn.LSTM(width, sizes.hidden, batch_first=True) for width in widths)
+            for _ in range(2)
+        )
+        self.project = nn.Linear(2 * sizes.hidden, sizes.span)
+        self.score = nn.Linear(sizes.span, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def embedded(self, numbers: Tensor) -> Tensor:
+        """The words (texts, words + 2, columns) of their rows (texts, 4, words + 2)."""
+        columns = [table(numbers[:, kind]) for kind, table in enumerate(self.tables)]
+        return torch.cat(columns, dim=-1)
+
+    def states(self, numbers: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The states (texts, words + 2, hidden) after each word, read forward and backward."""
+        states = self.embedded(numbers)
+        for ahead, back in zip(self.forwards, self.backwards, strict=True):
+            states = self.dropout(states)
+            forward = ahead(states)[0]
+            backward = turned(back(turned(states, lengths))[0], lengths)
+            states = torch.cat([forward, backward], dim=-1)
+        forward, backward = self.dropout(states).chunk(2, dim=-1)
+        return forward, backward
+
+    def fenceposts(self, numbers: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """The places between words (texts, words + 1, span), as the span layer sees them.
+
+        `lengths` (texts,) is the number of words of each, ends included; None: all are equal.
+        A span's features are a difference of two places: their product with the weights is made
+        here, once per place instead of once per span.
+        """
+        forward, backward = self.states(numbers, lengths)
+        places = torch.cat([forward[:, :-1], -backward[:, 1:]], dim=-1)
+        return functional.linear(places, self.project.weight)
+
+    def logits(self, left: Tensor, right: Tensor) -> Tensor:
+        """The scores of spans between two places (…, span) each: (…)."""
+        hidden = torch.relu(right - left + self.project.bias)
+        return functional.linear(hidden, self.score.weight, self.score.bias)[..., 0]
+
+    def weights(self) -> Weights:
+        """All weights by name."""
+        return {name: each.detach().cpu().numpy() for name, each in self.state_dict().items()}
+
+
+def turned(states: Tensor, lengths: Tensor | None) -> Tensor:
+    """The states (texts, words, columns) of each text from its last word to its first.
+
+    Padding after a text stays where it is.
+    """
+    if lengths is None:
+        return states.flip(1)
+    steps = torch.arange(states.shape[1], device=states.device)
+    back = lengths[:, None] - 1 - steps
+    order = torch.where(back >= 0, back, steps)[..., None]  # (texts, words, 1)
+    return states.gather(1, order.expand_as(states))
+
+
+def hidden_words(numbers: Tensor, rarity: Tensor) -> Tensor:
+    """The rows (texts, 4, words) with rare words hidden at random: they become the unknown one."""
+    words = numbers[:, 0]
+    hide = torch.rand(words.shape, device=words.device) < rarity[words]
+    return torch.cat([words.masked_fill(hide, UNKNOWN)[:, None], numbers[:, 1:]], dim=1)
 
 
 class SpanTraining(TrainingModule):
@@ -34,14 +124,11 @@ class SpanTraining(TrainingModule):
         settings: GradientSettings,
         scorer: SpanScorer,
         features: Features,
-        word_dropout: float,
-        negative_share: float = 1.0,
-        weight_decay: float = 0.0,
+        negative_share: float = NEGATIVE_SHARE,
     ) -> None:
         super().__init__(settings)
         self.scorer, self.features, self.negative_share = scorer, features, negative_share
-        self.weight_decay = weight_decay
-        rarity = torch.from_numpy(features.rarity(word_dropout))
+        rarity = torch.from_numpy(features.rarity(WORD_DROPOUT))
         self.register_buffer("rarity", rarity, persistent=False)
 
     def batch(self, records: list[Record], step: Step) -> Inputs:
@@ -102,7 +189,7 @@ class SpanTraining(TrainingModule):
         return total / (lengths - 2).sum(), {}
 
     def optimizer(self) -> torch.optim.Optimizer:
-        return adamw(self, self.settings.learning_rate, self.weight_decay)
+        return adamw(self, self.settings.learning_rate, weight_decay=0.0)
 
     def save(self, folder: Path) -> None:
         SpanParser(self.scorer.weights(), self.features).save(folder)

@@ -6,16 +6,19 @@ Both embed the words of a batch, go up to the roots and down again. Source: Oppe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.levels import downward, upward
 from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence
+from structkit.learning.strae.settings import NodeSettings
+from structkit.learning.training.module import seed_parameters
 
 
 class TreeBaseline(NodeModel):
@@ -26,15 +29,18 @@ class TreeBaseline(NodeModel):
         self.embedding = nn.Parameter(torch.empty(words, size).uniform_(-init_range, init_range))
         self.head = nn.Linear(size, words) if untied else None
 
+    @classmethod
+    def untrained(cls, words: int, settings: NodeSettings) -> Self:
+        """A model with random parameters, by the seed."""
+        seed_parameters(settings.seed)
+        return cls(words, settings.embedding_size, settings.init_range, untied=settings.untied)
+
     def both_ways(
         self,
         sentences: Sequence[Sentence],
         embedding_dropout: float = 0.0,
         composition_dropout: float = 0.0,
-        *,
-        induce: bool = False,
     ) -> tuple[TreeBatch, Tensor, Tensor]:
-        assert not induce, "only StrAE makes trees of its own"
         batch = TreeBatch.of(sentences, self.embedding.device)
         leaves = functional.embedding(batch.ids, self.embedding)  # (leaves, E)
         leaves = functional.dropout(leaves, embedding_dropout, self.training)
@@ -152,3 +158,57 @@ def dropped(states: Tensor, dropout: float) -> Tensor:
         return states
     hidden, cells = states.chunk(2, dim=-1)
     return torch.cat([functional.dropout(hidden, dropout), cells], dim=-1)
+
+
+@dataclass(frozen=True)
+class Level:
+    """The nodes of one depth: `first` to `last` in the batch's order, leaves and inner nodes."""
+
+    first: int
+    last: int
+    leaves: slice  # of `batch.leaves`
+    inner: Tensor  # (inner,) their places among the nodes of the depth
+    order: Tensor  # (nodes,) brings leaves, then inner nodes, into the order of the nodes
+
+
+def levels(batch: TreeBatch) -> Iterator[Level]:
+    """All depths of a batch, from the roots down."""
+    first, last, leaf = 0, batch.sentences, 0
+    for start, end in [*batch.levels, (0, 0)]:
+        inner = batch.inner[start:end] - first
+        leaves = slice(leaf, leaf + last - first - len(inner))
+        places = torch.cat([batch.leaves[leaves] - first, inner])
+        yield Level(first, last, leaves, inner, places.argsort())
+        first, last, leaf = last, last + 2 * len(inner), leaves.stop
+
+
+def upward(batch: TreeBatch, leaves: Tensor, compose: Callable[[Tensor], Tensor]) -> Tensor:
+    """The states of all nodes (nodes, S), from those of `batch.leaves` (leaves, S).
+
+    `compose` makes parents (n, S) from their children (n, 2, S), left and right.
+    """
+    bottom_up: list[Tensor] = []
+    below = leaves[:0]
+    for level in reversed(list(levels(batch))):
+        here = leaves[level.leaves]
+        if len(below):
+            here = torch.cat([here, compose(below.view(-1, 2, below.shape[1]))])
+        below = here[level.order]
+        bottom_up.append(below)
+    return torch.cat(bottom_up[::-1])
+
+
+def downward(
+    batch: TreeBatch, roots: Tensor, decompose: Callable[[Tensor, slice], Tensor]
+) -> Tensor:
+    """The states of all nodes (nodes, S), from those of the roots (sentences, S).
+
+    `decompose` makes children (n, 2, S), left and right, from their parents (n, S); it also gets
+    the slice of these children in the batch.
+    """
+    down = [roots]
+    for level in levels(batch):
+        if len(level.inner):
+            children = slice(level.last, level.last + 2 * len(level.inner))
+            down.append(decompose(down[-1][level.inner], children).flatten(0, 1))
+    return torch.cat(down)

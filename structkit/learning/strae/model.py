@@ -1,20 +1,22 @@
 """StrAE: embeddings composed up a tree and decomposed down again, by two small linear maps.
 
 An embedding of E numbers is `channels` rows of E / channels columns; both maps see one row at a
-time and are shared by all. Source: Opper et al. 2023, "StrAE: Autoencoding for Pre-Trained
-Embeddings using Explicit Structure" (https://aclanthology.org/2023.emnlp-main.469), table 1.
+time and are shared by all. Self-StrAE's trees are made by merging the most similar neighbors, again
+and again. Source: Opper et al. 2023, "StrAE: Autoencoding for Pre-Trained Embeddings using Explicit
+Structure" (https://aclanthology.org/2023.emnlp-main.469), table 1; appendix B, algorithm 1.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
@@ -23,11 +25,18 @@ from structkit.embeddings.word_vectors import word_vectors
 from structkit.errors import UserError, flag
 from structkit.learning.static.encoder import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.greedy_merge import induced
+from structkit.learning.strae.losses import unit
 from structkit.learning.strae.sentences import Sentence
-from structkit.learning.strae.settings import ComposedSettings
+from structkit.learning.strae.settings import ComposedSettings, StraeSettings
 from structkit.learning.training.dropout import draw_kept
+from structkit.learning.training.module import seed_parameters
 from structkit.progress import say
+from structkit.structure.trees.tree import Ints
+
+TIE = 1e-6  # similarities closer than this are equal, and the leftmost pair wins
+
+# of left and right children (n, E) and their keys (n,): the parents and their keys
+Composing = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class NodeModel(nn.Module):
@@ -41,21 +50,19 @@ class NodeModel(nn.Module):
         sentences: Sequence[Sentence],
         embedding_dropout: float = 0.0,
         composition_dropout: float = 0.0,
-        *,
-        induce: bool = False,
     ) -> tuple[TreeBatch, Tensor, Tensor]:
         """The trees of sentences, and all upward and downward embeddings, (nodes, E) each.
 
-        With `induce` the trees are those that the model makes itself. Dropout is for training only.
+        The model makes those that the sentences lack. Dropout is for training only.
         """
         raise NotImplementedError
 
-    def induced(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+    def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with the trees that the model makes itself."""
         raise NotImplementedError
 
-    def started(self, settings: ComposedSettings, words: Sequence[str]) -> Self:
-        """The model to train: random, or with the word vectors that the settings name.
+    def start(self, settings: ComposedSettings, words: Sequence[str]) -> None:
+        """Begin with the word vectors that the settings name, if any, and freeze what they freeze.
 
         Words that the file lacks stay random, and are counted. Errors: `UserError` for
         vectors of another size.
@@ -76,7 +83,6 @@ class NodeModel(nn.Module):
             self.embedding.data[torch.from_numpy(known)] = torch.from_numpy(vectors[known])
             if missing := int((~known).sum()):
                 say(f"{missing:,} of {len(words):,} words are not in {path} and start at random")
-        return self
 
     def embed_text(self, sentences: Sequence[Sentence], dropout: float = 0.0) -> Tensor:
         """The embeddings of all leaves in the order of the text, (leaves, E)."""
@@ -123,32 +129,43 @@ class StrAE(NodeModel):
                 linear.weight.data.copy_(weight)
                 linear.bias.data.zero_()
 
+    @classmethod
+    def untrained(cls, words: int, settings: StraeSettings) -> Self:
+        """A model with random parameters, by the seed."""
+        seed_parameters(settings.seed)
+        return cls(
+            words,
+            settings.embedding_size,
+            settings.channels,
+            settings.init_range,
+            untied=settings.untied,
+            summing=settings.composition_init == "sum",
+        )
+
     def both_ways(
         self,
         sentences: Sequence[Sentence],
         embedding_dropout: float = 0.0,
         composition_dropout: float = 0.0,
-        *,
-        induce: bool = False,
     ) -> tuple[TreeBatch, Tensor, Tensor]:
-        """As above: the trees are those of greedy merging; a root's two embeddings are the same."""
+        """All embeddings: a root's two are the same, and greedy merging makes missing trees."""
         size = self.embedding.shape[1]
         dropout = composition_dropout if self.training else 0.0
         leaves = self.embed_text(sentences, embedding_dropout)
         # the composition whose right child begins at a leaf has that leaf's row
         noise = dropout_noise((len(leaves), size), dropout, leaves)
-        if induce:
-            sentences = self._merged(sentences, leaves.detach(), noise)
+        if not len(sentences[0].depths):
+            sentences = self._merge(sentences, leaves.detach(), noise)
         batch = TreeBatch.of(sentences, leaves.device)
         up = self.upward(batch, leaves[batch.places], None if noise is None else noise[batch.right])
         noise = dropout_noise((len(batch.inner), 2 * size), dropout, leaves)
         return batch, up, self.downward(batch, up[: batch.sentences], noise)
 
-    def induced(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+    def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with the trees of greedy merging."""
-        return self._merged(sentences, self.embed_text(sentences))
+        return self._merge(sentences, self.embed_text(sentences))
 
-    def _merged(
+    def _merge(
         self, sentences: Sequence[Sentence], leaves: Tensor, noise: Tensor | None = None
     ) -> list[Sentence]:
         weight, bias = self.composition()
@@ -160,7 +177,7 @@ class StrAE(NodeModel):
             made = torch.addmm(bias, torch.cat([left, right], 1), weight)  # (n, E)
             return made if noise is None else made.mul_(noise[middle]), first
 
-        return induced(sentences, leaves, torch.arange(len(leaves), device=leaves.device), compose)
+        return merge(sentences, leaves, torch.arange(len(leaves), device=leaves.device), compose)
 
     def upward(self, batch: TreeBatch, leaves: Tensor, noise: Tensor | None = None) -> Tensor:
         """The upward embeddings of all nodes, (nodes, E).
@@ -284,3 +301,96 @@ class _Downward(torch.autograd.Function):
             gradient[batch.inner[first:last]] += part @ weight.T
         parents = down[batch.inner]
         return gradient[:roots], parents.T @ children, children.sum(0), None, None
+
+
+def merge(
+    sentences: Sequence[Sentence], leaves: Tensor, keys: Tensor, compose: Composing
+) -> list[Sentence]:
+    """The sentences with the trees that greedy merging gives them, in all at once.
+
+    `leaves` (leaves, E) are the embeddings in the order of the text, sentence after sentence;
+    `keys` (leaves,) are whole numbers by which `compose` identifies them.
+    """
+    lengths = np.array([len(sentence) for sentence in sentences])
+    # longest first: the sentences that still merge are the first ones
+    order = np.argsort(-lengths, kind="stable")
+    starts = (np.cumsum(lengths) - lengths)[order]
+    with torch.no_grad():
+        frontier = _Frontier(lengths[order], starts, leaves, keys)
+        merges = [frontier.merge(compose) for _ in range(int(lengths.max()) - 1)]
+    depths = _depths(lengths[order], merges)
+    return [
+        Sentence(sentences[place].ids, depths[rank, : lengths[place]])
+        for place, rank in enumerate(np.argsort(order))
+    ]
+
+
+class _Frontier:
+    """What is left to merge: for each sentence a row of slots, linked to their neighbors.
+
+    A merge puts the new node into the slot of its left child; that of the right child is dead. The
+    first slot of a row and the one after the sentence are walls, which are similar to nothing.
+    """
+
+    def __init__(
+        self,
+        lengths: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        leaves: Tensor,
+        keys: Tensor,
+    ) -> None:
+        device, self.width = leaves.device, int(lengths[0]) + 2
+        column = np.arange(self.width)
+        real = (column >= 1) & (column <= lengths[:, None])  # (sentences, width)
+        leaf = np.where(real, starts[:, None] + column - 1, 0).ravel()
+        wall = np.where(real, 0.0, -np.inf).ravel()
+        places = torch.from_numpy(leaf).to(device)  # (slots,)
+        self.wall = torch.from_numpy(wall).to(leaves)  # (slots,) added to a similarity
+        self.vectors, self.keys = leaves[places], keys[places]  # (slots, E), (slots,)
+        self.units = unit(self.vectors)
+        slots = torch.arange(len(leaf), device=device)
+        self.left, self.right = slots - 1, slots + 1
+        self.row = slots[:: self.width]  # (sentences,)
+        # of a slot with its right neighbor
+        self.similar = self.wall.clone()
+        self.similar[:-1] += (self.units[:-1] * self.units[1:]).sum(1) + self.wall[1:]
+        steps = np.arange(self.width - 3)
+        self.active = (lengths[:, None] - 1 > steps).sum(0).tolist()
+        self.step = 0
+
+    def merge(self, compose: Composing) -> tuple[Tensor, Tensor]:
+        """Merge a pair in every sentence that has one; returns its left and right slots."""
+        active = self.active[self.step]
+        self.step += 1
+        row = self.row[:active]
+        similar = self.similar.view(-1, self.width)[:active]
+        best = similar.amax(1, keepdim=True)
+        place = (similar >= best - TIE).to(torch.uint8).argmax(1)  # the first of the best
+        left = row + place
+        right = self.right[left]
+        vectors, keys = self.vectors, self.keys
+        made, keys[left] = compose(vectors[left], vectors[right], keys[left], keys[right])
+        units = unit(made)
+        self.vectors[left], self.units[left] = made, units
+        before, after = self.left[left], self.right[right]
+        self.right[left], self.left[after] = after, left
+        self.similar[right] = -torch.inf
+        neighbors = torch.stack([before, after])  # (2, active)
+        similar = (self.units[neighbors] * units).sum(2) + self.wall[neighbors]
+        self.similar[torch.stack([before, left])] = similar
+        return place, right - row
+
+
+def _depths(lengths: NDArray[np.int64], merges: Sequence[tuple[Tensor, Tensor]]) -> Ints:
+    """The depth of every leaf, (sentences, longest), from the merges in their order."""
+    depths = np.zeros((len(lengths), int(lengths[0])), np.int32)
+    if not merges:
+        return depths
+    ends = np.cumsum([len(left) for left, _ in merges])[:-1]
+    both = torch.cat([torch.stack(pair) for pair in merges], 1).cpu().numpy() - 1  # without wall
+    for left, right in reversed(np.split(both, ends, 1)):
+        sentence = np.arange(len(left))
+        # the node in the left slot becomes two, a level deeper
+        depths[sentence, left] += 1
+        depths[sentence, right] = depths[sentence, left]
+    return depths

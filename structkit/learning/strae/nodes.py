@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
@@ -15,20 +17,24 @@ from torch.nn import functional
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.model import NodeModel
-from structkit.learning.strae.sentences import Sentence, Sentences, portions, tree_of
-from structkit.learning.strae.settings import POOLINGS, ROOT, ComposedSettings
+from structkit.learning.strae.sentences import Sentence, Sentences, portions
+from structkit.learning.strae.settings import (
+    POOLINGS,
+    ROOT,
+    ComposedSettings,
+    VocabularySettings,
+)
+from structkit.learning.strae.training import VocabularyEncoder
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.module import TorchModel
 from structkit.records.jsonl import Record
-from structkit.structure.trees.tree import Tree
+from structkit.structure.trees.tree import Tree, from_depths
 
 ENDLESS = 10**9
 LARGEST = 1e15  # the squares of larger numbers leave float32
 
 
-class TreeEncoder(TorchModel):
+class TreeEncoder(VocabularyEncoder):
     """A trained StrAE for `encode` and for trees: a text's embedding is its root's, upward.
 
     Texts are trees in brackets; where the model induces trees, plain texts too.
@@ -36,38 +42,34 @@ class TreeEncoder(TorchModel):
 
     parts = ("nodes",)
 
+    settings: ComposedSettings
+    model: NodeModel
+    pooling: str = ROOT
+
     def __init__(
-        self,
-        settings: ComposedSettings,
-        model: NodeModel,
-        vocabulary: Vocabulary,
-        pooling: str = ROOT,
+        self, settings: VocabularySettings, model: NodeModel, vocabulary: Vocabulary
     ) -> None:
-        super().__init__()
-        if pooling not in POOLINGS:
+        # short and long texts are no errors here
+        settings = replace(settings, min_length=1, max_length=ENDLESS)
+        super().__init__(settings, model, vocabulary)
+
+    @classmethod
+    def read(cls, folder: Path, settings: VocabularySettings, facts: Record) -> Self:
+        if facts["pooling"] not in POOLINGS:
             raise UserError(
-                f"a tree model has no pooling {pooling}",
+                f"a tree model has no pooling {facts['pooling']}",
                 f"use {flag('pooling', 'mean')} for the mean of words, or none for the root",
                 status=2,
             )
-        # short and long texts are no errors here
-        self.settings = replace(settings, min_length=1, max_length=ENDLESS)
-        self.model, self.vocabulary, self.pooling = model, vocabulary, pooling
-        self.truncation = vocabulary.looked_up
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model computes."""
-        return self.model.embedding.device
+        encoder = super().read(folder, settings, facts)
+        encoder.pooling = facts["pooling"]
+        return encoder
 
     def inputs(self, texts: Sequence[str], side: str = "document") -> list[Sentence]:
         """Texts as numbers; `len()` of one is its number of leaves."""
         vocabulary, numbers = self.vocabulary, self.settings.numbers
         records = map(self.prepared, texts)
         return list(Sentences(numbers(vocabulary.ids(each["words"]), each) for each in records))
-
-    def prepared(self, text: str) -> Record:
-        return self.settings.prepared(text)
 
     def batch(self, inputs: Sequence[Sentence]) -> Sequence[Sentence]:
         """Some inputs, as `embed` takes them: trees are laid out there."""
@@ -84,14 +86,14 @@ class TreeEncoder(TorchModel):
             starts = np.cumsum([0, *(len(text) for text in batch[:-1])])
             offsets = torch.from_numpy(starts).to(ids)
             return functional.embedding_bag(ids, self.model.embedding, offsets, mode="mean")
-        roots = self.both_ways(batch)[1][: len(batch)]
+        roots = self.model.both_ways(batch)[1][: len(batch)]
         fits = roots.abs().amax(1) < LARGEST  # not where it is NaN
         return roots if fits.all() else self._scaled(batch, roots, ~fits)
 
     def _scaled(self, batch: Sequence[Sentence], roots: Tensor, chosen: Tensor) -> Tensor:
         deep = [text for text, large in zip(batch, chosen.tolist(), strict=True) if large]
         exact = deepcopy(self.model).double()
-        up = exact.both_ways(deep, induce=self.settings.induce)[1][: len(deep)]
+        up = exact.both_ways(deep)[1][: len(deep)]
         scaled = (up / up.abs().amax(1, keepdim=True)).to(roots)  # NaN where float64 is left too
         self.vocabulary.looked_up.scaled["texts"] += int(scaled.isfinite().all(1).sum())
         return roots.index_put((chosen,), scaled)
@@ -104,19 +106,15 @@ class TreeEncoder(TorchModel):
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
         trees: dict[int, Tree] = {}
         for some in portions([inputs[place] for place in order], settings.batch_tokens):
-            for sentence in self.model.induced(some):
+            for sentence in self.model.make_trees(some):
                 place = order[len(trees)]
                 leaves = vocabulary.surfaces(sentences[place])
                 # words that were not read are attached to the root
                 more = range(len(leaves) - len(sentence))
                 depths = [depth + len(more) for depth in sentence.depths.tolist()]
                 depths += [len(more) - number for number in more]
-                trees[place] = tree_of(leaves, depths)
+                trees[place] = from_depths(leaves, depths)
         return [trees[place] for place in range(len(inputs))]
-
-    def both_ways(self, sentences: Sequence[Sentence]) -> tuple[TreeBatch, Tensor, Tensor]:
-        """The trees, and the upward and downward embeddings of all nodes, (nodes, E) each."""
-        return self.model.both_ways(sentences, induce=self.settings.induce)
 
     def nodes(
         self,
@@ -135,7 +133,7 @@ class TreeEncoder(TorchModel):
         first = 0
         for part in portions(list(sentences), batch_tokens):
             with torch.inference_mode():
-                batch, up, _ = self.both_ways(part)
+                batch, up, _ = self.model.both_ways(part)
             vectors = finish(up.float().cpu().numpy())
             owners = batch.sentence.cpu().numpy()
             starts = batch.start - np.cumsum([0, *batch.lengths[:-1]])[owners]

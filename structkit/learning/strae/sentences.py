@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from structkit.errors import UserError, flag, program
-from structkit.structure.trees.tree import Ints, Tree, from_merges
+from structkit.structure.trees.tree import Ints, Tree
 
 Measured = TypeVar("Measured", bound=Sized)
 
@@ -30,13 +31,12 @@ class Sentences(Sequence[Sentence]):
     """Many sentences in three flat arrays, 8 bytes per leaf."""
 
     def __init__(self, sentences: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
-        ids, depths, offsets = _Growing(), _Growing(), [0]
+        ids, depths, self.offsets = array("i"), array("i"), [0]
         for sentence, tree in sentences:
-            ids.add(sentence)
-            depths.add(tree)
-            offsets.append(offsets[-1] + len(sentence))
-        self.ids, self.depths = ids.whole(), depths.whole()
-        self.offsets = offsets
+            ids.extend(sentence)
+            depths.extend(tree)
+            self.offsets.append(len(ids))
+        self.ids, self.depths = np.array(ids, np.int32), np.array(depths, np.int32)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -46,30 +46,16 @@ class Sentences(Sequence[Sentence]):
         return Sentence(self.ids[part], self.depths[part])
 
 
-class _Growing:
-    """An array of integers that grows piece by piece."""
-
-    def __init__(self) -> None:
-        self._parts: list[Ints] = []
-        self._waiting: list[int] = []
-
-    def add(self, values: Sequence[int]) -> None:
-        self._waiting += values
-        if len(self._waiting) > 1 << 16:
-            self._parts.append(np.array(self._waiting, np.int32))
-            self._waiting.clear()
-
-    def whole(self) -> Ints:
-        return np.concatenate([*self._parts, np.array(self._waiting, np.int32)])
-
-
 def leaf_depths(tree: Tree) -> list[int]:
     """The depth of every leaf of a binary tree, left to right; a tree of one word has [0].
 
     Errors: `UserError` for a node that does not have exactly two children.
     """
     if not tree.is_binary:
-        raise UserError("the tree has a node with more or fewer than two children", _remedy(tree))
+        raise UserError(
+            "the tree has a node with more or fewer than two children",
+            f"binarize it with {program('parse-trees')} {flag('parser', 'brackets')}",
+        )
     depths = [0]  # of all nodes, in their order
     for node, child in enumerate(tree.first.tolist()):
         if child >= 0:
@@ -81,39 +67,29 @@ def leaf_depths(tree: Tree) -> list[int]:
     return of_words
 
 
-def _remedy(tree: Tree) -> str:
-    """The remedy for a tree that is not binary: a bare word beside nodes may be half a label."""
-    remedy = f"binarize it with {program('parse-trees')} {flag('parser', 'brackets')}"
-    for node in np.flatnonzero(tree.count > 1).tolist():
-        first, *others = tree.children(node)
-        if tree.word[first] >= 0 and not tree.labels[first] and any(tree.labels[n] for n in others):
-            word, label = tree.words[tree.word[first]], tree.labels[node]
-            return (
-                f"if {word!r} is part of the label {label!r}, parse the text again: a label holds "
-                f"no space; if it is a word, {remedy}"
-            )
-    return remedy
+def without_last(depths: Sequence[int], count: int) -> list[int]:
+    """The depths of a binary tree's leaves without the last `count`: siblings take their places.
 
-
-def tree_of(words: Sequence[str], depths: Sequence[int]) -> Tree:
-    """The binary tree whose leaves have these depths, the inverse of `leaf_depths`.
-
-    >>> leaf_depths(tree_of(["a", "b", "c"], [1, 2, 2]))
-    [1, 2, 2]
+    >>> without_last([1, 2, 2], 1), without_last([2, 2, 2, 2], 1), without_last([2, 2, 1], 2)
+    ([1, 1], [2, 2, 1], [0])
     """
-    merges: list[tuple[int, int]] = []
-    stack: list[tuple[int, int]] = []  # (node, depth) of what has no parent yet
-    for leaf, depth in enumerate(depths):
-        stack.append((leaf, depth))
-        while len(stack) > 1 and stack[-1][1] == stack[-2][1]:
-            right, left = stack.pop(), stack.pop()
-            merges.append((left[0], right[0]))
-            stack.append((len(words) + len(merges) - 1, left[1] - 1))
-    return from_merges(words, merges)
+    kept = list(depths)
+    for _ in range(count):
+        depth = kept.pop()
+        # the leaves of the sibling fill as much as the last leaf did: 2 to the power of -depth
+        place, missing, deepest = len(kept), 1, depth
+        while missing:
+            place -= 1
+            if kept[place] > deepest:
+                missing <<= kept[place] - deepest
+                deepest = kept[place]
+            missing -= 1 << (deepest - kept[place])
+            kept[place] -= 1
+    return kept
 
 
-def portions(sentences: Sequence[Measured], most: int) -> list[list[Measured]]:
-    """A batch split, in order, into portions of at most `most` leaves, at least one sentence each.
+def portions(sentences: Sequence[Measured], maximum: int) -> list[list[Measured]]:
+    """A batch split, in order, into portions of `maximum` leaves, at least one sentence each.
 
     >>> one = Sentence(np.zeros(3, np.int32), np.array([1, 2, 2], np.int32))
     >>> [len(part) for part in portions([one, one, one], 6)]
@@ -123,47 +99,36 @@ def portions(sentences: Sequence[Measured], most: int) -> list[list[Measured]]:
     leaves = 0
     for sentence in sentences:
         leaves += len(sentence)
-        if leaves > most and parts[-1]:
+        if leaves > maximum and parts[-1]:
             parts.append([])
             leaves = len(sentence)
         parts[-1].append(sentence)
     return parts
 
 
-def grown(
-    ids: Sequence[Sequence[int]], depths: Sequence[int], shape: str
+def split_words(
+    ids: Sequence[Sequence[int]], depths: Sequence[int]
 ) -> tuple[list[int], Sequence[int]]:
-    """The leaves of a tree whose words are split into pieces: each word becomes a subtree.
+    """The leaves of a tree whose words are split into pieces: each word becomes a balanced subtree.
 
-    >>> grown([[7], [1, 2, 3]], [1, 1], "balanced")
-    ([7, 1, 2, 3], [1, 3, 3, 2])
-    >>> grown([[7], [1, 2, 3]], [1, 1], "left")
+    >>> split_words([[7], [1, 2, 3]], [1, 1])
     ([7, 1, 2, 3], [1, 3, 3, 2])
     """
     flat = [number for pieces in ids for number in pieces]
     if len(flat) == len(ids):
         return flat, depths
     pairs = zip(ids, depths, strict=True)
-    return flat, [depth + more for pieces, depth in pairs for more in subtree(len(pieces), shape)]
+    return flat, [depth + more for pieces, depth in pairs for more in balanced(len(pieces))]
 
 
 @cache
-def subtree(pieces: int, shape: str) -> tuple[int, ...]:
-    """The depths of the leaves of a tree over this many pieces.
+def balanced(pieces: int) -> tuple[int, ...]:
+    """The depths of the leaves of a tree over this many pieces, the longer half at the left.
 
-    >>> subtree(5, "balanced"), subtree(5, "left")
-    ((3, 3, 2, 2, 2), (4, 4, 3, 2, 1))
+    >>> balanced(5)
+    (3, 3, 2, 2, 2)
     """
-    if shape == "left":
-        return tuple(min(pieces - 1, pieces - place) for place in range(pieces))
-    depths = [0]
-    parts: list[int] = [pieces]
-    while any(part > 1 for part in parts):
-        halves = [((part + 1) // 2, part // 2) if part > 1 else (part,) for part in parts]
-        depths = [
-            depth + (len(half) > 1)
-            for half, depth in zip(halves, depths, strict=True)
-            for _ in half
-        ]
-        parts = [part for half in halves for part in half]
-    return tuple(depths)
+    if pieces == 1:
+        return (0,)
+    half = pieces // 2  # it goes as deep as a logarithm of the pieces
+    return tuple(depth + 1 for depth in balanced(pieces - half) + balanced(half))

@@ -1,40 +1,39 @@
-"""Settings of the methods that learn word embeddings, the records they read, and their models.
+"""Settings of the methods that learn word embeddings, and the records that they read.
 
-They are imported for their settings: what computes is imported only where it is needed.
+What computes is named, and imported where a model is built or read: help needs no torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import check_fields
-from structkit.learning.strae.sentences import Sentences, grown, leaf_depths
+from structkit.learning.strae.sentences import Sentences, leaf_depths, split_words, without_last
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import GradientSettings, PassSettings
 from structkit.learning.training.spool import Spool, remedy_for
 from structkit.records.jsonl import Record, text_field
 from structkit.settings import setting
+from structkit.structure.trees.brackets import before_final_punct, leaves_of
 from structkit.structure.trees.brackets import read as read_tree
-from structkit.structure.trees.final_punct import before_final_punct, without_last
-from structkit.structure.trees.letters import check_same
-from structkit.structure.trees.texts import leaves_of
-from structkit.structure.trees.words import words_of
-
-if TYPE_CHECKING:
-    from structkit.learning.strae.model import NodeModel, StrAE
-    from structkit.learning.strae.nodes import TreeEncoder
-    from structkit.learning.strae.text_models import TextModel
-    from structkit.learning.strae.text_training import TextEncoder, TextTraining
-    from structkit.learning.strae.training import StraeTraining
+from structkit.structure.trees.words import check_same, words_of
 
 PAPER = "StrAE, appendix A"
 ROOT = "root"  # a text is the embedding of its root, or the mean of its words
 POOLINGS = (ROOT, "mean")
+HERE = "structkit.learning.strae"
+
+
+def named(path: str) -> Any:
+    """The class that `module:name` stands for, imported now."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True)
@@ -47,18 +46,13 @@ class WordSettings(PassSettings):
     query_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
     document_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
 
-    epochs: int = setting(15, "passes over the records", PAPER)
+    epochs: int = setting(15, source=PAPER)
     embedding_size: int = setting(
         100, "dimensions of an embedding", "StrAE, section 3", low=1, high=100_000, group="model"
     )
     lowercase: bool = setting(True, "lowercase words", group="texts")
     minimum_count: int = setting(
-        2,
-        "rarer words share the embedding of unknown words",
-        "StrAE, section 3",
-        low=1,
-        high=10**9,
-        group="model",
+        2, "rarer words share one embedding", "StrAE, section 3", low=1, high=10**9, group="model"
     )
     final_punct: str = setting(
         "keep",
@@ -67,10 +61,10 @@ class WordSettings(PassSettings):
         group="texts",
     )
     min_length: int = setting(
-        1, "least words of a record: fewer are an error", low=1, high=10**9, group="texts"
+        1, "minimum words of a record: fewer are an error", low=1, high=10**9, group="texts"
     )
     max_length: int | None = setting(
-        None, "most words of a record: more are an error", low=1, high=10**9, group="texts"
+        None, "maximum words of a record: more are an error", low=1, high=10**9, group="texts"
     )
 
     def prepare(self, record: Record) -> Record:
@@ -81,13 +75,9 @@ class WordSettings(PassSettings):
             words = read_tree(text_field(record, "tree")).words
         return {"id": record["id"], "words": self.fitting(words)}
 
-    def read(self, text: str) -> Record:
-        """A text of `encode` as a record: a tree in brackets is `tree`, anything else `text`."""
-        return {"text": text} if leaves_of(text) is None else {"tree": text}
-
     def prepared(self, text: str) -> Record:
         """What is kept of a text of `encode`."""
-        return self.prepare({"id": "", **self.read(text)})
+        return {"id": "", "words": self.fitting(self.words(text))}
 
     def fitting(self, words: Sequence[str]) -> Sequence[str]:
         """The words to learn. Errors: none at all, too few or too many."""
@@ -110,7 +100,7 @@ class WordSettings(PassSettings):
 
     @property
     def longest(self) -> int | None:
-        """The most words of a record."""
+        """The maximum words of a record."""
         return self.max_length
 
     def words(self, text: str) -> Sequence[str]:
@@ -127,34 +117,36 @@ class WordSettings(PassSettings):
 class VocabularySettings(WordSettings, GradientSettings):
     """A table of embeddings for a vocabulary of words or subwords, trained by gradient steps."""
 
+    network: ClassVar[str]
+    training: ClassVar[str] = f"{HERE}.texts:TextTraining"
+    encoder: ClassVar[str] = f"{HERE}.texts:TextEncoder"
+
     vocabulary_size: int = setting(
-        25_000, "--subwords: most pieces", low=400, high=1_000_000, group="model"
+        25_000, "--subwords: maximum pieces", low=400, high=1_000_000, group="model"
     )
     subwords: bool = setting(False, "byte-pair pieces instead of words", group="model")
     max_length: int | None = setting(
-        None, "most words of a record, or an error; default: --batch-tokens", low=1, high=10**9
+        None, "maximum words of a record: more are an error; default: --batch-tokens"
     )
     embedding_dropout: float = setting(
         0.2, "dropout on embeddings", PAPER, low=0.0, high=0.99, group="model"
     )
-    batch_size: int = setting(128, "records in one step", PAPER)
+    batch_size: int = setting(128, source=PAPER)
     batch_tokens: int = setting(
         16_384,
-        "most leaves in one pass: a larger batch is split, its gradients added up",
+        "maximum leaves in one pass: a larger batch is split, its gradients added up",
         low=1,
         high=10**9,
         group="speed",
     )
     learning_rate: float = setting(1e-3, "highest learning rate of Adam", PAPER)
-    schedule: str = setting(
-        "constant", "the learning rate after the warm-up", choices=("linear", "constant")
-    )
-    warmup: float = setting(0.0, "share of the steps over which the learning rate rises")
-    max_grad_norm: float = setting(0.0, "scale gradients down to this norm; 0: never")
+    schedule: str = setting("constant")
+    warmup: float = setting(0.0)
+    max_grad_norm: float = setting(0.0)
 
     @property
     def longest(self) -> int | None:
-        """The most words of a record, which cannot be split: losses compare all pairs of nodes."""
+        """The maximum words of a record, which cannot be split: losses compare all its nodes."""
         return self.max_length or self.batch_tokens
 
     def corpus(self, spool: Spool) -> tuple[Vocabulary, Sentences]:
@@ -178,56 +170,32 @@ class VocabularySettings(WordSettings, GradientSettings):
         """The leaves of a prepared record, `ids` of each word, and their depths (here none)."""
         return [number for word in ids for number in word], ()
 
-
-@dataclass(frozen=True)
-class TextSettings(VocabularySettings):
-    """What bi-lstm and roberta share: how they are built and loaded."""
-
-    made_of: ClassVar[tuple[str, ...]] = ("embedding_size",)
-
-    def untrained(self, words: int) -> TextModel:
+    def untrained(self, words: int) -> Any:
         """A model with random parameters, by the seed."""
-        raise NotImplementedError
+        return named(self.network).untrained(words, self)
 
-    def build(self, spool: Spool, *, offline: bool = False) -> TextTraining:
-        from structkit.learning.strae.text_training import TextTraining
-
-        vocabulary, sentences = self.corpus(spool)
-        return TextTraining(self, self.untrained(len(vocabulary)), vocabulary, sentences)
+    def build(self, spool: Spool, *, offline: bool = False) -> Any:
+        return named(self.training).of(self, spool)
 
     @classmethod
-    def load(cls, folder: Path, facts: Record) -> TextEncoder:
-        from structkit.learning.strae.text_training import TextEncoder
-        from structkit.learning.training.module import fill
-
-        vocabulary = Vocabulary.load(folder)
-        settings = cls.of(facts["settings"])
-        model = settings.untrained(len(vocabulary))
-        fill(model, folder)
-        return TextEncoder(settings, model, vocabulary)
+    def load(cls, folder: Path, facts: Record) -> Any:
+        return named(cls.encoder).read(folder, cls.of(facts["settings"]), facts)
 
 
 @dataclass(frozen=True)
 class ComposedSettings(VocabularySettings):
     """The nodes of trees have embeddings that are composed from those of words."""
 
-    made_of: ClassVar[tuple[str, ...]] = ("embedding_size",)
-    induce: ClassVar[bool] = False  # the model makes its own trees
+    encoder: ClassVar[str] = f"{HERE}.nodes:TreeEncoder"
 
     # after 600 steps of 64 Wikipedia sentences, the mean of STS 12, 16, B and SICK R: Self-StrAE
     # 43.6 against 32.5 with it, StrAE 46.9 against 44.5; fastText 20.4 against 21.6
     final_punct: str = setting(
         "drop",
         "punctuation at the end of a text, in training and encoding: it is nearest to the root",
-        choices=("keep", "drop"),
     )
     composition_dropout: float = setting(
-        0.1,
-        "dropout on composed and decomposed embeddings",
-        PAPER,
-        low=0.0,
-        high=0.99,
-        group="model",
+        0.1, "dropout on composed and decomposed nodes", PAPER, low=0.0, high=0.99, group="model"
     )
     init_range: float = setting(
         0.1, "embeddings start between -r and r", PAPER, low=0.0, high=1e3, group="model"
@@ -237,65 +205,34 @@ class ComposedSettings(VocabularySettings):
         "word vectors to start from: NAME.npy with NAME.ids.txt, text as of GloVe, or the folder "
         "of a static model",
         group="model",
+        excludes="subwords",
     )
     freeze_embeddings: bool = setting(
         False, "learn only composition, not the embeddings", group="model"
     )
-    composition_rate: float = setting(
-        1.0,
-        "learning rate of composition and decomposition, as a multiple of the embeddings'",
-        low=0.0,
-        high=1e3,
-        group="schedule",
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.init_embeddings and self.subwords:
-            raise UserError(
-                f"{flag('init_embeddings')} has vectors of words, but {flag('subwords')} learns "
-                "pieces of them",
-                "leave one out",
-                status=2,
-            )
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The start model, the held-out records and the file of word vectors."""
         return (*super().reads, *filter(None, [self.init_embeddings]))
 
-    def untrained(self, words: int) -> NodeModel:
-        """A model with random parameters, by the seed."""
-        raise NotImplementedError
-
     @classmethod
     def check_facts(cls, facts: Record) -> None:
         check_fields(facts, {"pooling": lambda value: value in POOLINGS})
-
-    @classmethod
-    def load(cls, folder: Path, facts: Record) -> TreeEncoder:
-        from structkit.learning.strae.nodes import TreeEncoder
-        from structkit.learning.training.module import fill
-
-        vocabulary = Vocabulary.load(folder)
-        settings = cls.of(facts["settings"])
-        model = settings.untrained(len(vocabulary))
-        fill(model, folder)
-        return TreeEncoder(settings, model, vocabulary, facts["pooling"])
 
 
 @dataclass(frozen=True)
 class NodeSettings(ComposedSettings):
     """StrAE's objectives over nodes, each of which has an upward and a downward embedding."""
 
+    training: ClassVar[str] = f"{HERE}.training:StraeTraining"
     shared: ClassVar[bool] = True
-    made_of: ClassVar[tuple[str, ...]] = (*ComposedSettings.made_of, "objective", "head")
     calmer: ClassVar[str] = f"{VocabularySettings.calmer} or --temperature"
 
     objective: str = setting(
         "contrastive",
-        "contrastive over all nodes, ce: cross-entropy of the leaves, or both: the "
-        "mean of ce and contrastive over inner nodes",
+        "contrastive over all nodes, ce: cross-entropy of the leaves, or both: the mean of ce and "
+        "contrastive over inner nodes",
         "StrAE, section 2.1; both: arXiv 2404.01860",
         ("contrastive", "ce", "both"),
         group="loss",
@@ -313,12 +250,9 @@ class NodeSettings(ComposedSettings):
         ("divide", "exp"),
         group="loss",
     )
-    mask_duplicates: bool = setting(
-        False, "nodes over the same words are not negatives of each other", group="loss"
-    )
     head: str = setting(
         "tied",
-        "table with which ce scores words: the embeddings, or a separate one",
+        "table with which ce scores words: the embeddings, or a separate one with a bias",
         "StrAE, table 1",
         ("tied", "untied"),
         group="loss",
@@ -365,27 +299,15 @@ class NodeSettings(ComposedSettings):
         """Whether words are scored with a separate table."""
         return self.head == "untied" and self.objective != "contrastive"
 
-    def build(self, spool: Spool, *, offline: bool = False) -> StraeTraining:
-        from structkit.learning.strae.training import StraeTraining
-
-        vocabulary, sentences = self.corpus(spool)
-        model = self.untrained(len(vocabulary)).started(self, vocabulary.words)
-        return StraeTraining(self, model, vocabulary, sentences)
-
 
 @dataclass(frozen=True)
-class TreeSettings(NodeSettings):
-    """Settings of models over given trees. Records are binary trees: `tree`."""
+class GivenTrees(VocabularySettings):
+    """Records are binary trees: `tree`. It comes last among the classes of a method."""
 
     records: ClassVar[str] = "`tree`, a binary tree in brackets"
     needs: ClassVar[tuple[str, ...]] = ("tree",)
     query_fields: ClassVar[tuple[str, ...]] = ("tree",)
     document_fields: ClassVar[tuple[str, ...]] = ("tree",)
-    made_of: ClassVar[tuple[str, ...]] = (*NodeSettings.made_of, "subword_tree")
-
-    subword_tree: str = setting(
-        "balanced", "tree over the pieces of one word", "", ("balanced", "left"), group="model"
-    )
 
     def prepare(self, record: Record) -> Record:
         """The words and the tree of a record. Errors: no binary tree, or not that of its `text`."""
@@ -396,22 +318,22 @@ class TreeSettings(NodeSettings):
         depths = without_last(leaf_depths(tree), len(tree.words) - len(words))
         return {"id": record["id"], "words": words, "depths": depths}
 
-    def read(self, text: str) -> Record:
-        """A text of `encode` as a record."""
-        return {"tree": text}
+    def prepared(self, text: str) -> Record:
+        """What is kept of a text of `encode`."""
+        return self.prepare({"id": "", "tree": text})
 
     def numbers(
         self, ids: Sequence[Sequence[int]], record: Record
     ) -> tuple[list[int], Sequence[int]]:
         """The leaves of a prepared record, `ids` of each word, and their depths."""
-        return grown(ids, record["depths"], self.subword_tree)
+        return split_words(ids, record["depths"])
 
 
 @dataclass(frozen=True)
-class ChannelSettings(ComposedSettings):
-    """An embedding is a matrix, whose rows share composition and decomposition."""
+class StraeSettings(NodeSettings):
+    """Settings of StrAE; a square embedding has as many channels as columns."""
 
-    made_of: ClassVar[tuple[str, ...]] = (*ComposedSettings.made_of, "channels")
+    network: ClassVar[str] = f"{HERE}.model:StrAE"
 
     channels: int = setting(
         10,
@@ -421,42 +343,24 @@ class ChannelSettings(ComposedSettings):
         high=100_000,
         group="model",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.embedding_size % self.channels:
-            raise UserError(
-                f"{flag('embedding_size', self.embedding_size)} is not a multiple of "
-                f"{flag('channels', self.channels)}",
-                "change one of them",
-                status=2,
-            )
-
-
-@dataclass(frozen=True)
-class StraeSettings(NodeSettings, ChannelSettings):
-    """Settings of StrAE; a square embedding has as many channels as columns."""
-
-    made_of: ClassVar[tuple[str, ...]] = (*NodeSettings.made_of, "channels")
-
     composition_init: str = setting(
         "uniform",
         "start of composition: random, as in the released code, or a scaled sum",
-        "",
-        ("uniform", "sum"),
+        choices=("uniform", "sum"),
         group="model",
     )
 
-    def untrained(self, words: int) -> StrAE:
-        from structkit.learning.strae.model import StrAE
-        from structkit.learning.training.module import seed_parameters
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_multiple(self.embedding_size, channels=self.channels)
 
-        seed_parameters(self.seed)
-        return StrAE(
-            words,
-            self.embedding_size,
-            self.channels,
-            self.init_range,
-            untied=self.untied,
-            summing=self.composition_init == "sum",
+
+def check_multiple(embedding_size: int, **parts: int) -> None:
+    """Raise if an embedding cannot be cut into so many `channels`, or `heads`, of one size."""
+    ((name, number),) = parts.items()
+    if embedding_size % number:
+        raise UserError(
+            f"{flag('embedding_size', embedding_size)} is not a multiple of {flag(name, number)}",
+            "change one of them",
+            status=2,
         )

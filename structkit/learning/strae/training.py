@@ -1,11 +1,11 @@
-"""Training over trees: batches in portions of bounded size, and the objectives of StrAE."""
+"""Training and encoding with a vocabulary, in portions of bounded size; the objectives of StrAE."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -15,16 +15,13 @@ from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import contrastive_loss, drawn_words
 from structkit.learning.strae.model import NodeModel
 from structkit.learning.strae.sentences import Sentence, Sentences, portions
-from structkit.learning.strae.settings import (
-    ComposedSettings,
-    NodeSettings,
-    VocabularySettings,
-)
+from structkit.learning.strae.settings import ComposedSettings, NodeSettings, VocabularySettings
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.distributed import joined, share, summed
 from structkit.learning.training.losses import vocabulary_loss
-from structkit.learning.training.module import TrainingModule, save_state
+from structkit.learning.training.module import TorchModel, TrainingModule, fill, save_state
 from structkit.learning.training.plan import Step
+from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Record
 
 
@@ -45,6 +42,30 @@ class VocabularyTraining(TrainingModule):
         self.model, self.vocabulary, self.sentences = model, vocabulary, sentences
         self.truncation = vocabulary.looked_up
 
+    @classmethod
+    def of(cls, settings: VocabularySettings, spool: Spool) -> Self:
+        """The training of a new model on prepared records."""
+        vocabulary, sentences = settings.corpus(spool)
+        return cls(settings, settings.untrained(len(vocabulary)), vocabulary, sentences)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+        return next(self.parameters()).device
+
+    def held_out(self, records: list[Record], step: Step) -> Any:
+        numbers, ids_of = self.settings.numbers, self.vocabulary.ids
+        return self.in_portions(
+            [*Sentences(numbers(ids_of(each["words"]), each) for each in records)]
+        )
+
+    def batch(self, records: list[Record], step: Step) -> Any:
+        return self.in_portions([self.sentences[index] for index in step.indices])
+
+    def in_portions(self, sentences: list[Sentence]) -> Any:
+        """A batch in portions that fit in memory."""
+        return portions(sentences, self.settings.batch_tokens)
+
     def optimizer(self) -> torch.optim.Optimizer:
         """Adam, in one kernel."""
         return torch.optim.Adam(self.parameters(), lr=self.settings.learning_rate, fused=True)
@@ -54,42 +75,46 @@ class VocabularyTraining(TrainingModule):
         self.vocabulary.save(folder)
 
 
-class TreeTraining(VocabularyTraining):
-    """Training on given trees, or on those that the model makes itself."""
+class VocabularyEncoder(TorchModel):
+    """A trained model over a vocabulary, for `encode`."""
 
-    settings: ComposedSettings
-    model: NodeModel
+    settings: VocabularySettings
+
+    def __init__(
+        self, settings: VocabularySettings, model: nn.Module, vocabulary: Vocabulary
+    ) -> None:
+        super().__init__()
+        self.settings, self.model, self.vocabulary = settings, model, vocabulary
+        self.truncation = vocabulary.looked_up
+
+    @classmethod
+    def read(cls, folder: Path, settings: VocabularySettings, facts: Record) -> Self:
+        """The model in a folder. Errors: `UserError` where it is damaged."""
+        vocabulary = Vocabulary.load(folder)
+        model = settings.untrained(len(vocabulary))
+        fill(model, folder)
+        return cls(settings, model, vocabulary)
 
     @property
     def device(self) -> torch.device:
         """Where the model computes."""
         return next(self.parameters()).device
 
-    def optimizer(self) -> torch.optim.Optimizer:
-        """Adam; composition may have its own learning rate."""
-        rate = self.settings.learning_rate
-        words = [
-            self.model.embedding,
-            *([] if self.model.head is None else self.model.head.parameters()),
-        ]
-        known = set(map(id, words))
-        others = [weight for weight in self.model.parameters() if id(weight) not in known]
-        groups: list[dict[str, Any]] = [
-            {"params": words},
-            {"params": others, "lr": rate * self.settings.composition_rate},
-        ]
-        return torch.optim.Adam(groups, lr=rate, fused=True)
+    def prepared(self, text: str) -> Record:
+        return self.settings.prepared(text)
 
-    def held_out(self, records: list[Record], step: Step) -> list[list[Sentence]]:
-        settings, vocabulary = self.settings, self.vocabulary
-        sentences = Sentences(
-            settings.numbers(vocabulary.ids(record["words"]), record) for record in records
-        )
-        return portions(list(sentences), settings.batch_tokens)
 
-    def batch(self, records: list[Record], step: Step) -> list[list[Sentence]]:
-        chosen = [self.sentences[index] for index in step.indices]
-        return portions(chosen, self.settings.batch_tokens)
+class TreeTraining(VocabularyTraining):
+    """Training on given trees, or on those that the model makes itself."""
+
+    settings: ComposedSettings
+    model: NodeModel
+
+    @classmethod
+    def of(cls, settings: VocabularySettings, spool: Spool) -> Self:
+        training = super().of(settings, spool)
+        training.model.start(training.settings, training.vocabulary.words)
+        return training
 
     def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
         """The parts of the objective, each a mean over one portion."""
@@ -140,7 +165,7 @@ class StraeTraining(TreeTraining):
         batch = None
         up = down = self.model.embedding[:0]
         if chosen:
-            batch, up, down = self.model.both_ways(chosen, *dropouts, induce=settings.induce)
+            batch, up, down = self.model.both_ways(chosen, *dropouts)
         parts = {}
         if settings.objective != "ce":
             before = self.counts(first)["contrastive"]
@@ -160,19 +185,14 @@ class StraeTraining(TreeTraining):
 
         The nodes of all processes are negatives: `total`, of which this one's begin at `first`.
         """
-        masked = self.settings.mask_duplicates
-        same = up.new_zeros(0, dtype=torch.int64)
         if batch is not None:
-            same = batch.same if masked else same
             chosen = batch.inner if self.settings.objective == "both" else batch.in_trees
             if chosen is not None:
                 up, down = up[chosen], down[chosen]
-                same = same[chosen] if masked else same
         if not total:
             return up.sum()  # no sentence has two words: nothing to contrast
         up, down = joined(up, first, total), joined(down, first, total)
-        equal = joined(same[:, None], first, total)[:, 0] if masked else None
-        return contrastive_loss(up, down, self.settings.scale, equal)
+        return contrastive_loss(up, down, self.settings.scale)
 
     def scored(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor] | None:
         """The words that a training step compares, and what their scores get; None for all."""
@@ -182,8 +202,7 @@ class StraeTraining(TreeTraining):
         ids = np.concatenate([sentence.ids for sentence in sentences])
         words = len(self.model.embedding)
         chosen, excess = drawn_words(ids, words, settings.ce_samples, settings.seed)
-        device = self.device
-        return torch.from_numpy(chosen).to(device), torch.from_numpy(excess).to(device)
+        return torch.from_numpy(chosen).to(self.device), torch.from_numpy(excess).to(self.device)
 
     def cross_entropy(
         self,

@@ -89,16 +89,9 @@ class Vocabulary:
         """
         counts: Counter[str] = Counter()
         for sentence in sentences:
-            counts.update(sentence)
-        if lowercase:
-            lower: Counter[str] = Counter()
-            for word, count in counts.items():
-                lower[word.lower()] += count
-            counts = lower
+            counts.update(map(str.lower, sentence) if lowercase else sentence)
         if subwords:
-            bpe = trained(counts, size)
-            words = [word for word, _ in sorted(bpe.get_vocab().items(), key=lambda item: item[1])]
-            return cls(words, lowercase=lowercase, bpe=bpe)
+            return cls.of_pieces(train_pieces(counts, size), lowercase=lowercase)
         kept = [word for word, count in counts.items() if count >= minimum_count]
         kept.sort(key=lambda word: (-counts[word], word))
         if not kept:
@@ -108,6 +101,12 @@ class Vocabulary:
             )
         return cls([UNKNOWN, *(word for word in kept if word != UNKNOWN)], lowercase=lowercase)
 
+    @classmethod
+    def of_pieces(cls, bpe: Any, *, lowercase: bool) -> Vocabulary:
+        """The pieces of a byte-pair encoding."""
+        numbers = bpe.get_vocab()
+        return cls(sorted(numbers, key=numbers.__getitem__), lowercase=lowercase, bpe=bpe)
+
     def __len__(self) -> int:
         return len(self.words)
 
@@ -116,13 +115,13 @@ class Vocabulary:
         if self.lowercase:
             words = [word.lower() for word in words]
         if self.bpe is not None:
-            return self._cut(words)
+            return self._ids_of_pieces(words)
         known, unknown = self._ids, [0]
         ids_of = [known.get(word, unknown) for word in words]
         self.looked_up.add("words", len(ids_of), sum(ids is unknown for ids in ids_of))
         return ids_of
 
-    def _cut(self, words: Sequence[str]) -> list[list[int]]:
+    def _ids_of_pieces(self, words: Sequence[str]) -> list[list[int]]:
         cache = self._pieces
         new = [word for word in dict.fromkeys(words) if word not in cache]
         for word, encoding in zip(new, self.bpe.encode_batch(new), strict=True):
@@ -168,14 +167,13 @@ class Vocabulary:
             lowercase = bool(content["lowercase"])
             if not content["subwords"]:
                 return cls(content["words"], lowercase=lowercase)
-            bpe: Any = Tokenizer.from_str((folder / PIECES).read_text("utf-8"))
+            bpe = Tokenizer.from_str((folder / PIECES).read_text("utf-8"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise damaged(f"cannot be read: {error}", folder / WORDS) from None
-        words = [word for word, _ in sorted(bpe.get_vocab().items(), key=lambda item: item[1])]
-        return cls(words, lowercase=lowercase, bpe=bpe)
+        return cls.of_pieces(bpe, lowercase=lowercase)
 
 
-def trained(counts: Counter[str], size: int) -> Any:
+def train_pieces(counts: Counter[str], size: int) -> Any:
     """A byte-pair encoding of at most `size` pieces, learned from words and their counts.
 
     Pieces consist of characters, the thousand most frequent ones, so that people can read a tree

@@ -124,8 +124,6 @@ class TrainingSettings(Method):
     # the fields a training record must have, as strings, and those it may have
     needs: ClassVar[tuple[str, ...]] = ("query", "positive")
     optional: ClassVar[tuple[str, ...]] = ("negatives",)
-    # settings that a model folder must have to be read; others may come and go
-    made_of: ClassVar[tuple[str, ...]] = ()
     # what helps where the loss diverges
     calmer: ClassVar[str] = "try other settings"
 
@@ -154,13 +152,11 @@ class TrainingSettings(Method):
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
-        """The settings of a model folder; those that it need not have get their defaults.
+        """The settings of a model folder; those that it lacks get their defaults.
 
-        Errors: `UserError` for one that is missing, of another type or out of bounds.
+        Errors: `UserError` for one of another type or out of bounds.
         """
         hints, known = get_type_hints(cls), {field.name for field in fields(cls)}
-        if missing := sorted(set(cls.made_of) - values.keys()):
-            raise damaged(f"the setting {missing[0]} is missing")
         kept = {name: value for name, value in values.items() if name in known}
         for name, value in kept.items():
             kinds = get_args(hints[name]) or (hints[name],)

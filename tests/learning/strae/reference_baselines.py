@@ -6,39 +6,17 @@ A tree is a leaf (an int: a word's id) or a pair of trees; `weights` is a model'
 import torch
 from torch.nn import functional
 
-
-def leaves(tree):
-    return [tree] if isinstance(tree, int) else [leaf for child in tree for leaf in leaves(child)]
-
-
-def depths(tree, depth=0):
-    if isinstance(tree, int):
-        return [depth]
-    return [found for child in tree for found in depths(child, depth + 1)]
-
-
-class Node:
-    """A node with its state of either way; `cell` only in a Tree-LSTM."""
-
-    def __init__(self, tree, up, cell=None, children=()):
-        self.tree, self.up, self.cell, self.children = tree, up, cell, children
-        self.down = self.down_cell = None
-
-    def breadth_first(self):
-        level = [self]
-        while level:
-            yield from level
-            level = [child for node in level for child in node.children]
+from tests.learning.strae.reference_strae import Node
 
 
 def iornn_inside(tree, w):
     """The upward pass: tanh([left; right] Phi + phi)."""
     if isinstance(tree, int):
-        return Node(tree, w["embedding"][tree])
+        return Node((tree,), w["embedding"][tree])
     left, right = (iornn_inside(child, w) for child in tree)
     both = torch.cat([left.up, right.up])
     up = torch.tanh(w["compose.weight"] @ both + w["compose.bias"])
-    return Node(tree, up, children=(left, right))
+    return Node(left.words + right.words, up, (left, right))
 
 
 def iornn_outside(node, down, w):
@@ -63,18 +41,24 @@ def tree_lstm_up(tree, w):
     if isinstance(tree, int):
         i, o, u = (w["read.weight"] @ w["embedding"][tree] + w["bias"]).chunk(3)
         cell = torch.sigmoid(i) * torch.tanh(u)
-        return Node(tree, torch.sigmoid(o) * torch.tanh(cell), cell)
+        return cell_node((tree,), o, cell)
     left, right = (tree_lstm_up(child, w) for child in tree)
     both = torch.cat([left.up, right.up])
     i, o, u = (w["compose.weight"] @ both + w["bias"]).chunk(3)
     forget_left, forget_right = torch.sigmoid(w["forget.weight"] @ both).chunk(2)
     cell = torch.sigmoid(i) * torch.tanh(u) + forget_left * left.cell + forget_right * right.cell
-    return Node(tree, torch.sigmoid(o) * torch.tanh(cell), cell, (left, right))
+    return cell_node(left.words + right.words, o, cell, (left, right))
+
+
+def cell_node(words, o, cell, children=()):
+    node = Node(words, torch.sigmoid(o) * torch.tanh(cell), children)
+    node.cell = cell
+    return node
 
 
 def tree_lstm_down(node, down, cell, w):
     """From a parent's state to those of its children: gates of their own for each side."""
-    node.down, node.down_cell = down, cell
+    node.down = down
     if not node.children:
         return
     gates = (w["decompose.weight"] @ down).chunk(2)
@@ -92,28 +76,6 @@ def tree_lstm(tree, w):
 
 
 REFERENCES = {"iornn": iornn, "tree-lstm": tree_lstm}
-
-
-def contrastive(nodes, temperature):
-    """Equation 2 of StrAE over some nodes."""
-    up = functional.normalize(torch.stack([node.up for node in nodes]), dim=1)
-    down = functional.normalize(torch.stack([node.down for node in nodes]), dim=1)
-    scores = up @ down.T / temperature
-    own = torch.arange(len(nodes))
-    return (functional.cross_entropy(scores, own) + functional.cross_entropy(scores.T, own)) / 2
-
-
-def cross_entropy(roots, w):
-    """Equation 1 of StrAE: the mean over sentences of the mean over their leaves."""
-    losses = []
-    for root in roots:
-        found = [
-            -functional.log_softmax(w["embedding"] @ node.down, dim=0)[node.tree]
-            for node in root.breadth_first()
-            if not node.children
-        ]
-        losses.append(torch.stack(found).mean())
-    return torch.stack(losses).mean()
 
 
 def lstm(vectors, w, suffix=""):

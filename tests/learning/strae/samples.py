@@ -1,15 +1,19 @@
 """Sentences and models to compare with the reference, and how far apart both may be."""
 
+import json
 import random
 
 import numpy as np
 import torch
 
 from structkit import registry
+from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.strae.model import StrAE
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.run import train
+from structkit.learning.training.settings import RunOptions
 from tests.tolerances import bound
 
 Method = registry.load("method", "strae")
@@ -45,6 +49,11 @@ def sample(seed, lengths, shapes=("random",)):
     return trees, sentences
 
 
+def without_trees(sentences):
+    """The same, for models that make trees themselves."""
+    return [Sentence(sentence.ids, sentence.depths[:0]) for sentence in sentences]
+
+
 def model(seed=0, *, size=20, channels=5, untied=False, dtype=torch.float64):
     torch.manual_seed(seed)
     return StrAE(WORDS, size, channels, 1.0, untied=untied).to(dtype).eval()
@@ -71,6 +80,13 @@ def difference(expected, found):
     return (expected - found.detach().double()).abs().max().item() / scale
 
 
+def check_gradients(expected, found, theirs, ours, near):
+    """A loss and its gradients are those of the plain version."""
+    assert difference(expected, found) <= near
+    for one, other in zip(gradients(expected, theirs), gradients(found, ours), strict=True):
+        assert difference(one, other) <= near
+
+
 def roundings(nodes, scale=1.0, dtype=torch.float64):
     """The largest difference of sums along a path, over all nodes, and over the words.
 
@@ -89,6 +105,33 @@ def in_batch_order(batch, roots):
     return nodes
 
 
+def vocabulary(words=WORDS):
+    return Vocabulary([str(word) for word in range(words)], lowercase=True)
+
+
 def tree_training(settings, sentences):
-    vocabulary = Vocabulary([str(word) for word in range(WORDS)], lowercase=True)
-    return StraeTraining(settings, settings.untrained(WORDS).double(), vocabulary, sentences)
+    return StraeTraining(settings, settings.untrained(WORDS).double(), vocabulary(), sentences)
+
+
+def write_records(file, texts, field="text"):
+    """The file of these texts, each a record."""
+    lines = [{"id": str(number), field: text} for number, text in enumerate(texts)]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+def train_on(file, name, folder, *, quiet=True, **values):
+    """The summary of a training."""
+    options = RunOptions(output=str(folder), quiet=quiet)
+    return train(name, registry.load("method", name)(**values), [str(file)], options)
+
+
+def trained(name, folder, texts, field="text", **values):
+    """A model that was trained on texts, from its folder."""
+    train_on(write_records(folder.parent / "texts.jsonl", texts, field), name, folder, **values)
+    return open_model(str(folder))[0]
+
+
+def nested(words):
+    """The right-branching tree over words, in brackets."""
+    return f"(X {words[0]})" if len(words) == 1 else f"(X (X {words[0]}) {nested(words[1:])})"

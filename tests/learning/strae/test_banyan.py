@@ -1,27 +1,26 @@
 """Banyan: entangled trees in levels over a batch against one node at a time; the command."""
 
-import json
 import random
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structkit_plugins.methods._banyan import BanyanTraining
-from structkit_plugins.methods._entangled import joined
+from structkit_plugins.methods._banyan import BanyanTraining, pair_keys
 
 from structkit import registry
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
-from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.strae.sentences import Sentence, Sentences
-from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.brackets import read
 from tests.learning.strae.reference_banyan import Plain
-from tests.learning.strae.samples import difference, gradients, roundings
+from tests.learning.strae.samples import (
+    check_gradients,
+    difference,
+    roundings,
+    trained,
+    vocabulary,
+)
 from tests.tolerances import rounding
 
 WORDS = 12
@@ -32,12 +31,12 @@ def training(sentences, **changes):
     """A training of the method over sentences of numbers, in float64."""
     values = {"embedding_size": 12, "channels": 4, "init_range": 1.0, "batch_size": 64} | changes
     method = Method(**values)
-    vocabulary = Vocabulary([str(number) for number in range(WORDS)], lowercase=True)
     model = method.untrained(WORDS).double()
     with torch.no_grad():
         for name in ("compose_bias", "decompose_bias"):
             getattr(model, name).uniform_(-0.3, 0.3)
-    return BanyanTraining(method, model, vocabulary, Sentences((words, ()) for words in sentences))
+    numbers = Sentences((words, ()) for words in sentences)
+    return BanyanTraining(method, model, vocabulary(WORDS), numbers)
 
 
 def drawn(seed, lengths):
@@ -50,8 +49,8 @@ def numbers(sentences):
 
 
 def plain(model):
-    return {name: weight.detach().clone().requires_grad_() for name, weight in
-            model.named_parameters()}  # fmt: skip
+    named = model.named_parameters()
+    return {name: weight.detach().clone().requires_grad_() for name, weight in named}
 
 
 batches = st.lists(st.integers(1, 12), min_size=1, max_size=6)
@@ -65,17 +64,13 @@ def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
     parameters = plain(fast.model)
     expected = Plain(parameters, 4).loss(sentences)
     found, _ = fast.loss([numbers(sentences)])
-    near = roundings(2 * sum(lengths))
-    assert difference(expected, found) <= near
-    theirs = gradients(expected, list(parameters.values()))
-    ours = gradients(found, list(fast.model.parameters()))
-    for name, one, other in zip(parameters, theirs, ours, strict=True):
-        assert difference(one, other) <= near, name
+    ours = list(fast.model.parameters())
+    check_gradients(expected, found, [*parameters.values()], ours, roundings(2 * sum(lengths)))
 
 
 def test_no_pair_of_words_has_the_key_of_a_word_or_of_another_pair():
-    words = joined(torch.arange(1000), torch.zeros(1000, dtype=torch.int64))
-    keys = torch.cat([words, joined(words[:, None], words).flatten()])
+    words = pair_keys(torch.arange(1000), torch.zeros(1000, dtype=torch.int64))
+    keys = torch.cat([words, pair_keys(words[:, None], words).flatten()])
     assert len(keys) == len(keys.unique())
 
 
@@ -108,9 +103,8 @@ def test_dropout_is_once_for_each_node_and_known_to_the_merging(seed, lengths):
     batch, graph, up, _ = model.entangled(numbers(sentences), 0.3, 0.3)
     pairs = torch.stack([graph.left, graph.right], 1).tolist()
     nodes = list(graph.ids.tolist())  # as the plain version has them
-    nodes += [tuple(pair) for pair in pairs]
-    for place in range(len(graph.ids), len(nodes)):
-        nodes[place] = tuple(nodes[child] for child in nodes[place])
+    for left, right in pairs:
+        nodes.append((nodes[left], nodes[right]))
     assert len(set(nodes)) == len(nodes)
     weights = plain(model)
     noise = {}
@@ -140,32 +134,19 @@ def test_a_batch_in_portions_is_the_mean_over_their_tokens():
     assert difference(expected, found) <= roundings(2 * len(sum(sentences, [])))
 
 
-LINES = ["The cat sleeps on the mat.", "A dog barks.", "Stop", "The dog (a cat) sleeps, and."] * 6
-SMALL = {"epochs": 2, "batch_size": 8, "embedding_size": 20, "channels": 10}
+def test_a_trained_model_gives_the_same_twice_in_any_batch_and_trees(tmp_path):
+    lines = ["The cat sleeps on the mat.", "A dog barks.", "Stop", "The dog (a cat) sleeps, and."]
+    small = {"epochs": 2, "batch_size": 8, "embedding_size": 20, "channels": 10}
+    encoder = trained("banyan", tmp_path / "model", lines * 6, **small)
+    trained("banyan", tmp_path / "again", lines * 6, **small)
+    one, other = ((tmp_path / each / "model.safetensors") for each in ("model", "again"))
+    assert one.read_bytes() == other.read_bytes()
 
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    file = tmp_path_factory.mktemp("banyan") / "texts.jsonl"
-    lines = [{"id": str(number), "text": text} for number, text in enumerate(LINES)]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return file
-
-
-@pytest.fixture(scope="module")
-def folder(records):
-    options = RunOptions(output=str(records.parent / "model"), quiet=True)
-    train("banyan", Method(**SMALL), [str(records)], options)
-    return records.parent / "model"
-
-
-def test_embeddings_do_not_depend_on_the_batch_and_nodes_have_both(folder):
-    model, _ = open_model(str(folder))
     texts = ["The cat sleeps.", "The cat", "A dog sleeps on the mat.", "cat"]
     with torch.inference_mode():
-        whole = model.both_ways(model.inputs(texts))
+        whole = encoder.model.both_ways(encoder.inputs(texts))
         for place, text in enumerate(texts):
-            alone = model.both_ways(model.inputs([text]))
+            alone = encoder.model.both_ways(encoder.inputs([text]))
             rows = whole[0].sentence == place
             for one, other in zip(whole[1:], alone[1:], strict=True):
                 near = rounding(len(other), other.abs().max().item())
@@ -173,18 +154,7 @@ def test_embeddings_do_not_depend_on_the_batch_and_nodes_have_both(folder):
         roots = slice(0, len(texts))
         assert torch.equal(whole[1][roots], whole[2][roots])  # one is a copy
 
-
-def test_its_trees_are_written(folder):
-    parsing = ParseSettings(parser="self-strae", model=str(folder))
+    parsing = ParseSettings(parser="self-strae", model=str(tmp_path / "model"))
     (record,) = parse_trees([{"id": "1", "text": "The cat sleeps."}], parsing)
     tree = read(record["tree"])
     assert ("The", "cat", "sleeps", ".") == tree.words and tree.is_binary
-
-
-def test_training_is_repeatable(records, folder):
-    options = RunOptions(output=str(records.parent / "again"), quiet=True)
-    train("banyan", Method(**SMALL), [str(records)], options)
-    one, other = (
-        (records.parent / name / "model.safetensors").read_bytes() for name in ("model", "again")
-    )
-    assert one == other

@@ -7,13 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit import registry
 from structkit.learning.encoders.model_folder import open_model
-from structkit.learning.strae.sentences import leaf_depths
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
-from structkit.structure.trees.final_punct import without_last
+from structkit.learning.strae.sentences import leaf_depths, without_last
 from structkit.structure.trees.words import words_of
+from tests.learning.strae.samples import nested, trained
 from tests.tolerances import bound
 
 TEXTS = ["The cat sleeps on the mat.", "A dog barks!", 'The dog sleeps; a cat barks. "', "?"] * 3
@@ -45,49 +42,24 @@ def test_the_sibling_takes_the_place(tree, count):
     assert depths(expected) == without_last(depths(tree), count)
 
 
-def right_branching(text):
-    return nested(words_of(text))
-
-
-def nested(words):
-    return f"(X {words[0]})" if len(words) == 1 else f"(X (X {words[0]}) {nested(words[1:])})"
-
-
-@pytest.fixture(scope="module", params=METHODS)
-def folder(request, tmp_path_factory):
-    base = tmp_path_factory.mktemp(request.param)
-    field, made = ("tree", right_branching) if request.param == "strae" else ("text", str)
-    lines = [{"id": str(n), field: made(text)} for n, text in enumerate(TEXTS)]
-    (base / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    method = registry.load("method", request.param)(**SMALL, **METHODS[request.param])
-    options = RunOptions(output=str(base / "model"), quiet=True)
-    train(request.param, method, [str(base / "records.jsonl")], options)
-    return base / "model"
-
-
-def embedded(folder, texts):
-    made = right_branching if folder.parent.name.startswith("strae") else str
-    model, _ = open_model(str(folder))
-    with torch.inference_mode():
-        return model.embed(model.batch(model.inputs([made(text) for text in texts], "document")))
-
-
-def test_a_stop_is_dropped_in_training_and_in_encoding(folder):
-    vocabulary = json.loads((folder / "vocabulary.json").read_text())["words"]
+@pytest.mark.parametrize("name", METHODS)
+def test_a_stop_is_dropped_in_training_and_in_encoding(name, tmp_path):
+    field, made = ("text", str)
+    if name == "strae":
+        field, made = "tree", lambda text: nested(words_of(text))
+    trained(name, tmp_path / "m", map(made, TEXTS), field, **SMALL, **METHODS[name])
+    vocabulary = json.loads((tmp_path / "m" / "vocabulary.json").read_text())["words"]
     assert {";", "?"} <= set(vocabulary) and not {".", "!"} & set(vocabulary)
-    stopped, plain, inside = embedded(
-        folder, ["The cat sleeps.", "The cat sleeps", "The cat; sleeps"]
-    )
+    model, _ = open_model(str(tmp_path / "m"))
+    texts = ["The cat sleeps.", "The cat sleeps", "The cat; sleeps"]
+    with torch.inference_mode():
+        inputs = model.inputs([made(text) for text in texts], "document")
+        stopped, plain, inside = model.embed(model.batch(inputs))
     # a sum over two inputs of as many numbers, for each word
     near = bound(3 * 2 * SMALL["embedding_size"], plain.abs().max().item())
     assert (stopped - plain).abs().max() <= near
     assert (inside - plain).abs().max() > 10 * near
-
-
-@pytest.mark.parametrize("folder", ["self-strae"], indirect=True)
-def test_induced_trees_have_it_beside_all_the_rest(folder):
-    model, _ = open_model(str(folder))
-    words = ["The", "cat", "sleeps", ".", "''"]
-    (tree,) = model.trees([words])
-    assert tuple(words) == tree.words
-    assert [2, 1] == leaf_depths(tree)[-2:]
+    if name == "self-strae":
+        (tree,) = model.trees([["The", "cat", "sleeps", ".", "''"]])
+        assert ("The", "cat", "sleeps", ".", "''") == tree.words
+        assert [2, 1] == leaf_depths(tree)[-2:]  # beside all the rest

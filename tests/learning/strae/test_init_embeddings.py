@@ -1,19 +1,16 @@
 """Embeddings that start from word vectors in a file, trained or frozen."""
 
-import json
-
 import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from structkit.embeddings.word_vectors import word_vectors
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.static.encoder import static_word_vectors
 from structkit.learning.static.table import Table
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
+from tests.learning.strae import samples
+from tests.learning.strae.samples import nested
 
 TEXTS = ["the cat sleeps on the mat", "a dog barks and a cat sleeps", "the zebra sleeps"] * 3
 VECTORS = {"the": [1.0, 0.0], "cat": [0.5, -2.0], "dog": [0.25, 3.0]}
@@ -40,18 +37,10 @@ def in_text(file, header=""):
     return str(file)
 
 
-def nested(words):
-    return f"(X {words[0]})" if len(words) == 1 else f"(X (X {words[0]}) {nested(words[1:])})"
-
-
 def trained(name, tmp_path, **values):
-    data = tmp_path / "records.jsonl"
-    records = [{"id": str(n), "tree": nested(text.split())} for n, text in enumerate(TEXTS)]
-    data.write_text("".join(json.dumps(record) + "\n" for record in records))
     values = {"embedding_size": 2, "epochs": 2, "batch_size": 4, **METHODS[name], **values}
-    output = tmp_path / "model"
-    train(name, load("method", name)(**values), [str(data)], RunOptions(output=str(output)))
-    return open_model(str(output))[0]
+    trees = [nested(text.split()) for text in TEXTS]
+    return samples.trained(name, tmp_path / "model", trees, "tree", **values)
 
 
 def test_all_forms_of_files_are_read(matrix, tmp_path):
@@ -71,7 +60,7 @@ def test_all_forms_of_files_are_read(matrix, tmp_path):
 def test_words_have_the_vectors_of_the_file_and_frozen_ones_keep_them(
     name, matrix, tmp_path, capsys
 ):
-    model = trained(name, tmp_path, init_embeddings=matrix, freeze_embeddings=True)
+    model = trained(name, tmp_path, init_embeddings=matrix, freeze_embeddings=True, quiet=False)
     table = model.model.embedding.detach().numpy()
     words = model.vocabulary.words
     for word in ("the", "cat", "dog"):
@@ -126,12 +115,6 @@ def test_words_that_are_not_frozen_learn(matrix, tmp_path):
     assert 0 < np.abs(found - VECTORS["cat"]).max() < 0.2
 
 
-def test_composition_has_a_rate_of_its_own(tmp_path):
-    values = {"learning_rate": 0.01, "embedding_dropout": 0.0, "composition_dropout": 0.0}
-    still = trained("banyan", tmp_path, **values, composition_rate=0.0)
-    assert not still.model.compose_bias.any() and not still.model.decompose_bias.any()
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -150,5 +133,5 @@ def test_what_does_not_fit_is_one_clear_line(content, message, tmp_path):
 
 
 def test_pieces_have_no_vectors(matrix):
-    with pytest.raises(UserError, match="--subwords learns pieces of them; leave one out"):
+    with pytest.raises(UserError, match="--init-embeddings and --subwords exclude each other"):
         load("method", "self-strae")(init_embeddings=matrix, subwords=True)

@@ -1,42 +1,24 @@
 """Self-StrAE: greedy merging of whole batches against one sentence at a time; the parser."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit import registry
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoding.reading import TextReader
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees.brackets import read
 from tests.learning.strae import reference_strae as reference
-from tests.learning.strae.samples import (
-    difference,
-    in_batch_order,
-    model,
-    plain,
-    roundings,
-    sample,
-)
-from tests.learning.strae.test_strae import losses
+from tests.learning.strae.samples import model, plain, sample, trained, without_trees
+from tests.learning.strae.test_strae import check
 from tests.tolerances import bound, rounding
 
-LINES = [
-    {"id": str(number), "text": text}
-    for number, text in enumerate(
-        ["The cat sleeps on the mat.", "A dog barks.", "Stop", "The dog (a cat) sleeps, and barks."]
-        * 3
-    )
-]
+LINES = ["The cat sleeps on the mat.", "A dog barks.", "Stop", "The dog (a cat) sleeps, and barks."]
 
 
 def shape(node):
@@ -51,7 +33,7 @@ def shape(node):
 def test_trees_are_those_of_one_sentence_at_a_time(seed, lengths):
     _, sentences = sample(seed, lengths)
     fast = model(seed)
-    found = fast.induced(sentences)
+    found = fast.make_trees(sentences)
     values = plain(fast)
     for sentence, tree in zip(sentences, found, strict=True):
         assert shape(reference.greedy(sentence.ids.tolist(), values)) == tree.depths.tolist()
@@ -63,48 +45,21 @@ def test_embeddings_losses_and_gradients_agree(dtype):
     fast = model(5, dtype=dtype)
     values = plain(fast)
     roots = [reference.greedy(sentence.ids.tolist(), values) for sentence in sentences]
-    batch, up, down = fast.both_ways(sentences, induce=True)
-    near = roundings(batch.nodes, 5.0, dtype)
-    nodes = in_batch_order(batch, roots)
-    assert [node.words for node in nodes] == [
-        tuple(batch.text[start : start + width].tolist())
-        for start, width in zip(batch.start, batch.width, strict=True)
-    ]
-    assert difference(torch.stack([node.up.reshape(-1) for node in nodes]), up) <= near
-    assert difference(torch.stack([node.down.reshape(-1) for node in nodes]), down) <= near
-    trees = fast.induced(sentences)
-    found = losses(fast, trees, 5.0)
-    inner = [node for root in roots if root.children for node in root.all()]
-    expected = (
-        reference.contrastive(inner, 5.0),
-        torch.stack([reference.cross_entropy(root, values) for root in roots]).mean(),
-    )
-    wanted = [weight for name, weight in values.items() if name != "channels"]
-    for one, other in zip(expected, found, strict=True):
-        assert difference(one, other) <= near
-        ours = torch.autograd.grad(
-            other, list(fast.parameters()), retain_graph=True, allow_unused=True
-        )
-        theirs = torch.autograd.grad(one, wanted, retain_graph=True, allow_unused=True)
-        for want, got in zip(theirs, ours, strict=True):
-            assert (want is None) == (got is None)
-            assert want is None or difference(want, got) <= near
+    check(fast, without_trees(sentences), roots, values, 5.0, dtype)
 
 
 def test_a_tree_does_not_depend_on_its_batch():
     _, sentences = sample(6, [30, 1, 12, 300, 5, 12, 60])
     fast = model(6, dtype=torch.float32)
-    together = fast.induced(sentences)
+    together = fast.make_trees(sentences)
     for sentence, tree in zip(sentences, together, strict=True):
-        assert fast.induced([sentence])[0].depths.tolist() == tree.depths.tolist()
+        assert fast.make_trees([sentence])[0].depths.tolist() == tree.depths.tolist()
 
 
 def test_of_equal_pairs_the_leftmost_is_merged():
-    _, (sentence,) = sample(7, [4])
+    _, (sentence,) = sample(7, [3])
     sentence.ids[:] = 3
-    assert [2, 2, 1] == model(7).induced([type(sentence)(sentence.ids[:3], sentence.ids[:0])])[
-        0
-    ].depths.tolist()
+    assert [2, 2, 1] == model(7).make_trees([sentence])[0].depths.tolist()
 
 
 def test_dropout_reaches_the_trees_and_the_same_noise_the_embeddings():
@@ -113,7 +68,7 @@ def test_dropout_reaches_the_trees_and_the_same_noise_the_embeddings():
     found = []
     for _ in range(2):
         torch.manual_seed(1)
-        batch, up, _ = fast.both_ways(sentences, 0.2, 0.1, induce=True)
+        batch, up, _ = fast.both_ways(without_trees(sentences), 0.2, 0.1)
         found.append(up)
     assert torch.equal(*found)
     # what is composed twice, in the merge and after it, is the same: the trees of the dropped
@@ -125,31 +80,19 @@ def test_dropout_reaches_the_trees_and_the_same_noise_the_embeddings():
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     base = tmp_path_factory.mktemp("models")
-    data = base / "texts.jsonl"
-    data.write_text("".join(json.dumps(line) + "\n" for line in LINES))
-    method = registry.load("method", "self-strae")
+    small = {"epochs": 2, "batch_size": 5, "embedding_size": 20, "channels": 5}
     for name, changes in (("words", {}), ("pieces", {"subwords": True, "vocabulary_size": 400})):
-        values = {"epochs": 2, "batch_size": 5, "embedding_size": 20, "channels": 5} | changes
-        values["final_punct"] = "keep"
-        options = RunOptions(output=str(base / name), quiet=True)
-        train("self-strae", method(**values), [str(data)], options)
+        trained("self-strae", base / name, LINES * 3, **small, **changes, final_punct="keep")
     return base
 
 
-def structkit(*arguments):
-    command = [sys.executable, "-m", "structkit", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
-def test_the_parser_writes_the_trees_of_the_model(folders):
-    found = structkit(
-        "parse-trees", folders / "texts.jsonl", "--parser", "self-strae", "-m", folders / "words"
-    )
-    assert (0, "") == (found.returncode, found.stderr)
+def test_the_parser_writes_the_trees_of_the_model(run, folders):
+    flags = ("--parser", "self-strae", "-m", folders / "words")
+    found = run("parse-trees", folders / "texts.jsonl", *flags)
+    assert (0, b"") == (found.returncode, found.stderr)
     trees = [read(json.loads(line)["tree"]) for line in found.stdout.splitlines()]
-    assert ("The", "dog", "(", "a", "cat", ")", "sleeps", ",", "and", "barks", ".") == trees[
-        3
-    ].words
+    words = ("The", "dog", "(", "a", "cat", ")", "sleeps", ",", "and", "barks", ".")
+    assert words == trees[3].words
     assert [("Stop",)] * 3 == [tree.words for tree in trees[2::4]]
     assert all(tree.is_binary for tree in trees)
     model, _ = open_model(str(folders / "words"))
@@ -173,11 +116,8 @@ def test_leaves_may_be_pieces(folders):
 )
 def test_a_model_is_needed(model, status, message):
     with pytest.raises(UserError) as error:
-        list(
-            parse_trees(
-                [{"id": "1", "text": "a b"}], ParseSettings(parser="self-strae", model=model)
-            )
-        )
+        parsing = ParseSettings(parser="self-strae", model=model)
+        list(parse_trees([{"id": "1", "text": "a b"}], parsing))
     assert (status, message) == (error.value.status, str(error.value))
 
 

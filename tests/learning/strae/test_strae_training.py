@@ -11,16 +11,16 @@ from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.strae.losses import drawn_words
 from structkit.learning.training.losses import vocabulary_loss
 from structkit.learning.training.plan import Step
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from tests.learning.strae.samples import (
     WORDS,
     Method,
+    check_gradients,
     difference,
-    gradients,
     roundings,
     sample,
+    train_on,
     tree_training,
+    write_records,
 )
 
 TREES = [
@@ -32,14 +32,12 @@ TREES = [
 
 
 def records(path, trees=TREES, times=3):
-    lines = [json.dumps({"id": str(n), "tree": tree}) for n, tree in enumerate(trees * times)]
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    return write_records(path, trees * times, "tree")
 
 
 def trained(folder, data, **changes):
     values = {"epochs": 2, "batch_size": 5, "embedding_size": 20, "channels": 5} | changes
-    return train("strae", Method(**values), [str(data)], RunOptions(output=str(folder), quiet=True))
+    return train_on(data, "strae", folder, **values)
 
 
 @pytest.mark.parametrize("objective", ["contrastive", "ce", "both"])
@@ -47,7 +45,7 @@ def trained(folder, data, **changes):
 def test_a_run_is_the_same_twice(tmp_path, objective, subwords):
     data = records(tmp_path / "trees.jsonl")
     changes = {"subwords": subwords, "vocabulary_size": 400, "objective": objective}
-    changes |= {"head": "untied", "mean": "token", "mask_duplicates": True}
+    changes |= {"head": "untied", "mean": "token"}
     changes |= {"ce_samples": 3} if objective == "both" else {}
     found = [trained(tmp_path / name, data, **changes) for name in ("one", "two")]
     files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two")]
@@ -71,7 +69,7 @@ def test_a_loss_falls(tmp_path):
 def test_rare_and_unknown_words_share_an_embedding_and_are_counted(tmp_path, capsys):
     data = records(tmp_path / "trees.jsonl", times=1)
     values = {"embedding_size": 20, "channels": 5, "max_steps": 0, "final_punct": "keep"}
-    train("strae", Method(**values), [str(data)], RunOptions(output=str(tmp_path / "model")))
+    train_on(data, "strae", tmp_path / "model", quiet=False, **values)
     expected = "6 of 17 words (35.3%) are not in the vocabulary and share one embedding"
     assert expected in capsys.readouterr().err
     found, facts = open_model(str(tmp_path / "model"))
@@ -179,14 +177,8 @@ def test_all_words_drawn_are_the_whole_vocabulary(head):
     _, sentences = sample(3, [5, 1, 4])
     exact, drawn = (ce_training(sentences, head=head, ce_samples=each) for each in (0, WORDS))
     near = roundings(17)
-    losses = exact.losses(sentences)["ce"], drawn.losses(sentences)["ce"]
-    assert losses[0].item() == pytest.approx(losses[1].item(), abs=near)
-    for want, got in zip(
-        gradients(losses[0], list(exact.parameters())),
-        gradients(losses[1], list(drawn.parameters())),
-        strict=True,
-    ):
-        assert difference(want, got) <= near
+    expected, found = exact.losses(sentences)["ce"], drawn.losses(sentences)["ce"]
+    check_gradients(expected, found, [*exact.parameters()], [*drawn.parameters()], near)
 
 
 def test_few_drawn_words_stand_for_the_others_in_the_mean():

@@ -1,7 +1,6 @@
 """Baselines without trees: Bi-LSTM and RoBERTa against slow ones, and their trainings."""
 
 import numpy as np
-import orjson
 import pytest
 import torch
 from hypothesis import given, settings
@@ -11,12 +10,9 @@ from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.strae.sentences import Sentences
-from structkit.learning.strae.text_models import BiLSTM, RoBERTa
-from structkit.learning.strae.text_training import TextIds, TextTraining, padded
-from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
+from structkit.learning.strae.texts import BiLSTM, RoBERTa, TextIds, TextTraining, padded
 from tests.learning.strae import reference_baselines as reference
+from tests.learning.strae.samples import train_on, vocabulary, write_records
 from tests.model_encodings import encoding_of
 from tests.tolerances import rounding
 
@@ -77,8 +73,7 @@ def test_the_loss_and_gradients_of_bi_lstm_equal_the_plain_versions(texts):
     losses = [loss for ids in texts for loss in reference.bi_lstm(ids, weights)[1]]
     expected = torch.stack(losses).mean()
     chosen = method("bi-lstm")(embedding_size=6, embedding_dropout=0.0)
-    vocabulary = Vocabulary([str(number) for number in range(9)], lowercase=True)
-    training = TextTraining(chosen, model, vocabulary, Sentences([])).eval()
+    training = TextTraining(chosen, model, vocabulary(9), Sentences([])).eval()
     # two portions count as one batch
     parts = [batch_of(part, [False] * len(part)) for part in (texts[:1], texts[1:]) if part]
     found = training.backward(parts)
@@ -155,12 +150,10 @@ def check_leaves(folder):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_training_is_repeatable_learns_and_encodes(name, tmp_path):
-    texts = tmp_path / "texts.jsonl"
-    texts.write_bytes(b"".join(orjson.dumps({"text": text}) + b"\n" for text in ANIMALS))
-    chosen = method(name)(embedding_size=8, **SMALL[name])
+    texts = write_records(tmp_path / "texts.jsonl", ANIMALS)
+    values = {"embedding_size": 8, **SMALL[name]}
     for folder in ("first", "second"):
-        options = RunOptions(output=str(tmp_path / folder), quiet=True)
-        summary = train(name, chosen, [str(texts)], options)
+        summary = train_on(texts, name, tmp_path / folder, **values)
     if name != "fasttext":
         losses = summary["losses"]["loss"]
         assert losses["last"] < 0.9 * losses["first"]

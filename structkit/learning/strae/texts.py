@@ -1,16 +1,25 @@
-"""Bi-LSTM and RoBERTa, the models without trees with which StrAE is compared.
+"""Bi-LSTM and RoBERTa, the models without trees with which StrAE is compared, and their training.
 
 Source: Opper et al. 2023, "StrAE", section 5, appendix A and table 5.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from structkit.learning.strae.sentences import Sentence, portions
+from structkit.learning.strae.training import VocabularyEncoder, VocabularyTraining
+from structkit.learning.training.losses import vocabulary_loss
+from structkit.learning.training.module import seed_parameters
+from structkit.structure.trees.tree import Ints
 
 MASKED = 0.15  # share of tokens that RoBERTa predicts (Liu et al. 2019, section 2.2)
 POSITIONS = 512  # tokens farther apart share the embedding of the largest distance
@@ -67,6 +76,12 @@ class BiLSTM(TextModel):
         self.lstm = nn.LSTM(size, size, batch_first=True, bidirectional=True)
         self.before, self.after = nn.Linear(size, size), nn.Linear(size, size)
 
+    @classmethod
+    def untrained(cls, words: int, settings: Any) -> Self:
+        """A model with random parameters, by the seed."""
+        seed_parameters(settings.seed)
+        return cls(words, settings.embedding_size, settings.init_range)
+
     def states(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor]:
         """The states after each token, forward and backward, (texts, length, E); 0 on padding."""
         vectors = functional.embedding(batch.ids, self.embedding)
@@ -111,6 +126,13 @@ class RoBERTa(TextModel):
         self.layers = nn.ModuleList(Layer(size, inner, heads) for _ in range(layers))
         self.transform, self.head_norm = nn.Linear(size, size), nn.LayerNorm(size)
         self.bias = nn.Parameter(torch.zeros(words))
+
+    @classmethod
+    def untrained(cls, words: int, settings: Any) -> Self:
+        """A model with random parameters, by the seed."""
+        seed_parameters(settings.seed)
+        sizes = settings.inner_size, settings.heads, settings.layers
+        return cls(words, settings.embedding_size, *sizes)
 
     def states(self, batch: TextBatch, dropout: float) -> list[Tensor]:
         """The embeddings and the states after each layer, (texts, length, E) each."""
@@ -189,3 +211,87 @@ class Layer(nn.Module):
         scores = scores.masked_fill(~real[:, None, None], float("-inf"))
         weights = functional.dropout(scores.softmax(3), dropout)
         return (weights @ values).transpose(1, 2).flatten(2)
+
+
+@dataclass(frozen=True)
+class TextIds:
+    """The ids of a text, and whether they are pieces of one word."""
+
+    ids: Ints
+    word: bool = False
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def padded(texts: Sequence[TextIds], device: torch.device) -> TextBatch:
+    """Texts as one batch, as wide as its longest."""
+    lengths = np.array([len(text) for text in texts])
+    ids = np.zeros((len(texts), lengths.max()), np.int64)
+    for row, text in enumerate(texts):
+        ids[row, : len(text)] = text.ids
+    word = torch.tensor([text.word for text in texts])
+    return TextBatch(
+        torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device), word.to(device)
+    )
+
+
+class TextTraining(VocabularyTraining):
+    """Prediction of the tokens that the model chooses, over the vocabulary, by its own table."""
+
+    model: TextModel
+
+    def in_portions(self, sentences: list[Sentence]) -> list[TextBatch]:
+        """A batch in portions, sorted by length, so that there is little padding."""
+        texts = sorted((TextIds(sentence.ids) for sentence in sentences), key=len)
+        size = self.settings.batch_tokens
+        return [padded(portion, self.device) for portion in portions(texts, size)]
+
+    def sums(self, inputs: TextBatch) -> tuple[Tensor, int]:
+        """The summed cross-entropy of one portion, and its number of tokens."""
+        vectors, ids, bias = self.model.learned(inputs, self.settings.embedding_dropout)
+        table = self.model.embedding[: len(self.vocabulary)]
+        one = torch.ones_like(ids, dtype=vectors.dtype)
+        return vocabulary_loss(vectors, table, bias, ids, one), len(ids)
+
+    def loss(self, inputs: list[TextBatch]) -> tuple[Tensor, dict[str, Tensor]]:
+        sums = [self.sums(portion) for portion in inputs]
+        return torch.stack([total for total, _ in sums]).sum() / sum(count for _, count in sums), {}
+
+    def backward(self, inputs: list[TextBatch]) -> dict[str, float]:
+        """Gradients portion by portion, of the mean over all tokens."""
+        total, tokens = 0.0, 0
+        for portion in inputs:
+            summed, count = self.sums(portion)
+            summed.backward()  # type: ignore[no-untyped-call]
+            total, tokens = total + summed.item(), tokens + count
+        for weight in self.parameters():
+            if weight.grad is not None:
+                weight.grad /= tokens
+        return {"loss": total / tokens}
+
+    def facts(self) -> dict[str, Any]:
+        return {"normalize": False, "words": len(self.vocabulary)}
+
+
+class TextEncoder(VocabularyEncoder):
+    """A trained model for `encode`."""
+
+    model: TextModel
+
+    def inputs(self, texts: Sequence[str], side: str = "document") -> list[TextIds]:
+        """Texts, or the leaves of trees, as numbers; a text without words is one unknown word."""
+        numbered = []
+        for text in texts:
+            words = self.vocabulary.ids(self.settings.words(text)) or [[0]]
+            ids = np.array([number for word in words for number in word], np.int32)
+            numbered.append(TextIds(ids, word=len(words) == 1))
+        return numbered
+
+    def batch(self, inputs: Sequence[TextIds]) -> TextBatch:
+        """Some inputs, padded."""
+        return padded(inputs, self.device)
+
+    def embed(self, batch: TextBatch) -> Tensor:
+        """The embeddings of texts, (texts, E)."""
+        return self.model.embed(batch)
