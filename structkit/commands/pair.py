@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 
 from structkit.errors import UserError, flag
 from structkit.pairs.examples import Fields
-from structkit.pairs.judged import Corpus, Judged
-from structkit.pairs.splits import drop_repeated, parse_split, split
+from structkit.progress import say
 from structkit.records.jsonl import Command as Stage
 from structkit.records.jsonl import Record, Records, accepted, raising
 from structkit.records.stream import Stream, WorkerOptions
-from structkit.scoring.qrels import read_qrels
-from structkit.settings import Command, seed_setting, setting
+from structkit.seeds import key
+from structkit.settings import Command, file_setting, is_given, named, seed_setting, setting
 
 JUDGED = "With --qrels and --negatives-from"
 
@@ -38,31 +38,21 @@ class Settings:
         "Document made of fields: 'title : {title} text : {description}' (SANTA).",
         metavar="TEXT",
     )
-    qrels: str | None = setting(
-        None,
+    qrels: str | None = file_setting(
         "Judgements: the highest grade is positive, lower ones are negative.",
-        reads=True,
         requires=("queries", "negatives_from"),
     )
-    queries: str | None = setting(
-        None,
-        "With --qrels: file with the judged queries.",
-        reads=True,
-        requires="qrels",
-        group=JUDGED,
+    queries: str | None = file_setting(
+        "With --qrels: file with the judged queries.", requires="qrels", group=JUDGED
     )
-    corpus: str | None = setting(
-        None,
+    corpus: str | None = file_setting(
         "With --qrels or --negatives-from: file with the documents.",
-        reads=True,
         requires=("qrels", "negatives_from"),
         group=JUDGED,
     )
-    negatives_from: str | None = setting(
-        None,
+    negatives_from: str | None = file_setting(
         "Draw hard negatives from this run, but none that --qrels grade above 0.",
         metavar="RUN",
-        reads=True,
         requires="corpus",
     )
     depth: int | None = setting(
@@ -97,9 +87,6 @@ class Settings:
             parse_split(self.split)
         if self.queries is not None and self.qrels is not None and self.corpus is None:
             raise UserError(f"{flag('queries')} needs {flag('corpus')}", "add it", status=2)
-        if self.per_query == 0 and self.negatives_from is not None:
-            problem = f"{flag('per_query', 0)} asks {flag('negatives_from')} for nothing"
-            raise UserError(problem, "leave one out", status=2)
 
     def fields(self) -> Fields:
         """Where a record has its query and its document."""
@@ -124,16 +111,15 @@ def pair(
     [('Add.', 'def f(a, b): return a + b')]
     """
     settings = settings or Settings()
-    if settings.queries is None and records is None:
-        remedy = f"give some, or name {flag('queries')}"
-        raise UserError("there are no records", remedy, status=2)
-    if settings.queries is None:
-        return _examples(records or (), settings)
+    if (settings.queries is None) == (records is None):
+        problem, remedy = "there are no records", f"give some, or name {flag('queries')}"
+        if records is not None:
+            problem, remedy = f"{flag('queries')} is the input", "leave out the records"
+        raise UserError(problem, remedy, status=2)
     if records is not None:
-        problem = f"{flag('queries')} is the input"
-        raise UserError(problem, "leave out the records", status=2)
+        return _examples(records, settings)
     work = partial(_examples, settings=settings)
-    return accepted(work, Records.read([settings.queries]), raising)
+    return accepted(work, Records.read([settings.queries or ""]), raising)
 
 
 def _examples(records: Iterable[Record], settings: Settings) -> Iterator[Record]:
@@ -146,30 +132,23 @@ def stages(settings: Settings, *, whole: bool = True) -> tuple[Stage, Stage | No
 
     With `whole`, all judged queries must be among the records.
     """
-    fields, seed, path = settings.fields(), settings.seed, settings.qrels
-    qrels = {} if path is None else read_qrels(path)
-    each: list[Stage] = [partial(_paired, fields=fields, seed=seed)]
+    texts, seed, per_query = settings.fields(), settings.seed, settings.per_query
+    each: list[Stage] = [partial(_paired, fields=texts, seed=seed)]
     then: list[Stage] = []
     if settings.corpus is not None:
-        corpus = Corpus(settings.corpus, fields.document_text)
+        from structkit.pairs.negatives import Corpus, HardNegatives, Judged
+        from structkit.scoring.qrels import read_qrels
+
+        path, corpus = settings.qrels, Corpus(settings.corpus, texts.document_text)
+        qrels = {} if path is None else read_qrels(path)
         if path is not None and settings.queries is not None:
-            count = 0 if settings.negatives_from else settings.per_query
-            judged = Judged(path, qrels, corpus, fields.query_text, count, seed)
+            count = 0 if settings.negatives_from else per_query
+            judged = Judged(path, qrels, corpus, texts.query_text, count, seed)
             each = [judged]
             then += [judged.all_known] * whole
-        if settings.negatives_from is not None:
-            from structkit.pairs.hard_negatives import HardNegatives
-
-            hard = HardNegatives(
-                settings.negatives_from,
-                corpus,
-                qrels,
-                depth=settings.depth or 100,
-                per_query=settings.per_query or 1,
-                margin=settings.margin,
-                seed=seed,
-            )
-            each.append(hard)
+        if run := settings.negatives_from:
+            depth, count = settings.depth or 100, 1 if per_query is None else per_query
+            each.append(HardNegatives(run, corpus, qrels, depth, count, settings.margin, seed))
         corpus.read()
     if settings.dedupe:
         then.append(drop_repeated)
@@ -192,29 +171,115 @@ def _chain(stages: list[Stage]) -> Stage:
     return chained
 
 
+def digest(text: str) -> bytes:
+    """A hash that is the same for texts that differ only in white space."""
+    return hashlib.blake2b(" ".join(text.split()).encode("utf-8"), digest_size=8).digest()
+
+
+def digests(record: Record) -> tuple[bytes, bytes]:
+    """The digests of a query and of its document, different even for equal texts."""
+    return digest("q" + record["query"]), digest("d" + record["positive"])
+
+
+def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
+    """Drop examples whose query or positive occurred before; say how many.
+
+    Memory: eight bytes and some overhead for every text seen.
+    """
+    seen: set[bytes] = set()
+    dropped = 0
+    for record in records:
+        texts = digests(record)
+        if not seen.isdisjoint(texts):
+            dropped += 1
+            continue
+        seen.update(texts)
+        yield record
+    if dropped:
+        say(f"{dropped:,} records dropped: their query or document occurred before")
+
+
+def parse_split(text: str) -> list[tuple[str, float]]:
+    """The splits that `NAME:SHARE,NAME:SHARE` names; the shares sum to 1.
+
+    >>> parse_split("train:0.9,dev:0.1")
+    [('train', 0.9), ('dev', 0.1)]
+    """
+    wrong = UserError(
+        f"{flag('split', text)} is not NAME:SHARE,NAME:SHARE with distinct names and shares that "
+        "sum to 1",
+        "for example train:0.9,dev:0.1",
+        status=2,
+    )
+    splits = []
+    for part in text.split(","):
+        name, _, share = part.partition(":")
+        try:
+            splits.append((name, float(share)))
+        except ValueError:
+            raise wrong from None
+    names, shares = zip(*splits, strict=True)
+    if not all(map(str.strip, names)) or len(set(names)) < len(names):
+        raise wrong
+    # written so that NaN does not pass
+    if not (all(share >= 0 for share in shares) and abs(sum(shares) - 1) <= 1e-6):
+        raise wrong
+    return splits
+
+
+def split(
+    records: Iterable[Record], splits: list[tuple[str, float]], *, seed: int = 0
+) -> Iterator[Record]:
+    """Add `split`: drawn by `(seed, id)`, the same for examples that share a query or document.
+
+    An example that would tie two splits together is dropped, and counted: nothing leaks.
+    """
+    homes: dict[bytes, str] = {}
+    dropped = 0
+    for record in records:
+        texts = digests(record)
+        known = {homes[text] for text in texts if text in homes}
+        if len(known) == 2:
+            dropped += 1
+            continue
+        name = known.pop() if known else _drawn(splits, key(seed, record["id"], "split") / 2**64)
+        homes.update(dict.fromkeys(texts, name))
+        yield {**record, "split": name}
+    if dropped:
+        say(f"{dropped:,} records dropped: they would tie two splits together")
+
+
+def _drawn(splits: list[tuple[str, float]], at: float) -> str:
+    for name, share in splits:
+        if at < share:
+            return name
+        at -= share
+    return splits[-1][0]
+
+
+# the queries are the input, and what was judged is read by one process of this machine; what
+# remembers records needs all of them
+REFUSED = {
+    "queries": ("files", "workers", "record_timeout", "ray"),
+    "negatives_from": ("ray",),
+    "dedupe": ("shard",),
+    "split": ("shard",),
+}
+
+
 def _main(settings: Settings, options: WorkerOptions) -> None:
-    queries, sharded = settings.queries, options.shard is not None
-    if queries is not None and options.files:
-        problem, remedy = f"{flag('queries')} is the input", f"leave out {options.files[0]!r}"
-        raise UserError(problem, remedy, status=2)
-    if queries is not None and (options.workers > 1 or options.record_timeout):
-        problem = f"{flag('queries')} is read by one process"
-        remedy = f"leave out {flag('workers')} and {flag('record_timeout')}"
-        raise UserError(problem, remedy, status=2)
-    if options.ray is not None and (queries or settings.negatives_from):
-        problem = f"{flag('queries')} and {flag('negatives_from')} are read on this machine"
-        raise UserError(problem, f"leave out {flag('ray')}", status=2)
-    if sharded and (settings.dedupe or settings.split is not None):
-        problem = f"{flag('dedupe')} and {flag('split')} need the whole input"
-        remedy = "shard another stage"
-        raise UserError(f"{problem}, {flag('shard')} gives a part of it", remedy, status=2)
+    for name, others in REFUSED.items():
+        for each in fields(options) if getattr(settings, name) else ():
+            if each.name in others and is_given(each, getattr(options, each.name)):
+                problem = f"{flag(name)} takes no {named(each)}"
+                raise UserError(problem, "leave one out", status=2)
     stream = Stream.of(
         options,
         settings,
-        files=options.files if queries is None else [queries],
+        files=options.files if settings.queries is None else [settings.queries],
         beside=[settings.qrels, settings.corpus, settings.negatives_from],
     )
-    each, then = stages(settings, whole=not sharded)
+    each, then = stages(settings, whole=options.shard is None)
     stream.run(each, then, label="pair")
 
 

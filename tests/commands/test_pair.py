@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import pair
+from structkit.commands.pair import drop_repeated, parse_split, split
 from structkit.errors import UserError
-from structkit.pairs.splits import drop_repeated, parse_split, split
 from structkit.registry import load
 
 docstring = load("language", "python")().docstring
@@ -138,7 +138,7 @@ def test_workers_write_the_same(run):
         assert 0 == expected.returncode and expected.stdout.count(b"\n") >= 5000
         assert (expected.stdout, expected.stderr) == (found.stdout, found.stderr)
     done = run("pair", "--queries", "q", "--qrels", "r", "--corpus", "c", "--workers", "2")
-    assert 2 == done.returncode and b"leave out --workers" in done.stderr
+    assert 2 == done.returncode and b"--queries takes no --workers" in done.stderr
 
 
 def test_quiet_keeps_counts_off_stderr(run):

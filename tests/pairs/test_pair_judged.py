@@ -248,10 +248,9 @@ def test_judged_pairs_with_hard_negatives(run, tmp_path):
         (("--margin", "1"), "--margin needs --negatives-from"),
         (("--depth", "9"), "--depth needs --negatives-from"),
         (("--per-query", "2"), "--per-query needs --qrels or --negatives-from"),
-        (("--negatives-from", "r", "--corpus", "c", "--per-query", "0"), "asks --negatives-from"),
         (
             ("f", "--queries", "q", "--qrels", "r", "--corpus", "c"),
-            "--queries is the input; leave out 'f'",
+            "--queries takes no FILE; leave one out",
         ),
     ],
 )

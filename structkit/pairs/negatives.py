@@ -1,0 +1,215 @@
+"""Negatives: what was judged lower than the answer, and what a run ranks high though it is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from structkit.errors import UserError, flag, leave_out
+from structkit.progress import say
+from structkit.records.jsonl import Record, Records
+from structkit.scoring.qrels import Qrels
+from structkit.scoring.runs import ranking, read_run
+from structkit.seeds import random_for
+
+TextOf = Callable[[Record], str]
+
+
+class Corpus:
+    """The texts of the wanted documents of a file, by id, once all are wanted and it is read.
+
+    A document with an unusable text raises when it is asked for, with its place in the file.
+    """
+
+    def __init__(self, path: str, text: TextOf) -> None:
+        self.path, self.text_of = path, text
+        self.wanted: set[str] = set()
+        self.texts: dict[str, str | UserError] = {}
+
+    def read(self) -> None:
+        """Read the file, which may be a pipe: once."""
+        records = Records.read([self.path])
+        for record in records:
+            name = record["id"]
+            if name not in self.wanted:
+                continue
+            if name in self.texts:
+                problem = UserError(f'document "{name}" occurs twice', "keep one")
+                raise records.place(problem)
+            try:
+                self.texts[name] = self.text_of(record)
+            except UserError as error:
+                self.texts[name] = records.place(error)
+
+    def is_usable(self, doc_id: str) -> bool:
+        """Whether the text of a document can be read."""
+        return not isinstance(self.texts.get(doc_id), UserError)
+
+    def text(self, doc_id: str, source: str) -> str:
+        """The text of a document that the file `source` names."""
+        text = self.texts.get(doc_id)
+        if text is None:
+            problem = f'document "{doc_id}" of {source} is not in {self.path}'
+            raise UserError(problem, "give the whole corpus")
+        if isinstance(text, UserError):
+            raise text
+        return text
+
+
+@dataclass
+class Judged:
+    """Judgements over a corpus; called with queries, it yields a record for every positive.
+
+    Positives are the documents of the highest grade in the file (ESCI: Exact); negatives are drawn
+    by `(seed, query, document)` from the query's documents of lower grades: `per_query`, by default
+    one, or none where no query has such documents (BEIR judges answers alone). Source: SANTA,
+    section 4 (positives Exact; negatives Substitute, Complement, Irrelevant).
+    """
+
+    qrels_path: str
+    qrels: Qrels
+    corpus: Corpus
+    query_text: TextOf
+    per_query: int | None = None
+    seed: int = 0
+    seen: set[str] = field(default_factory=set)
+    alone: bool = False  # there are no negatives, which has not been reported yet
+
+    def __post_init__(self) -> None:
+        self.top = max(max(grades.values()) for grades in self.qrels.values())
+        both = any({self.top} < {*grades.values()} for grades in self.qrels.values())
+        if self.top < 1:
+            problem = UserError("judges no document above 0", "give judgements with answers")
+            raise problem.at(self.qrels_path)
+        if self.per_query and not both:
+            remedy = f"leave {flag('per_query')} out, or draw them with {flag('negatives_from')}"
+            problem = UserError("no query has documents of two grades", remedy)
+            raise problem.at(self.qrels_path)
+        if self.per_query is None:
+            self.per_query = 1 if both else 0
+            self.alone = not both
+        self.corpus.wanted.update(*self.qrels.values())
+
+    def __call__(self, queries: Iterable[Record]) -> Iterator[Record]:
+        for query in queries:
+            self.seen.add(query["id"])
+            yield from self._examples(query)
+
+    def _examples(self, query: Record) -> Iterator[Record]:
+        name = query["id"]
+        grades = self.qrels.get(name)
+        if grades is None:
+            problem = f"the query has no judgement in {self.qrels_path}"
+            raise UserError(problem, f"give judged queries only, or {leave_out('others')}")
+        lower = sorted(doc_id for doc_id, grade in grades.items() if grade < self.top)
+        positives = [doc_id for doc_id, grade in grades.items() if grade == self.top]
+        if not positives or (self.per_query and not lower):
+            lack = "lower grade" if positives else f"highest grade, {self.top}"
+            raise UserError(f"the query has no document of the {lack}", leave_out("such queries"))
+        text = self.query_text(query)
+        if self.alone:
+            say("the judgements hold no lower grades; the examples get no negatives")
+            self.alone = False
+        for doc_id in positives:
+            example = {
+                "id": f"{name}:{doc_id}",
+                "query_id": name,
+                "doc_id": doc_id,
+                "query": text,
+                "positive": self._text(doc_id),
+            }
+            yield {**query, **example, **self._negatives(name, doc_id, lower)}
+
+    def _negatives(self, query_id: str, doc_id: str, lower: list[str]) -> Record:
+        if not self.per_query:
+            return {}
+        rng = random_for(self.seed, query_id, doc_id, "negatives")
+        drawn = rng.sample(lower, min(self.per_query, len(lower)))
+        return {"negatives": [self._text(each) for each in drawn], "negative_ids": drawn}
+
+    def _text(self, doc_id: str) -> str:
+        return self.corpus.text(doc_id, self.qrels_path)
+
+    def all_known(self, examples: Iterable[Record]) -> Iterator[Record]:
+        """The same records; after the last one, a judged query that was not among them raises."""
+        yield from examples
+        for query_id in self.qrels:
+            if query_id not in self.seen:
+                problem = f'no query has the id "{query_id}", which is judged'
+                raise UserError(problem, "give the queries that were judged").at(self.qrels_path)
+
+
+@dataclass
+class HardNegatives:
+    """A run over a corpus; called with examples, it gives each of them hard negatives.
+
+    Drawn by `(seed, id)` from the first `depth` documents of the run, in rank order. Left out are
+    the example's own document (`doc_id`, otherwise its id), documents judged above 0 for its query,
+    and those with the positive's text or an empty one. With a `margin`, negatives must score lower
+    than the positive by more than it. Source: SANTA, section 4 (one of the top 100).
+    """
+
+    run_path: str
+    corpus: Corpus
+    qrels: Qrels = field(default_factory=dict)
+    depth: int = 100
+    per_query: int = 1
+    margin: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.run = read_run(self.run_path)
+        self.top = {query: ranking(scores)[: self.depth] for query, scores in self.run.items()}
+        self.corpus.wanted.update(*self.top.values())
+
+    def __call__(self, examples: Iterable[Record]) -> Iterator[Record]:
+        for example in examples:
+            yield {**example, **self._negatives(example)}
+
+    def _negatives(self, example: Record) -> Record:
+        query_id = str(example.get("query_id", example["id"]))
+        if query_id not in self.run:
+            remedy = "search with the same queries, their ids in `query_id` or `id`"
+            raise UserError(f'query "{query_id}" is not in {self.run_path}', remedy)
+        ranks = self._candidates(example, query_id)
+        if not ranks:
+            problem = f"no negative is left among the first {self.depth} documents"
+            lower = f", lower {flag('margin')}" if self.margin is not None else ""
+            raise UserError(problem, f"raise {flag('depth')}{lower}, or {leave_out()}")
+        drawn = random_for(self.seed, example["id"], "negatives")
+        ranks = sorted(drawn.sample(ranks, min(self.per_query, len(ranks))))
+        ids = [self.top[query_id][rank - 1] for rank in ranks]
+        return {
+            "negatives": [self._text(doc_id) for doc_id in ids],
+            "negative_ids": ids,
+            "negative_ranks": ranks,
+            "negative_scores": [self.run[query_id][doc_id] for doc_id in ids],
+        }
+
+    def _candidates(self, example: Record, query_id: str) -> list[int]:
+        """The ranks, from 1, of the documents that may be negatives."""
+        own, positive = str(example.get("doc_id", example["id"])), example["positive"].split()
+        scores, limit = self.run[query_id], self._limit(query_id, own)
+        grades = self.qrels.get(query_id, {})
+        return [
+            rank
+            for rank, doc_id in enumerate(self.top[query_id], 1)
+            if doc_id != own
+            and grades.get(doc_id, 0) <= 0
+            and scores[doc_id] < limit
+            and self.corpus.is_usable(doc_id)
+            and self._text(doc_id).split() != positive
+        ]
+
+    def _limit(self, query_id: str, own: str) -> float:
+        """The score below which negatives are."""
+        if self.margin is None:
+            return math.inf
+        if own not in self.run[query_id]:
+            problem = f'{self.run_path} has no score for the positive "{own}"'
+            raise UserError(problem, f"search deeper, or leave {flag('margin')} out")
+        return self.run[query_id][own] - self.margin
+
+    def _text(self, doc_id: str) -> str:
+        return self.corpus.text(doc_id, self.run_path)
