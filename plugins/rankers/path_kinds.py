@@ -1,14 +1,25 @@
-"""Demotes tests, examples, copies, generated and compatibility files, unless they are asked for."""
+"""Demotes tests, examples, copies, generated and older files, unless they are asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePosixPath
-from typing import Self
+from typing import ClassVar, Self
 
-from structkit.ranking.demotion import Demotion
+import numpy as np
+
+from structkit import plugin
+from structkit.embeddings.vectors import Floats
+from structkit.ranking.candidates import Candidate, Query
 from structkit.ranking.names import parts
+
+HEADERS = frozenset((".h", ".hh", ".hpp", ".hxx"))
+SOURCES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))
+VERSION = re.compile(r"v(\d{1,4})", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -61,10 +72,49 @@ KINDS = (
 )
 
 
-class Ranker(Demotion):
-    """Files of kinds that seldom answer; of several kinds, once for each."""
+class Ranker(plugin.Ranker):
+    """Files of kinds that seldom answer, told by their paths; of several kinds, once for each."""
 
-    def demoted(self, paths: Collection[str], asked: Collection[str]) -> Iterator[str]:
-        for kind in KINDS:
-            if not kind.is_asked(asked):
-                yield from filter(kind.holds, paths)
+    weight: ClassVar[float] = 1.0
+
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+        """-1 for each reason to demote a hit, 0 without one."""
+        paths, asked = {hit.path for hit in hits}, parts(query.text)
+        kinds = (filter(kind.holds, paths) for kind in KINDS if not kind.is_asked(asked))
+        older, headers = older_versions(paths, asked), headers_of_sources(paths, asked)
+        reasons = Counter(chain(*kinds, older, headers))
+        return np.array([-float(reasons[hit.path]) for hit in hits])
+
+
+def headers_of_sources(paths: Collection[str], asked: Collection[str]) -> set[str]:
+    """Headers of C and C++ of which the paths have a source file of the same name."""
+    if not {"header", "headers"}.isdisjoint(asked):
+        return set()
+    files = [(path, PurePosixPath(path)) for path in paths]
+    defined = {file.stem for _, file in files if file.suffix in SOURCES}
+    return {path for path, file in files if file.suffix in HEADERS and file.stem in defined}
+
+
+def older_versions(paths: Collection[str], asked: Collection[str]) -> set[str]:
+    """Files in folders like v1 where there is a v2 beside them, unless v1 is asked for."""
+    newest: dict[PurePosixPath, int] = {}
+    for path in paths:
+        for folder, number in versions(path):
+            newest[folder] = max(number, newest.get(folder, 0))
+    return {
+        path
+        for path in paths
+        for folder, number in versions(path)
+        if number < newest[folder] and f"v{number}" not in asked
+    }
+
+
+def versions(path: str) -> Iterator[tuple[PurePosixPath, int]]:
+    """The folders of a path that hold versions, and the version of each.
+
+    >>> [(str(folder), number) for folder, number in versions("api/v2/pool/v1.py")]
+    [('api', 2)]
+    """
+    for folder in PurePosixPath(path).parents:
+        if version := VERSION.fullmatch(folder.name):
+            yield folder.parent, int(version[1])

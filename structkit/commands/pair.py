@@ -14,7 +14,7 @@ from structkit.records.jsonl import Command as Stage
 from structkit.records.jsonl import Record, Records, accepted, raising
 from structkit.records.stream import Stream, WorkerOptions
 from structkit.seeds import key
-from structkit.settings import Command, file_setting, is_given, named, seed_setting, setting
+from structkit.settings import Command, file_setting, is_given, seed_setting, setting, spelled
 
 JUDGED = "With --qrels and --negatives-from"
 
@@ -271,7 +271,7 @@ def _main(settings: Settings, options: WorkerOptions) -> None:
     for name, others in REFUSED.items():
         for each in fields(options) if getattr(settings, name) else ():
             if each.name in others and is_given(each, getattr(options, each.name)):
-                problem = f"{flag(name)} takes no {named(each)}"
+                problem = f"{flag(name)} takes no {spelled(each)}"
                 raise UserError(problem, "leave one out", status=2)
     stream = Stream.of(
         options,
@@ -279,8 +279,8 @@ def _main(settings: Settings, options: WorkerOptions) -> None:
         files=options.files if settings.queries is None else [settings.queries],
         beside=[settings.qrels, settings.corpus, settings.negatives_from],
     )
-    each, then = stages(settings, whole=options.shard is None)
-    stream.run(each, then, label="pair")
+    work, then = stages(settings, whole=options.shard is None)
+    stream.run(work, then, label="pair")
 
 
 COMMAND = Command(

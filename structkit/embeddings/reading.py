@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from io import BufferedRandom, BufferedReader
 from typing import Any, TypeVar
@@ -33,7 +33,7 @@ from structkit.embeddings.vectors import (
 from structkit.errors import UserError, flag, program
 from structkit.extras import require
 from structkit.paths import refuse_pipe
-from structkit.records.jsonl import Record, Records, json_kind
+from structkit.records.jsonl import Record, Records, add_new, json_kind, parse_each
 from structkit.records.lines import cannot_read
 
 T = TypeVar("T")
@@ -181,20 +181,6 @@ def read_records(records: Records, *, normalize: bool = False, fields: bool = Fa
     rows = np.frombuffer(values, np.float32).reshape(len(doc_ids), dimensions)
     vectors = Matrix([rows], normalize=normalize)
     return Embeddings(doc_ids, vectors, largest_norm(vectors), ids, kept)
-
-
-def parse_each(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
-    """The id of each record and what `parse` makes of it; an error has file and line.
-
-    A repeated id raises.
-    """
-    seen: set[str] = set()
-    try:
-        for record in records:
-            add_new(record["id"], seen)
-            yield record["id"], parse(record)
-    except UserError as error:
-        raise records.place(error) from None
 
 
 def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> array[float]:
@@ -365,13 +351,6 @@ def _numbers(column: Any, rows: int, path: str) -> Floats:
         raise UserError(problem, _write(".parquet")).at(path)
     numbers: Floats = flat.to_numpy().reshape(rows, lengths[0])
     return numbers
-
-
-def add_new(identifier: str, seen: set[str]) -> None:
-    """Remember an id; one that was seen before raises."""
-    if identifier in seen:
-        raise UserError(f'id "{identifier}" is repeated', "give each record its own id")
-    seen.add(identifier)
 
 
 def unique(ids: list[str], path: str) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from functools import cache
-from string import Formatter
 from typing import Any
 
 from structkit.errors import UserError, flag, leave_out
@@ -15,6 +14,7 @@ from structkit.structure.code.languages import without_docstring
 
 # query and document of every kind of record that holds both
 KINDS = [(QUERY_OF[name], name) for name in DOCUMENT if name in QUERY_OF]
+FIELD = re.compile(r"\{(\w+)\}")  # in a template
 LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item per line (ESCI)
 
 
@@ -27,8 +27,10 @@ class Fields:
     template: str | None = None
 
     def __post_init__(self) -> None:
-        if self.template is not None:
-            parsed(self.template)
+        if self.template is not None and not FIELD.search(self.template):
+            problem = f"{flag('positive_template', self.template)} names no fields in braces"
+            remedy = "for example 'title : {title} text : {description}'"
+            raise UserError(problem, remedy, status=2)
 
     def example(self, record: Record, seed: int) -> Record:
         """Query and positive of one record that holds both.
@@ -77,48 +79,20 @@ class Fields:
 def text(record: Record, field: str, seed: int, setting: str) -> str:
     """The text in a field; of a list, one nonempty item drawn by `(seed, id)`."""
     value: Any = record.get(field)
+    another = f"name another with {flag(setting)}"
     if isinstance(value, str) and field in LISTS:
         value = value.splitlines()
     if isinstance(value, list):
-        value = _drawn(value, field, random_for(seed, record["id"], field), setting)
+        if other := [json_kind(item) for item in value if not isinstance(item, str)]:
+            problem = f'field "{field}" is a list with {other[0]}, not of strings alone'
+            raise UserError(problem, another)
+        full = [item for item in value if item.strip()]
+        value = random_for(seed, record["id"], field).choice(full) if full else ""
     else:
-        remedy = f"name another with {flag(setting)}, or {leave_out()}"
-        value = text_field(record, field, remedy, named=True)
+        value = text_field(record, field, f"{another}, or {leave_out()}", named=True)
     if not value.strip():
         raise UserError(f'field "{field}" is empty', leave_out())
     return str(value)
-
-
-def _drawn(items: list[Any], field: str, rng: Any, setting: str) -> str:
-    for item in items:
-        if not isinstance(item, str):
-            raise UserError(
-                f'field "{field}" is a list with {json_kind(item)}, not of strings alone',
-                f"name another with {flag(setting)}",
-            )
-    full = [item for item in items if item.strip()]
-    return str(rng.choice(full)) if full else ""
-
-
-@cache
-def parsed(template: str) -> tuple[tuple[str, str | None], ...]:
-    """The pieces of a template: text, and the field after it.
-
-    >>> parsed("title : {title}")
-    (('title : ', 'title'),)
-    """
-    try:
-        pieces = list(Formatter().parse(template))
-    except ValueError:
-        pieces = []
-    plain = all(name != "" and not form and not how for _, name, form, how in pieces)
-    if not plain or not any(name for _, name, _, _ in pieces):
-        raise UserError(
-            f"{flag('positive_template', template)} names no fields in braces",
-            "for example 'title : {title} text : {description}'",
-            status=2,
-        )
-    return tuple((before, name) for before, name, _, _ in pieces)
 
 
 def filled(template: str, record: Record) -> str:
@@ -126,12 +100,10 @@ def filled(template: str, record: Record) -> str:
 
     A field that is missing, and fields that are all empty, raise.
     """
-    values = {name: _value(record, name) for _, name in parsed(template) if name}
-    if not any(value.strip() for value in values.values()):
+    values = {name: _value(record, name) for name in FIELD.findall(template)}
+    if not any(map(str.strip, values.values())):
         raise UserError(f"the fields {', '.join(values)} are empty", "leave the record out")
-    return "".join(
-        before + (values[name] if name else "") for before, name in parsed(template)
-    ).rstrip()
+    return FIELD.sub(lambda match: values[match[1]], template).rstrip()
 
 
 def _value(record: Record, name: str) -> str:

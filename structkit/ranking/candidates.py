@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from structkit.embeddings.reading import parse_each
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.texts import query_text
 from structkit.registry import Contract
 from structkit.scoring.runs import Hit, Run, ranking
@@ -106,7 +105,6 @@ def read_some(
     rows = parse_each(records, lambda record: checked(record) if record["id"] in wanted else None)
     kept = {identifier: record for identifier, record in rows if record is not None}
     if lost := [identifier for identifier in wanted if identifier not in kept]:
-        raise UserError(f'has no {kind} "{lost[0]}", which is in the run', remedy).at(
-            records.lines.file
-        )
+        problem = UserError(f'has no {kind} "{lost[0]}", which is in the run', remedy)
+        raise problem.at(records.lines.file)
     return kept

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from structkit.embeddings.vectors import Floats, Numbers
 from structkit.errors import UserError, flag
 from structkit.progress import say
 from structkit.ranking.candidates import Candidate, Candidates, Query
-from structkit.ranking.demotion import Demotion
 from structkit.ranking.reranking import Ranking, candidates_of, rerank
 from structkit.ranking.weights import Weights
 from structkit.records.fields import ABSENT, lookup, plain
@@ -27,7 +26,7 @@ from structkit.scoring.runs import Hit, run_records, write_run
 
 GRID = (0.0, 0.25, 0.5, 1.0, 1.5)  # a finer or wider grid overfits the judged queries
 START = 0.5
-LEAST = 0.001  # the least gain of a change: less is chance
+SMALLEST_GAIN = 0.001  # of a change: less is chance
 ROUNDS = 4
 DEPTH = 10
 
@@ -125,32 +124,23 @@ def mean(queries: Sequence[JudgedHits], weights: Floats) -> float:
     return float(np.mean(list(means(queries, every).values())))
 
 
-def best_weights(queries: Sequence[JudgedHits], tied: Sequence[int]) -> Floats:
-    """The weights (1 + rankers,) of the best mean that one change at a time finds; the first is 1.
-
-    Rankers with the same number in `tied` have one weight.
-    """
-    of_ranker = np.array([-1, *tied])
-    weights = np.where(of_ranker < 0, 1.0, START)
+def best_weights(queries: Sequence[JudgedHits]) -> Floats:
+    """The weights (1 + rankers,) of the best mean that one change at a time finds, the first 1."""
+    weights = np.full(queries[0].features.shape[1], START)
+    weights[0] = 1.0
     best = mean(queries, weights)
     for _ in range(ROUNDS):
         before = best
-        for number in dict.fromkeys(tied):
-            for value in GRID:
-                changed = np.where(of_ranker == number, value, weights)
-                if (changed != weights).any():
-                    reached = mean(queries, changed)
-                    if reached > best + LEAST:
-                        weights, best = changed, reached
+        for number, value in product(range(1, len(weights)), GRID):
+            changed = weights.copy()
+            changed[number] = value
+            if changed[number] != weights[number]:
+                reached = mean(queries, changed)
+                if reached > best + SMALLEST_GAIN:
+                    weights, best = changed, reached
         if best == before:
             break
     return weights
-
-
-def tied(ranking: Ranking) -> list[int]:
-    """The number of each ranker's weight; those that demote files share one: few queries tell."""
-    kinds = [Demotion if isinstance(each, Demotion) else type(each) for each, _ in ranking.rankers]
-    return [kinds.index(kind) for kind in kinds]
 
 
 def fit(
@@ -186,9 +176,9 @@ def fit(
     if len(set(parts)) < 2:
         remedy = f"name another field with {flag('folds')}"
         raise UserError("all judged queries are in one fold", remedy)
-    best = best_weights(queries, tied(order))
+    best = best_weights(queries)
     others = {
-        part: best_weights([query for query in queries if query.fold != part], tied(order))
+        part: best_weights([query for query in queries if query.fold != part])
         for part in dict.fromkeys(parts)
     }
     of_folds = means(queries, others)

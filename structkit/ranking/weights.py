@@ -57,8 +57,6 @@ PRESETS = {
             "name-words": 0.5,
             "coherence": 0.5,
             "path-kinds": 1.0,
-            "older-versions": 1.0,
-            "headers": 1.0,
         },
         "path",
         0.5,
@@ -100,8 +98,8 @@ def read(file: str) -> Weights:
 def weight_of(text: str) -> tuple[str, float | None]:
     """The name and the weight, if any, in `NAME` or `NAME=WEIGHT`.
 
-    >>> weight_of("headers=0.3"), weight_of("headers")
-    (('headers', 0.3), ('headers', None))
+    >>> weight_of("coherence=0.3"), weight_of("coherence")
+    (('coherence', 0.3), ('coherence', None))
     """
     name, sign, number = text.partition("=")
     try:

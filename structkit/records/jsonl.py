@@ -26,6 +26,7 @@ Record = dict[str, Any]
 # turns each record into one thing: a record, or the error that rejects it
 Several: TypeAlias = "Callable[[list[Record]], Iterable[Record | UserError]]"
 
+Parsed = TypeVar("Parsed")
 BOM = b"\xef\xbb\xbf"
 SEVERAL = 32
 BEGINNING = 1_000  # bytes of a record that is too long which its reject shows
@@ -195,6 +196,27 @@ def several(records: Iterable[Record], function: Several, count: int = SEVERAL) 
             if isinstance(made, UserError):
                 raise made
             yield made
+
+
+def add_new(identifier: str, seen: set[str]) -> None:
+    """Remember an id; one that was seen before raises."""
+    if identifier in seen:
+        raise UserError(f'id "{identifier}" is repeated', "give each record its own id")
+    seen.add(identifier)
+
+
+def parse_each(records: Records, parse: Callable[[Record], Parsed]) -> Iterator[tuple[str, Parsed]]:
+    """The id of each record and what `parse` makes of it; an error has file and line.
+
+    A repeated id raises.
+    """
+    seen: set[str] = set()
+    try:
+        for record in records:
+            add_new(record["id"], seen)
+            yield record["id"], parse(record)
+    except UserError as error:
+        raise records.place(error) from None
 
 
 JSON_NAMES = {

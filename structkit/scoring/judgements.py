@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from structkit.embeddings.reading import parse_each
 from structkit.errors import MEND, UserError
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import shown
 from structkit.scoring.qrels import (
     BINARY,

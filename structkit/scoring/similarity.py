@@ -71,20 +71,17 @@ def _drawn_ranks(values: Values, counts: Numbers) -> Values:
     return np.asarray(ranks.take(group, 1))
 
 
-def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[float, float, float]:
-    """Spearman's correlation of similarities with gold scores, and the ends of its 95 % interval.
+def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[float, Values]:
+    """Spearman's correlation of similarities with gold scores, and that on draws of the pairs.
 
-    The interval is a percentile bootstrap over pairs; draws without any spread are left out.
     Errors: fewer than two pairs, or gold scores or similarities that are all equal.
     """
     value = float(spearman(similarities, gold)) if len(gold) > 1 else float("nan")
     if np.isnan(value):
         which = "gold scores" if len(np.unique(gold)) < 2 else "similarities"
-        raise UserError(
-            f"all {len(gold):,} {which} are equal: there is no correlation", "check the pairs"
-        )
-    draws = resampled(len(gold), lambda rows: drawn_spearman(similarities, gold, rows), seed)
-    return value, *ends(draws)
+        problem = f"all {len(gold):,} {which} are equal: there is no correlation"
+        raise UserError(problem, "check the pairs")
+    return value, bootstrap(len(gold), lambda rows: drawn_spearman(similarities, gold, rows), seed)
 
 
 def ends(draws: Values) -> tuple[float, float]:
@@ -94,7 +91,7 @@ def ends(draws: Values) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def resampled(count: int, statistic: Callable[[Numbers], Values], seed: int = 0) -> Values:
+def bootstrap(count: int, statistic: Callable[[Numbers], Values], seed: int = 0) -> Values:
     """A statistic on draws of `count` pairs with replacement, (resamples,), the same every time.
 
     `statistic` takes the drawn rows (draws, count) and returns (draws,).

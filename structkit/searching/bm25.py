@@ -21,10 +21,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from structkit.embeddings.reading import id_line, map_array, parse_each
+from structkit.embeddings.reading import id_line, map_array
 from structkit.embeddings.vectors import Floats, Numbers, Vectors
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder, write_json
 from structkit.records.texts import document_text

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 
 from structkit.embeddings.reading import (
     MATRICES,
-    add_new,
     matrix,
-    parse_each,
     read_embeddings,
     same_model,
     vector,
 )
 from structkit.embeddings.vectors import TextEncoding, Vectors, blocks
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Record, Records, add_new, parse_each
 from structkit.records.texts import query_text
 from structkit.scoring.runs import Hit
 from structkit.searching.fusion import hybrid

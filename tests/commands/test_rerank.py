@@ -235,7 +235,7 @@ def test_a_fit_judges_lines_as_score_does(judged: dict[str, Any], tmp_path: Path
 
 
 def test_weights_that_cannot_be_read(tmp_path: Path) -> None:
-    for wrong in ({"weights": {}}, {"rankers": {"headers": "much"}}, {"rankers": []}):
+    for wrong in ({"weights": {}}, {"rankers": {"coherence": "much"}}, {"rankers": []}):
         with pytest.raises(UserError, match="file: holds no weights"):
             read(written(tmp_path / "file", [wrong]))
     with pytest.raises(UserError, match="holds no weights"):

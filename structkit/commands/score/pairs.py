@@ -12,7 +12,7 @@ from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.records.lines import shown
 from structkit.scoring.classification import right_answers
-from structkit.scoring.similarity import alignment, correlation, cosines, uniformity
+from structkit.scoring.similarity import alignment, correlation, cosines, ends, uniformity
 
 HIGH = 4.0  # gold scores above it make a positive pair, as in SimCSE on STS-B (arXiv 2104.08821)
 
@@ -27,14 +27,14 @@ def similarity(settings: Settings) -> Iterator[Record]:
         pairs = read_pairs([path])
         gold = pairs.scores()
         try:
-            interval = correlation(cosines(pairs.left, pairs.right), gold, settings.seed)
+            value, draws = correlation(cosines(pairs.left, pairs.right), gold, settings.seed)
         except UserError as error:
             raise error.at(shown(path)) from None
-        value, low, high = (100 * each for each in interval)
+        low, high = ends(draws)
         zero = ~(pairs.left.any(1) & pairs.right.any(1))
         counts = {"pairs": len(pairs), "zero": int(zero.sum())}
-        ends = {"spearman_low": low, "spearman_high": high}
-        yield {"run": name, **counts, "spearman": value, **ends}
+        interval = {"spearman_low": 100 * low, "spearman_high": 100 * high}
+        yield {"run": name, **counts, "spearman": 100 * value, **interval}
 
 
 def classification(settings: Settings) -> Iterator[Record]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from typing import Any
@@ -21,20 +20,14 @@ from structkit.records.jsonl import Record
 from structkit.records.lines import shown
 from structkit.scoring.classification import right_answers
 from structkit.scoring.measures import Values
-from structkit.scoring.similarity import cosines, drawn_spearman, ends, resampled, spearman
+from structkit.scoring.similarity import bootstrap, correlation, cosines, ends
 
 TRAIN = "train"
 SCORE = "Score"
 MAJORITY = "majority"
 
-
-@dataclass(frozen=True)
-class Scored:
-    """The values of one or more files on each task, and on draws of the task's pairs."""
-
-    values: Record
-    draws: dict[str, Values]  # (resamples,) each; the same pairs for all models
-    majority: Scored | None = None  # of the most frequent label, where a classifier learns
+# of each task its value, and that on draws of its pairs, (resamples,): the same for all models
+Results = dict[str, tuple[float, Values]]
 
 
 def suite(settings: Settings) -> Iterator[Record]:
@@ -54,141 +47,124 @@ def suite(settings: Settings) -> Iterator[Record]:
     # what is compared with is one of the models
     others = [path for path in settings.compare if path not in settings.runs]
     files = named([*settings.runs, *others])
-    models: dict[str, list[Scored]] = {}
-    for (name, path), found in zip(files.items(), _all(files, settings), strict=True):
-        known = models.setdefault(name.partition("@")[0], [])
-        other = next(iter(models.values()))
-        if other and other[0].values.keys() != found.values.keys():
-            raise UserError(
-                f"has the tasks {', '.join(found.values)}, not {', '.join(other[0].values)}",
-                "score all models on the same pairs",
-            ).at(shown(path))
-        known.append(found)
+    results = dict(zip(files, _all(files, settings), strict=True))
+    first, majority = next(iter(results.values()))
+    models: dict[str, list[Results]] = {}
+    for name, (found, _) in results.items():
+        if first.keys() != found.keys():
+            problem = f"has the tasks {', '.join(found)}, not {', '.join(first)}"
+            remedy = "score all models on the same pairs"
+            raise UserError(problem, remedy).at(shown(files[name]))
+        models.setdefault(name.partition("@")[0], []).append(found)
     compared = (name for name, path in files.items() if path in settings.compare)
     against = list(dict.fromkeys(name.partition("@")[0] for name in compared))
     for name, seeded in models.items():
         if not against:
             yield _row(name, seeded)
-        for other_name in against:
-            if other_name != name:
-                yield from _compared(name, seeded, other_name, models[other_name])
-    if found.majority and not against:
-        yield {**_row(MAJORITY, [found.majority]), "seeds": 0}
+        for other in against:
+            if other != name:
+                yield from _compared({"run": name, "against": other}, seeded, models[other])
+    if majority and not against:
+        yield {**_row(MAJORITY, [majority]), "seeds": 0}
 
 
-def _all(files: Mapping[str, str], settings: Settings) -> Iterator[Scored]:
-    one = partial(_scored, seed=settings.seed, seeds=settings.seeds)
-    if settings.workers == 1 or len(files) == 1 or any(map(is_pipe, files.values())):  # only here
+def _all(files: Mapping[str, str], settings: Settings) -> Iterator[tuple[Results, Results]]:
+    one = partial(_of_file, seed=settings.seed, seeds=settings.seeds)
+    if settings.workers == 1 or any(map(is_pipe, files.values())):  # a pipe is only here
         yield from map(one, files.values())
         return
     # one thread per process: sums in another order differ
-    with (
-        without_script(),
-        ProcessPoolExecutor(
-            min(settings.workers, len(files)), get_context("spawn"), torch.set_num_threads, (1,)
-        ) as pool,
-    ):
+    spawned = get_context("spawn"), torch.set_num_threads, (1,)
+    with without_script(), ProcessPoolExecutor(settings.workers, *spawned) as pool:
         yield from pool.map(one, files.values())
 
 
-def _scored(path: str, seed: int, seeds: int) -> Scored:
-    try:
-        return _of_tasks(read_pairs([path]), seed, seeds)
-    except UserError as error:
-        raise error.at(shown(path)) from None
-
-
-def _row(name: str, seeded: Sequence[Scored]) -> Record:
+def _row(name: str, seeded: Sequence[Results]) -> Record:
     row: Record = {"run": name, "seeds": len(seeded)}
-    whole = _mean(seeded)
-    for task, value in whole.values.items():
+    for task, (value, draws) in _mean(seeded).items():
         row[task] = value
         if len(seeded) > 1:
-            values = [each.values[task] for each in seeded]
-            row[f"{task}_deviation"] = float(np.std(values, ddof=1))
-        row[f"{task}_low"], row[f"{task}_high"] = ends(whole.draws[task])
+            row[f"{task}_deviation"] = float(np.std([each[task][0] for each in seeded], ddof=1))
+        row[f"{task}_low"], row[f"{task}_high"] = ends(draws)
     return row
 
 
-def _mean(seeded: Sequence[Scored]) -> Scored:
-    tasks = list(seeded[0].values)
-    return Scored(
-        {task: float(np.mean([each.values[task] for each in seeded])) for task in tasks},
-        {task: np.mean([each.draws[task] for each in seeded], axis=0) for task in tasks},
-    )
+def _mean(seeded: Sequence[Results]) -> Results:
+    """The mean of the values of each task, and of their draws."""
+    found: Results = {}
+    for task in seeded[0]:
+        values, draws = zip(*(each[task] for each in seeded), strict=True)
+        found[task] = float(np.mean(values)), np.mean(draws, axis=0)
+    return found
 
 
 def _compared(
-    name: str, seeded: Sequence[Scored], other_name: str, others: Sequence[Scored]
+    names: Record, seeded: Sequence[Results], others: Sequence[Results]
 ) -> Iterator[Record]:
     """The differences on the same draws of pairs; p: twice the share of draws across 0."""
-    ours, theirs = _mean(seeded), _mean(others)
-    for task, value in ours.values.items():
-        draws = ours.draws[task] - theirs.draws[task]
-        draws = draws[np.isfinite(draws)]
-        low, high = ends(draws)
-        beyond = min((draws <= 0).sum(), (draws >= 0).sum())
+    theirs = _mean(others)
+    for task, (value, draws) in _mean(seeded).items():
+        other, other_draws = theirs[task]
+        beyond = draws - other_draws
+        beyond = beyond[np.isfinite(beyond)]
+        low, high = ends(beyond)
+        across = min((beyond <= 0).sum(), (beyond >= 0).sum())
         yield {
-            "run": name,
-            "against": other_name,
+            **names,
             "task": task,
             "value": value,
-            "against_value": theirs.values[task],
-            "difference": value - theirs.values[task],
+            "against_value": other,
+            "difference": value - other,
             "difference_low": low,
             "difference_high": high,
-            "p_bootstrap": min(1.0, 2 * float(beyond + 1) / (len(draws) + 1)),
+            "p_bootstrap": min(1.0, 2 * float(across + 1) / (len(beyond) + 1)),
         }
 
 
-def _of_tasks(pairs: EmbeddingPairs, seed: int, seeds: int) -> Scored:
+def _of_file(path: str, seed: int, seeds: int) -> tuple[Results, Results]:
+    """The results of a file's tasks, and of the most frequent label where a classifier learns."""
+    pairs = read_pairs([path])
     rows: dict[str, list[int]] = {}
     for row, record in enumerate(pairs.records):
-        if "task" not in record:
-            raise UserError(
-                f'the pair "{record["id"]}": field "task" is missing',
-                f"encode with {flag('keep', 'task')}",
-            )
-        rows.setdefault(str(record["task"]), []).append(row)
-    values: Record = {}
-    draws: dict[str, Values] = {}
-    majority = Scored({}, {})
+        rows.setdefault(str(record.get("task", "")), []).append(row)
+    if "" in rows:
+        problem = f'the pair "{pairs.records[rows[""][0]]["id"]}": field "task" is missing'
+        raise UserError(problem, f"encode with {flag('keep', 'task')}").at(shown(path))
+    found: Results = {}
+    majority: Results = {}
     for task, chosen in rows.items():
-        of_task = pairs.take(chosen)
-        learning = [record.get("split") == TRAIN for record in of_task.records]
-        values[task], draws[task] = _value(task, of_task, learning, seed, seeds)
-        if any(learning):
-            labels = of_task.take(_rows(learning, False)).labels()
-            frequent = max(sorted(set(labels)), key=labels.count)
-            right = np.array([label == frequent for label in labels])
-            majority.values[task], majority.draws[task] = _accuracy(right, seed)
-    values[SCORE] = float(np.mean(list(values.values())))
-    draws[SCORE] = np.mean(list(draws.values()), axis=0)
-    return Scored(values, draws, majority if majority.values else None)
+        try:
+            found[task], frequent = _of_task(pairs.take(chosen), seed, seeds)
+        except UserError as error:
+            error.problem = f"{task}: {error.problem}"
+            raise error.at(shown(path)) from None
+        if frequent:
+            majority[task] = frequent
+    values, draws = zip(*found.values(), strict=True)
+    found[SCORE] = float(np.mean(values)), np.mean(draws, axis=0)
+    return found, majority
 
 
-def _value(
-    task: str, pairs: EmbeddingPairs, learning: Sequence[bool], seed: int, seeds: int
-) -> tuple[float, Values]:
+def _of_task(
+    pairs: EmbeddingPairs, seed: int, seeds: int
+) -> tuple[tuple[float, Values], tuple[float, Values] | None]:
+    learning = [record.get("split") == TRAIN for record in pairs.records]
     if not any(learning):
-        similar, gold = cosines(pairs.left, pairs.right), pairs.scores()
-        value = float(spearman(similar, gold))
-        if np.isnan(value):
-            raise UserError(f"{task}: all scores or all similarities are equal", "check the pairs")
-        draws = resampled(len(gold), lambda rows: drawn_spearman(similar, gold, rows), seed)
-        return 100 * value, 100 * draws
+        value, draws = correlation(cosines(pairs.left, pairs.right), pairs.scores(), seed)
+        return (100 * value, 100 * draws), None
     if all(learning):
-        raise UserError(f"{task}: all pairs are for training", "leave some to test")
-    train, test = (pairs.take(_rows(learning, part)) for part in (True, False))
-    return _accuracy(right_answers(train, test, range(seed, seed + seeds)).mean(0), seed)
-
-
-def _rows(learning: Sequence[bool], part: bool) -> list[int]:
-    """The rows of the pairs that a classifier learns from, or of the others."""
-    return [row for row, learns in enumerate(learning) if learns is part]
+        raise UserError("all pairs are for training", "leave some to test")
+    train, test = (
+        pairs.take([row for row, learns in enumerate(learning) if learns is part])
+        for part in (True, False)
+    )
+    right = right_answers(train, test, range(seed, seed + seeds)).mean(0)
+    labels = test.labels()
+    frequent = max(sorted(set(labels)), key=labels.count)
+    return _accuracy(right, seed), _accuracy(np.array([x == frequent for x in labels]), seed)
 
 
 def _accuracy(right: Any, seed: int) -> tuple[float, Values]:
     """How often (pairs,) test pairs are answered rightly x 100, and on draws of them."""
-    draws = resampled(len(right), lambda drawn: right[drawn].mean(1), seed)
+    draws = bootstrap(len(right), lambda drawn: right[drawn].mean(1), seed)
     return 100 * float(right.mean()), 100 * draws

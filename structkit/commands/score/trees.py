@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.commands.score import Settings
-from structkit.embeddings.reading import parse_each
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError, program
-from structkit.records.jsonl import Record, Records, text_field
+from structkit.records.jsonl import Record, Records, parse_each, text_field
 from structkit.records.lines import shown
 from structkit.scoring.measures import Values
-from structkit.scoring.similarity import ends, resampled
+from structkit.scoring.similarity import bootstrap, ends
 from structkit.structure.trees.brackets import UNLABELED, binarize, clean, read
 from structkit.structure.trees.shapes import balanced, left_branching, right_branching
 from structkit.structure.trees.tree import Tree
@@ -151,7 +150,7 @@ def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> R
         def of_draws(rows: Numbers, counts: Counts = counts) -> Values:
             return f1(np.stack([column[rows].sum(1) for column in counts.T], -1))
 
-        low, high = ends(resampled(len(counts), of_draws, seed))
+        low, high = ends(bootstrap(len(counts), of_draws, seed))
         scores |= {name: float(f1(counts.sum(0))), f"{name}_low": low, f"{name}_high": high}
     return scores
 
