@@ -41,7 +41,7 @@ BOUNDS = {
     "encode": 57,
     "search -m": 75,
     "mask-entities": 20,
-    "score": 20,
+    "score": 17,
 }
 
 

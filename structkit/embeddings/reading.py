@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from io import BufferedRandom, BufferedReader
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import orjson
@@ -36,7 +36,6 @@ from structkit.paths import refuse_pipe
 from structkit.records.jsonl import Record, Records, add_new, json_kind, parse_each
 from structkit.records.lines import cannot_read
 
-T = TypeVar("T")
 MATRICES = (".npy", ".parquet")
 AGAIN = "encode the corpus again"
 # facts of a run that do not affect the numbers of a row

@@ -26,7 +26,7 @@ Record = dict[str, Any]
 # turns each record into one thing: a record, or the error that rejects it
 Several: TypeAlias = "Callable[[list[Record]], Iterable[Record | UserError]]"
 
-Parsed = TypeVar("Parsed")
+T = TypeVar("T")
 BOM = b"\xef\xbb\xbf"
 SEVERAL = 32
 BEGINNING = 1_000  # bytes of a record that is too long which its reject shows
@@ -205,7 +205,7 @@ def add_new(identifier: str, seen: set[str]) -> None:
     seen.add(identifier)
 
 
-def parse_each(records: Records, parse: Callable[[Record], Parsed]) -> Iterator[tuple[str, Parsed]]:
+def parse_each(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
     """The id of each record and what `parse` makes of it; an error has file and line.
 
     A repeated id raises.
@@ -277,7 +277,6 @@ def text_field(record: Record, name: str, remedy: str = "", *, named: bool = Fal
     raise UserError(f'field "{name}" is {json_kind(value)}, not a string', remedy or MEND)
 
 
-T = TypeVar("T")
 Command = Callable[[Iterable[Record]], Iterator[Record]]
 
 
