@@ -15,18 +15,26 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import IO, Any
 
-from structkit.collecting.ignoring import FILES, VERSIONS, Ignoring
 from structkit.collecting.sources import (
     ARCHIVE_INSIDE,
     COMPRESSED_INSIDE,
     HIDDEN,
+    IGNORE_FILES,
     IGNORED,
     LINK_INSIDE,
     NO_PAGE,
     SPECIAL,
+    TAR,
+    VERSIONS,
+    WARC,
+    ZIP,
     Found,
+    Ignoring,
     LeftOut,
     Source,
+    content_of,
+    is_archive,
+    is_packed,
     readable,
     too_large,
 )
@@ -35,11 +43,7 @@ from structkit.extras import require
 from structkit.paths import refuse_pipe
 from structkit.records.lines import cannot_read
 
-ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
-TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
-WARC = (".warc", ".warc.gz")
-# one file, compressed; its name is what is left without the ending
-SINGLE = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
+OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
 # what the libraries raise for an archive that is cut, damaged, or locked
 DAMAGE = (
     *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError),
@@ -50,8 +54,6 @@ LARGEST = 1_000_000  # bytes of an ignore file
 OUTSIDE = UserError("its name leads out of the archive", "pack the archive again")
 NAMELESS = UserError("has no name in the archive", "pack the archive again")
 
-ReadBytes = Callable[[], bytes]
-
 
 @dataclass(frozen=True)
 class Member:
@@ -59,22 +61,8 @@ class Member:
 
     name: str
     size: int
-    read: ReadBytes
-    reason: tuple[str, str] | None = None
-
-
-def is_archive(path: str) -> bool:
-    """Whether a name is that of an archive."""
-    return path.lower().endswith((*ZIP, *TAR, *WARC))
-
-
-def is_packed(path: str) -> bool:
-    """Whether a name is that of an archive, or of one compressed file.
-
-    >>> is_archive("a.tar.gz"), is_archive("a.gz"), is_packed("a.gz")
-    (True, False, True)
-    """
-    return is_archive(path) or path.lower().endswith(tuple(SINGLE))
+    read: Callable[[], bytes]
+    reason: tuple[str, str] | None = None  # why it is left out
 
 
 @dataclass(frozen=True)
@@ -92,15 +80,18 @@ class Archives:
             if name.endswith((*ZIP, *TAR)):
                 refuse_pipe(path, "an archive")
             if name.endswith(WARC):
-                yield from self._pages(path)
+                with open(path, "rb") as handle:
+                    yield from self._pages(handle)
             elif name.endswith(ZIP):
                 with zipfile.ZipFile(path) as packed:
                     yield from self._members(shown, list(_zip_members(packed)))
-            elif not name.endswith(TAR):
-                yield self._single(shown, path)
-            else:
+            elif name.endswith(TAR):
                 with tarfile.open(path) as unpacked:
                     yield from self._members(shown, _tar_members(unpacked, name))
+            else:
+                stem, ending = posixpath.splitext(posixpath.basename(shown))
+                with OPENERS[ending.lower()](path) as handle:
+                    yield content_of(f"{shown}/{stem}", handle, self.max_file_bytes)
         except DAMAGE as error:
             yield LeftOut.because(shown, _damaged(error))
 
@@ -121,9 +112,8 @@ class Archives:
 
     def _member(self, path: str, name: str, member: Member, rules: _Rules | None) -> Found:
         parts = name.split("/")
-        if not VERSIONS.isdisjoint(parts) or (
-            not self.hidden and any(part.startswith(".") for part in parts)
-        ):
+        hidden = not self.hidden and any(part.startswith(".") for part in parts)
+        if hidden or not VERSIONS.isdisjoint(parts):
             return LeftOut(path, *HIDDEN)
         if rules and rules.hides(parts):
             return LeftOut(path, *IGNORED)
@@ -137,35 +127,19 @@ class Archives:
         except DAMAGE as error:
             return LeftOut.because(path, _damaged(error))
 
-    def _single(self, shown: str, path: str) -> Found:
-        """The content of a compressed file, under its name without the ending."""
-        ending = next(each for each in SINGLE if path.lower().endswith(each))
-        with SINGLE[ending](path) as handle:
-            data = handle.read(self.max_file_bytes + 1)
-        if len(data) > self.max_file_bytes:
-            return LeftOut.because(shown, too_large(self.max_file_bytes))
-        inner = posixpath.basename(shown)[: -len(ending)]
-        return Source(f"{shown}/{inner}", data=data, size=len(data))
-
-    def _pages(self, path: str) -> Iterator[Found]:
+    def _pages(self, handle: IO[bytes]) -> Iterator[Found]:
         """The responses of servers, each under its address."""
         times: dict[str, int] = {}
-        with open(path, "rb") as handle:
-            for record in _web_records(handle):
-                address = record.rec_headers.get_header("WARC-Target-URI") or "(no address)"
-                times[address] = number = times.get(address, 0) + 1
-                yield self._page(f"{address}~{number}" if number > 1 else address, record)
-
-    def _page(self, address: str, record: Any) -> Found:
-        headers = record.http_headers or record.rec_headers
-        media = headers.get_header("Content-Type") or ""
-        status = record.http_headers.get_statuscode() if record.http_headers else "200"
-        if status != "200":
-            return LeftOut(address, *NO_PAGE)
-        data = record.content_stream().read(self.max_file_bytes + 1)
-        if len(data) > self.max_file_bytes:
-            return LeftOut.because(address, too_large(self.max_file_bytes))
-        return Source(address, data=data, size=len(data), media=media)
+        for record in _web_records(handle):
+            address = record.rec_headers.get_header("WARC-Target-URI") or "(no address)"
+            times[address] = number = times.get(address, 0) + 1
+            address = f"{address}~{number}" if number > 1 else address
+            http = record.http_headers
+            if http and http.get_statuscode() != "200":
+                yield LeftOut(address, *NO_PAGE)
+                continue
+            media = (http or record.rec_headers).get_header("Content-Type") or ""
+            yield content_of(address, record.content_stream(), self.max_file_bytes, media=media)
 
 
 class _Rules:
@@ -175,7 +149,8 @@ class _Rules:
         self._texts = {
             name: member.read()
             for name, member in members.items()
-            if posixpath.basename(name) in FILES and not member.reason and member.size < LARGEST
+            if posixpath.basename(name) in IGNORE_FILES
+            if not member.reason and member.size < LARGEST
         }
         self._folders: dict[str, Ignoring] = {}
 
@@ -208,9 +183,7 @@ def _web_records(handle: IO[bytes]) -> Iterator[Any]:
 
 
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
-    for info in sorted(
-        packed.infolist(), key=lambda info: info.filename.encode("utf-8", "replace")
-    ):
+    for info in sorted(packed.infolist(), key=lambda info: _sort_key(info.filename)):
         if not info.filename.endswith("/"):
             link = (info.external_attr >> 28) == 0o12
             read = partial(_content, packed.open, info, info.file_size)
@@ -221,18 +194,22 @@ def _tar_members(unpacked: tarfile.TarFile, name: str) -> list[Member]:
     infos = [info for info in unpacked.getmembers() if not info.isdir()]
     files = {info.name: info for info in infos if info.isreg()}
     # a file with two names is stored once, with a link to it
-    meant = {info: files.get(info.linkname) if info.islnk() else info for info in infos}
+    meant = {info: files.get(info.linkname) or info if info.islnk() else info for info in infos}
     if name.endswith(".tar"):  # only a plain one can be read in any order
-        infos.sort(key=lambda info: info.name.encode("utf-8", "replace"))
+        infos.sort(key=lambda info: _sort_key(info.name))
     else:
-        infos.sort(key=lambda info: (meant[info] or info).offset_data)
+        infos.sort(key=lambda info: meant[info].offset_data)
     open_once = lru_cache(1)(partial(_content, unpacked.extractfile))
     members = []
     for info in infos:
-        file = meant[info] or info
+        file = meant[info]
         reason = None if file.isreg() else LINK_INSIDE if info.linkname else SPECIAL
         members.append(Member(info.name, file.size, partial(open_once, file, file.size), reason))
     return members
+
+
+def _sort_key(name: str) -> bytes:
+    return name.encode("utf-8", "replace")
 
 
 def _content(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: int) -> bytes:
@@ -240,9 +217,7 @@ def _content(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: in
     if handle is None:
         return b""
     with handle:
-        data = handle.read(
-            size + 1
-        )  # no more than declared: a hostile archive may try to fill memory
+        data = handle.read(size + 1)  # a hostile archive may try to fill memory
     if len(data) != size:
         raise EOFError("its length is not the declared one")
     return data
@@ -253,5 +228,5 @@ def _damaged(error: Exception) -> UserError:
         return UserError("is locked with a password", "unpack it, and collect the folder")
     if isinstance(error, gzip.BadGzipFile) or (isinstance(error, OSError) and error.strerror):
         return cannot_read(error)
-    said = str(error) or type(error).__name__
-    return UserError(f"cannot be read: {said}", "it is cut or damaged: copy it again")
+    problem = str(error) or type(error).__name__
+    return UserError(f"cannot be read: {problem}", "it is cut or damaged: copy it again")

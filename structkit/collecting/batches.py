@@ -10,11 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from structkit.collecting.decoding import decode, is_binary
-from structkit.collecting.kinds import CODE, kind_of
-from structkit.collecting.kinds import is_generated as made_by_program
-from structkit.collecting.kinds import is_minified as pressed
-from structkit.collecting.record_sources import of_record
+from structkit.collecting.kinds import (
+    CODE,
+    decode,
+    is_binary,
+    is_generated,
+    is_minified,
+    kind_of,
+)
 from structkit.collecting.sources import (
     BINARY,
     EMPTY,
@@ -29,6 +32,7 @@ from structkit.collecting.sources import (
 from structkit.collecting.units import Units, load_language
 from structkit.errors import UserError, flag
 from structkit.processes import in_child
+from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
 from structkit.records.output import dump
 
@@ -75,20 +79,17 @@ def collected(batch: list[Found], reading: Reading) -> Collected:
     for each in batch:
         load_language(each.path)  # once, and not in each child
     done = in_child(partial(_collected, batch, reading), reading.seconds)
-    if done is None and len(batch) == 1:
+    if done is not None:
+        return done
+    if len(batch) == 1:
         error = UserError(
             f"parsing takes longer than {reading.seconds:g} s",
             f"collect it with {flag('unit', 'file')}",
         )
         return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
-    if done is None:
-        return _together(collected([each], reading) for each in batch)
-    return done
-
-
-def _together(parts: Iterable[Collected]) -> Collected:
     whole = Collected()
-    for part in parts:
+    for each in batch:
+        part = collected([each], reading)
         whole.files += part.files
         whole.records += part.records
         whole.output += part.output
@@ -112,33 +113,37 @@ def _collected(batch: list[Found], reading: Reading) -> Collected:
 
 def _lines(source: Source, reading: Reading) -> list[bytes] | LeftOut:
     """The lines of the records of a file, or why it has none."""
+    path, units = source.path, reading.units
     try:
         data = _read(source, reading.max_file_bytes)
         if data is None:
-            return LeftOut(source.path, *BINARY)
+            return LeftOut(path, *BINARY)
         text = decode(data, source.media)
         if not text.strip():
-            return LeftOut(source.path, *EMPTY)
-        kind = kind_of(source.path, text, source.media, source.language)
+            return LeftOut(path, *EMPTY)
+        kind = kind_of(path, text, source.media, source.language)
         if kind.name == CODE and not reading.generated:
-            if pressed(source.path, text):
-                return LeftOut(source.path, *MINIFIED)
-            if made_by_program(source.path, text):
-                return LeftOut(source.path, *GENERATED)
-        records = reading.units.records(source.path, text, kind)
-        if source.record is not None:
-            records = of_record(records, source.record)
-        lines = [dump(record) for record in records]
+            if is_minified(path, text):
+                return LeftOut(path, *MINIFIED)
+            if is_generated(path, text):
+                return LeftOut(path, *GENERATED)
+        lines = [dump(_with_fields(each, source)) for each in units.records(path, text, kind)]
     except UserError as error:
-        return LeftOut.because(source.path, error)
+        return LeftOut.because(path, error)
     if not lines:
-        return LeftOut(
-            source.path, f"without {reading.units.of(kind)}s", f"choose another {flag('unit')}"
-        )
+        return LeftOut(path, f"without {units.of(kind)}s", f"choose another {flag('unit')}")
     return lines
 
 
-def _read(source: Source, most: int) -> bytes | None:
+def _with_fields(unit: Record, source: Source) -> Record:
+    """A unit; of a record's text with its other fields, and its id also in `doc_id`."""
+    if (record := source.record) is None:
+        return unit
+    name = unit["id"].removeprefix(unit["path"])
+    return {**record, **unit, "id": record["id"] + name, "doc_id": record["id"]}
+
+
+def _read(source: Source, maximum: int) -> bytes | None:
     """The bytes of a file; None if they are not text."""
     if source.data is not None:
         return None if is_binary(source.data) else source.data
@@ -147,9 +152,9 @@ def _read(source: Source, most: int) -> bytes | None:
             data = handle.read(HEAD)
             if is_binary(data):
                 return None
-            data += handle.read(most + 1 - len(data)) if len(data) == HEAD else b""
+            data += handle.read(maximum + 1 - len(data)) if len(data) == HEAD else b""
     except OSError as error:
         raise cannot_read(error) from None
-    if len(data) > most:
-        raise too_large(most)
+    if len(data) > maximum:
+        raise too_large(maximum)
     return data

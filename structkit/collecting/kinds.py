@@ -1,13 +1,17 @@
-"""What a file holds: its language by extension or first line, and whether people wrote it."""
+"""What a file holds: whether it is text, in which encoding and language, and who wrote it."""
 
 from __future__ import annotations
 
+import codecs
 import posixpath
 import re
 from dataclasses import dataclass
 from functools import cache
 
-from structkit.registry import plugins
+from charset_normalizer import from_bytes
+
+from structkit.errors import UserError
+from structkit.registry import Signs, plugins
 
 CODE, HTML, MARKDOWN, TEXT = "code", "html", "markdown", "text"
 
@@ -92,6 +96,71 @@ GENERATED_TEXT = re.compile(
 HEAD = 1_000  # characters in which a file says that it is generated
 # after such a line, the words are a text that the program itself writes
 DEFINED = re.compile(r"^(?:(?:async )?def|class|function|func) |^(?:const |let |var )?\w+ = ", re.M)
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before the mark of UTF-16, with which it begins
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# of Python (and Emacs and Vim), HTML, CSS and XML
+DECLARED = re.compile(
+    rb"(?:coding[:=]|charset\s*=|@charset|encoding\s*=)\s*[\"']?\s*([A-Za-z][\w.:-]*)"
+)
+FIRST = 8_000  # bytes, as many as git looks at
+SAMPLE = 64_000  # bytes from which an encoding is guessed
+CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b"))
+FORMATS = (b"%PDF-", b"PK\x03\x04", b"\x1f\x8b", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x7fELF")
+
+
+def is_binary(data: bytes) -> bool:
+    r"""Whether bytes are not text: a NUL among the first, as for git, or many control characters.
+
+    >>> is_binary(b"a\0b"), is_binary("\ufeffa".encode("utf-16-le"))
+    (True, False)
+    """
+    head = data[:FIRST]
+    if head.startswith(FORMATS):
+        return True
+    if any(head.startswith(mark) for mark, _ in MARKS):
+        return False
+    return b"\0" in head or len(head) - len(head.translate(None, CONTROLS)) > len(head) / 50
+
+
+def decode(data: bytes, media: str = "") -> str:
+    """The text in some bytes; an unknown encoding raises."""
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            return _decoded(data[len(mark) :], encoding)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        bad = error.start + 1
+    for match in (DECLARED.search(media.encode("ascii", "replace")), DECLARED.search(data[:1024])):
+        if match and (encoding := match[1].decode().lower()) not in ("utf-8", "utf8"):
+            try:
+                return data.decode(encoding)
+            except (LookupError, UnicodeDecodeError, ValueError):
+                continue  # the declaration is wrong
+    # the text around the first byte that is not UTF-8 tells most
+    sample = data[max(0, bad - SAMPLE // 2) :][:SAMPLE]
+    guess = from_bytes(sample).best()
+    if guess is None:
+        raise UserError(
+            f"its encoding is unknown (byte {bad:,} is not UTF-8)",
+            "convert it, for example with iconv -t utf-8",
+        )
+    return _decoded(data, guess.encoding)
+
+
+def _decoded(data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except (UnicodeDecodeError, LookupError) as error:
+        raise UserError(
+            f"begins as {encoding}, but is not all of it ({error})",
+            "convert it, for example with iconv -t utf-8",
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -102,8 +171,8 @@ class Kind:
     language: str
 
 
-def kind_of(path: str, text: str, media: str = "", told: str = "") -> Kind:
-    """The kind of a file: by a server's content type, its name, its text, or as `told`.
+def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:
+    """The kind of a file: by a server's content type, its name, its text, or as `given`.
 
     >>> kind_of("a/b.py", ""), kind_of("run", "#!/usr/bin/env python3")
     (Kind(name='code', language='python'), Kind(name='code', language='python'))
@@ -117,19 +186,19 @@ def kind_of(path: str, text: str, media: str = "", told: str = "") -> Kind:
     language = _endings().get(name) or _endings().get(ending)
     language = next((each for each, sign in _claims(ending) if sign.search(text)), language)
     if language is None and (match := SHEBANG.match(text)):
-        language = _interpreter(match[1])
-    if language is None and told in _endings().values():
-        language = told
+        bare = match[1].rstrip("0123456789.")
+        language = _interpreters().get(match[1]) or _interpreters().get(bare)
+    if language is None and given in _endings().values():
+        language = given
     if language is None:
         return Kind(TEXT, "text")
     return Kind(language if language in (HTML, MARKDOWN) else CODE, language)
 
 
-def _interpreter(name: str) -> str | None:
-    bare = name.rstrip("0123456789.")
-    return next(
-        (language for each in (name, bare) if (language := _interpreters().get(each))), None
-    )
+@cache
+def _languages() -> list[tuple[str, Signs]]:
+    """The languages with a plugin, and what tells their files."""
+    return [(plugin.name, plugin.signs) for plugin in plugins() if plugin.kind == "language"]
 
 
 @cache
@@ -137,31 +206,20 @@ def _endings() -> dict[str, str]:
     """The language of each extension and whole name; those of plugins count first."""
     languages = {ending: language for language, names in OTHERS.items() for ending in names.split()}
     languages |= {ending: MARKDOWN for ending in MARKDOWNS}
-    for plugin in plugins():
-        if plugin.kind == "language":
-            languages |= {ending: plugin.name for ending in plugin.signs.extensions}
-    return languages
+    return languages | {each: name for name, signs in _languages() for each in signs.extensions}
 
 
 @cache
 def _claims(ending: str) -> list[tuple[str, re.Pattern[str]]]:
     """The languages that claim files with another one's extension, each by a pattern."""
-    claiming = [plugin for plugin in plugins() if plugin.kind == "language"]
-    return [
-        (plugin.name, re.compile(plugin.signs.claims[1]))
-        for plugin in claiming
-        if len(plugin.signs.claims) == 2 and plugin.signs.claims[0] == ending
-    ]
+    claims = [(name, signs.claims) for name, signs in _languages() if len(signs.claims) == 2]
+    return [(name, re.compile(pattern)) for name, (own, pattern) in claims if own == ending]
 
 
 @cache
 def _interpreters() -> dict[str, str]:
     """The language of each program that a first line may name."""
-    languages = dict(SHELLS)
-    for plugin in plugins():
-        if plugin.kind == "language":
-            languages |= {name: plugin.name for name in plugin.signs.interpreters}
-    return languages
+    return SHELLS | {each: name for name, signs in _languages() for each in signs.interpreters}
 
 
 def is_minified(path: str, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""HTML to pages, sections under headings, and sentences, each with its place."""
+"""HTML and Markdown to pages, sections under headings, and sentences, each with its place."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
+
+from markdown_it.token import Token
 
 from structkit.records.jsonl import Record
+from structkit.structure.html.markdown import tokens
 from structkit.structure.html.markup import Tag, content, tags
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import Excerpt, parts
 from structkit.structure.sentences import sentences
 
-NEWLINE = re.compile("\n")
 HEADING = re.compile(r"h[1-6]")
 ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.I)
 SLUG = re.compile(r"[^\w\- ]")
 PERMALINK = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
 TOP = "top"  # the section before the first heading
+# of Markdown: its front matter, the title in that, and the tokens whose content is seen
+FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
+TITLE = re.compile(r"^title[ \t]*:[ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.M)
+SEEN = ("text", "code_inline", "image")
 
 
 @dataclass(frozen=True)
@@ -68,10 +74,10 @@ class Page:
 
     def page(self) -> Record:
         """The whole document; its title is that of its head, or its first heading."""
-        record: Record = {"title": self.title, "headings": [each.text for each in self.headings]}
         return {
             "lines": [1, self._line(len(self.html.rstrip()))],
-            **record,
+            "title": self.title,
+            "headings": [each.text for each in self.headings],
             **self._texts(self.html),
         }
 
@@ -108,26 +114,25 @@ class Page:
     def headings(self) -> list[Heading]:
         """The headings with a text, in order."""
         numbers = [n for n, tag in enumerate(self._tags) if HEADING.fullmatch(tag.name)]
-        headings = [self._heading(self._tags, number) for number in numbers]
-        return [heading for heading in headings if heading.text]
+        return [heading for heading in map(self._heading, numbers) if heading.text]
 
-    def _heading(self, all_tags: list[Tag], number: int) -> Heading:
-        tag = all_tags[number]
+    def _heading(self, number: int) -> Heading:
+        tag = self._tags[number]
         end = len(self.html)
         inside = ""
-        for other in islice(all_tags, number + 1, None):
+        for other in islice(self._tags, number + 1, None):
             if HEADING.fullmatch(other.name.lstrip("/")):
                 end = other.start
                 break
             inside = inside or self._anchor(other)
         text = self._text(self.html[tag.start : end]).rstrip(PERMALINK)
-        anchor = self._anchor(tag) or inside or self._anchor_before(all_tags, number)
+        anchor = self._anchor(tag) or inside or self._anchor_before(number)
         return Heading(int(tag.name[1]), text, tag.start, anchor)
 
-    def _anchor_before(self, all_tags: list[Tag], number: int) -> str:
+    def _anchor_before(self, number: int) -> str:
         """The anchor of a section, or an empty element, that the heading begins."""
-        at = all_tags[number].start
-        for tag in reversed(all_tags[max(0, number - 4) : number]):
+        at = self._tags[number].start
+        for tag in reversed(self._tags[max(0, number - 4) : number]):
             if self.html[tag.end : at].strip():
                 return ""
             if anchor := self._anchor(tag):
@@ -153,16 +158,12 @@ class Page:
         return list(tags(self.html))
 
     @cached_property
-    def _starts(self) -> list[int]:
-        return [part.start for part in self._parts]
-
-    @cached_property
     def _parts(self) -> list[Excerpt]:
         return parts(self.html)
 
     @cached_property
     def _line_ends(self) -> list[int]:
-        return [match.start() for match in NEWLINE.finditer(self.html)]
+        return [match.start() for match in re.finditer("\n", self.html)]
 
     def _line(self, at: int) -> int:
         return bisect_right(self._line_ends, at - 1) + 1
@@ -176,7 +177,7 @@ class Page:
         record: Record = {"lines": self._lines(start, end), "title": self.title, "headings": path}
         start += len(self.html[start:end]) - len(self.html[start:end].lstrip())
         if self.xpaths and self._parts:
-            at = bisect_right(self._starts, start) - 1
+            at = bisect_right(self._parts, start, key=lambda part: part.start) - 1
             record["xpath"] = self._parts[max(at, 0)].xpath
         return {**record, **self._texts(self.html[start:end])}
 
@@ -185,3 +186,89 @@ class Page:
 
     def _text(self, piece: str) -> str:
         return self._reader.read(piece).text
+
+
+class Note:
+    """A document in Markdown; front matter at its top is not part of its text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = text.split("\n")
+        self._front = FRONT.match(text)
+
+    def page(self) -> Record:
+        """The whole document; its title is that of the front matter, or its first heading."""
+        return {
+            "lines": [1, len(self.text.rstrip().split("\n"))],
+            "title": self.title,
+            "headings": [heading.text for heading in self.headings],
+            "text": self.text,
+        }
+
+    def sections(self) -> Iterator[tuple[str, Record]]:
+        """The part before the first heading, and the parts from each heading to the next."""
+        starts = [heading.start for heading in self.headings]
+        first = self._front[0].count("\n") if self._front else 0
+        paths = [[], *paths_to(self.headings)]
+        for number, (start, end) in enumerate(pairwise([first, *starts, len(self.lines)])):
+            text = "\n".join(self.lines[start:end])
+            if not text.strip():
+                continue
+            start += len(text) - len(text.lstrip("\n"))
+            record: Record = {
+                "lines": [start + 1, start + 1 + text.strip("\n").count("\n")],
+                "title": self.title,
+                "headings": paths[number],
+                "text": text.strip("\n"),
+            }
+            if number == 0:
+                yield TOP, record
+                continue
+            anchor = self.headings[number - 1].anchor
+            yield anchor, {**record, "anchor": anchor}
+
+    def sentences(self) -> Iterator[Record]:
+        """The sentences of paragraphs, headings, list items and cells, without markup."""
+        rows = [0, 1]
+        for token in self._tokens:
+            rows = token.map or rows
+            if token.type != "inline":
+                continue
+            text = _visible(token)
+            for start, end in sentences(text):
+                yield {"lines": [rows[0] + 1, max(rows)], "text": text[start:end]}
+
+    @cached_property
+    def title(self) -> str:
+        """The title; empty if there is none."""
+        given = TITLE.search(self._front[1]) if self._front else None
+        if given and given[1]:
+            return given[1]
+        return next((heading.text for heading in self.headings), "")
+
+    @cached_property
+    def headings(self) -> list[Heading]:
+        """The headings that are not in quotes or lists; each starts at a line, from 0."""
+        headings = []
+        for token, inner in pairwise(self._tokens):
+            if token.type == "heading_open" and token.level == 0 and token.map:
+                text = " ".join(_visible(inner).split())
+                headings.append(Heading(int(token.tag[1]), text, token.map[0], slug(text)))
+        return headings
+
+    @cached_property
+    def _tokens(self) -> list[Token]:
+        text = self.text
+        if self._front:  # so that line numbers stay the same
+            text = "\n" * self._front[0].count("\n") + text[self._front.end() :]
+        return tokens(text)
+
+
+def _visible(inline: Token) -> str:
+    """The visible text of inline tokens."""
+    breaks = ("softbreak", "hardbreak")
+    return "".join(
+        " " if child.type in breaks else child.content
+        for child in inline.children or ()
+        if child.type in (*SEEN, *breaks)
+    )

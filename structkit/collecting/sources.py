@@ -1,12 +1,18 @@
-"""What a walk finds: files to read, and what is left out and why."""
+"""What a walk finds: files to read, and what is left out and why; records that each hold a file."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
 
-from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record
+import pathspec
+
+from structkit.errors import UserError, flag, program
+from structkit.records.jsonl import Record, Records, text_field
+from structkit.records.texts import HTML, text_name
 
 # what is left out unless asked for, and how to include it
 HIDDEN = "hidden", "include it with --hidden"
@@ -27,7 +33,17 @@ GENERATED = "generated", "include it with --generated"
 EMPTY = "without text", "write some, or leave it out"
 NO_PAGE = "an error page of a server", "leave it out"
 
+ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
+TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
+WARC = (".warc", ".warc.gz")
+SINGLE = (".gz", ".bz2", ".xz")  # one file, compressed; its name is what is left without it
+
 SECONDS = 5.0  # of CPU time for a file; a megabyte takes 0.5
+TEXTS = ("code", *HTML, "text")  # the fields of a record that may hold a file
+
+IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts
+LONGEST = 10_000  # characters of a pattern: no path is as long
+VERSIONS = frozenset((".git", ".hg", ".svn", ".jj"))  # never of interest
 
 
 @dataclass(frozen=True)
@@ -66,9 +82,17 @@ class LeftOut:
 Found = Source | LeftOut
 
 
-def too_large(most: int) -> UserError:
+def content_of(path: str, handle: IO[bytes], maximum: int, **others: Any) -> Found:
+    """The content of an open file under a name, unless it is too large."""
+    data = handle.read(maximum + 1)
+    if len(data) > maximum:
+        return LeftOut.because(path, too_large(maximum))
+    return Source(path, data=data, size=len(data), **others)
+
+
+def too_large(maximum: int) -> UserError:
     """The error for a file with too many bytes."""
-    return UserError(f"has more than {most:,} bytes", f"raise {flag('max_file_bytes')}")
+    return UserError(f"has more than {maximum:,} bytes", f"raise {flag('max_file_bytes')}")
 
 
 def readable(path: str) -> str:
@@ -78,3 +102,111 @@ def readable(path: str) -> str:
     'caf\\xe9.py'
     """
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def is_archive(path: str) -> bool:
+    """Whether a name is that of an archive."""
+    return path.lower().endswith((*ZIP, *TAR, *WARC))
+
+
+def is_packed(path: str) -> bool:
+    """Whether a name is that of an archive, or of one compressed file.
+
+    >>> is_archive("a.tar.gz"), is_archive("a.gz"), is_packed("a.gz")
+    (True, False, True)
+    """
+    return is_archive(path) or path.lower().endswith(SINGLE)
+
+
+@dataclass(frozen=True)
+class Ignoring:
+    r"""The rules of the folders on the way to a path; the innermost one that applies counts.
+
+    >>> rules = Ignoring().within("a/", {".gitignore": b"*.o\n!b.o"}.get)
+    >>> [rules.hides(path) for path in ("a/a.o", "a/b.o", "a/a.c")]
+    [True, False, False]
+    """
+
+    rules: tuple[tuple[int, pathspec.GitIgnoreSpec], ...] = ()
+
+    @classmethod
+    def above(cls, folder: Path) -> Ignoring:
+        """The rules that apply to a folder from outside it: up to the root of its repository."""
+        outside = [folder, *folder.parents]
+        root = next((number for number, each in enumerate(outside) if (each / ".git").exists()), 0)
+        ignoring = cls()
+        for outer in reversed(outside[1 : root + 1]):
+            ignoring = ignoring.within(f"{outer}/".replace("//", "/"), files_in(str(outer)))
+        return ignoring
+
+    def within(self, folder: str, read: Callable[[str], bytes | None]) -> Ignoring:
+        """These rules and those of a folder, whose name ends with a slash."""
+        rules = self.rules
+        for name in IGNORE_FILES:
+            lines = (read(name) or b"").decode("utf-8", "replace").splitlines()
+            if any(line.strip() and not line.startswith("#") for line in lines):
+                good = [line for line in lines if len(line) <= LONGEST and _is_pattern(line)]
+                rules = (*rules, (len(folder), pathspec.GitIgnoreSpec.from_lines(good)))
+        return Ignoring(rules) if rules != self.rules else self
+
+    def hides(self, path: str) -> bool:
+        """Whether a path is ignored; a folder's ends with a slash."""
+        for length, spec in reversed(self.rules):
+            included = spec.check_file(path[length:]).include
+            if included is not None:
+                return included
+        return False
+
+
+def _is_pattern(line: str) -> bool:
+    """Whether git understands a pattern: it also skips others."""
+    try:
+        pathspec.GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
+
+
+def files_in(folder: str) -> Callable[[str], bytes | None]:
+    """A reader of the files of a folder on the disk."""
+
+    def read(name: str) -> bytes | None:
+        try:
+            return Path(folder, name).read_bytes()
+        except OSError:
+            return None
+
+    return read
+
+
+def files_of_records(paths: Sequence[str], maximum: int) -> Iterator[Found]:
+    """A file for each record of JSONL files, in order, with the record's other fields.
+
+    Its text is in `code`, `html` or `text`, its name in `path`.
+    """
+    records = Records.read(paths)
+    while True:
+        try:
+            for record in records:
+                yield _file_of(record, maximum)
+            return
+        except UserError as error:
+            placed = records.place(error)
+            yield LeftOut.because(f"{placed.file}:{placed.line}", error)
+
+
+def _file_of(record: Record, maximum: int) -> Source:
+    rename = f"rename a field with {program('select')}: {flag('rename', 'FIELD=text')}"
+    field = text_name(record, TEXTS, rename)
+    data = text_field(record, field).encode()
+    if len(data) > maximum:
+        raise too_large(maximum)
+    language = record.get("language")
+    return Source(
+        path=text_field(record, "path") if "path" in record else record["id"],
+        data=data,
+        size=len(data),
+        media="text/html" if field in HTML else "",
+        language=language if isinstance(language, str) else "",
+        record={name: value for name, value in record.items() if name != field},
+    )

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from structkit.collecting.chunks import cut
-from structkit.collecting.functions import functions
 from structkit.collecting.kinds import CODE, HTML, MARKDOWN, TEXT, Kind, kind_of
-from structkit.collecting.notes import Note
-from structkit.collecting.pages import Page
+from structkit.collecting.pages import Note, Page
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.registry import load
@@ -43,7 +41,8 @@ class Units:
     def records(self, path: str, text: str, kind: Kind) -> Iterator[Record]:
         """The records of a text, in order; none if it has no such unit."""
         names: Counter[str] = Counter()
-        for name, unit in UNITS.get((self.of(kind), kind.name), _none)(text, kind, self):
+        units = UNITS.get((self.of(kind), kind.name))
+        for name, unit in units(text, kind, self) if units else ():
             names[name] += 1
             if names[name] > 1:  # the same name again, in the order of the file
                 name = f"{name}~{names[name]}"
@@ -58,18 +57,30 @@ class Units:
             }
 
 
-def _none(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    yield from ()
-
-
 def _file(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     lines = len(text.rstrip().split("\n"))
     yield "", {"lines": [1, lines], FIELDS[kind.name]: text}
 
 
 def _functions(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    if program := _program(text, kind):
-        yield from functions(program)
+    """The functions of a program in its order, each with its name for an id.
+
+    `code` is as in the file, with decorators and attributes; `docstring` is there if the program
+    documents the function, inside it or in a comment before it.
+    """
+    program = _program(text, kind)
+    for definition in program.definitions if program else ():
+        if program and definition.kind == "function":
+            code = program.data[definition.start : definition.whole.end_byte]
+            record: Record = {
+                "lines": [definition.row + 1, definition.end_row + 1],
+                "name": definition.name,
+                "scope": definition.scope,
+                "code": code.decode("utf-8", "replace"),
+            }
+            if docstring := program.doc_comment(definition):
+                record["docstring"] = docstring
+            yield definition.path, record
 
 
 def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
@@ -88,28 +99,26 @@ def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 def _scope(definitions: list[Definition], row: int) -> str:
     """What contains a line, in words, unless the line is its first."""
     around = [each for each in definitions if each.row < row <= each.end_row]
-    if not around:
-        return ""
-    return ", ".join(each.label for each in (*around[-1].outer, around[-1]))
+    return ", ".join(each.label for each in (*around[-1].outer, around[-1])) if around else ""
 
 
 def _pages(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    yield "", Page(text).page() if kind.name == HTML else Note(text).page()
+    yield "", _document(text, kind, units).page()
 
 
 def _sections(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    yield from (
-        Page(text, xpaths=units.xpaths).sections() if kind.name == HTML else Note(text).sections()
-    )
+    yield from _document(text, kind, units).sections()
 
 
 def _sentences(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    if kind.name == TEXT:
-        sentences = _plain_sentences(text)
-    else:
-        sentences = Page(text).sentences() if kind.name == HTML else Note(text).sentences()
-    for number, unit in enumerate(sentences, 1):
+    plain = kind.name == TEXT
+    found = _plain_sentences(text) if plain else _document(text, kind, units).sentences()
+    for number, unit in enumerate(found, 1):
         yield f"s{number}", unit
+
+
+def _document(text: str, kind: Kind, units: Units) -> Page | Note:
+    return Page(text, xpaths=units.xpaths) if kind.name == HTML else Note(text)
 
 
 def _plain_sentences(text: str) -> Iterator[Record]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from structkit.collecting.archives import Archives, is_archive, is_packed
-from structkit.collecting.ignoring import VERSIONS, Ignoring, above, read_in
+from structkit.collecting.archives import Archives
 from structkit.collecting.sources import (
     ALIKE,
     ARCHIVE,
@@ -21,11 +20,16 @@ from structkit.collecting.sources import (
     LINK,
     OUTPUT,
     SPECIAL,
+    VERSIONS,
     Found,
+    Ignoring,
     LeftOut,
     Source,
+    content_of,
+    files_in,
+    is_archive,
+    is_packed,
     readable,
-    too_large,
 )
 from structkit.errors import UserError
 from structkit.paths import is_pipe
@@ -63,7 +67,7 @@ class Walk:
         """
         roots = {os.path.normpath(path): path for path in _named(paths)}
         seen: dict[str, str] = {}
-        for root in sorted(roots, key=lambda root: _sorted_as(root, os.path.isdir(roots[root]))):
+        for root in sorted(roots, key=lambda root: _sort_key(root, os.path.isdir(roots[root]))):
             for found in self._root(readable(root), roots[root]):
                 if len(roots) == 1 and "\\" not in found.path:  # it comes once
                     yield found
@@ -86,18 +90,11 @@ class Walk:
             yield from self._folder(shown, path)
         elif is_packed(path):
             yield from self._archive(shown, path)
-        elif is_pipe(path):
-            yield self._pipe(shown, path)
+        elif is_pipe(path):  # whose content is there once
+            with open(path, "rb") as handle:
+                yield content_of(shown, handle, self.max_file_bytes, file=path)
         else:
             yield Source(shown, path, size=status.st_size)
-
-    def _pipe(self, shown: str, path: str) -> Found:
-        """The content of a pipe, which is there once."""
-        with open(path, "rb") as handle:
-            data = handle.read(self.max_file_bytes + 1)
-        if len(data) > self.max_file_bytes:
-            return LeftOut.because(shown, too_large(self.max_file_bytes))
-        return Source(shown, path, data=data, size=len(data))
 
     def _archive(self, shown: str, path: str) -> Iterator[Found]:
         archives = Archives(self.hidden, self.ignore_files, self.max_file_bytes)
@@ -106,7 +103,7 @@ class Walk:
     def _folder(self, shown: str, path: str) -> Iterator[Found]:
         """All files of a folder, depth first; links are not followed, so that each comes once."""
         real = os.path.realpath(path)
-        rules = above(Path(real)) if self.ignore_files else Ignoring()
+        rules = Ignoring.above(Path(real)) if self.ignore_files else Ignoring()
         prefix = "" if shown == "." else shown.rstrip("/") + "/"
         # open folders: what is left of each, its rules, and its two names
         stack = [self._open(prefix, real.rstrip("/") + "/", rules)]
@@ -115,8 +112,7 @@ class Walk:
             if entry is None:
                 stack.pop()
                 continue
-            here = stack[-1]
-            found = self._entry(entry, here)
+            found = self._entry(entry, stack[-1])
             if isinstance(found, _Folder):
                 stack.append(found)
             elif self.archives and isinstance(found, Source) and is_packed(found.file):
@@ -125,15 +121,14 @@ class Walk:
                 yield found
 
     def _open(self, shown: str, real: str, rules: Ignoring) -> _Folder:
-        inside = rules.within(real, read_in(real)) if self.ignore_files else rules
+        inside = rules.within(real, files_in(real)) if self.ignore_files else rules
+        entries: list[os.DirEntry[str]] | list[OSError]
         try:
-            with os.scandir(real) as entries:
-                in_order = sorted(
-                    entries, key=lambda entry: _sorted_as(entry.name, _is_folder(entry))
-                )
+            with os.scandir(real) as found:
+                entries = sorted(found, key=lambda each: _sort_key(each.name, _is_folder(each)))
         except OSError as error:
-            return _Folder(shown, real, inside, iter([error]))
-        return _Folder(shown, real, inside, iter(in_order))
+            entries = [error]
+        return _Folder(shown, real, inside, iter(entries))
 
     def _entry(self, entry: os.DirEntry[str] | OSError, here: _Folder) -> Found | _Folder:
         if isinstance(entry, OSError):
@@ -184,7 +179,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False)
 
 
-def _sorted_as(name: str, folder: bool) -> bytes:
+def _sort_key(name: str, folder: bool) -> bytes:
     """The key that sorts whole paths: `a.py` before what is in the folder `a`."""
     return os.fsencode(name.rstrip("/") + "/" if folder else name)
 
@@ -193,7 +188,9 @@ def _named(paths: Sequence[str]) -> Iterator[str]:
     """The paths that are meant; a wrong name raises before any work is done."""
     for path in paths:
         if path == "-":
-            yield from _listed(sys.stdin.buffer.read())
+            data = sys.stdin.buffer.read()
+            names = data.split(b"\0" if b"\0" in data else b"\n")
+            yield from (os.fsdecode(name) for name in names if name)
         elif os.path.lexists(path):
             yield path
         elif glob.has_magic(path):
@@ -216,9 +213,3 @@ def _matches(pattern: str) -> list[str]:
     if not matches:
         raise UserError(f"no path matches {pattern}", "check the pattern", status=2)
     return matches
-
-
-def _listed(data: bytes) -> Iterable[str]:
-    """The paths of a list, each ended by NUL or a newline."""
-    names = data.split(b"\0") if b"\0" in data else data.split(b"\n")
-    return [os.fsdecode(name) for name in names if name]

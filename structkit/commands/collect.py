@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import orjson
 
-from structkit.collecting.record_sources import FileRecords
-from structkit.collecting.sources import SECONDS, Found, LeftOut
+from structkit.collecting.sources import SECONDS, Found, LeftOut, files_of_records
 from structkit.collecting.walking import WalkOptions
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
@@ -83,7 +82,7 @@ class Settings(WalkOptions):
     def files(self, outputs: Collection[str] = ()) -> Iterable[Found]:
         """The wanted files, in their order, but none of the outputs."""
         if self.records:
-            found = FileRecords(self.max_file_bytes).sources(self.paths)
+            found = files_of_records(self.paths, self.max_file_bytes)
         else:
             real = frozenset(map(os.path.realpath, outputs))
             found = self.walk(archives=self.archives, outputs=real).sources(self.paths)

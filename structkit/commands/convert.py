@@ -13,10 +13,8 @@ from typing import Any
 
 from structkit import registry
 from structkit.errors import UserError, flag
-from structkit.formats.formats import Format
-from structkit.formats.interchange import Options, Part, read_records
-from structkit.formats.row_output import RowOutput
-from structkit.formats.rows import Row
+from structkit.formats.interchange import FormatParts, Options, Part, read_records
+from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Rows, accepted
@@ -128,31 +126,29 @@ class Conversion:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.source = Format.named(settings.from_, settings)
-        self.target = Format.named(settings.to, settings)
+        self.source = FormatParts.named(settings.from_, settings)
+        self.target = FormatParts.named(settings.to, settings)
 
     def jobs(self) -> list[Job]:
         """What is to be done, by the names of files and the parts that both formats have."""
-        files, part, output = self.settings.files, self.settings.part, self.settings.output
-        readable = [name for name, each in self.source.parts.items() if each.read]
-        if not readable or part in self.source.parts and part not in readable:
-            own = flag("to", self.source.name)
+        source, files, part = self.source, self.settings.files, self.settings.part
+        readable = [name for name, each in source.parts.items() if each.read]
+        if not readable or (part in source.parts and part not in readable):
             raise UserError(
-                f"{self.source.name} can only be written",
-                f"leave {flag('from_')} out; {own} writes our records in it",
+                f"{source.name} can only be written",
+                f"leave {flag('from_')} out; {flag('to', source.name)} writes our records in it",
                 status=2,
             )
-        for side in (self.source, self.target) if part else ():
+        for side in (source, self.target) if part else ():
             side.part(part or "")
         rows = None
         if len(files) == 1 and os.path.isdir(files[0]):
             parts = self._inside(files[0], part)
-        elif part:
-            parts = {part: list(files)}
         else:
-            part, rows = self.source.opened(files, self._common())
+            if not part:
+                part, rows = source.opened(files, self._common())
             parts = {part: list(files)}
-        several = len(parts) > 1
+        output, several = self.settings.output, len(parts) > 1
         into = output.endswith("/") or os.path.isdir(output)
         if several and not into and (output == "-" or os.path.exists(output)):
             raise UserError(
@@ -162,33 +158,28 @@ class Conversion:
             )
         jobs = []
         for name, each in parts.items():
-            usual = self._possible(name).files[0]
-            path = os.path.join(output, usual) if into or several else output
+            target = self.target.part(name)
+            if target.write is None:
+                others = [name for name, part in self.target.parts.items() if part.write]
+                raise UserError(
+                    f"{self.target.name} {name} cannot be written",
+                    f"parts that can: {', '.join(others)}",
+                    status=2,
+                )
+            path = os.path.join(output, target.files[0]) if into or several else output
             jobs.append(Job(name, each, path, rows))
         return jobs
-
-    def _possible(self, name: str) -> Part:
-        """The target's part, if it can be written."""
-        part = self.target.part(name)
-        if part.write is None:
-            others = [name for name, part in self.target.parts.items() if part.write]
-            raise UserError(
-                f"{self.target.name} {name} cannot be written",
-                f"parts that can: {', '.join(others)}",
-                status=2,
-            )
-        return part
 
     def _inside(self, folder: str, chosen: str | None) -> dict[str, list[str]]:
         """The parts of a folder that the target has too."""
         parts = self.source.inside(folder, chosen)
-        target = self.target.parts
-        fits = {name: each for name, each in parts.items() if name in target and target[name].write}
-        rest = [name for name in parts if name not in fits]
-        if rest:
-            problem = f"{self.target.name} cannot hold: {', '.join(rest)} of {folder}"
+        writable = [name for name, part in self.target.parts.items() if part.write]
+        fits = {name: each for name, each in parts.items() if name in writable}
+        if len(fits) < len(parts):
+            rest = ", ".join(name for name in parts if name not in fits)
+            problem = f"{self.target.name} cannot hold: {rest} of {folder}"
             if self.settings.strict or not fits:
-                raise UserError(problem, f"its parts are: {', '.join(target)}")
+                raise UserError(problem, f"its parts are: {', '.join(self.target.parts)}")
             say(problem)
         return fits
 

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any, TypeAlias
 
+from structkit import registry
 from structkit.errors import MEND, UserError, missing, unknown
-from structkit.formats.row_output import (
-    ParquetOutput,
-    RowOutput,
-    column_output,
-    delimited_output,
-    json_output,
-)
 from structkit.formats.rows import (
     BracketRows,
     ColumnRows,
     DelimitedRows,
-    FileRows,
     JsonRows,
     ParagraphRows,
-    ParquetRows,
+    ParquetOutput,
+    RowOutput,
+    column_output,
+    delimited_output,
 )
 from structkit.formats.rows import Row as Row
+from structkit.progress import say
 from structkit.records.jsonl import Record, Rows, json_kind
-from structkit.registry import Contract
+from structkit.records.lines import cannot_read, shown
+from structkit.records.output import dump
+from structkit.records.texts import DOCUMENT
 from structkit.settings import setting
 
 REQUIRED: Any = object()
+OURS = "structkit"
+OUR_PARTS = "corpus queries qrels run examples pairs embeddings trees sentences scores".split()
+# the fields of records of a kind; a query alone is a query, everything else is a document
+SIGNS = {
+    "embeddings": ("embedding",),
+    "qrels": ("query_id", "doc_id", "relevance"),
+    "run": ("query_id", "doc_id", "score"),
+    "pairs": ("text_a", "text_b"),
+    "examples": ("query", "positive"),
+    "sentences": ("words",),
+    "trees": ("tree",),
+    "scores": ("run", "queries", "missing"),
+}
+# a query with one of these is a document; a `text` may be the query's own
+DOCUMENTS = {*DOCUMENT, "product", "title", "docstring"} - {"text"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +78,7 @@ class Part:
     as_is: bool = False  # nulls of rows stay, and a record without an id does not get its number
     by_name: bool = False  # not converted with its folder, only if --part names it
 
-    def rows(self, files: Sequence[str]) -> FileRows:
+    def rows(self, files: Sequence[str]) -> Rows:
         """The rows of files of this part."""
         if self.form == "columns":
             return ColumnRows(files, tuple(self.names))
@@ -74,9 +91,7 @@ class Part:
             return DelimitedRows(files, "\t")
         if ending == "csv":
             return DelimitedRows(files, ",")
-        if ending == "parquet":
-            return ParquetRows(files)
-        return JsonRows(files)
+        return JsonRows(files)  # Parquet too: it is read as lines
 
     def output(self, path: str) -> RowOutput:
         """A file for rows of this part."""
@@ -91,7 +106,7 @@ class Part:
             return delimited_output(path, ",", tuple(self.names))
         if ending == "parquet":
             return ParquetOutput(path, self.names)
-        return json_output(path)
+        return RowOutput(path, dump)
 
 
 # how a row of a form that is plain text is written
@@ -103,7 +118,7 @@ TEXTS: dict[str, Callable[[Row], bytes]] = {
 Parts: TypeAlias = "dict[str, Part]"
 
 
-class Format(Contract):
+class Format(registry.Contract):
     """A file of formats/: what another tool reads and writes, for `convert`."""
 
     @abstractmethod
@@ -255,3 +270,124 @@ class Labels:
                 return name
         known = ", ".join(f"{name} {gain}" for name, gain in self.gains.items())
         raise UserError(f"no label is worth {relevance}", f"there are: {known}; see --gains")
+
+
+@dataclass(frozen=True)
+class FormatParts:
+    """A format with its parts, the main one first."""
+
+    name: str
+    parts: Parts
+
+    @classmethod
+    def named(cls, name: str | None, options: Options) -> FormatParts:
+        """The format of a plugin; without a name our own, which holds everything."""
+        if name is None:
+            parts = {kind: Part((f"{kind}.jsonl",), dict, _all, as_is=True) for kind in OUR_PARTS}
+            return cls(OURS, parts)
+        kind: type[Format] = registry.load("format", name)
+        return cls(name, kind().parts(options))
+
+    def part(self, name: str) -> Part:
+        """The part of that name; a miss lists what exists."""
+        if name not in self.parts:
+            raise unknown(f"part of {self.name}", name, self.parts)
+        return self.parts[name]
+
+    def inside(self, folder: str, chosen: str | None = None) -> dict[str, list[str]]:
+        """The parts that a folder has, or the chosen one, with their files."""
+        files_of = {}
+        for name, part in self.parts.items():
+            if chosen == name or (chosen is None and not part.by_name):
+                if files := _files(Path(folder), part):
+                    files_of[name] = files
+                elif chosen:
+                    raise _missing(Path(folder), name, part)
+                elif "/" in part.files[0]:  # a split may have another name
+                    say(str(_missing(Path(folder), name, part)))
+        if not files_of:
+            usual = ", ".join(dict.fromkeys(part.files[0] for part in self.parts.values()))
+            raise UserError(f"holds none of {usual}", "name files and --part").at(folder)
+        return files_of
+
+    def opened(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, Rows]:
+        """The part that files hold, and its rows, not read before: of ours the first one tells it.
+
+        Errors: of another format, `UserError` where the name tells none of the parts in `known`.
+        """
+        if self.name != OURS:
+            name = self._named(files, known)
+            return name, self.parts[name].rows(files)
+        rows = self.parts[OUR_PARTS[0]].rows(files)  # all of ours are tables
+        first = rows.first() if isinstance(rows, JsonRows) else {}
+        return kind_of(first, _base(files)), rows
+
+    def _named(self, files: Sequence[str], known: Sequence[str]) -> str:
+        """The part, one of `known`, that files hold: by name, ending, or the only one."""
+        base = _base(files)
+        usual = {name: [*map(os.path.basename, self.parts[name].files)] for name in known}
+        for name, names in usual.items():
+            if any(fnmatch(base, each) for each in names):
+                return name
+        if len({self.parts[name].files for name in known}) == 1:
+            return known[0]
+        ending = os.path.splitext(base)[1]
+        alike = [
+            name
+            for name, names in usual.items()
+            if ending in [os.path.splitext(each)[1] for each in names]
+        ]
+        if len(alike) == 1 and ending:
+            return alike[0]
+        if base != "-":
+            try:
+                os.stat(files[0])
+            except OSError as error:
+                raise cannot_read(error).at(files[0]) from None
+        raise UserError(
+            f"{shown(base)} may be any part of {self.name}",
+            f"name it with --part: {', '.join(known)}",
+            status=2,
+        )
+
+
+def _all(record: Record) -> Row:
+    row = dict(record)
+    record.clear()
+    return row
+
+
+def _base(files: Sequence[str]) -> str:
+    """The name of the first file without its folder; - is stdin."""
+    return os.path.basename(files[0]).removesuffix(".gz") if files else "-"
+
+
+def kind_of(first: Record, name: str) -> str:
+    """The kind of our own records, by the first one; where that is unclear, by their file's name.
+
+    A document and a query may have the same fields: `queries.jsonl` holds queries.
+    """
+    for kind, names in SIGNS.items():
+        if all(name in first for name in names):
+            return kind
+    usual = name.partition(".")[0]
+    if usual in ("corpus", "queries"):
+        return usual
+    return "queries" if "query" in first and not any(map(first.get, DOCUMENTS)) else "corpus"
+
+
+def _files(folder: Path, part: Part) -> list[str]:
+    """The files of a part in a folder: those of the first usual name that has some."""
+    for usual in part.files:
+        for name in (usual, f"{usual}.gz"):
+            if paths := sorted(folder.glob(name)):
+                return [str(path) for path in paths]
+    return []
+
+
+def _missing(folder: Path, name: str, part: Part) -> UserError:
+    """The error for a missing part, with what may be meant."""
+    usual = Path(part.files[0])
+    others = sorted(path.name for path in (folder / usual.parent).glob(f"*{usual.suffix}"))
+    hint = f"--split names another; there are: {', '.join(others)}" if others else "name its folder"
+    return UserError(f"has no {usual}, the file of {name}", hint).at(str(folder))

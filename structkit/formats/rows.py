@@ -1,33 +1,25 @@
-"""Rows of other tools' files, one at a time, with their places."""
+"""Rows of other tools' files: read one at a time with their places, written whole or not at all."""
 
 from __future__ import annotations
 
 import csv
-import os
+import io
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
-from typing import Any, Protocol, TypeAlias
-
-import orjson
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from types import TracebackType
+from typing import Any, TypeAlias
 
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.paths import refuse_pipe
-from structkit.records.jsonl import BEGINNING, BOM, Record, Records, Rows, accepted
-from structkit.records.lines import Block, Lines, cannot_read, maximum_bytes, too_long
+from structkit.records.jsonl import BEGINNING, BOM, Record, Records, accepted
+from structkit.records.lines import Block, Lines, maximum_bytes, too_long
+from structkit.records.output import Output
 
 Row: TypeAlias = "dict[str, Any]"
 csv.field_size_limit(sys.maxsize)  # the limit is that of a row
-
-
-class FileRows(Rows, Protocol):
-    """Rows of files, of which the first may be known before they are read."""
-
-    def first(self) -> Row:
-        """The first good row, which iterating gives too; empty where it is not known."""
-        ...
+BATCH = 1024  # rows of Parquet that are written at once
 
 
 class JsonRows(Records):
@@ -44,6 +36,7 @@ class JsonRows(Records):
         return record
 
     def first(self) -> Row:
+        """The first good row, which iterating gives too; empty if there is none."""
         seen: list[Block] = []
         row: Row = {}
         while not row and (block := next(self._blocks, None)):
@@ -78,9 +71,6 @@ class _LineRows:
             self.lines = Lines([name], cut=True)
             yield from self.units(self.lines)
 
-    def first(self) -> Row:
-        return {}
-
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         for line in lines:
             if not line.isspace():
@@ -107,9 +97,6 @@ class _Parts:
     """The pieces of a row, as far as they show that it is too long."""
 
     def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
         self.pieces: list[bytes] = []
         self.size = 0
 
@@ -123,7 +110,9 @@ class _Parts:
         return self.size > maximum_bytes()
 
     def joined(self) -> bytes:
-        return b"".join(self.pieces)
+        """The pieces as one; the next ones are of another row."""
+        pieces, self.pieces, self.size = self.pieces, [], 0
+        return b"".join(pieces)
 
 
 class ColumnRows(_LineRows):
@@ -183,16 +172,14 @@ class DelimitedRows(_LineRows):
             problem = UserError(f"the header's quotes do not match ({error})", "fix the quotes")
             raise problem.at(lines.file) from None
         while True:
-            feed.taken.clear()
+            feed.taken.joined()
             first = lines.line + 1
             try:
-                cells = next(reader, None)
+                self.cells = next(reader)
+            except StopIteration:
+                return
             except csv.Error as error:
                 self.cells = error
-            else:
-                if cells is None:
-                    return
-                self.cells = cells
             if self.cells:
                 yield first, feed.taken.joined()
 
@@ -222,8 +209,8 @@ class BracketRows(_LineRows):
                 if depth <= 0:  # below 0 there is a bracket too many, which parsing reports
                     parts.add(line[start : sign.end()])
                     yield first or lines.line, parts.joined()
-                    first, depth, parts, start = 0, 0, _Parts(), sign.end()
-            if not line[start:].isspace() and start < len(line):
+                    first, depth, start = 0, 0, sign.end()
+            if line[start:].strip():
                 first = first or lines.line
                 parts.add(line[start:])
         if first:
@@ -238,60 +225,126 @@ class ParagraphRows(_LineRows):
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         first, parts = 0, _Parts()
-        for line in lines:
-            if not line.isspace():
+        for line in chain(lines, (b"",)):
+            if line.strip():
                 first = first or lines.line
                 parts.add(line)
             elif first:
                 yield first, parts.joined()
-                first, parts = 0, _Parts()
-        if first:
-            yield first, parts.joined()
+                first = 0
 
     def parse(self, text: str) -> Row:
         return {"lines": text.rstrip("\r\n").split("\n")}
 
 
-class ParquetRows:
-    """Rows of Parquet files without nulls. The place is the number of the row."""
+class RowOutput:
+    """A file of rows; `encode` turns each one into bytes."""
 
-    def __init__(self, files: Sequence[str]) -> None:
+    def __init__(self, path: str, encode: Callable[[Row], bytes], head: bytes = b"") -> None:
+        self.encode = encode
+        self.output = Output(path)
+        self.output.write(head)
+
+    def made(self, row: Row) -> Any:
+        """What `add` takes; errors of the row are raised here."""
+        return self.encode(row)
+
+    def add(self, made: Any) -> None:
+        """Write what was made of a row."""
+        self.output.write(made)
+
+    def finish(self) -> None:
+        """Write what is left."""
+
+    def __enter__(self) -> RowOutput:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.output.__exit__(kind, error, trace)
+
+
+def column_output(path: str, names: Sequence[str]) -> RowOutput:
+    """Columns separated by spaces; a cell that holds white space raises."""
+
+    def encode(row: Row) -> bytes:
+        cells = [str(row[name]) for name in names]
+        for name, cell in zip(names, cells, strict=True):
+            if len(cell.split()) != 1:
+                raise UserError(
+                    f'{name} "{cell}" is empty or holds a space, which columns cannot',
+                    "write JSONL, or another id",
+                )
+        return (" ".join(cells) + "\n").encode()
+
+    return RowOutput(path, encode)
+
+
+def delimited_output(path: str, delimiter: str, names: Sequence[str] = ()) -> RowOutput:
+    """Cells separated by a delimiter under a header; by default the first row's names."""
+    header = list(names)
+
+    def line(cells: Sequence[object]) -> bytes:
+        made = io.StringIO()  # characters of this line terminator are quoted: a lone \r too
+        csv.writer(made, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
+        return made.getvalue()[:-2].encode() + b"\n"
+
+    def encode(row: Row) -> bytes:
+        head = b""
+        if not header:
+            header.extend(row)
+            head = line(header)
+        more = [name for name in row if name not in header]
+        if more:
+            raise UserError(
+                f'the record has the column "{more[0]}", the first one does not',
+                "give all records the same fields",
+            )
+        return head + line(["" if row.get(name) is None else row[name] for name in header])
+
+    return RowOutput(path, encode, line(header) if header else b"")
+
+
+class ParquetOutput(RowOutput):
+    """Rows of a Parquet file; the first ones tell the types of columns, unless `types` does."""
+
+    def __init__(self, path: str, types: Mapping[str, str]) -> None:
         self.arrow = require("pyarrow", "parquet")
         self.parquet = require("pyarrow.parquet", "parquet")
-        self.count = self._number = 0
-        self.file = files[0]
-        for name in files:
-            refuse_pipe(name, "a Parquet file")
-            if name == "-" or not os.path.isfile(name):
-                raise UserError("is not a file", "Parquet is read from files").at(name)
-        self._row: Row = {}
-        self._rest = self._every(files)
+        self.schema: Any = None
+        if types:
+            columns = [(name, getattr(self.arrow, kind)()) for name, kind in types.items()]
+            self.schema = self.arrow.schema(columns)
+        self.writer: Any = None
+        self.rows: list[Row] = []
+        super().__init__(path, lambda row: b"")
 
-    def _every(self, files: Sequence[str]) -> Iterator[tuple[int, Row]]:
-        for self.file in files:  # noqa: B020 the place stays known
-            number = 0
-            try:
-                for batch in self.parquet.ParquetFile(self.file).iter_batches(1024):
-                    for row in batch.to_pylist():
-                        number += 1
-                        yield number, row
-            except (OSError, self.arrow.ArrowException) as error:
-                raise cannot_read(error).at(self.file) from None
+    def made(self, row: Row) -> Any:
+        return row
 
-    def __iter__(self) -> Iterator[Row]:
-        for self._number, self._row in self._rest:  # noqa: B020 the place stays known
-            self.count += 1
-            yield {name: value for name, value in self._row.items() if value is not None}
+    def add(self, made: Any) -> None:
+        self.rows.append(made)
+        if len(self.rows) == BATCH:
+            self._flush()
 
-    def first(self) -> Row:
-        first = list(islice(self._rest, 1))
-        self._rest = chain(first, self._rest)
-        return dict(first[0][1]) if first else {}
+    def finish(self) -> None:
+        self._flush()
+        self.writer.close()
 
-    @property
-    def raw(self) -> bytes:
-        """The row as JSON."""
-        return orjson.dumps(self._row, default=str)
-
-    def place(self, error: UserError) -> UserError:
-        return error.at(self.file, self._number)
+    def _flush(self) -> None:
+        try:
+            table = self.arrow.Table.from_pylist(self.rows, schema=self.schema)
+        except (self.arrow.ArrowException, TypeError) as error:
+            raise UserError(
+                f"a column cannot hold its values: {str(error).splitlines()[0]}",
+                "give all records the same kinds of values",
+            ) from None
+        self.rows.clear()
+        if self.writer is None:
+            self.schema = table.schema
+            self.writer = self.parquet.ParquetWriter(self.output.handle, self.schema)
+        self.writer.write_table(table)

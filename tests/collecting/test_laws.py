@@ -14,8 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from structkit.collecting import batches
-from structkit.collecting.archives import is_archive
-from structkit.collecting.sources import IGNORED, LeftOut
+from structkit.collecting.sources import IGNORED, LeftOut, is_archive
 from structkit.collecting.units import NAMES
 from structkit.commands.collect import Settings, parts
 from structkit.records.jsonl import Record

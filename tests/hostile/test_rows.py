@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import UserError
-from structkit.formats.formats import Format
-from structkit.formats.interchange import Options, read_records
+from structkit.formats.interchange import FormatParts, Options, read_records
 from structkit.formats.rows import BracketRows, ColumnRows, DelimitedRows, ParagraphRows
 from structkit.records.jsonl import accepted
 from structkit.records.lines import MAXIMUM, limit_bytes
@@ -108,7 +107,7 @@ def test_a_quote_that_is_never_closed_costs_no_memory(tmp_path):
 @given(st.data())
 def test_spoiled_files_of_other_tools(tmp_path, name, file, data):
     tool, name = name.split()
-    part = Format.named(tool, Options()).part(name)
+    part = FormatParts.named(tool, Options()).part(name)
     good = (FORMATS / file).read_bytes()[:2_000]
     path = write(tmp_path / Path(file).name, data.draw(spoiled(good)))
     try:

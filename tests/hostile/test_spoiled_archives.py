@@ -6,8 +6,7 @@ from hostile.spoiling import examples, spoiled
 from hypothesis import given
 
 from structkit.collecting.batches import Reading, collected
-from structkit.collecting.ignoring import Ignoring
-from structkit.collecting.sources import LeftOut
+from structkit.collecting.sources import Ignoring, LeftOut
 from structkit.collecting.units import Units
 from structkit.collecting.walking import Walk
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from structkit import search
-from structkit.formats.formats import Format
-from structkit.formats.interchange import Options
+from structkit.formats.interchange import FormatParts, Options
 from structkit.learning.training.settings import TrainingSettings
 from structkit.pairs.examples import Fields
 from structkit.records.jsonl import Record
@@ -34,7 +33,7 @@ def test_the_first_field_of_a_document_is_read(
     if earlier in SOURCES:
         assert "tea" == Fields().document_text(document)
     for name in ("beir", "pyserini"):
-        write = Format.named(name, Options()).part("corpus").write
+        write = FormatParts.named(name, Options()).part("corpus").write
         assert write and "tea" in write(dict(document)).values()
     assert earlier == text_name(document, TrainingSettings.document_fields, "")
 
@@ -46,7 +45,7 @@ def test_the_first_field_of_a_query_is_read(
     query = {"id": "q", **({later: "wrong"} if later else {}), earlier: "tea"}
     assert ["1"] == searched(tmp_path, {"id": "1", "text": "tea"}, query)
     assert "tea" == Fields().query_text(query)
-    write = Format.named("beir", Options()).part("queries").write
+    write = FormatParts.named("beir", Options()).part("queries").write
     assert write and "tea" in write(dict(query)).values()
     assert earlier == text_name(query, TrainingSettings.query_fields, "")
 
