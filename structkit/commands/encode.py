@@ -141,24 +141,34 @@ def encode_to_file(
     digest, texts = Digest(), iter(texts)
     with _open(path, encoding, resume=resume) as files:
         if files.complete:
-            return _complete_already(files, texts, digest, source)
-        if files.state:
-            _skip(texts, digest, files, encoding)
+            meta = files.finish({})
+            _check_read(digest, texts, meta["run"], path)
+            say(f"{path} is complete: {digest.records:,} records; there is nothing left to do")
+            return meta
+        if state := files.state:
+            _check_read(digest, islice(texts, state["records"]), state, path)
+            encoding.engine.precision = state["precision"]
+            encoding.truncation.load(state["truncation"])
+            say(f"continuing after {state['records']:,} records")
         try:
             for rows, embeddings in encoding.windows(texts, digest.add):
                 files.add(rows, embeddings)
-                truncation = {"truncation": encoding.truncation.state()}
-                files.checkpoint(digest.state(encoding) | truncation)
+                done = {
+                    "precision": encoding.engine.precision,
+                    "truncation": encoding.truncation.state(),
+                }
+                files.checkpoint(digest.run() | done)
         except (KeyboardInterrupt, SystemExit):
             if resume and files.state:
-                done = f"{files.state['records']:,} records"
-                say(f"stopped after {done}; add {flag('resume')} to continue")
+                count = f"{files.state['records']:,} records"
+                say(f"stopped after {count}; add {flag('resume')} to continue")
             raise
         if not files.count:
             raise UserError("holds no record to encode", "name a file that has some").at(source)
         meta = encoding.meta()
         run = {name: value for name, value in encoding.run().items() if name not in meta}
-        return files.finish({**meta, "run": run | digest.state(encoding)})
+        run |= {**digest.run(), "precision": encoding.engine.precision}
+        return files.finish({**meta, "run": run})
 
 
 def _open(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | ParquetFile:
@@ -192,46 +202,18 @@ class Digest:
             for text in (record.id, *record.texts):
                 self._hash.update(f"{len(text)} {text}".encode("utf-8", "surrogatepass"))
 
-    def is_of(self, state: Record) -> bool:
-        """Whether the texts are those of which a run says `state`."""
-        return (self.records, self._hash.hexdigest()) == (state["records"], state["sha256"])
-
-    def state(self, encoding: Encoding) -> Record:
+    def run(self) -> Record:
         """What a run says of the texts so far."""
-        digest, precision = self._hash.hexdigest(), encoding.precision
-        return {"records": self.records, "sha256": digest, "precision": precision}
+        return {"records": self.records, "sha256": self._hash.hexdigest()}
 
 
-def _complete_already(
-    files: VectorFiles | ParquetFile, texts: Iterator[ReadRecord], digest: Digest, source: str
-) -> Record:
-    """The metadata of files that a run on the same records has finished."""
-    meta = files.finish({})
+def _check_read(digest: Digest, texts: Iterable[ReadRecord], state: Record, path: str) -> None:
+    """Read texts again of which a run says `state`. Errors: they are others."""
     digest.add(texts)
-    if not digest.is_of(meta["run"]):
-        problem = f"is complete, and was made from other records than {source or 'these'}"
-        remedy = f"run without {flag('resume')} to replace it"
-        raise UserError(problem, remedy).at(files.path)
-    say(f"{files.path} is complete: {digest.records:,} records; there is nothing left to do")
-    return meta
-
-
-def _skip(
-    texts: Iterator[ReadRecord],
-    digest: Digest,
-    files: VectorFiles | ParquetFile,
-    encoding: Encoding,
-) -> None:
-    """Go on after the texts that are in the files already."""
-    state = files.state or {}
-    digest.add(islice(texts, state["records"]))
-    if not digest.is_of(state):
-        problem = "the records differ from those that the unfinished run began with"
+    if digest.run() != {name: state[name] for name in digest.run()}:
+        problem = "the records differ from those that the run began with"
         remedy = f"start again without {flag('resume')}"
-        raise UserError(problem, remedy).at(files.path)
-    encoding.precision = state["precision"]
-    encoding.truncation.load(state["truncation"])
-    say(f"continuing after {state['records']:,} records")
+        raise UserError(problem, remedy).at(path)
 
 
 COMMAND = Command(

@@ -36,7 +36,7 @@ from structkit.paths import refuse_pipe
 from structkit.records.jsonl import Record, Records, add_new, json_kind, parse_each
 from structkit.records.lines import cannot_read
 
-MATRICES = (".npy", ".parquet")
+MATRICES = (".npy", ".npz", ".parquet")
 AGAIN = "encode the corpus again"
 # facts of a run that do not affect the numbers of a row
 ELSEWHERE = frozenset(
@@ -102,9 +102,6 @@ def read_embeddings(
     other fields of rows. Repeated ids, differing dimensions or models, NaN and an empty corpus
     raise. Without `scan`, rows of .npy files are not read: their NaN and largest norm are unknown.
     """
-    for name in files:
-        if name.endswith(".npz"):
-            raise UserError("is an archive of arrays", ARCHIVE).at(name)
     matrices = [name for name in files if name.endswith(MATRICES)]
     if not matrices:
         return read_records(Records.read(files), normalize=normalize, fields=fields)
@@ -113,9 +110,9 @@ def read_embeddings(
         problem = "is not a matrix (.npy, .parquet), as other files of the corpus are"
         raise UserError(problem, "name files of one kind").at(other)
     parts = [
-        read_matrix(name, fields=fields, scan=scan)
-        if name.endswith(".npy")
-        else read_parquet(name, fields=fields)
+        read_parquet(name, fields=fields)
+        if name.endswith(".parquet")
+        else read_matrix(name, fields=fields, scan=scan)
         for name in files
     ]
     return concatenate(parts, files, normalize=normalize)
@@ -248,8 +245,7 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     beside = stem + META
     meta = read_meta(beside, *vectors.shape, kind=kind) if os.path.exists(beside) else {}
     if meta.get("quantize") != kind:
-        problem = f"{form}, and {beside} says nothing of {flag('quantize', kind)}"
-        raise UserError(problem, _write(".npy")).at(path)
+        raise UserError(form, _write(".npy")).at(path)
     rows = _coded(stem, vectors, kind, meta) if kind else vectors
     chunks, kept = stem + DOC_IDS, stem + FIELDS
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids

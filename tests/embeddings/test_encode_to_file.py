@@ -105,7 +105,7 @@ def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):  #
         UserError, match="unfinished run had (dtype 'fp32'|engine '(onnx|openvino)'), this"
     ):
         write(model, path, keep=["n"], resume=True, dtype="bf16")
-    with pytest.raises(UserError, match="differ from those that the unfinished run began with"):
+    with pytest.raises(UserError, match="the records differ from those that the run began with"):
         write(model, path, lines[1:], keep=["n"], resume=True)
     write(model, path, keep=["n"], resume=True)
     assert expected == files(tmp_path / "b")
@@ -119,7 +119,7 @@ def test_resume_of_a_finished_run_does_nothing(model, tmp_path, capsys):  # noqa
     times = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
     assert 60 == write(model, path, keep=["n"], resume=True)["count"]
     assert "v.npy is complete: 60 records; there is nothing left to do" in capsys.readouterr().err
-    with pytest.raises(UserError, match="made from other records than .*; .* without"):
+    with pytest.raises(UserError, match="the records differ from those .*; start again without"):
         write(model, path, records(n=1)[1:], keep=["n"], resume=True)
     with pytest.raises(UserError, match=r"the finished run had keep \['n'\], this one has \[\]"):
         write(model, path, resume=True)
@@ -174,7 +174,7 @@ model, folder = sys.argv[1:]
 reading.WINDOW = 16
 lines = [{"id": f"d{n}", "text": f"word {'and more ' * (n * 7 % 23)}{n}"} for n in range(120)]
 encoding = Encoding(EncodingSettings(model=model, chunk=20))
-encoding.precision = "highest"
+encoding.engine.precision = "highest"
 def run(name):
     encode_to_file(encoding.texts(lines), os.path.join(folder, name), encoding, resume=True)
 start = time.monotonic()

@@ -64,5 +64,5 @@ def test_merged_files_of_other_settings_hold_no_hashes(model, tmp_path, capsys):
 def test_a_merged_file_is_no_finished_run(model, tmp_path):  # noqa: F811
     merged = sharded(model, tmp_path)
     encoding = encoding_of(model, "document")
-    with pytest.raises(UserError, match="is complete, and was made from other records"):
+    with pytest.raises(UserError, match="the records differ from those that the run began with"):
         encode_to_file(encoding.texts(records(n=1)), merged, encoding, resume=True)

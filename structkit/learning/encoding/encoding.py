@@ -60,21 +60,12 @@ class Encoding:
         self.earlier: EarlierEmbeddings | None = None
         if settings.reuse:
             self.earlier = EarlierEmbeddings(settings.reuse, self.run(), self.part)
-            self.precision = self.earlier.precision or self.precision
+            self.engine.precision = self.earlier.precision or self.engine.precision
 
     @property
     def first_field(self) -> str:
         """The field that is read first: the one that is named, or the model's."""
         return [*self.settings.field, *self.reader.known][0]
-
-    @property
-    def precision(self) -> str | None:
-        """The precision of matrix products: the fastest one that is exact enough, once measured."""
-        return self.engine.precision
-
-    @precision.setter
-    def precision(self, value: str | None) -> None:
-        self.engine.precision = value
 
     def texts(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
         """What is read of every record: the step that may fail, and skip the record."""

@@ -49,7 +49,8 @@ GPUS = ("nvidia[0-9]*", "kfd")
 class Engine(Protocol):
     """What computes the embeddings of a model's inputs; `len()` of an input is its cost.
 
-    `batch_tokens` is the size of a batch that is fastest, `precision` that of matrix products.
+    `batch_tokens` is the size of a batch that is fastest, `precision` that of matrix products: the
+    fastest one that is exact enough, once measured.
     """
 
     name: str

@@ -7,13 +7,12 @@ import os
 import random
 import shutil
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from functools import cache
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import orjson
@@ -40,55 +39,35 @@ Export = tuple[Path, Record]
 Read = Callable[[Sequence[str]], list[list[int]]]
 
 
-class Runtime(ABC):
-    """A library that computes a graph.
-
-    `package` is what it needs, `extra` what installs it, `agreement` the lowest cosine at which an
-    embedding counts as the same as torch's in float32, `graph` the file that it writes.
-    """
-
-    name: str
-    package: str
-    extra: str
-    dtype: str
-    agreement: float
-    graph: str
-
-    @abstractmethod
-    def version(self) -> str:
-        """The version of the library: what one has written may not suit another.
-
-        Errors: the extra is not installed.
-        """
-
-    @abstractmethod
-    def write(self, graph: Path, place: Path, read: Read) -> None:
-        """Write what it computes of an ONNX graph into a folder."""
-
-    @abstractmethod
-    def open(self, place: Path) -> Compute:
-        """What it has written, ready to compute."""
-
-
 def threads() -> int:
     """How many threads compute: OMP_NUM_THREADS, or as many as there are processors."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return int(said) if said.isdecimal() and int(said) else cores()
 
 
-class Onnx(Runtime):
-    """ONNX Runtime, in float32."""
+class Onnx:
+    """ONNX Runtime, in float32.
+
+    `package` is what a runtime needs, `extra` what installs it, `agreement` the lowest cosine at
+    which an embedding counts as the same as torch's in float32, `graph` the file that it writes.
+    """
 
     name, package, extra, dtype, agreement = "onnx", "onnxruntime", "onnx", "fp32", 0.99999
     graph = "embeddings.onnx"
 
     def version(self) -> str:
+        """The version of the library: what one has written may not suit another.
+
+        Errors: the extra is not installed.
+        """
         return str(onnxruntime().__version__)
 
     def write(self, graph: Path, place: Path, read: Read) -> None:
+        """Write what it computes of an ONNX graph into a folder."""
         session(graph, optimized=place / self.graph)
 
     def open(self, place: Path) -> Compute:
+        """What it has written, ready to compute."""
         run = session(place / self.graph).run
 
         def compute(ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -135,7 +114,7 @@ TELLING = ("openvino.tools.ovc", "openvino_telemetry")
 TEXTS, SHORT, LONG = 128, 40, 900  # what int8 is calibrated with, and their characters
 
 
-class OpenVino(Runtime):
+class OpenVino:
     """OpenVINO in one precision; `int8` has its own name."""
 
     package = extra = "openvino"
@@ -170,6 +149,9 @@ class OpenVino(Runtime):
             return embeddings
 
         return compute
+
+
+Runtime: TypeAlias = Onnx | OpenVino
 
 
 def _quantize(model: Any, inputs: Sequence[Sequence[int]]) -> Any:

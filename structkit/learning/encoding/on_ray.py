@@ -73,12 +73,12 @@ class Remote:
             "engine": engine.name if engine.name in get_args(Engine) else "auto",
             "dtype": engine.dtype if engine.name == "torch" else settings.dtype,
         }
-        return cls(replace(settings, **chosen), encoding.precision)
+        return cls(replace(settings, **chosen), encoding.engine.precision)
 
     @cached_property
     def encoding(self) -> Encoding:
         made = Encoding(self.settings)
-        made.precision = self.precision
+        made.engine.precision = self.precision
         return made
 
     def __call__(self, window: Window) -> tuple[Embedded, Counts]:
