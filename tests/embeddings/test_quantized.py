@@ -165,7 +165,7 @@ def damaged(folder: Path) -> Iterator[tuple[str, str]]:
     scales.unlink()
     yield path, "v.scales.f32: "
     meta.write_text('{"count":3,"dim":8,"quantize":"binary"}')
-    yield path, r"v.npy: holds int8 \(3, 8\), not floats .* says nothing of --quantize int8"
+    yield path, r"v.npy: holds int8 \(3, 8\), not floats"
     meta.unlink()
     yield path, r"v.npy: holds int8 \(3, 8\), not floats"
     path = written(folder / "v.npy", drawn(3, 8), "binary")
