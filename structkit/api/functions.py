@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import MISSING, Field, fields
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeAlias
 from urllib.parse import quote, unquote
 
@@ -46,7 +45,7 @@ def texts_as(field: str, given: Any, parameter: str) -> Iterator[Any]:
     return ({field: each} if isinstance(each, str) else each for each in rows(given))
 
 
-class Given(Lines):
+class DictLines(Lines):
     """Dicts as the lines of a file, so that they are numbered, checked and named as its records.
 
     Their numbers are the places in errors: `records:3: …`.
@@ -89,8 +88,8 @@ def _fits(record: Record) -> bool:
     return True
 
 
-class Held:
-    """Files that hold what a program has in memory, while a command reads them."""
+class ParameterFiles:
+    """Files of what a program has in memory, named after parameters, while a command reads them."""
 
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="structkit-")
@@ -98,12 +97,7 @@ class Held:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: Any, error: Any, _trace: Any) -> None:
         self.folder.cleanup()
         if isinstance(error, UserError):
             file = re.compile(re.escape(self.folder.name) + r"/[^/]*/(.*?)\.jsonl")
@@ -116,13 +110,13 @@ class Held:
         """The names that were given, or one of a new file with the records; of a dict each."""
         if isinstance(given, Mapping):
             return [Named(self.file(each, str(name)), str(name)) for name, each in given.items()]
-        return self._held(given, parameter)
+        return self._files(given, parameter)
 
     def file(self, given: Names | Rows, parameter: str) -> str:
-        """The same, where one file is wanted."""
-        return self._held(given, parameter)[0]
+        """The name that was given, or that of a new file with the records."""
+        return self._files(given, parameter)[0]
 
-    def _held(self, given: Names | Rows, parameter: str) -> list[str]:
+    def _files(self, given: Names | Rows, parameter: str) -> list[str]:
         if isinstance(given, str | os.PathLike):
             return [os.fspath(given)]
         records = iter(rows(given))
@@ -132,14 +126,9 @@ class Held:
         own = tempfile.mkdtemp(dir=self.folder.name)  # two may have one name
         path = Path(own, quote(parameter, safe="") + ".jsonl")
         with path.open("wb") as file:
-            every = [] if first is None else _again(first, records)
-            file.writelines(block.data for block in Given(every, parameter).blocks())
+            every = chain([] if first is None else [first], records)
+            file.writelines(block.data for block in DictLines(every, parameter).blocks())
         return [str(path)]
-
-
-def _again(first: Any, rest: Iterator[Any]) -> Iterator[Record]:
-    yield first
-    yield from rest
 
 
 PYTHON = Python()
@@ -244,11 +233,11 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
     if reads_records(command):  # a setting of others may be named so
         records = given.pop("records", None if is_stage(command) else ())
     with ExitStack() as stack:
-        held = stack.enter_context(Held())
-        settings = [_settings(command, kind, given, held) for kind in kinds(command)]
+        inputs = stack.enter_context(ParameterFiles())
+        settings = [_settings(command, kind, given, inputs) for kind in kinds(command)]
         if not is_stage(command):
             if reads_records(command):
-                settings.append(InputOptions(files=tuple(held.files(records, "records"))))
+                settings.append(InputOptions(files=tuple(inputs.files(records, "records"))))
             result = command.work(*settings)
         elif records is None:  # it has others to make them of
             result = command.work(settings=settings[0])
@@ -256,27 +245,28 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
             if command.texts:
                 records = texts_as(command.texts(settings[0]), records, "records")
             work = partial(command.work, settings=settings[0])
-            result = accepted(work, Records(Given(records), numbered=command.numbered), raising)
+            result = accepted(work, Records(DictLines(records), numbered=command.numbered), raising)
         if isinstance(result, Iterator):
             return _each(result, stack.pop_all())
         return result
 
 
-def _settings(command: Command, kind: type, given: dict[str, Any], held: Held) -> Any:
+def _settings(command: Command, kind: type, given: dict[str, Any], inputs: ParameterFiles) -> Any:
     values = {}
     for each in _keywords(command, kind):
         if each.name not in given:
             continue
         value = given[each.name]
         if each.metadata.get("reads") and value is not None:
-            files = held.files if is_several(types_of(kind)[each.name]) else held.file
-            value = files(value, each.name)
+            take = inputs.files if is_several(types_of(kind)[each.name]) else inputs.file
+            value = take(value, each.name)
         values[each.name] = value
     return make(kind, values)
 
 
-def _each(records: Iterator[Record], held: ExitStack) -> Iterator[Record]:
-    with held:
+def _each(records: Iterator[Record], stack: ExitStack) -> Iterator[Record]:
+    """The records, told as Python spells it where one is wrong; the stack is closed at the end."""
+    with stack:
         while True:
             with spelled_for(PYTHON):  # not while the caller has the record
                 try:

@@ -109,26 +109,9 @@ def _tagger() -> str:
 
 
 def _folders() -> Iterator[Record]:
-    """What is kept for the user, and how much it is."""
-    hub = os.environ.get("HF_HUB_CACHE") or os.path.join(
-        os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface", "hub"
-    )
-    models = len(list(Path(hub).glob("models--*")))
+    """Where what is kept for the user is."""
     for part, folder in (("cache", cache_folder()), ("data", data_folder())):
-        yield _finding(f"{part} folder", f"{folder}, {_amount(_size(folder))}")
-    yield _finding("hub cache", f"{hub}, {models} models, {_amount(_size(Path(hub)))}")
-
-
-def _size(folder: Path) -> int:
-    """The bytes of all files below a folder; links are not followed."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(place, name)).st_size
-            except OSError:  # it has just gone
-                continue
-    return total
+        yield _finding(f"{part} folder", str(folder))
 
 
 def _amount(size: float) -> str:

@@ -18,8 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedRandom, FileIO
 from pathlib import Path
-from types import TracebackType
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import orjson
 
@@ -322,9 +321,7 @@ class Output:
     def __enter__(self) -> Output:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: Any, *_: Any) -> None:
         try:
             self.handle.close()  # flushes, so that stdout ends with a whole record
             if self.whole and kind is None and not self.whole.kept:

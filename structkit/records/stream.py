@@ -8,7 +8,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import chain
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from structkit.errors import UserError, flag
@@ -133,11 +132,8 @@ class WorkerOptions(Options):
 class Rejects:
     """Where rejected records go: an error, a file, or a count on stderr."""
 
-    noun, told, most = (
-        "record",
-        "rejected",
-        3,
-    )  # how the count is reported, and with how many reasons
+    noun, told = "record", "rejected"
+    most = 3  # reasons that are told
 
     def __init__(self, on_error: str = "fail", path: str | None = None) -> None:
         self.skip = on_error == "skip"
@@ -152,14 +148,9 @@ class Rejects:
         self._output = Output(self.path, "--rejects") if self.path else None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, *error: Any) -> None:
         if self._output:
-            self._output.__exit__(kind, error, trace)
+            self._output.__exit__(kind, *error)
         if kind is None:
             self.tell()
 

@@ -20,8 +20,7 @@ from structkit.extras import PACKAGES, USES
 def findings(monkeypatch, tmp_path):
     """What is found, by part, with a home of its own."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("NLTK_DATA", "HF_HOME", "HF_HUB_CACHE"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("NLTK_DATA", raising=False)
     return lambda: {each["part"]: each for each in structkit.doctor()}
 
 
@@ -50,14 +49,6 @@ def test_data_of_nltk_is_found_where_nltk_looks(findings, monkeypatch, tmp_path)
     monkeypatch.setenv("NLTK_DATA", str(tmp_path / "own"))
     found = {"part": "NLTK data", "state": "ok", "found": str(there), "remedy": ""}
     assert found == findings()["NLTK data"]
-
-
-def test_caches_are_measured(findings, monkeypatch, tmp_path):
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    model = tmp_path / "hf" / "hub" / "models--a--b"
-    model.mkdir(parents=True)
-    (model / "weights").write_bytes(b"x" * 3_000_000)
-    assert f"{tmp_path}/hf/hub, 1 models, 3 MB" == findings()["hub cache"]["found"]
 
 
 def test_a_full_disk_and_an_unused_gpu_are_told(findings, monkeypatch, tmp_path):
