@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pathspec
 
 from structkit.asking.folder import Folder
-from structkit.asking.meaning import Meaning
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
 from structkit.progress import say
@@ -20,6 +20,9 @@ from structkit.scoring.runs import Hit
 from structkit.searching.fusion import hybrid
 from structkit.searching.options import DEPTH, MEANING, RELATED
 from structkit.searching.words import words
+
+if TYPE_CHECKING:
+    from structkit.asking.meaning import Meaning  # a folder without a model has none
 
 
 def answers(

@@ -23,7 +23,7 @@ from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
 from structkit.records.texts import document_text
-from structkit.searching.bm25 import Postings, WordCounts
+from structkit.searching.postings import Postings, WordCounts
 
 MARGIN = 2_000_000_000  # nanoseconds: some file systems count in seconds
 ARRAYS = {"lengths": np.int32, "starts": np.int64, "documents": np.int32, "counts": np.int32}

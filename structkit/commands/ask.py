@@ -114,7 +114,6 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     from structkit.asking.answers import file_filter
     from structkit.asking.cache import cache_file, kept_files, with_cache
     from structkit.asking.folder import Folder, Target
-    from structkit.asking.meaning import Meaning
     from structkit.ranking.weights import choose
 
     if not settings.questions:
@@ -132,7 +131,11 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
         if not len(folder):
             problem = UserError("holds no searchable text", "name another folder")
             raise problem.at(settings.target)
-        meaning = Meaning(folder, encoding) if encoding else None
+        meaning = None
+        if encoding:
+            from structkit.asking.meaning import Meaning
+
+            meaning = Meaning(folder, encoding)
         if folder.new and not meaning and not settings.no_model:
             say(HINT.format(data_folder(OWN_MODEL)))
         found: list[Record] = []

@@ -1,16 +1,9 @@
-"""BM25 as Lucene computes it: the words of documents, counted for `search` and for `ask`.
-
-`search` computes all scores of a corpus once, `ask` those of a question's words, whose statistics
-follow each change of a file. Sources: Robertson et al. 1994; Kamphuis et al. 2020.
-"""
+"""An index of texts for BM25, which `search` builds, saves and opens."""
 
 from __future__ import annotations
 
 import hashlib
-import math
 import os
-from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -19,10 +12,9 @@ from typing import Any, Self
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from structkit.embeddings.reading import id_line, map_array
-from structkit.embeddings.vectors import Floats, Numbers, Vectors
+from structkit.embeddings.vectors import Numbers, Vectors
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import cannot_read
@@ -30,130 +22,13 @@ from structkit.records.output import refuse_existing, whole_folder, write_json
 from structkit.records.texts import document_text
 from structkit.searching.index import best, places
 from structkit.searching.options import K1, WORD_LIST, B, WordOptions, is_saved
-from structkit.searching.words import SHORTEST, Vocabulary, same_stem, words
-
-Counts = NDArray[np.int32]
+from structkit.searching.postings import Counts, Postings, WordCounts
+from structkit.searching.words import words
 
 # a saved index; the arrays are those of `BM25`
 META, IDS = "meta.json", "ids.txt"
 ARRAYS = {"starts": np.int64, "documents": np.int32, "scores": np.float32}
 KINDS = {"k1": float, "b": float, "stopwords": bool}
-STEP = 1 << 20  # postings that are scored together
-
-
-def rarity(documents: int, having: int) -> float:
-    """How much a word counts (idf) that so many of the documents have.
-
-    >>> round(rarity(3, 1), 4)
-    0.9808
-    """
-    without = documents - having
-    return math.log(1 + (without + 0.5) / (having + 0.5))
-
-
-def saturation(
-    counts: Counts, lengths: Counts, mean: float, k1: float = K1, b: float = B
-) -> Floats:
-    """What a word's count in a document counts, by the document's length and the mean of all.
-
-    >>> saturation(np.array([2]), np.array([3]), 2.0, k1=1.2, b=0.5).round(4)
-    array([0.5714])
-    """
-    share: Floats = counts / (k1 * ((1 - b) + b * lengths / mean) + counts)
-    return share
-
-
-@dataclass(frozen=True)
-class Postings:
-    """How often each word is in each document: word by word, documents in their order.
-
-    The postings of the n-th word are `documents[starts[n] : starts[n + 1]]` and their `counts`.
-    """
-
-    words: list[str]
-    lengths: Counts  # (documents,), words of each
-    starts: Numbers  # (words + 1,)
-    documents: Counts  # (postings,)
-    counts: Counts  # (postings,)
-
-    @classmethod
-    def of(
-        cls, names: Sequence[str], lengths: Counts, word: Numbers, document: Counts, counts: Counts
-    ) -> Self:
-        """Postings given in any order, without words that no document has any more."""
-        order = np.argsort(word.astype(np.int64) << 32 | document)
-        sizes = np.bincount(word, minlength=len(names))
-        used = np.flatnonzero(sizes).tolist()
-        starts = np.concatenate(([0], np.cumsum(sizes[used]))).astype(np.int64)
-        columns = (each[order].astype(np.int32) for each in (document, counts))
-        return cls([names[number] for number in used], lengths, starts, *columns)
-
-    def scores(self, asked: Iterable[str]) -> Floats:
-        """BM25 of each document, (documents,)."""
-        total = np.zeros(len(self.lengths))
-        number = {word: place for place, word in enumerate(self.words)}
-        for place in (number[word] for word in asked if word in number):
-            documents, scores = self._of_word(place)
-            total[documents] += scores
-        return total
-
-    def related(self, asked: Iterable[str]) -> Floats:
-        """BM25 by the best other word with the same stem as each word asked, (documents,)."""
-        total = np.zeros(len(self.lengths))
-        stems = {word: word[:SHORTEST] for word in asked}
-        beginning = set(stems.values())
-        places = [n for n, word in enumerate(self.words) if word[:SHORTEST] in beginning]
-        for word in stems:
-            highest = np.zeros(len(total))
-            for place in places:
-                if self.words[place] != word and same_stem(word, self.words[place]):
-                    documents, scores = self._of_word(place)
-                    highest[documents] = np.maximum(highest[documents], scores)
-            total += highest
-        return total
-
-    def _of_word(self, place: int) -> tuple[Counts, Floats]:
-        """The documents with a word, and its BM25 in each."""
-        here = slice(self.starts[place], self.starts[place + 1])
-        documents = self.documents[here]
-        shares = saturation(self.counts[here], self.lengths[documents], self.lengths.mean())
-        return documents, rarity(len(self.lengths), len(documents)) * shares
-
-    def all_scores(self, k1: float, b: float) -> Vectors:
-        """BM25 of each word in each of its documents, (postings,): in the numbers of bm25s."""
-        sizes = np.diff(self.starts).tolist()
-        rarities = [rarity(len(self.lengths), having) for having in sizes]
-        idf = np.repeat(np.array(rarities, np.float32), sizes)
-        mean = self.lengths.mean()
-        scores = np.empty(len(self.counts), np.float32)
-        for first in range(0, len(scores), STEP):
-            here = slice(first, first + STEP)
-            lengths = self.lengths[self.documents[here]]
-            scores[here] = idf[here] * saturation(self.counts[here], lengths, mean, k1, b)
-        return scores
-
-
-class WordCounts:
-    """The words of documents, counted one document after the other."""
-
-    def __init__(self, known: Sequence[str] = (), *, stopwords: bool = True) -> None:
-        self.vocabulary = Vocabulary(known, stopwords)
-        self.lengths, self.sizes = array("i"), array("i")  # (documents,): words, distinct words
-        self.words, self.counts = array("q"), array("i")  # (postings,)
-
-    def add(self, text: str) -> None:
-        """Count the words of one more document."""
-        numbers = self.vocabulary.numbers(text)
-        counted = Counter(numbers)
-        self.lengths.append(len(numbers))
-        self.sizes.append(len(counted))
-        self.words.extend(counted)
-        self.counts.extend(counted.values())
-
-    def columns(self, documents: Counts) -> tuple[Numbers, Counts, Counts]:
-        """Word, document and count of each posting; `documents` are the numbers of those added."""
-        every = np.repeat(documents, np.array(self.sizes, np.int32))
-        return np.array(self.words, np.int64), every, np.array(self.counts, np.int32)
 
 
 @dataclass(frozen=True)
