@@ -37,9 +37,9 @@ sys.exit(status)
 """
 BOUNDS = {
     "train santa": 66,
-    "ask": 94,
+    "ask": 72,
     "encode": 57,
-    "search -m": 75,
+    "search -m": 56,
     "mask-entities": 20,
     "score": 17,
 }

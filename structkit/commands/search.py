@@ -33,8 +33,7 @@ from structkit.settings import Command, files_of, flags_given, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
-    from structkit.searching.hits import Backend, Searcher
-    from structkit.searching.rankings import Ranked
+    from structkit.searching.hits import Backend, Ranked, Searcher
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +129,7 @@ def _rankings(
     settings: Settings, method: str, queries: Records, encoding: TextEncoding | None
 ) -> Iterator[Ranked]:
     """The rankings of the queries, one longer if their own documents will be left out."""
-    from structkit.searching.rankings import by_both, by_embeddings, by_words
+    from structkit.searching.hits import by_both, by_embeddings, by_words
 
     depth = (settings.k or 100) + settings.exclude_self
     corpus, field = settings.corpus, settings.query_field

@@ -11,6 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, Numbers, Vectors
 from structkit.searching.options import K1, B
-from structkit.searching.words import SHORTEST, Vocabulary, same_stem
+from structkit.searching.words import SHORTEST, WORD, same_stem, words
 
 Counts = NDArray[np.int32]
 
@@ -115,6 +116,32 @@ class Postings:
             lengths = self.lengths[self.documents[here]]
             scores[here] = idf[here] * saturation(self.counts[here], lengths, mean, k1, b)
         return scores
+
+
+class Vocabulary(dict[str, tuple[int, ...]]):
+    """The numbers of the words of texts: of each word itself and its parts, in lower case.
+
+    A word is split once, however often it occurs; `number` has the number of each word so far.
+
+    >>> vocabulary = Vocabulary(["max"])
+    >>> vocabulary.numbers("max maxSize"), vocabulary.number
+    ([0, 1, 0, 2], {'max': 0, 'maxsize': 1, 'size': 2})
+    """
+
+    def __init__(self, known: Iterable[str] = (), stopwords: bool = True) -> None:
+        super().__init__()
+        self.stopwords = stopwords
+        self.number = {word: number for number, word in enumerate(known)}
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        number = self.number
+        numbers = [number.setdefault(each, len(number)) for each in words(word, self.stopwords)]
+        self[word] = made = tuple(numbers)
+        return made
+
+    def numbers(self, text: str) -> list[int]:
+        """The numbers of a text's words, in their order."""
+        return list(chain.from_iterable(map(self.__getitem__, WORD.findall(text))))
 
 
 class WordCounts:

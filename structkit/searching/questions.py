@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -13,7 +14,7 @@ import orjson
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import Block
-from structkit.records.table import write_drawn
+from structkit.records.output import Output
 from structkit.records.texts import DOCUMENT
 from structkit.searching.words import PART, WORD, same_stem, words
 from structkit.structure.spans import Span
@@ -60,18 +61,17 @@ def write_answers(
     run: Iterable[Record], questions: Sequence[str], files: Iterable[str] = (), rows: int = 3
 ) -> None:
     """Write a run as a list, with some lines of each hit: of its record in files, or its own."""
+    from structkit.searching.listing import listing  # imports rich, which only a terminal needs
 
-    def draw(hits: list[Record], width: int | None) -> str:
-        from structkit.searching.listing import listing  # imports rich, which only a terminal needs
-
-        numbered = {str(number): unicode(text) for number, text in enumerate(questions, 1)}
-        wanted = {hit["doc_id"] for hit in hits}
-        again = [name for name in files if os.path.isfile(name)]  # that can be read again
-        every = Records.read(again) if again else ()
-        documents = {record["id"]: record for record in every if record["id"] in wanted}
-        return listing(hits, numbered, documents, width, rows)
-
-    write_drawn(run, "-", draw)
+    hits = list(run)
+    wanted = {hit["doc_id"] for hit in hits}
+    again = [name for name in files if os.path.isfile(name)]  # that can be read again
+    every = Records.read(again) if again else ()
+    documents = {record["id"]: record for record in every if record["id"] in wanted}
+    numbered = {str(number): unicode(text) for number, text in enumerate(questions, 1)}
+    width = shutil.get_terminal_size().columns
+    with Output("-") as output:
+        output.write(f"{listing(hits, numbered, documents, width, rows)}\n".encode())
 
 
 class Line(NamedTuple):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from itertools import chain
 from os.path import commonprefix
 
 WORD = re.compile(r"\w+")
@@ -40,32 +38,6 @@ def words(text: str, stopwords: bool = True) -> list[str]:
             if len(parts) > 1:
                 lowered.extend(map(str.lower, parts))
     return [word for word in lowered if word not in STOPWORDS] if stopwords else lowered
-
-
-class Vocabulary(dict[str, tuple[int, ...]]):
-    """The numbers of the words of texts: of each word itself and its parts, in lower case.
-
-    A word is split once, however often it occurs; `number` has the number of each word so far.
-
-    >>> vocabulary = Vocabulary(["max"])
-    >>> vocabulary.numbers("max maxSize"), vocabulary.number
-    ([0, 1, 0, 2], {'max': 0, 'maxsize': 1, 'size': 2})
-    """
-
-    def __init__(self, known: Iterable[str] = (), stopwords: bool = True) -> None:
-        super().__init__()
-        self.stopwords = stopwords
-        self.number = {word: number for number, word in enumerate(known)}
-
-    def __missing__(self, word: str) -> tuple[int, ...]:
-        number = self.number
-        numbers = [number.setdefault(each, len(number)) for each in words(word, self.stopwords)]
-        self[word] = made = tuple(numbers)
-        return made
-
-    def numbers(self, text: str) -> list[int]:
-        """The numbers of a text's words, in their order."""
-        return list(chain.from_iterable(map(self.__getitem__, WORD.findall(text))))
 
 
 def same_stem(one: str, other: str) -> bool:
