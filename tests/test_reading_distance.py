@@ -39,7 +39,7 @@ BOUNDS = {
     "train santa": 66,
     "ask": 72,
     "encode": 57,
-    "search -m": 56,
+    "search -m": 49,
     "mask-entities": 20,
     "score": 17,
 }
