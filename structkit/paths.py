@@ -30,28 +30,27 @@ def keep_apart(
     A folder is written with all that is in it. `replaced` are inputs that `-o` may replace once
     everything is read.
     """
-    written = [
-        (flag, path, _Place.of(_named(path, flag), 1)) for flag, path in writes if path is not None
-    ]
-    names = [name for name in (*reads, *replaced) if name is not None]
-    if names.count("-") > 1:
+    written = [_Place.of(path, flag) for flag, path in writes if path is not None]
+    read = [_Place.of(name) for name in (*reads, *replaced) if name is not None]
+    if [each.name for each in read].count("-") > 1:
         raise UserError("stdin is read twice", "give a file for one of them", status=2)
-    inputs = [(name, _Place.of(_named(name), 0)) for name in names]
-    pipes = [place.pipe for _, place in inputs]
-    if again := [name for name, place in inputs if place.pipe and pipes.count(place.pipe) > 1]:
+    pipes = [each.pipe for each in read]
+    if again := [each.name for each in read if each.pipe and pipes.count(each.pipe) > 1]:
         problem = f"{again[-1]} is a pipe and is read twice"
         raise UserError(problem, "give a file for one of them", status=2)
-    for (flag, path, place), (name, source) in product(written, inputs):
-        if not source.there or not place.touches(source):
-            continue
-        if place.same(source) and flag == "-o" and path != "-" and name in replaced:
-            continue
-        raise UserError(f"{_told(flag, path)} {_relation(place, source, name)}", REMEDY, status=2)
-    for (flag, path, place), (other, its_path, its_place) in combinations(written, 2):
-        if flag != other and place.same(its_place):
-            raise UserError(f"{flag} and {other} name the same file", "name two files", status=2)
-        if flag != other and place.touches(its_place):
-            problem = f"of {flag} {path} and {other} {its_path}, one is inside the other"
+    for output, source in product(written, read):
+        same = output.is_same(source)
+        may_replace = output.flag == "-o" and output.name != "-" and source.name in replaced
+        if source.there and output.touches(source) and not (same and may_replace):
+            relation = "is the input {}" if same else "and the input {}: one is inside the other"
+            problem = f"{output} {relation.format(source)}"
+            raise UserError(problem, REMEDY, status=2)
+    for output, other in combinations(written, 2):
+        if output.flag != other.flag and output.is_same(other):
+            problem = f"{output.flag} and {other.flag} name the same file"
+            raise UserError(problem, "name two files", status=2)
+        if output.flag != other.flag and output.touches(other):
+            problem = f"of {output} and {other}, one is inside the other"
             raise UserError(problem, REMEDY, status=2)
 
 
@@ -106,53 +105,45 @@ def lines_name(path: str, *others: str) -> None:
 class _Place:
     """Where a path leads, through links, and its device and inode number if it keeps something."""
 
-    path: str
+    name: str
+    flag: str = ""  # that names it, if it is written
+    path: str = ""
     number: tuple[int, int] | None = None
     there: bool = False
     file: bool = False
     pipe: tuple[int, int] | None = None  # its number, if it can be read once
 
     @classmethod
-    def of(cls, name: str, standard: int) -> _Place:
-        """The place of a file, or of stdin (0) or stdout (1) for `-`."""
+    def of(cls, name: str, flag: str = "") -> _Place:
+        """The place of a file, or for `-` of stdin, or of stdout where a flag is written to."""
+        if not name:
+            raise UserError(f"{flag or 'an input'} has an empty name", "name a file", status=2)
+        standard = 1 if flag else 0
         path = os.path.realpath(("/dev/stdin", "/dev/stdout")[standard] if name == "-" else name)
         try:
             status = os.fstat(standard) if name == "-" else os.stat(name)
         except OSError:
-            return cls(path)
+            return cls(name, flag, path)
         mode, number = status.st_mode, (status.st_dev, status.st_ino)
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a device or a pipe keeps nothing
-            return cls("", pipe=number if is_pipe(name) else None)
-        return cls(path, number, there=True, file=stat.S_ISREG(mode))
+            return cls(name, flag, pipe=number if is_pipe(name) else None)
+        return cls(name, flag, path, number, there=True, file=stat.S_ISREG(mode))
 
-    def same(self, other: _Place) -> bool:
+    def __str__(self) -> str:
+        if self.name == "-":
+            return "stdout" if self.flag else "stdin"
+        return f"{self.flag} {self.name}".lstrip()
+
+    def is_same(self, other: _Place) -> bool:
         if self.number and self.number == other.number:
             return True
         return bool(self.path) and self.path == other.path
 
+    def is_inside(self, other: _Place) -> bool:
+        if other.file or not self.path or not other.path:
+            return False
+        return self.path.startswith(other.path.rstrip("/") + "/")
+
     def touches(self, other: _Place) -> bool:
         """Whether they are the same, or one is inside the other."""
-        return self.same(other) or _inside(self, other) or _inside(other, self)
-
-
-def _inside(inner: _Place, outer: _Place) -> bool:
-    if outer.file or not inner.path or not outer.path:
-        return False
-    return inner.path.startswith(outer.path.rstrip("/") + "/")
-
-
-def _named(path: str, flag: str = "an input") -> str:
-    if not path:
-        raise UserError(f"{flag} has an empty name", "name a file", status=2)
-    return path
-
-
-def _told(flag: str, path: str) -> str:
-    return "stdout" if path == "-" else f"{flag} {path}"
-
-
-def _relation(place: _Place, source: _Place, name: str) -> str:
-    shown = "stdin" if name == "-" else name
-    if not place.same(source):
-        return f"and the input {shown}: one is inside the other"
-    return f"is the input {shown}"
+        return self.is_same(other) or self.is_inside(other) or other.is_inside(self)

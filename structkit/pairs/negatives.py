@@ -175,8 +175,11 @@ class HardNegatives:
         ranks = self._candidates(example, query_id)
         if not ranks:
             problem = f"no negative is left among the first {self.depth} documents"
+            more = f"raise {flag('depth')}"
+            if len(self.run[query_id]) <= self.depth:
+                more = f"search for more documents ({flag('k')})"
             lower = f", lower {flag('margin')}" if self.margin is not None else ""
-            raise UserError(problem, f"raise {flag('depth')}{lower}, or {leave_out()}")
+            raise UserError(problem, f"{more}{lower}, or {leave_out()}")
         drawn = random_for(self.seed, example["id"], "negatives")
         ranks = sorted(drawn.sample(ranks, min(self.per_query, len(ranks))))
         ids = [self.top[query_id][rank - 1] for rank in ranks]

@@ -90,10 +90,3 @@ def test_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         again = " --overwrite" if Path("models", name).exists() else ""
         app(shlex.split(training + size + again)[1:] + ["-q"], standalone_mode=False)
         assert Path("models", name, "structkit.json").exists()
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_ends_with_them(name: str) -> None:
-    page = Path(f"fixtures/help/{name}.txt").read_text("utf-8")
-    shown = [line.strip() for line in page.partition("Examples:\n")[2].splitlines()]
-    assert EXAMPLES[name] == shown

@@ -44,7 +44,7 @@ HARD = "pair examples.jsonl --corpus corpus.jsonl --negatives-from"
 # command, what its message says, what is done about it
 REMEDIES = [
     (f"{JUDGED} beir.tsv --per-query 2", "leave --per-query out", f"{JUDGED} beir.tsv"),
-    (f"{JUDGED} beir.tsv --per-query 2", "or draw hard negatives with --negatives-from",
+    (f"{JUDGED} beir.tsv --per-query 2", "or draw them with --negatives-from",
      f"{JUDGED} beir.tsv --negatives-from run.jsonl --per-query 2"),
     ("pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv",
      "give judged queries only, or leave others out", f"{JUDGED} graded.tsv"),
@@ -54,7 +54,6 @@ REMEDIES = [
     (f"{HARD} run.jsonl --depth 2 --margin 1", "raise --depth",
      f"{HARD} run.jsonl --depth 5 --margin 1"),
     (f"{HARD} run.jsonl --margin 100", "lower --margin", f"{HARD} run.jsonl --margin 1"),
-    (f"{HARD} run.jsonl --margin 100", "or leave it out", f"{HARD} run.jsonl"),
     (f"{HARD} short.jsonl", "search for more documents (-k)", f"{HARD} run.jsonl"),
     (f"{HARD} short.jsonl --margin 1 --depth 1", "leave the record out with --on-error skip",
      f"{HARD} short.jsonl --on-error skip"),

@@ -8,35 +8,9 @@ from hypothesis import strategies as st
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "random"
 # signs that end or open something in one format or another, and numbers that lie
 ODD = st.sampled_from(
-    [
-        b"\n",
-        b"\r\n",
-        b"\0",
-        b'"',
-        b"\\",
-        b"{",
-        b"}",
-        b"[",
-        b"]",
-        b"(",
-        b")",
-        b"<",
-        b">",
-        b"</",
-        b"<!--",
-    ]
-    + [
-        b"'''",
-        b"/*",
-        b"&#0;",
-        b"&#1114112;",
-        b"\xff\xfe",
-        b"\xef\xbb\xbf",
-        b"\xed\xa0\x80",
-        b"\t",
-        b" ",
-    ]
-    + [b"-1", b"0", b"99999999999999999999", b"1e999", b"NaN", b"\xff" * 8, b"\x7f" + b"\xff" * 7]
+    [bytes([each]) for each in b'\n\0"\\{}[]()<>\t ']
+    + b"</ <!-- ''' /* &#0; &#1114112; -1 0 1e999 NaN 99999999999999999999".split()
+    + [b"\r\n", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xff" * 8, b"\x7f" + b"\xff" * 7]
 )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import (
@@ -18,9 +19,6 @@ from structkit.learning.folders.facts import (
 from structkit.learning.training.settings import LENGTH, GradientSettings
 from structkit.records.jsonl import Record
 from structkit.settings import setting
-
-if TYPE_CHECKING:
-    from structkit.learning.encoders.encoder import Encoder
 
 MCLS_EVERY = 256
 COSINES = 0.05  # the usual temperature of scores between -1 and 1
@@ -159,10 +157,9 @@ class EncoderSettings(GradientSettings, ModelSettings):
         check_fields(facts, FACTS)
 
     @classmethod
-    def load(cls, folder: Path, facts: Record) -> Encoder:
-        from structkit.learning.encoders.model_folder import load_encoder
-
-        return load_encoder(folder, facts)
+    def load(cls, folder: Path, facts: Record) -> Any:
+        models = import_module("structkit.learning.encoders.model_folder")
+        return models.load_encoder(folder, facts)
 
 
 def check_decoder(settings: EncoderSettings) -> None:
