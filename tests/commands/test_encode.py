@@ -5,7 +5,6 @@ import re
 from itertools import count
 
 import numpy as np
-import orjson
 import pytest
 import torch
 
@@ -69,27 +68,24 @@ def test_it_streams(model, monkeypatch):
     assert "0" == next(encode(endless, model=model, as_="query"))["id"]
 
 
-def test_equal_texts_are_encoded_once(model):
+def test_equal_texts_are_encoded_once_and_empty_ones_too(model):
     encoding = encoding_of(model, "query")
-    found = list(encoding.embeddings(encoding.texts(records(["a", "b", "a"]))))
-    first, other, again = (record["embedding"].tolist() for record in found)
-    assert first == again != other
-    assert 2 == encoding.truncation.texts["query"]
+    found = vectors(encoding.embeddings(encoding.texts(records(["a", "b", "a", "", " "]))))
+    assert found[0].tolist() == found[2].tolist() != found[1].tolist()
+    assert 4 == encoding.truncation.texts["query"]
+    assert np.isfinite(found).all()
 
 
-def test_bf16_is_chosen_where_the_processor_has_it(model):
+def test_bf16_is_near_and_chosen_where_the_processor_has_it(model):
+    exact, near = (
+        vectors(encode(records(), model=model, as_="document", dtype=dtype))
+        for dtype in ("fp32", "bf16")
+    )
+    assert (exact * near).sum(1).min() > 0.999
     able = torch.cpu.get_capabilities()
     wanted = any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
     encoding = encoding_of(model, "query", dtype="auto", device="cpu")
     assert ("bf16" if wanted else "fp32") == encoding.engine.dtype
-
-
-def test_bf16_is_near(model):
-    found = [
-        vectors(encode(records(), model=model, as_="document", dtype=dtype))
-        for dtype in ("fp32", "bf16")
-    ]
-    assert (found[0] * found[1]).sum(1).min() > 0.999
 
 
 def test_fields_and_kept_fields(model):
@@ -127,33 +123,22 @@ def test_cut_texts_are_counted_by_field(model, capsys):
     assert expected == capsys.readouterr().err.splitlines()
 
 
-def test_an_empty_text_has_an_embedding(model):
-    assert np.isfinite(vectors(encode(records(["", " "]), model=model, as_="query"))).all()
-
-
 def test_numpy_files(model, tmp_path):
-    encoding = encoding_of(model, "document")
-    meta = encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
-    assert ["v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"] == sorted(
-        file.name for file in tmp_path.iterdir()
-    )
-    found = np.load(tmp_path / "v.npy", mmap_mode="r")
+    encoding, path = encoding_of(model, "document"), str(tmp_path / "v.npy")
+    with pytest.raises(UserError, match=r"id 'a\\nb' holds a line break"):
+        encode_to_file(encoding.texts([{"id": "a\nb", "text": "x"}]), path, encoding)
+    assert [] == list(tmp_path.iterdir())
+    meta = encode_to_file(encoding.texts(records()), path, encoding)
+    names = ["v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"]
+    assert names == sorted(file.name for file in tmp_path.iterdir())
+    found = np.load(path, mmap_mode="r")
     assert ("float32", (60, 64)) == (found.dtype, found.shape)
     expected = vectors(encode(records(), model=model, as_="document"))
     np.testing.assert_array_equal(expected.astype("float32"), found)
-    assert [f"d{place}" for place in range(60)] == (tmp_path / "v.ids.txt").read_text().split("\n")[
-        :-1
-    ]
+    ids = (tmp_path / "v.ids.txt").read_text()
+    assert "".join(f"d{place}\n" for place in range(60)) == ids
     assert meta == json.loads((tmp_path / "v.meta.json").read_text())
     assert ("contrastive", "document", 60) == (meta["method"], meta["side"], meta["count"])
-
-
-def test_an_id_with_a_line_break_leaves_no_file(model, tmp_path):
-    encoding = encoding_of(model, "document")
-    bad = [{"id": "a\nb", "text": "x"}]
-    with pytest.raises(UserError, match=r"id 'a\\nb' holds a line break"):
-        encode_to_file(encoding.texts(bad), str(tmp_path / "v.npy"), encoding)
-    assert [] == list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -244,35 +229,27 @@ def test_length(model):
     assert "length" not in encoding_of(model, "document").meta()
 
 
-def test_a_length_that_the_model_cannot_read():
+def test_what_the_model_cannot_read():
     with pytest.raises(UserError, match="--length 513 is more than the 512 tokens") as caught:
         encoding_of("minilm", "document", length=513)
     assert 2 == caught.value.status
-
-
-def test_a_chunk_that_the_model_cannot_read():
     lines = [{"id": "1", "text": "word " * 600}]
     with pytest.raises(UserError, match="chunk=511 is 513 tokens .* reads 512; use chunk=510"):
         list(encode(lines, model="minilm", as_="document", chunk=511))
     assert 2 == len(list(encode(lines, model="minilm", as_="document", chunk=510)))
 
 
-def test_lines_have_the_shortest_form_of_32_bits(model, tmp_path):
+def test_lines_have_the_shortest_form_of_32_bits_beside_numbers_of_any_size(model, tmp_path):
     source, target = tmp_path / "texts.jsonl", tmp_path / "v.jsonl"
-    source.write_bytes(b'{"id":"1","text":"a b"}\n{"id":"2","text":"c"}\n')
-    write(encoding_of(model, "document"), Stream([str(source)], str(target)))
-    texts = [orjson.loads(line) for line in source.read_bytes().splitlines()]
-    expected = [record["embedding"] for record in encode(texts, model=model, as_="document")]
-    for line, wanted in zip(target.read_bytes().splitlines(), expected, strict=True):
-        written = re.search(rb'"embedding":\[(.*?)\]', line)[1].decode().split(",")
-        numbers = np.array(wanted, np.float32)
-        assert len(",".join(written)) < 0.6 * len(",".join(map(str, wanted)))
-        np.testing.assert_array_equal(numbers, np.array(written, np.float64).astype(np.float32))
-
-
-def test_numbers_of_any_size_stand_beside_an_embedding(model, tmp_path):
-    source, target = tmp_path / "texts.jsonl", tmp_path / "v.jsonl"
-    source.write_bytes(b'{"id":"1","text":"a b","n":1180591620717411303424}\n')
+    source.write_bytes(
+        b'{"id":"1","text":"a b","n":1180591620717411303424}\n{"id":"2","text":"c","n":1}\n'
+    )
     write(encoding_of(model, "document", keep=["n"]), Stream([str(source)], str(target)))
-    found = json.loads(target.read_bytes())
-    assert 2**70 == found["n"] and 64 == len(found["embedding"])
+    lines = target.read_bytes().splitlines()
+    assert [2**70, 1] == [json.loads(line)["n"] for line in lines]
+    texts = [{"id": "1", "text": "a b"}, {"id": "2", "text": "c"}]
+    wanted = vectors(encode(texts, model=model, as_="document"))[1].tolist()
+    written = re.search(rb'"embedding":\[(.*?)\]', lines[1])[1].decode().split(",")
+    assert len(",".join(written)) < 0.6 * len(",".join(map(str, wanted)))
+    numbers = np.array(wanted, np.float32)
+    np.testing.assert_array_equal(numbers, np.array(written, np.float64).astype(np.float32))

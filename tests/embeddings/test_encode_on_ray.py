@@ -21,18 +21,22 @@ from tests.commands.test_encode import model, records  # noqa: F401
 from tests.model_encodings import encoding_of
 from tests.searching.index_runs import found as run_of
 
+ENCODE = ["encode", "-m", "none", "--field", "a", "--ray", "local"]
+SEARCH = ["search", "none.npy", "--ray"]
+
 
 @pytest.mark.parametrize(
-    ("flags", "problem"),
+    ("words", "problem"),
     [
-        (["--reuse", "o.npy"], "--ray and --reuse exclude each other"),
-        (["--device", "cuda"], "--ray and --device exclude each other"),
-        (["--field", "b"], "--ray takes one --field"),
+        ([*ENCODE, "--reuse", "o.npy"], "--ray and --reuse exclude each other"),
+        ([*ENCODE, "--device", "cuda"], "--ray and --device exclude each other"),
+        ([*ENCODE, "--field", "b"], "--ray takes one --field"),
+        ([*SEARCH, "local"], "--ray needs --model; add it"),
+        ([*SEARCH, "node-7", "-m", "none"], "--ray node-7 is no address; give local"),
     ],
 )
-def test_what_does_not_go_together_is_wrong_usage(flags, problem, monkeypatch, tmp_path, capsys):
+def test_wrong_usage_is_refused_before_any_work(words, problem, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    words = ["encode", "-m", "none", "--field", "a", "--ray", "local", *flags]
     monkeypatch.setattr(sys, "argv", ["structkit", *words])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -162,22 +166,6 @@ def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatc
     encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
     assert [*range(7, 60, 7), 60] == [count for count, _ in states]
     assert [count for count, _ in states] == [state["records"] for _, state in states]
-
-
-@pytest.mark.parametrize(
-    ("flags", "problem"),
-    [
-        (["--ray", "local"], "--ray needs --model; add it"),
-        (["--ray", "node-7", "-m", "none"], "--ray node-7 is no address; give local"),
-    ],
-)
-def test_search_refuses_it_before_any_work(flags, problem, monkeypatch, tmp_path, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["structkit", "search", "none.npy", *flags])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert 2 == ended.value.code
-    assert problem in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("hybrid", [False, True])

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from structkit import encode, merge_embeddings
+from structkit import encode
 from structkit.commands.encode import check_output, encode_to_file
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import quantize
@@ -48,30 +48,31 @@ def test_codes_are_those_of_the_floats(model, tmp_path, kind):
     assert files(tmp_path / "codes") == files(tmp_path / "reused")
 
 
+def reused(model, old, target, lines=LINES, **options):
+    encoding = encoding_of(model, "document", reuse=str(old), **options)
+    encode_to_file(encoding.texts(lines), str(target), encoding)
+    encoding.report()
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_unchanged_codes_are_copied_bit_by_bit(model, tmp_path, capsys, kind):
-    write(model, tmp_path / "old" / "v.npy", quantize=kind)
+def test_unchanged_codes_are_copied_bit_by_bit_and_serve_no_other_form(
+    model, tmp_path, capsys, kind
+):
+    old = tmp_path / "old" / "v.npy"
+    write(model, old, quantize=kind)
+    for other in (None, *(each for each in KINDS if each != kind)):
+        reused(model, old, tmp_path / "v.npy", quantize=other)
+        told = capsys.readouterr().err
+        assert "0 of 60 records are as in" in told and "another quantize" in told
     lines = [{"id": "new", "text": "word"}, *LINES[1:]]
     write(model, tmp_path / "fresh" / "v.npy", lines, quantize=kind)
-    encoding = encoding_of(model, "document", quantize=kind, reuse=str(tmp_path / "old/v.npy"))
-    encode_to_file(encoding.texts(lines), str(tmp_path / "old/v.npy"), encoding)
-    encoding.report()
+    reused(model, old, old, lines, quantize=kind)
     assert "59 of 60 records are as in" in capsys.readouterr().err
     assert files(tmp_path / "fresh") == files(tmp_path / "old")
 
 
-def test_codes_serve_no_other_form(model, tmp_path, capsys):
-    write(model, tmp_path / "old" / "v.npy", quantize="int8")
-    for kind in (None, "binary"):
-        encoding = encoding_of(model, "document", quantize=kind, reuse=str(tmp_path / "old/v.npy"))
-        encode_to_file(encoding.texts(LINES), str(tmp_path / "v.npy"), encoding)
-        encoding.report()
-        told = capsys.readouterr().err
-        assert "0 of 60 records are as in" in told and "another quantize" in told
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_resume_and_shards(model, tmp_path, monkeypatch, kind):
+def test_resume(model, tmp_path, monkeypatch, kind):
     monkeypatch.setattr(reading, "WINDOW", 7)
     write(model, tmp_path / "whole" / "v.npy", quantize=kind)
     path = tmp_path / "b" / "v.npy"
@@ -82,14 +83,6 @@ def test_resume_and_shards(model, tmp_path, monkeypatch, kind):
         write(model, path, resume=True)
     write(model, path, quantize=kind, resume=True)
     assert files(tmp_path / "whole") == files(tmp_path / "b")
-    shards = [str(tmp_path / f"{number}.npy") for number in range(2)]
-    for number, shard in enumerate(shards):
-        write(model, tmp_path / f"{number}.npy", LINES[30 * number :][:30], quantize=kind)
-        assert 30 == len(read_embeddings([shard]).ids)
-    merge_embeddings(shards, output=str(tmp_path / "all.npy"))
-    assert (tmp_path / "all.npy").read_bytes() == (tmp_path / "whole/v.npy").read_bytes()
-    write(model, tmp_path / "reused" / "v.npy", quantize=kind, reuse=str(tmp_path / "all.npy"))
-    assert (tmp_path / "all.npy").read_bytes() == (tmp_path / "reused/v.npy").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["v.jsonl", "v.parquet", "-"])
@@ -99,8 +92,3 @@ def test_other_outputs_have_no_codes(model, name):
     assert 2 == caught.value.status
     with pytest.raises(UserError, match="quantize is for NAME.npy files"):
         list(encode(LINES, model=model, as_="document", quantize="binary"))
-
-
-def test_an_unknown_form_is_refused(model):
-    with pytest.raises(UserError, match="no --quantize 'int4'; did you mean 'int8'"):
-        encoding_of(model, "document", quantize="int4")

@@ -8,12 +8,16 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from structkit import merge_embeddings
 from structkit.commands.encode import check_output, encode_to_file
+from structkit.commands.encode import write as command_line
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.learning.encoding import reading
 from structkit.learning.encoding.settings import EncodingSettings
-from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
+from structkit.records.jsonl import Shard
+from structkit.records.stream import Stream
+from tests.commands.test_encode import model, records  # noqa: F401
 from tests.conftest import WARM, environment
 from tests.embeddings.test_encode_to_file import stopped_after
 from tests.learning.strae.test_tree_nodes import trained  # noqa: F401
@@ -29,6 +33,11 @@ def write(model, path, lines, **options):  # noqa: F811
     meta = encode_to_file(encoding.texts(lines), str(path), encoding)
     encoding.report()
     return meta
+
+
+def write_lines(path, lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
 
 
 def edited(lines):
@@ -110,7 +119,7 @@ def test_the_output_may_be_the_older_file(model, tmp_path):  # noqa: F811
     run = [*WARM, "encode", "-m", model, "lines.jsonl"]
     lines = records()
     for number, some in enumerate((lines, edited(lines))):
-        (tmp_path / "lines.jsonl").write_text("".join(json.dumps(line) + "\n" for line in some))
+        write_lines(tmp_path / "lines.jsonl", some)
         more = ["--reuse", "v.npy"] if number else []
         done = subprocess.run(
             [*run, *more, "-o", "v.npy"],
@@ -132,35 +141,29 @@ def test_the_output_may_be_the_older_file(model, tmp_path):  # noqa: F811
 
 
 def test_other_settings_reuse_nothing_and_say_so(model, tmp_path, capsys):  # noqa: F811
-    lines = records(n=1)
+    lines, torch = records(n=1), {"engine": "torch"}  # others are chosen by their speed
     old = str(tmp_path / "old.npy")
-    write(model, old, lines, chunk=4)
-    capsys.readouterr()
-    for options, told in (
-        ({}, "chunk"),
-        ({"chunk": 5}, "chunk"),
-        ({"chunk": 4, "normalize": False}, "normalize"),
-        ({"chunk": 4, "field": ["text"]}, "fields"),
-    ):
-        write(model, tmp_path / "a.npy", lines, **options)
-        capsys.readouterr()
-        write(model, tmp_path / "b.npy", lines, reuse=old, **options)
-        message = f"structkit: 0 of 60 records are as in {old} (it was encoded with another {told})"
-        assert f"{message}\n" == capsys.readouterr().err
-        assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
-    write(model, tmp_path / "b.npy", lines, reuse=old, chunk=4, keep=["n"])
-    assert capsys.readouterr().err.startswith("structkit: 60 of 60 records are as in ")
-
-
-def test_another_model_reuses_nothing(model, tmp_path, capsys):  # noqa: F811
+    write(model, old, lines, chunk=4, **torch)
     copy = tmp_path / "model"
     shutil.copytree(model, copy)
     facts = next(copy.glob("*.json"))
     facts.write_text(facts.read_text() + "\n")
-    write(model, tmp_path / "old.npy", records())
-    capsys.readouterr()
-    write(str(copy), tmp_path / "new.npy", records(), reuse=str(tmp_path / "old.npy"))
-    assert "(it was encoded with another model_sha256)" in capsys.readouterr().err
+    for name, options, other in (
+        (model, {}, "chunk"),
+        (model, {"chunk": 5}, "chunk"),
+        (model, {"chunk": 4, "normalize": False}, "normalize"),
+        (model, {"chunk": 4, "field": ["text"]}, "fields"),
+        (str(copy), {"chunk": 4}, "model_sha256"),
+    ):
+        write(name, tmp_path / "a.npy", lines, **torch, **options)
+        capsys.readouterr()
+        write(name, tmp_path / "b.npy", lines, reuse=old, **torch, **options)
+        reason = f"(it was encoded with another {other})"
+        expected = f"structkit: 0 of 60 records are as in {old} {reason}\n"
+        assert expected == capsys.readouterr().err
+        assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
+    write(model, tmp_path / "b.npy", lines, reuse=old, chunk=4, keep=["n"], **torch)
+    assert capsys.readouterr().err.startswith("structkit: 60 of 60 records are as in ")
 
 
 def test_files_that_cannot_be_reused_are_refused(model, tmp_path):  # noqa: F811
@@ -219,9 +222,8 @@ def test_nodes_of_trees(trained, tmp_path, nodes):  # noqa: F811
 def table(tmp_path_factory):
     """A model whose embeddings are means of token vectors."""
     folder = tmp_path_factory.mktemp("table")
-    lines = [json.dumps(record) + "\n" for record in records()]
-    (folder / "texts.jsonl").write_text("".join(lines))
-    return str(made(folder / "model", folder / "texts.jsonl", dimensions=8, vocabulary_size=400))
+    texts = write_lines(folder / "texts.jsonl", records())
+    return str(made(folder / "model", texts, dimensions=8, vocabulary_size=400))
 
 
 def test_a_table_of_token_vectors_gives_the_bytes_of_a_fresh_run(table, tmp_path):
@@ -255,3 +257,49 @@ def test_the_place_of_code_is_read_and_hashed(model, tmp_path, capsys):  # noqa:
     write(model, tmp_path / "y.npy", chunks, field=["code"], reuse=reuse, paths=False)
     told = [line for line in capsys.readouterr().err.splitlines() if "are as in" in line]
     assert ["3 of 3", "2 of 3", "0 of 3"] == [line.split(": ")[1][:6] for line in told]
+
+
+def sharded(model, folder, **options):  # noqa: F811
+    """The corpus by two runs with --shard, merged."""
+    whole = write_lines(folder / "c.jsonl", records(n=1))
+    parts = [str(folder / f"{number}.npy") for number in range(2)]
+    for number, part in enumerate(parts):
+        stream = Stream([whole], part, shard=Shard(number, 2), others=(".npy",))
+        command_line(encoding_of(model, "document", **options), stream)
+    merge_embeddings(parts, output=str(folder / "all.npy"))
+    return str(folder / "all.npy")
+
+
+@pytest.mark.parametrize("options", [{}, {"chunk": 2}])
+def test_what_shards_wrote_is_reused_whole_and_by_shards(model, tmp_path, capsys, options):  # noqa: F811
+    merged = sharded(model, tmp_path, **options)
+    write(model, tmp_path / "v.npy", records(n=1), reuse=merged, **options)
+    assert capsys.readouterr().err.endswith("60 of 60 records are as in " + merged + "\n")
+    before = np.load(merged)
+    found = read_embeddings([str(tmp_path / "v.npy")])
+    rows = {id_: row for row, id_ in enumerate(read_embeddings([merged]).ids)}
+    for row, id_ in enumerate(found.ids):
+        assert before[rows[id_]].tobytes() == found.vectors[row].tobytes()
+    (tmp_path / "again").mkdir()
+    again = sharded(model, tmp_path / "again", reuse=merged, **options)
+    assert 2 == capsys.readouterr().err.count("30 of 30 records are as in")
+    assert np.load(again).tobytes() == before.tobytes()
+
+
+def test_merged_files_of_other_settings_hold_no_hashes(model, tmp_path, capsys):  # noqa: F811
+    lines = records(n=1)
+    write(model, tmp_path / "a.npy", lines[:30])
+    write(model, tmp_path / "b.npy", lines[30:], field=["text"])
+    parts = [str(tmp_path / name) for name in ("a.npy", "b.npy")]
+    merge_embeddings(parts, output=str(tmp_path / "all.npy"))
+    told = f"{parts[1]} has another fields than {parts[0]}: encode --reuse cannot use"
+    assert told in capsys.readouterr().err
+    with pytest.raises(UserError, match="holds no hashes of its texts"):
+        encoding_of(model, "document", reuse=str(tmp_path / "all.npy"))
+
+
+def test_a_merged_file_is_no_finished_run(model, tmp_path):  # noqa: F811
+    merged = sharded(model, tmp_path)
+    encoding = encoding_of(model, "document")
+    with pytest.raises(UserError, match="the records differ from those that the run began with"):
+        encode_to_file(encoding.texts(records(n=1)), merged, encoding, resume=True)

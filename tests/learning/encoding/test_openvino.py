@@ -1,6 +1,5 @@
 """OpenVINO computes what torch computes, tells nobody, and is chosen where it is faster."""
 
-import json
 import os
 import subprocess
 import sys
@@ -12,9 +11,9 @@ from conftest import environment
 from structkit.embeddings.reading import read_matrix
 from structkit.errors import UserError
 from structkit.learning.encoding import engines
-from structkit.learning.encoding.exported import NOTES, has_bf16
+from structkit.learning.encoding.exported import has_bf16
 from tests.learning.encoders.test_encoders import bert_like
-from tests.learning.encoding.test_onnx import POOLINGS, RECORDS, assert_same, cache, encoded, t5
+from tests.learning.encoding.test_onnx import POOLINGS, assert_same, cache, encoded, note, t5
 
 __all__ = ["bert_like", "cache", "t5"]
 pytestmark = pytest.mark.skipif(
@@ -96,10 +95,9 @@ def test_auto_takes_it_where_it_is_faster(t5, cache):
     assert 2 == len(places)  # both were tried
     for chosen, seconds in (("onnx", 0.9), ("openvino", 0.7), ("torch", 9.0)):
         for place in places:
-            about = json.loads((place / NOTES).read_bytes())
             by_onnx = 9.0 if chosen == "torch" else 1.0
             mine = by_onnx if "embeddings.onnx" in os.listdir(place) else seconds
-            (place / NOTES).write_text(json.dumps(about | {"seconds": [1.0, mine]}))
+            note(place, seconds=[1.0, mine])
         assert chosen == encoded(t5, "auto")[0].engine.name
 
 
@@ -107,13 +105,6 @@ def test_auto_in_bfloat16(t5, monkeypatch):
     assert encoded(t5, "auto", dtype="bf16")[0].engine.name in ("torch", "openvino")
     monkeypatch.setattr(engines, "find_spec", lambda package: None)
     assert "torch" == encoded(t5, "auto", dtype="bf16")[0].engine.name
-
-
-def test_an_index_of_one_engine_is_searched_by_another(t5):
-    by_onnx, by_openvino = (encoded(t5, name)[1] for name in ("onnx", "openvino"))
-    scores = by_onnx @ by_openvino.T
-    np.testing.assert_allclose(scores, by_onnx @ by_onnx.T, rtol=1e-4)
-    assert len(RECORDS) == len(scores)
 
 
 def test_what_it_does_not_take_is_refused(t5):
