@@ -13,8 +13,8 @@ from structkit.formats.interchange import (
     take_id,
     take_whole,
 )
+from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
-from structkit.records.texts import DOCUMENT, QUERY
 
 QRELS = {"query-id": "string", "corpus-id": "string", "score": "int64"}
 

@@ -12,8 +12,8 @@ from structkit.formats.interchange import (
     take_id,
     take_numbers,
 )
+from structkit.records.fields import DOCUMENT
 from structkit.records.jsonl import Record
-from structkit.records.texts import DOCUMENT
 
 
 class Format(plugin.Format):

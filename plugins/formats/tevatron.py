@@ -15,8 +15,8 @@ from structkit.formats.interchange import (
     take_id,
     take_texts,
 )
+from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
-from structkit.records.texts import DOCUMENT, QUERY
 
 SIDES = ("positive", "negative")
 

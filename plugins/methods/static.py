@@ -18,8 +18,8 @@ from structkit.learning.folders.facts import check_fields
 from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
+from structkit.records.fields import DOCUMENT, QUERY, text_name
 from structkit.records.jsonl import Record, text_field
-from structkit.records.texts import DOCUMENT, QUERY, text_name
 
 if TYPE_CHECKING:
     from structkit.learning.static.encoder import StaticEncoder

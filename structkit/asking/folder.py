@@ -20,9 +20,9 @@ from structkit.collecting.walking import Walk
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError
 from structkit.progress import Position, progress, say
+from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
-from structkit.records.texts import document_text
 from structkit.searching.postings import Postings, WordCounts
 
 MARGIN = 2_000_000_000  # nanoseconds: some file systems count in seconds

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from structkit.asking.folder import Folder, IndexedFile, data_of, indexed_files, moves
 from structkit.embeddings.vectors import BLOCK, Floats, TextEncoding, Vectors
 from structkit.progress import Position, announce, progress
-from structkit.records.texts import document_text
+from structkit.records.fields import document_text
 from structkit.seeds import random_for
 
 NAMES = ("model", "embedded", "vectors", "chance")

@@ -11,8 +11,8 @@ from typing import IO, Any
 import pathspec
 
 from structkit.errors import UserError, flag, program
+from structkit.records.fields import HTML, text_name
 from structkit.records.jsonl import Record, Records, text_field
-from structkit.records.texts import HTML, text_name
 
 # what is left out unless asked for, and how to include it
 HIDDEN = "hidden", "include it with --hidden"

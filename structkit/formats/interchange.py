@@ -25,10 +25,10 @@ from structkit.formats.rows import (
 )
 from structkit.formats.rows import Row as Row
 from structkit.progress import say
+from structkit.records.fields import DOCUMENT
 from structkit.records.jsonl import Record, Rows, json_kind
 from structkit.records.lines import cannot_read, shown
 from structkit.records.output import dump
-from structkit.records.texts import DOCUMENT
 from structkit.settings import setting
 
 REQUIRED: Any = object()

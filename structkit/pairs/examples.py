@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from structkit.errors import UserError, flag, leave_out
+from structkit.records.fields import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_name
 from structkit.records.jsonl import Record, json_kind, text_field
-from structkit.records.texts import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_name
 from structkit.seeds import random_for
 from structkit.structure.code.languages import without_docstring
 

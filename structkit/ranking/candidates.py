@@ -9,8 +9,8 @@ from typing import ClassVar, NamedTuple
 
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
+from structkit.records.fields import query_text
 from structkit.records.jsonl import Record, Records, parse_each
-from structkit.records.texts import query_text
 from structkit.registry import Contract
 from structkit.scoring.runs import Hit, Run, ranking
 

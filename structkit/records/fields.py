@@ -1,19 +1,35 @@
-"""Fields of records by name: their values, conditions on them, and changes to them."""
+"""Fields of records: their values by name, and the text of a record.
+
+One order of fields holds for every command, and one place of code.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
-import orjson
-
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, text_field
+from structkit.settings import setting
 
 ABSENT = object()
-WRITTEN = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)
+# documents: training example, code, html-variants, any text, product, HTML under two names
+DOCUMENT = ("positive", "code", "untagged", "text", "description", "html", "content")
+# queries: training example or query, any text, code
+QUERY = ("query", "text", "docstring")
+# HTML as collected; StructDocRetrieval calls it content
+HTML = ("html", "content")
+# the field with the query of a document, where one record holds both
+QUERY_OF: Mapping[str, str] = {
+    "positive": "query",
+    "code": "docstring",
+    "description": "bullets",
+    "html": "query",
+    "content": "query",
+}
+# fields from which `pair` makes a positive: not one that it made before
+SOURCES = tuple(name for name in DOCUMENT if name != "positive")
 
 
 def lookup(record: Record, field: str) -> object:
@@ -51,149 +67,76 @@ def items(value: object) -> list[str]:
     return [plain(item) for item in values if not isinstance(item, dict | list)]
 
 
-@dataclass(frozen=True)
-class Condition:
-    """What a field must hold: a text, a match of a regular expression, or neither.
+def paths_setting(group: str | None = None) -> Any:
+    """Whether the place of code is read with it: `paths` of `document_text`."""
+    return setting(
+        None,
+        "Read a document's `path`, `scope` and `names` too; default: for code that collect wrote.",
+        group=group,
+    )
 
-    A record without the field never passes; a list holds what any of its items is.
+
+def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
+    """The first of these fields that the record has; a field that is null is the last choice.
+
+    Errors: `UserError` where it has none of them.
+
+    >>> text_name({"id": "1", "text": None, "html": "<p>x"}, DOCUMENT, "name one")
+    'html'
     """
-
-    field: str
-    pattern: re.Pattern[str]
-    wanted: bool = True
-
-    @classmethod
-    def parse(cls, text: str, name: str = "where") -> Condition:
-        """The condition that `FIELD=VALUE`, `FIELD!=VALUE`, `FIELD~REGEX` or `FIELD!~REGEX` is.
-
-        >>> Condition.parse("kind~^(lead|question)$").passes({"kind": "lead"})
-        True
-        >>> Condition.parse("tags!=old").passes({"tags": ["new", "old"]})
-        False
-        """
-        match = WRITTEN.fullmatch(text)
-        if not match:
-            raise UserError(
-                f"{flag(name, text)} is not a condition",
-                "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX",
-                status=2,
-            )
-        field, sign, value = match.groups()
-        pattern = compiled(value, name) if "~" in sign else re.compile(rf"\A{re.escape(value)}\Z")
-        return cls(field, pattern, not sign.startswith("!"))
-
-    def passes(self, record: Record) -> bool:
-        value = lookup(record, self.field)
-        if value is ABSENT:
-            return False
-        return any(map(self.pattern.search, items(value))) == self.wanted
-
-
-def compiled(pattern: str, name: str) -> re.Pattern[str]:
-    """The regular expression in a setting."""
-    try:
-        return re.compile(pattern)
-    except re.error as error:
+    there = [name for name in names if name in record]
+    if not there:
         raise UserError(
-            f"{flag(name)}: {pattern!r} is not a regular expression ({error})",
-            "put a backslash before a character that stands for itself",
-            status=2,
-        ) from None
-
-
-@dataclass(frozen=True)
-class Changes:
-    """Changes to a record's fields, made in this order; fields that it lacks are skipped.
-
-    `strip` cuts matches out of texts, `fields` are the only ones to keep, `rename` maps old to new
-    names, `values` are the same for all records.
-    """
-
-    strip: tuple[tuple[str, re.Pattern[str]], ...] = ()
-    fields: tuple[str, ...] = ()
-    rename: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def parse(
-        cls,
-        strip: Sequence[str] = (),
-        fields: str | None = None,
-        rename: Sequence[str] = (),
-        values: Sequence[str] = (),
-    ) -> Changes:
-        """The changes that FIELD=REGEX, FIELD,…, OLD=NEW and FIELD=TEXT or FIELD:=JSON are.
-
-        >>> Changes.parse(["a=[.]$"], "a,b", ["b=c"], ["n:=1"]).made({"a": "x.", "b": 2, "d": 3})
-        {'a': 'x', 'c': 2, 'n': 1}
-        """
-        old_and_new = [_sides(text, "rename", "OLD=NEW") for text in rename]
-        for names in zip(*old_and_new, strict=True):
-            _refuse_twice("rename", names)
-        given = [_value(*_sides(text, "set", "FIELD=TEXT or FIELD:=JSON")) for text in values]
-        _refuse_twice("set", [name for name, _ in given])
-        kept = tuple(fields.split(",")) if fields is not None else ()
-        if "" in kept:
-            problem = f"{flag('fields')} names an empty field"
-            raise UserError(problem, "remove a comma", status=2)
-        for old, _ in old_and_new if kept else ():
-            if old not in kept:
-                problem = f"{flag('rename', old)} is not among {flag('fields')}"
-                raise UserError(problem, "add it", status=2)
-        cuts = [_sides(text, "strip", "FIELD=REGEX") for text in strip]
-        return cls(
-            tuple((name, compiled(pattern, "strip")) for name, pattern in cuts),
-            kept,
-            dict(old_and_new),
-            dict(given),
+            f"the record has none of the fields {', '.join(names)} (it has: {', '.join(record)})",
+            remedy,
         )
-
-    @property
-    def names(self) -> list[str]:
-        """The fields that records are expected to have."""
-        return [*(name for name, _ in self.strip), *self.fields, *self.rename]
-
-    def made(self, record: Record) -> Record:
-        """The changed record; the given one stays as it is."""
-        for name, pattern in self.strip:
-            if isinstance(text := record.get(name), str):
-                record = {**record, name: pattern.sub("", text)}
-        if self.fields:
-            values = ((name, lookup(record, name)) for name in self.fields)
-            record = {name: value for name, value in values if value is not ABSENT}
-        if self.rename:
-            new = {name for old, name in self.rename.items() if old in record}
-            record = {
-                self.rename.get(name, name): value
-                for name, value in record.items()
-                if name in self.rename or name not in new
-            }
-        return {**record, **self.values}
+    return next((name for name in there if record[name] is not None), there[0])
 
 
-def _sides(text: str, name: str, form: str) -> tuple[str, str]:
-    """The two sides of an equals sign; a name is not empty."""
-    left, sign, right = text.partition("=")
-    if not left.rstrip(":") or not sign or (name == "rename" and not right):
-        raise UserError(f"{flag(name, text)} is incomplete", f"write {form}", status=2)
-    return left, right
+def document_text(record: Record, field: str | None = None, *, paths: bool | None = None) -> str:
+    """A document's text after its title, and after its place in a file (`placed`).
+
+    >>> document_text({"id": "1", "title": "Tea", "text": "It is green."})
+    'Tea It is green.'
+    """
+    if field is not None:
+        text = text_field(record, field)
+    else:
+        field = text_name(record, DOCUMENT, f"name one with {flag('document_field')}")
+        text = text_field(record, field)
+        if field in ("text", "description") and isinstance(record.get("title"), str):
+            text = f"{record['title']} {text}"
+    return placed(text, record, field, paths)
 
 
-def _value(name: str, text: str) -> tuple[str, Any]:
-    """A field and its value: text, or JSON where the name ends in a colon."""
-    if not name.endswith(":"):
-        return name, text
-    try:
-        return name[:-1], orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise UserError(
-            f"{flag('set', f'{name}={text}')} is not JSON ({error})",
-            f"for a text write {name[:-1]}=TEXT",
-            status=2,
-        ) from None
+def query_text(record: Record, field: str | None = None) -> str:
+    """A query's text."""
+    return text_field(
+        record, field or text_name(record, QUERY, f"name one with {flag('query_field')}")
+    )
 
 
-def _refuse_twice(setting: str, names: Sequence[str]) -> None:
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise UserError(f"{flag(setting)} names {name} twice", "leave one out", status=2)
+def placed(text: str, record: Record, field: str, paths: bool | None = None) -> str:
+    """The text of a field after its place in a file: with `paths`, or if None, for collected code.
+
+    >>> chunk = {"path": "net/retry.py", "lines": [1, 1], "scope": "class Retry", "code": "pass"}
+    >>> placed("pass", chunk, "code")
+    'net/retry.py retry class Retry pass'
+    >>> placed("pass", chunk, "code", paths=False)
+    'pass'
+    """
+    if paths is None:
+        paths = field == "code" and "path" in record and "lines" in record
+    place = _place(record) if paths else ""
+    return f"{place} {text}" if place else text
+
+
+def _place(record: Record) -> str:
+    """A text's place as `collect` records it: path, file name, scope and names."""
+    path, scope, names = (record.get(field) for field in ("path", "scope", "names"))
+    parts = [path, PurePosixPath(path).stem] if isinstance(path, str) else []
+    if isinstance(scope, str):
+        parts.append(scope)
+    if isinstance(names, list):
+        parts += [name for name in names if isinstance(name, str)]
+    return " ".join(part for part in parts if part)

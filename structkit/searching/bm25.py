@@ -16,10 +16,10 @@ import orjson
 from structkit.embeddings.reading import id_line, map_array
 from structkit.embeddings.vectors import Numbers, Vectors
 from structkit.errors import UserError, flag
+from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder, write_json
-from structkit.records.texts import document_text
 from structkit.searching.index import best, places
 from structkit.searching.options import K1, WORD_LIST, B, WordOptions, is_saved
 from structkit.searching.postings import Counts, Postings, WordCounts

@@ -20,9 +20,8 @@ from structkit.embeddings.reading import (
 )
 from structkit.embeddings.vectors import Numbers, TextEncoding, Vectors, blocks, unit
 from structkit.errors import UserError, flag, guess, program
-from structkit.records.fields import items
+from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, add_new, parse_each
-from structkit.records.texts import query_text
 from structkit.registry import Contract
 from structkit.scoring.runs import Hit
 from structkit.searching.fusion import hybrid

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from structkit.errors import UserError, flag
-from structkit.records.texts import paths_setting
+from structkit.records.fields import paths_setting
 from structkit.settings import setting
 
 # BM25's saturation of term frequency and length normalization, the defaults of bm25s

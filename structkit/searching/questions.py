@@ -12,10 +12,10 @@ from typing import NamedTuple
 import orjson
 
 from structkit.errors import UserError, flag
+from structkit.records.fields import DOCUMENT
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import Block
 from structkit.records.output import Output
-from structkit.records.texts import DOCUMENT
 from structkit.searching.words import PART, WORD, same_stem, words
 from structkit.structure.spans import Span
 

@@ -1,82 +1,59 @@
-"""Fields: conditions that choose, and changes in their order."""
+"""Every command looks for the text of a document, or of a query, in the same fields."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from mixed_records import MANY, RECORDS
 
-from structkit.records.fields import Changes, Condition
-
-
-def chosen(*where):
-    conditions = [Condition.parse(text) for text in where]
-    return "".join(
-        record["id"]
-        for record in RECORDS
-        if all(condition.passes(record) for condition in conditions)
-    )
+from structkit import search
+from structkit.formats.interchange import FormatParts, Options
+from structkit.learning.training.settings import TrainingSettings
+from structkit.pairs.examples import Fields
+from structkit.records.fields import DOCUMENT, QUERY, SOURCES, text_name
+from structkit.records.jsonl import Record
+from structkit.records.output import write_records
 
 
-@pytest.mark.parametrize(
-    ("where", "expected"),
-    [
-        (["kind=lead"], "1"),
-        (["kind!=lead"], "23"),  # the last has none
-        (["kind=le"], ""),
-        (["kind~le"], "12"),
-        (["kind!~^(lead|question)$"], "2"),
-        (["kind~e", "kind!=title", "id!=1"], "3"),
-        (["tags=old"], "1"),
-        (["tags!=old"], "2"),
-        (["tags~^o"], "1"),
-        (["meta.year=2024"], "1"),
-        (["meta.year!~4$"], "2"),
-        (["n=7"], "3"),
-        (["n=7.5"], "4"),
-        (["flag=true"], "4"),
-        (["none=null"], "4"),
-        (["a.b=c|d=e"], "4"),
-        (["kind="], ""),
-        (["id=1", "id=2"], ""),
-    ],
-)
-def test_where(where, expected):
-    assert expected == chosen(*where)
+def searched(tmp_path: Path, document: Record, query: Record) -> list[str]:
+    write_records([document], str(tmp_path / "corpus"))
+    write_records([query], str(tmp_path / "queries"))
+    corpus, queries = (str(tmp_path / name) for name in ("corpus", "queries"))
+    return [hit["doc_id"] for hit in search([corpus], queries=[queries], method="bm25")]
 
 
-@given(MANY, st.sampled_from(["a=a", "a!=a", "a~a", "b!~^$", "id=1"]))
-def test_a_condition_and_its_negation_share_the_records_with_the_field(records, text):
-    sign = next(sign for sign in ("!=", "!~", "=", "~") if sign in text)
-    other = text.replace(sign, sign[1:] if sign[0] == "!" else "!" + sign)
-    one, two = Condition.parse(text), Condition.parse(other)
-    with_field = [r for r in records if one.field in r or (one.field == "id" and "_id" in r)]
-    assert with_field == [record for record in records if one.passes(record) or two.passes(record)]
-    assert not [record for record in records if one.passes(record) and two.passes(record)]
+@pytest.mark.parametrize(("earlier", "later"), list(pairwise((*DOCUMENT, None))))
+def test_the_first_field_of_a_document_is_read(
+    tmp_path: Path, earlier: str, later: str | None
+) -> None:
+    document = {"id": "1", **({later: "wrong"} if later else {}), earlier: "tea"}
+    assert ["1"] == searched(tmp_path, document, {"query": "tea"})
+    assert [] == searched(tmp_path, document, {"query": "wrong"})
+    if earlier in SOURCES:
+        assert "tea" == Fields().document_text(document)
+    for name in ("beir", "pyserini"):
+        write = FormatParts.named(name, Options()).part("corpus").write
+        assert write and "tea" in write(dict(document)).values()
+    assert earlier == text_name(document, TrainingSettings.document_fields, "")
 
 
-CHANGES = {
-    "strip": ({"strip": ["a= x$"]}, {"a": "1 x 2", "b": " x"}),
-    "strip-no-text": ({"strip": ["b=.", "c=."]}, {"a": "1 x 2 x", "b": ""}),
-    "fields": ({"fields": "b,a"}, {"b": " x", "a": "1 x 2 x"}),
-    "rename": ({"rename": ["a=c"]}, {"c": "1 x 2 x", "b": " x"}),
-    "rename-onto": ({"rename": ["a=b"]}, {"b": "1 x 2 x"}),
-    "rename-swaps": ({"rename": ["a=b", "b=a"]}, {"b": "1 x 2 x", "a": " x"}),
-    "rename-none": ({"rename": ["c=a"]}, {"a": "1 x 2 x", "b": " x"}),
-    "set": ({"values": ["a=", "n:=1", "m=x=y"]}, {"a": "", "b": " x", "n": 1, "m": "x=y"}),
-    "in-order": (
-        {"strip": ["a=\\D"], "fields": "a", "rename": ["a=b"], "values": ["c:=[2]"]},
-        {"b": "12", "c": [2]},
-    ),
-}
+@pytest.mark.parametrize(("earlier", "later"), list(pairwise((*QUERY, None))))
+def test_the_first_field_of_a_query_is_read(
+    tmp_path: Path, earlier: str, later: str | None
+) -> None:
+    query = {"id": "q", **({later: "wrong"} if later else {}), earlier: "tea"}
+    assert ["1"] == searched(tmp_path, {"id": "1", "text": "tea"}, query)
+    assert "tea" == Fields().query_text(query)
+    write = FormatParts.named("beir", Options()).part("queries").write
+    assert write and "tea" in write(dict(query)).values()
+    assert earlier == text_name(query, TrainingSettings.query_fields, "")
 
 
-@pytest.mark.parametrize(("flags", "expected"), CHANGES.values(), ids=CHANGES)
-def test_changes(flags, expected):
-    record = {"a": "1 x 2 x", "b": " x"}
-    made = Changes.parse(**flags).made(record)
-    assert list(expected.items()) == list(made.items())
-    assert {"a": "1 x 2 x", "b": " x"} == record
+def test_pair_reads_no_positive_of_its_own() -> None:
+    assert "x = 1" == Fields().document_text({"id": "1", "positive": "old", "code": "x = 1"})
 
 
-def test_an_object_is_taken_apart():
-    assert {"meta.year": 2024} == Changes.parse(fields="meta.year,none").made(RECORDS[0])
+def test_null_is_no_text_where_there_is_another(tmp_path: Path) -> None:
+    document = {"id": "1", "code": None, "text": "tea"}
+    assert ["1"] == searched(tmp_path, document, {"query": None, "text": "tea"})

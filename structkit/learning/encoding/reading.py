@@ -13,8 +13,8 @@ from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag, missing
 from structkit.learning.training.spool import MAKERS, remedy_for
 from structkit.learning.training.tokens import Model
+from structkit.records.fields import HTML, placed, text_name
 from structkit.records.jsonl import Record, Records, text_field
-from structkit.records.texts import HTML, placed, text_name
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import parts
 from structkit.structure.trees.brackets import text_or_tree

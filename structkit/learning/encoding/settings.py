@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from structkit.errors import UserError, flag
-from structkit.records.texts import paths_setting
+from structkit.records.fields import paths_setting
 from structkit.settings import setting
 
 PARTS, EMBEDDINGS = "Parts of a text", "Embeddings"

@@ -13,9 +13,9 @@ import orjson
 from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.folders.damage import AGAIN, damaged
+from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
-from structkit.records.texts import DOCUMENT, QUERY
 
 FORMAT = 1
 LOSSES = "losses.jsonl"  # the log of a training, in its model folder

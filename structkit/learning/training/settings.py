@@ -11,9 +11,9 @@ from structkit.errors import UserError, flag
 from structkit.learning.folders.damage import damaged
 from structkit.learning.training.plan import Plan
 from structkit.learning.training.spool import Spool, checked
+from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 from structkit.records.stream import ErrorOptions
-from structkit.records.texts import DOCUMENT, QUERY
 from structkit.registry import Contract
 from structkit.settings import check, setting
 
