@@ -52,7 +52,7 @@ class OfFaiss(Approximate):
 class Backend(plugin.Backend):
     """A faiss index, built now or saved earlier."""
 
-    def opened(self, corpus: Sequence[str], options: SearchOptions) -> Approximate:
+    def open(self, corpus: Sequence[str], options: SearchOptions) -> Approximate:
         """The index of a corpus in JSONL or .npy files, or the one in a folder."""
         if len(corpus) == 1 and os.path.isdir(corpus[0]):
             index, embeddings = read_index(Path(corpus[0]), options)

@@ -26,7 +26,8 @@ from structkit.embeddings.vectors import (
     pack_signs,
 )
 from structkit.errors import UserError, flag, program
-from structkit.searching.hits import BATCH, RESCORED, Approximate, read_corpus
+from structkit.scoring.runs import Hit
+from structkit.searching.hits import RESCORED, Approximate, read_corpus
 from structkit.searching.index import RESULTS, Index, places
 from structkit.searching.options import FACTOR, SearchOptions, parse_parameters
 
@@ -92,15 +93,19 @@ class Codes(Approximate):
 
     index: Candidates
 
-    def batch(self, k: int) -> int:
+    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         rows = k * math.ceil(len(self.corpus.doc_ids) / self.documents)
-        return max(1, min(BATCH, RESULTS // self.index.count(rows)))
+        size = max(1, RESULTS // self.index.count(rows))
+        hits: list[list[Hit]] = []
+        for first in range(0, len(queries), size):
+            hits += super().search(queries[first : first + size], k)
+        return hits
 
 
 class Backend(plugin.Backend):
     """Rows of encode --quantize: codes first, then the vectors of --rescore, or their own."""
 
-    def opened(self, corpus: Sequence[str], options: SearchOptions) -> Codes:
+    def open(self, corpus: Sequence[str], options: SearchOptions) -> Codes:
         """The corpus in .npy files of codes. Errors: `UserError` with file and line."""
         if options.index != "flat" or options.save_index:
             others = f"{flag('index')} or {flag('save_index')}"

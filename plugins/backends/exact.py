@@ -9,7 +9,7 @@ from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Vectors, unit
 from structkit.errors import UserError, flag
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import read_corpus, row_record
+from structkit.searching.hits import Searcher, read_corpus, row_record
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 
@@ -17,7 +17,7 @@ from structkit.searching.options import SearchOptions
 class Backend(plugin.Backend):
     """Compares every document."""
 
-    def opened(self, corpus: Sequence[str], options: SearchOptions) -> Exact:
+    def open(self, corpus: Sequence[str], options: SearchOptions) -> Exact:
         """The corpus in JSONL or .npy files. Errors: `UserError` with file and line."""
         if options.save_index or options.parameters:
             given = flag("save_index" if options.save_index else "parameters")
@@ -26,16 +26,13 @@ class Backend(plugin.Backend):
         return Exact(read_corpus(corpus, options), options)
 
 
-class Exact:
+class Exact(Searcher):
     """A corpus in memory or mapped; a document with several rows has the score of its best one."""
 
     def __init__(self, corpus: Embeddings, options: SearchOptions) -> None:
         self.corpus, self.options = corpus, options
         self.index = Index(corpus)
         self.dimensions, self.model = corpus.dimensions, corpus.model
-
-    def batch(self, k: int) -> int:
-        return self.index.batch(k)
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         if self.options.cosine:
@@ -56,6 +53,3 @@ class Exact:
             ]
             for of_query, best in zip(hits, rows, strict=True)
         ]
-
-    def close(self) -> None:
-        pass

@@ -20,10 +20,9 @@ from structkit.extras import require
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import best_of_documents, refuse_filters
+from structkit.searching.hits import Searcher, best_of_documents, refuse_filters
 from structkit.searching.options import SearchOptions
 
-BATCH = 100
 MAXIMUM = 1000  # rows that pgvector's HNSW returns (hnsw.ef_search)
 INDEXED = 2000  # the most dimensions of an index in pgvector
 MEMORY = 4096  # MiB that building an index may take
@@ -40,7 +39,7 @@ COLUMNS = ("content", "rows", "documents", "dimensions", "similarity", "model")
 class Backend(plugin.Backend):
     """A table of a PostgreSQL database with pgvector."""
 
-    def opened(self, corpus: Sequence[str], options: SearchOptions) -> PgVector:
+    def open(self, corpus: Sequence[str], options: SearchOptions) -> PgVector:
         """The table of a corpus; its files are loaded unless that was done before.
 
         The name of a loaded table is a corpus too.
@@ -83,7 +82,7 @@ class Backend(plugin.Backend):
             raise
 
 
-class PgVector:
+class PgVector(Searcher):
     """A table of embeddings; a document of several rows has the score of its best one."""
 
     def __init__(
@@ -93,9 +92,6 @@ class PgVector:
         self.name, self.table = table, self.sql.Identifier(table)
         self.dimensions, self.model = contents["dimensions"], contents["model"]
         self.rows, self.documents = contents["rows"], contents["documents"]
-
-    def batch(self, k: int) -> int:
-        return BATCH
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         if self.options.cosine:
@@ -147,15 +143,16 @@ class PgVector:
 
     def _condition(self) -> tuple[Any, list[str]]:
         """The filters in SQL, and the values of its placeholders."""
-        wanted = self.options.wanted
+        conditions = self.options.conditions
         # a value, or an item of a list
         one = "(fields ->> %s::text = %s OR fields -> %s::text @> %s::jsonb)"
         values = [
             text
-            for name, value in wanted.items()
+            for name, value in conditions
             for text in (name, value, name, orjson.dumps([value]).decode())
         ]
-        return self.sql.SQL(f"WHERE {' AND '.join([one] * len(wanted))}" if wanted else ""), values
+        where = f"WHERE {' AND '.join([one] * len(conditions))}" if conditions else ""
+        return self.sql.SQL(where), values
 
     def check_filters(self) -> None:
         """Raise for filters that no row passes."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from structkit import registry
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
-from structkit.records.lines import cannot_read, shown
+from structkit.records.lines import shown
 from structkit.records.stream import OutputOptions, ray_setting
 from structkit.searching.options import (
     INDEX,
@@ -109,8 +109,6 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
 
     method, k = method_of(settings.corpus, settings.method), settings.k or 100
     encoded = bool(settings.model or encoding)
-    if settings.query and not encoded:  # words are searched in what may be an index
-        _check_there(settings.corpus)
     queries = question_records(
         settings.query, settings.queries, encoded=encoded, texts=method != "dense"
     )
@@ -145,20 +143,6 @@ def _rankings(
     files = ", ".join(map(shown, [*corpus, *settings.texts]))
     share = settings.dense_share
     return by_both(searcher, index, queries, depth, encoding, field, share, files)
-
-
-def _check_there(corpus: Sequence[str]) -> None:
-    """Raise for a file of a corpus that is not there, and for a folder that holds no index."""
-    for name in corpus:
-        try:
-            if name != "-":
-                os.stat(name)
-        except OSError as error:
-            raise cannot_read(error).at(name) from None
-        if os.path.isdir(name) and not os.path.lexists(os.path.join(name, "meta.json")):
-            save, ask = flag("save_index"), program("ask")
-            remedy = f"save one with {save}, or search the folder's files with {ask}"
-            raise UserError("holds no index", remedy).at(name)
 
 
 def _check(settings: Settings, method: str, encoded: bool) -> None:
@@ -199,7 +183,7 @@ def _opened(settings: Settings) -> Searcher:
         indexed = settings.index != "flat" or (len(corpus) == 1 and os.path.isdir(corpus[0]))
         backend = "approximate" if indexed else "exact"
     kind: type[Backend] = registry.load("backend", backend)
-    return kind().opened(corpus, settings)
+    return kind().open(corpus, settings)
 
 
 def _encoding(settings: Settings) -> TextEncoding | None:

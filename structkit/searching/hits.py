@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from structkit.records.jsonl import Record, Records, add_new, parse_each
 from structkit.registry import Contract
 from structkit.scoring.runs import Hit
 from structkit.searching.fusion import hybrid
+from structkit.searching.index import RESULTS
 from structkit.searching.options import DEPTH, SearchOptions
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def best_of_documents(hits: list[Hit]) -> list[Hit]:
     return sorted(best.values(), key=lambda hit: (hit.score, hit.doc_id), reverse=True)
 
 
-class Searcher(Protocol):
+class Searcher(ABC):
     """A corpus that is ready to be searched; a file of backends/ opens it.
 
     `model` is the hash of the model that encoded it, where that is known.
@@ -57,24 +58,19 @@ class Searcher(Protocol):
     dimensions: int
     model: str | None
 
-    def batch(self, k: int) -> int:
-        """How many queries should be searched together."""
-        ...
-
+    @abstractmethod
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        """At most k hits for each query (queries, dimensions), best first."""
-        ...
+        """At most k hits for each of some queries (queries, dimensions), best first."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 most have nothing to close
         """Finish after the last query."""
-        ...
 
 
 class Backend(Contract):
     """A file of backends/: where embeddings are searched."""
 
     @abstractmethod
-    def opened(self, corpus: Sequence[str], options: SearchOptions) -> Searcher:
+    def open(self, corpus: Sequence[str], options: SearchOptions) -> Searcher:
         """The corpus in these files, ready to be searched; an option it cannot follow raises."""
 
 
@@ -83,12 +79,12 @@ def read_corpus(files: Sequence[str], options: SearchOptions, *, scan: bool = Tr
 
     Errors: a field that no row has, and filters that no row passes.
     """
-    wanted = options.wanted
-    fields = bool(wanted) or options.explain
+    fields = bool(options.filter) or options.explain
     corpus = read_embeddings(files, normalize=options.cosine, fields=fields, scan=scan)
-    if not wanted:
+    if not options.filter:
         return corpus
-    rows = [row for row, record in enumerate(corpus.fields) if passes(record, wanted)]
+    conditions = options.conditions
+    rows = [row for row, record in enumerate(corpus.fields) if passes(record, conditions)]
     if not rows:
         known = {name for record in corpus.fields for name in record}
         refuse_filters(options, known, files[0])
@@ -97,7 +93,7 @@ def read_corpus(files: Sequence[str], options: SearchOptions, *, scan: bool = Tr
 
 def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoReturn:
     """Raise for filters that no row of a corpus passes, whose rows have the fields `known`."""
-    for name in options.wanted:
+    for name, _ in options.conditions:
         if name not in known:
             has = f"it has: {', '.join(sorted(known)) or 'none'}"
             raise UserError(
@@ -110,15 +106,15 @@ def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoRe
     )
 
 
-def passes(record: Record, wanted: dict[str, str]) -> bool:
+def passes(record: Record, conditions: Iterable[tuple[str, str]]) -> bool:
     """Whether the fields have these values; in a list, one item must be equal.
 
-    >>> passes({"language": "go", "tags": ["a", "b"]}, {"language": "go", "tags": "b"})
+    >>> passes({"language": "go", "tags": ["a", "b"]}, [("tags", "a"), ("tags", "b")])
     True
-    >>> passes({"year": 2024}, {"year": "2023"})
+    >>> passes({"year": 2024}, [("year", "2023")])
     False
     """
-    return all(value in items(record.get(name)) for name, value in wanted.items())
+    return all(value in items(record.get(name)) for name, value in conditions)
 
 
 def row_record(corpus: Embeddings, row: int) -> Record:
@@ -126,7 +122,7 @@ def row_record(corpus: Embeddings, row: int) -> Record:
     return {"id": corpus.ids[row], **(corpus.fields[row] if corpus.fields else {})}
 
 
-class Approximate:
+class Approximate(Searcher):
     """An index of rows; a document of several rows has the score of the best one found.
 
     `index.search(queries, rows)` is as faiss has it: scores and numbers of the best rows, best
@@ -137,9 +133,6 @@ class Approximate:
         self.index, self.corpus, self.options = index, corpus, options
         self.dimensions, self.model = corpus.dimensions, corpus.model
         self.documents = len(set(corpus.doc_ids))
-
-    def batch(self, k: int) -> int:
-        return BATCH
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         if self.options.cosine:
@@ -184,9 +177,6 @@ class Approximate:
         shown = row_record(self.corpus, row) if self.options.explain else None
         return Hit(self.corpus.doc_ids[row], score, shown)
 
-    def close(self) -> None:
-        pass
-
 
 def by_embeddings(
     searcher: Searcher, queries: Records, k: int, encoding: TextEncoding | None
@@ -197,12 +187,12 @@ def by_embeddings(
     elif encoding:
         batches = _from_texts(searcher, queries, queries, encoding)
     else:
-        batches = _from_records(searcher, queries, searcher.batch(k))
+        batches = _from_records(searcher, queries)
     yield from _hits(searcher, batches, k)
 
 
 def _hits(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Ranked]:
-    size = searcher.batch(k)
+    size = max(1, min(BATCH, RESULTS // k))
     for ids, vectors in batches:
         for first in range(0, len(ids), size):
             hits = searcher.search(vectors[first : first + size], k)
@@ -210,9 +200,9 @@ def _hits(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Rank
     searcher.close()
 
 
-def _from_records(searcher: Searcher, queries: Records, size: int) -> Iterator[Batch]:
+def _from_records(searcher: Searcher, queries: Records) -> Iterator[Batch]:
     rows = parse_each(queries, lambda record: vector(record, dimensions=searcher.dimensions))
-    while batch := list(islice(rows, size)):
+    while batch := list(islice(rows, BATCH)):
         yield [query_id for query_id, _ in batch], matrix(row for _, row in batch)
 
 

@@ -74,13 +74,9 @@ class SearchOptions:
     def __post_init__(self) -> None:
         parse_parameters(self.parameters)
         for text in self.filter:
-            field, sign, _ = text.partition("=")
-            if not field or not sign:
+            if text.find("=") < 1:
                 problem = f"{flag('filter', text)} names no value"
                 raise UserError(problem, "write it as FIELD=VALUE", status=2)
-        if len(self.wanted) < len(self.filter):
-            problem = f"{flag('filter')} names a field twice"
-            raise UserError(problem, "leave one out: all filters must hold", status=2)
 
     @property
     def cosine(self) -> bool:
@@ -88,9 +84,9 @@ class SearchOptions:
         return self.similarity == "cosine"
 
     @property
-    def wanted(self) -> dict[str, str]:
-        """The fields of the filters and their values."""
-        return {field: value for field, _, value in (text.partition("=") for text in self.filter)}
+    def conditions(self) -> list[tuple[str, str]]:
+        """The fields of the filters, each with its value."""
+        return [(field, value) for field, _, value in (text.partition("=") for text in self.filter)]
 
 
 def parse_parameters(text: str | None) -> dict[str, float]:

@@ -125,7 +125,7 @@ def distances(corpus: Embeddings, bits: np.ndarray) -> float:
 def row(way: Way, queries: np.ndarray, truth: list[set[str]], rounds: int) -> list[set[str]]:
     """Print a row of the table; the result is what exact search finds, the first row's."""
     start = time.process_time()
-    searcher = load("backend", way.backend)().opened([way.corpus], way.options)
+    searcher = load("backend", way.backend)().open([way.corpus], way.options)
     opened = time.process_time() - start
     times = []
     for _ in range(rounds):

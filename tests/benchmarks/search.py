@@ -29,6 +29,7 @@ from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Matrix, largest_norm
 from structkit.registry import find, load
 from structkit.searching import index as index_module
+from structkit.searching.hits import BATCH
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 from tests.benchmarks.processes import STRUCTKIT
@@ -104,12 +105,12 @@ def compare(corpus: str, queries_file: str, kind: str = "rows", rounds: int = 3)
     rows = read_embeddings([queries_file]).vectors[:1000]
     queries = np.ascontiguousarray(np.asarray(rows, np.float32))
     approximate = load("backend", "approximate")()
-    peer = load("backend", "exact")().opened([corpus], SearchOptions())
+    peer = load("backend", "exact")().open([corpus], SearchOptions())
     _, truth = timed(peer, queries)
     set_parameters = find("backend", "approximate").imported().set_parameters
     for name, steps in CARE.items():
         start = time.process_time()
-        searcher = approximate.opened([corpus], SearchOptions(index=name))
+        searcher = approximate.open([corpus], SearchOptions(index=name))
         built = time.process_time() - start
         for parameters in steps:
             set_parameters(searcher.index, parameters)
@@ -131,13 +132,13 @@ def database(given: Given, folder: Path) -> None:
     corpus = made(folder, "c", 20_000)
     queries = np.ascontiguousarray(read_embeddings([made(folder, "q", 200)]).vectors[:])
     backend = load("backend", "pgvector")()
-    files = load("backend", "exact")().opened([corpus], SearchOptions())
+    files = load("backend", "exact")().open([corpus], SearchOptions())
     _, truth = timed(files, queries)
     server = importlib.import_module("pgserver").get_server(folder / "pg", cleanup_mode="delete")
     try:
         for index in ("flat", "hnsw"):
             start = time.perf_counter()
-            table = backend.opened(
+            table = backend.open(
                 [corpus], SearchOptions(database_url=server.get_uri(), index=index)
             )
             opened = time.perf_counter() - start
@@ -162,11 +163,10 @@ def timed(
     searcher: Any, queries: np.ndarray, clock: Callable[[], float] = time.process_time
 ) -> tuple[float, list[set[str]]]:
     """Seconds of a search, by default of CPU, and what it found."""
-    size = searcher.batch(K)
     start = clock()
     found = []
-    for first in range(0, len(queries), size):
-        found += searcher.search(queries[first : first + size], K)
+    for first in range(0, len(queries), BATCH):
+        found += searcher.search(queries[first : first + BATCH], K)
     return clock() - start, [{hit.doc_id for hit in hits} for hits in found]
 
 

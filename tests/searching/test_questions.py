@@ -1,31 +1,24 @@
-"""search --query: questions of the command line; a list on a terminal, JSONL in a pipe."""
+"""search --query: questions of the command line; lists with the best lines of each hit."""
 
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from terminals import plain, seen
 
+from structkit.searching.questions import best_rows, occurrences
+from structkit.searching.words import same_stem, words
+
 SIGNALS = 'def ending(number):\n    """Let signals raise."""\n    raise SystemExit(128 + number)'
+TEA = {"path": "b.md", "lines": [1, 1], "headings": ["Drinks", "Tea"], "text": "Tea."}
 RECORDS = [
     {"id": "a.py#L4-6", "path": "a.py", "lines": [4, 6], "names": ["ending"], "code": SIGNALS},
-    {
-        "id": "b.md#tea",
-        "path": "b.md",
-        "lines": [1, 1],
-        "headings": ["Drinks", "Tea"],
-        "text": "Tea.",
-    },
+    {"id": "b.md#tea", **TEA},
     {"id": "bare", "text": "A bell gives signals.\nBells ring."},
 ]
-PREFIX = "structkit: "
-QUESTIONS = ("signals", "tea", "zebra")
 BM25 = ("search", "corpus.jsonl", "--method", "bm25")
-
-
-def complaint(done, status):
-    """The one line on stderr of a command that ends with that status."""
-    assert (status, b"") == (done.returncode, done.stdout)
-    return done.stderr.decode().removeprefix(PREFIX).removesuffix("\n")
+CODE = "import time\n\n\nclass Client:\n    def send(self):\n        retry(self.max_retries)\n\n"
 
 
 @pytest.fixture
@@ -42,13 +35,13 @@ def test_a_pipe_gets_a_run_of_numbered_questions(run, folder):
     assert [("1", "bare"), ("2", "bare")] == [(hit["query_id"], hit["doc_id"]) for hit in found]
     queries = b'{"query":"signals"}\n{"query":"bells"}\n'
     assert done.stdout == run(*BM25, "-k", "1", input=queries).stdout
+    done = run(*BM25, "--query", b"bells \xff".decode("utf-8", "surrogateescape"))
+    assert 0 == done.returncode and b"bare" in done.stdout  # what is no text is replaced
 
 
 def test_a_terminal_gets_a_list(folder):
-    shown = plain(seen(folder, *BM25, "--query", "signals"))
-    assert (
-        shown
-        == """\
+    shown = seen(folder, *BM25, "--query", "signals")
+    assert """\
  1  bare                                                                   0.212
     A bell gives signals.
     Bells ring.
@@ -57,26 +50,22 @@ def test_a_terminal_gets_a_list(folder):
     4  def ending(number):
     5      ""\"Let signals raise.""\"
     6      raise SystemExit(128 + number)
-"""
-    )
+""" == plain(shown)
+    assert "\x1b[1;36m" in shown
+    assert "36m" not in seen(folder, *BM25, "--query", "signals", NO_COLOR="1")
+    assert "\x1b" not in seen(folder, *BM25, "--query", "signals", TERM="dumb")
 
 
 def test_several_questions_stand_over_their_answers(folder):
-    shown = plain(seen(folder, *BM25, "--query", "signals", "--query", "tea", "--query", "zebra"))
-    shown = shown.splitlines()
-    assert ["signals", "tea", "zebra"] == [line for line in shown if line in QUESTIONS]
-    assert ["nothing was found"] == shown[-1:]
-    assert any(line.startswith(" 1  b.md:1  Drinks > Tea ") for line in shown)
-
-
-def test_a_path_leads_to_its_file_where_there_is_one(folder):
-    shown = seen(folder, *BM25, "--query", "signals tea")
+    questions = ("signals", "tea", "zebra")
+    shown = seen(folder, *BM25, *(word for each in questions for word in ("--query", each)))
+    lines = plain(shown).splitlines()
+    assert [*questions] == [line for line in lines if line in questions]
+    assert ["nothing was found"] == lines[-1:]
+    assert any(line.startswith(" 1  b.md:1  Drinks > Tea ") for line in lines)
+    # a path leads to its file where there is one
     assert f"{folder}/a.py\x1b\\" in shown
     assert 1 == shown.count("\x1b]8;id=0;file://")
-
-
-def test_nothing_found_is_told_on_a_terminal(folder):
-    assert "nothing was found\n" == seen(folder, *BM25, "--query", "zebra")
 
 
 def test_a_named_format_is_written_to_a_terminal_too(folder):
@@ -84,13 +73,6 @@ def test_a_named_format_is_written_to_a_terminal_too(folder):
     assert "1 Q0 bare 1 " == shown[:12]
     shown = seen(folder, *BM25, "--query", "bells", "--format", "jsonl")
     assert "bare" == json.loads(shown)["doc_id"]
-
-
-def test_no_colors_where_none_are_wanted(folder):
-    question = (*BM25, "--query", "signals")
-    assert "\x1b[1;36m" in seen(folder, *question)
-    assert "36m" not in seen(folder, *question, NO_COLOR="1")
-    assert "\x1b" not in seen(folder, *question, TERM="dumb")
 
 
 def test_control_characters_are_shown_and_not_sent(folder):
@@ -101,53 +83,88 @@ def test_control_characters_are_shown_and_not_sent(folder):
     assert r"a\x1b]0;t\x07.py" in shown and r"signals \x1b[31m" in shown
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--query", "x", "--queries", "corpus.jsonl"), "--query and --queries exclude each other"),
-        (("--query", "?!"), "--query '?!' holds no word; write a question"),
-    ],
-)
-def test_wrong_usage(run, folder, arguments, told):
-    assert told in complaint(run(*BM25, *arguments), 2)
-
-
-def test_questions_about_embeddings_need_a_model(run, folder):
-    (folder / "e.jsonl").write_text('{"id": "1", "embedding": [1.0]}\n')
-    told = complaint(run("search", "e.jsonl", "--query", "x"), 2)
-    assert told == "--query needs --model, which encodes it; name one, or search with --method bm25"
-
-
-def test_a_corpus_that_is_not_there_is_told_first(run, folder):
-    assert complaint(run("search", "nope", "--query", "x"), 1).startswith("nope: ")
-
-
-def test_a_folder_without_an_index_is_told_first(run, folder):
-    (folder / "index").mkdir()
-    told = (
-        "index: holds no index; save one with --save-index, or search the folder's "
-        "files with structkit ask"
-    )
-    assert told == complaint(run("search", "index", "--query", "tea"), 1)
-
-
-def test_a_corpus_of_two_kinds_is_told_by_its_file(run, folder):
-    (folder / "e.jsonl").write_text('{"id": "1", "embedding": [1.0]}\n')
-    (folder / "e.npy").write_bytes(b"")
-    told = complaint(run("search", "e.npy", "e.jsonl", "--queries", "e.jsonl"), 1)
-    assert told.startswith("e.jsonl: is not a matrix (.npy, .parquet), as other files")
-
-
-def test_bytes_that_are_no_text_are_replaced(run, folder):
-    done = run(*BM25, "--query", b"bells \xff".decode("utf-8", "surrogateescape"))
-    assert 0 == done.returncode and b"bare" in done.stdout
-
-
 def test_texts_are_shown_of_what_holds_none(run, folder):
     assert 0 == run(*BM25, "--save-index", "index", "--query", "signals").returncode
     bare = plain(seen(folder, "search", "index", "--query", "signals"))
     assert "\n 2  a.py#L4-6 " in bare
     shown = plain(seen(folder, "search", "index", "--query", "signals", "--texts", "corpus.jsonl"))
-    assert shown == plain(seen(folder, *BM25, "--query", "signals"))
-    told = complaint(run("search", "index", "--texts", "corpus.jsonl", input=b""), 2)
-    assert "--texts goes with --method hybrid; leave it out, or ask with --query" == told
+    assert plain(seen(folder, *BM25, "--query", "signals")) == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "expected"),
+    [
+        ((*BM25, "--query", "x", "--queries", "corpus.jsonl"), 2, "--query and --queries exclude"),
+        ((*BM25, "--query", "?!"), 2, "--query '?!' holds no word; write a question"),
+        (("search", "e.jsonl", "--query", "x"), 2, "--query needs --model, which encodes it; name"),
+        (("search", "a.py", "--texts", "a.py"), 2, "--texts goes with --method hybrid; leave it"),
+        (("search", "e.npy", "e.jsonl", "--queries", "e.jsonl"), 1, "e.jsonl: is not a matrix (."),
+    ],
+)
+def test_wrong_usage(run, folder, arguments, status, expected):
+    (folder / "e.jsonl").write_text('{"id": "1", "embedding": [1.0]}\n')
+    done = run(*arguments, input=b"")
+    assert (status, b"") == (done.returncode, done.stdout)
+    assert done.stderr.decode().startswith(f"structkit: {expected}")
+    assert 1 == done.stderr.count(b"\n")
+
+
+def code(text, first=1):
+    return {"id": "1", "code": text, "lines": [first, first + text.rstrip("\n").count("\n")]}
+
+
+def test_lines_that_say_most_stand_in_the_middle():
+    rows = best_rows(code(CODE, 11), "who sends", 3, 80)
+    expected = [(14, "class Client:"), (15, "    def send(self):")]
+    assert [*expected, (16, "        retry(self.max_retries)")] == [row[:2] for row in rows]
+    assert [(8, 12)] == [*rows[1].spans]
+
+
+def test_the_word_itself_counts_more_than_another_of_its_stem():
+    text = "circles and areas\n\nthe area of a circle"
+    for question, line in (("area of circles?", 1), ("area of a circle", 3)):
+        assert [line] == [row.number for row in best_rows(code(text), question, 1, 80)]
+
+
+def test_the_margin_that_all_have_is_cut_with_its_marks():
+    rows = best_rows(code(CODE), "retries", 1, 80)
+    assert [(6, "retry(self.max_retries)", ((0, 5), (15, 22)))] == [tuple(row) for row in rows]
+
+
+def test_a_record_without_text_has_no_lines():
+    for record in ({}, {"id": "1", "title": "tea"}, {"code": None, "text": 3}):
+        assert [] == best_rows(record, "tea", 3, 80)
+
+
+@pytest.mark.parametrize("lines", [None, [1], ["1", "2"], [1, 9], 4])
+def test_lines_that_do_not_stand_so_in_the_file_have_no_numbers(lines):
+    rows = best_rows({"code": "a\nb", "lines": lines}, "b", 2, 80)
+    assert [None, None] == [row.number for row in rows]
+    # nor does the text of a page, even where they would fit
+    page = {"html": "<p>green\n<p>tea", "text": "green\ntea", "lines": [1, 2]}
+    assert {None} == {row.number for row in best_rows(page, "tea", 3, 80)}
+
+
+def test_prose_is_folded_and_keeps_the_number_of_its_line():
+    record = {"text": "# Tea\n\n" + "green tea and milk " * 9 + "biscuits", "lines": [5, 7]}
+    (row,) = best_rows(record, "biscuits", 1, 40)
+    assert (7, True) == (row.number, "biscuits" in row.text)
+    assert len(row.text) <= 40
+
+
+@given(st.text(), st.text(), st.integers(1, 5), st.integers(20, 200))
+def test_marks_are_words_of_the_question(text, question, maximum, width):
+    for field in ("code", "text"):
+        rows = best_rows({field: text}, question, maximum, width)
+        assert len(rows) <= maximum
+        for row in rows:
+            for start, end in row.spans:
+                marked = row.text[start:end].lower()
+                assert any(same_stem(marked, word) for word in words(question))
+
+
+@given(st.text(alphabet="aB_ .éß1", max_size=30))
+def test_every_word_of_a_line_is_found_in_it(text):
+    marked = {text[start:end].lower() for start, end in occurrences(text, set(words(text)))}
+    assert marked <= set(words(text, stopwords=False))
+    assert bool(marked) == bool(words(text))

@@ -1,25 +1,33 @@
-"""Search over files beyond the plain case: faiss indexes, filters, several files, explanations."""
+"""Search over files beyond the plain case: indexes of faiss, saved ones, filters, several files."""
 
+import json
+import os
+import pty
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from structkit_plugins.backends.approximate import read_index
 
 from structkit.errors import UserError
+from structkit.searching.options import LOWEST, SearchOptions
+from tests.conftest import PROGRAM, environment
 from tests.searching.index_runs import SIZE, K, found, matrix, pairs, write
 from tests.tolerances import bound, rounding
 
+WRONG = ("0", "-1", "nan", "inf", "-inf", "x", "", "1.5", "1e30", "0.5", "1 2")
+
 
 @pytest.fixture
-def vectors() -> np.ndarray:
+def vectors():
     generator = np.random.default_rng(0)
     centers = generator.normal(size=(20, SIZE))
     return (centers[np.arange(600) % 20] + 0.3 * generator.normal(size=(600, SIZE))).astype("f4")
 
 
 @pytest.fixture
-def corpus(tmp_path: Path, vectors: np.ndarray) -> str:
+def corpus(tmp_path, vectors):
     """200 documents of three chunks each, every other chunk in Go."""
     rows = [
         {
@@ -34,7 +42,7 @@ def corpus(tmp_path: Path, vectors: np.ndarray) -> str:
 
 
 @pytest.fixture
-def queries(tmp_path: Path, vectors: np.ndarray) -> str:
+def queries(tmp_path, vectors):
     rows = [{"id": f"q{n}", "embedding": (vectors[n] * 2).tolist()} for n in range(0, 600, 30)]
     return write(tmp_path / "queries.jsonl", rows)
 
@@ -50,9 +58,7 @@ def queries(tmp_path: Path, vectors: np.ndarray) -> str:
     ],
     ids=str,
 )
-def test_an_index_that_looks_everywhere_finds_what_exact_search_finds(
-    corpus: str, queries: str, options: dict[str, str]
-) -> None:
+def test_an_index_that_looks_everywhere_finds_what_exact_search_finds(corpus, queries, options):
     expected = found(corpus, queries, similarity=options.get("similarity", "dot"))
     assert 20 * K == len(expected)
     result = found(corpus, queries, **options)
@@ -62,103 +68,108 @@ def test_an_index_that_looks_everywhere_finds_what_exact_search_finds(
     np.testing.assert_allclose(scores, others, **rounding(SIZE, max(scores)))
 
 
-def test_a_saved_index_gives_the_same_run(corpus: str, queries: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", LOWEST)
+def test_parameters_that_no_index_bears_are_wrong_usage(name):
+    fits = {"max_codes": "0", "k_factor_rf": "1.5"}.get(name)
+    values = [value for value in WRONG if value != fits]
+    texts = [
+        f"{prefix}{name}={value}" for value in values for prefix in ("", "nprobe=1,quantizer_")
+    ]
+    texts += ["", name, "verbose=1", "nothing=1", f"{name}=1,{name}=2", "=1", f"{name}=1,"]
+    for text in texts:
+        with pytest.raises(UserError, match="--parameters") as caught:
+            SearchOptions(parameters=text)
+        assert 2 == caught.value.status
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("nprobe", "IVF4,Flat"),
+        ("efSearch", "HNSW8"),
+        ("max_codes", "IVF4,Flat"),
+        ("k_factor_rf", "PQ2x4fs,RFlat"),
+    ],
+)
+def test_parameters_at_their_ends_search(corpus, queries, name, index):
+    for value in (LOWEST[name], 2**31 - 1):
+        run = found(corpus, queries, index=index, parameters=f"{name}={value}")
+        assert run
+        assert all(np.isfinite(record["score"]) for record in run)
+
+
+def test_a_saved_index_gives_the_same_run(corpus, queries, tmp_path):
     folder = str(tmp_path / "index")
     expected = found(corpus, queries, index="hnsw", save_index=folder, explain=True)
     assert expected == found(folder, queries, explain=True)
-    assert (tmp_path / "index" / "docid").read_text().splitlines()[:4] == ["d0"] * 3 + ["d1"]
+    assert ["d0"] * 3 + ["d1"] == (tmp_path / "index/docid").read_text().splitlines()[:4]
     with pytest.raises(UserError, match="index exists; name a new folder"):
         found(corpus, queries, index="hnsw", save_index=folder)
     with pytest.raises(UserError, match="was built for --similarity dot"):
         found(folder, queries, similarity="cosine")
     with pytest.raises(UserError, match="needs the embeddings, not a saved index"):
         found(folder, queries, filter=("language=go",))
-
-
-def test_a_folder_without_an_index_is_told_before_its_flags(queries: str, tmp_path: Path) -> None:
-    for options in ({}, {"index": "hnsw"}):
-        with pytest.raises(UserError, match="is a folder without an index; .*--save-") as error:
-            found(str(tmp_path), queries, **options)
-        assert 1 == error.value.status
-
-
-def test_an_index_that_cannot_be_saved_leaves_nothing(
-    corpus: str, queries: str, tmp_path: Path
-) -> None:
     (tmp_path / "file").write_text("")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(UserError, match="file/index: cannot be written: Not a directory"):
         found(corpus, queries, index="hnsw", save_index=str(tmp_path / "file" / "index"))
     assert before == sorted(tmp_path.rglob("*"))
+    (tmp_path / "none").mkdir()
+    for options in ({}, {"index": "hnsw"}):  # that there is no index is told before its flags
+        with pytest.raises(UserError, match="is a folder without an index; .*--save-") as error:
+            found(str(tmp_path / "none"), queries, **options)
+        assert 1 == error.value.status
 
 
-@pytest.mark.parametrize("index", ["flat", "hnsw"])
-def test_filters_leave_other_rows_out(corpus: str, queries: str, index: str) -> None:
-    options = {"index": index, "similarity": "cosine", "explain": True}
-    result = found(corpus, queries, filter=("language=go",), **options)
-    assert 20 * K == len(result)
-    assert {"go"} == {record["best"]["language"] for record in result}
-    # a query is twice a chunk: that chunk is best, unless its language is left out
-    best = {record["query_id"]: record["best"]["id"] for record in result if record["rank"] == 1}
-    assert "c0" == best["q0"]
+def test_a_saved_index_that_does_not_fit_is_refused(corpus, queries, tmp_path):
+    """Each file is spoiled in its turn, searched with --explain, and mended again."""
+    saved = tmp_path / "index"
+    found(corpus, queries, index="hnsw", save_index=str(saved))
+    meta = json.loads((saved / "meta.json").read_text())
+    ids = (saved / "ids.txt").read_text().splitlines()
+    binary = (saved / "index").read_bytes()
+    size = binary[:33] + b"\xff" * 8 + binary[41:]
+    damaged = "index/index: is damaged, or not an index"
+    spoiled = [
+        ("ids.txt", "\n".join(ids[:-1]), "ids.txt: holds 599 ids for 600"),
+        ("ids.txt", "\n".join([*ids, "x"]), "ids.txt: holds 601 ids for 600"),
+        ("ids.txt", "\n".join([*ids[:-1], ids[0]]), 'ids.txt:600: id "c0" is repeated'),
+        ("docid", "\n".join(ids[:-1]), "docid: holds 599 ids for 600"),
+        ("meta.json", "[1]", "meta.json: is not a JSON object"),
+        ("meta.json", "{", "meta.json: is damaged: it is not JSON"),
+        ("meta.json", json.dumps({**meta, "count": 7}), r"meta.json: says \(7, 16\), but the mat"),
+        ("meta.json", json.dumps({**meta, "model_sha256": 3}), "model_sha256 is a JSON number"),
+        ("meta.json", json.dumps({**meta, "similarity": None}), "meta.json: names no similarity"),
+        ("fields.jsonl", "{}\n", "fields.jsonl: holds 1 records for 600"),
+        ("fields.jsonl", "3\n" * 600, "fields.jsonl: holds 600 records for 600"),
+        *(("index", content, damaged) for content in (binary[: len(binary) // 2], b"", size)),
+    ]
+    for name, content, expected in spoiled:
+        before = (saved / name).read_bytes()
+        (saved / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        with pytest.raises(UserError, match=expected) as caught:
+            found(str(saved), queries, explain=True)
+        assert "with --save-index" in caught.value.remedy or "its own id" in str(caught.value)
+        (saved / name).write_bytes(before)
+    for name in ("index", "docid", "ids.txt", "fields.jsonl"):
+        (saved / name).rename(saved / "away")
+        expected = f"folder without an index|{name}: cannot be read: No such file"
+        with pytest.raises(UserError, match=expected):
+            found(str(saved), queries, explain=True)
+        (saved / "away").rename(saved / name)
+    assert 20 * K == len(found(str(saved), queries, explain=True))
 
 
-def test_a_hit_names_the_row_that_it_was_found_by(corpus: str, queries: str) -> None:
-    result = found(corpus, queries, similarity="cosine", explain=True)
-    best = {record["query_id"]: record["best"] for record in result if record["rank"] == 1}
-    assert {"id": "c30", "language": "go"} == best["q30"]
-    assert all("best" not in record for record in found(corpus, queries))
+def test_a_saved_index_is_mapped(corpus, queries, tmp_path):
+    folder = tmp_path / "index"
+    expected = found(corpus, queries, index="int8", save_index=str(folder))
+    index, _ = read_index(folder, SearchOptions())
+    assert f"{folder}/index" in Path("/proc/self/maps").read_text()  # not copied into memory
+    assert 600 == index.ntotal
+    assert expected == found(str(folder), queries)
 
 
-def test_cosine_is_the_inner_product_of_unit_vectors(corpus: str, queries: str) -> None:
-    result = found(corpus, queries, similarity="cosine")
-    first = next(record for record in result if record["rank"] == 1)
-    assert ("q0", "d0") == (first["query_id"], first["doc_id"])
-    assert 1.0 == pytest.approx(first["score"], abs=bound(SIZE))
-    approximate = found(corpus, queries, similarity="cosine", index="hnsw")
-    assert pairs(result) == pairs(approximate)
-
-
-def test_several_matrices_are_one_corpus(
-    corpus: str, queries: str, vectors: np.ndarray, tmp_path: Path
-) -> None:
-    files = []
-    for part, rows in enumerate((slice(0, 301), slice(301, 302), slice(302, 600))):
-        ids = [f"c{number}" for number in range(600)[rows]]
-        files.append(matrix(tmp_path / f"m{part}.npy", vectors[rows], ids))
-        docs = "".join(f"d{number // 3}\n" for number in range(600)[rows])
-        (tmp_path / f"m{part}.doc_ids.txt").write_text(docs)
-    assert found(corpus, queries) == found(files, queries)
-    assert found(corpus, queries, index="hnsw") == found(files, queries, index="hnsw")
-    (tmp_path / "m2.ids.txt").write_text("".join(f"c{number}\n" for number in range(298)))
-    with pytest.raises(UserError, match='m2.npy: id "c0" is repeated'):
-        found(files, queries)
-
-
-def test_queries_may_be_a_matrix_of_the_same_model(
-    corpus: str,
-    queries: str,
-    vectors: np.ndarray,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    ids = [f"q{n}" for n in range(0, 600, 30)]
-    mapped = matrix(tmp_path / "q.npy", vectors[::30] * 2, ids, model_sha256="one")
-    assert found(corpus, queries) == found(corpus, mapped)
-    assert "" == capsys.readouterr().err
-    other = matrix(tmp_path / "o.npy", vectors, list(map(str, range(600))), model_sha256="two")
-    with pytest.raises(UserError, match="q.npy: was encoded with another model than the corpus"):
-        found(other, mapped)
-    narrow = matrix(tmp_path / "n.npy", vectors[:, :3], list(map(str, range(600))))
-    with pytest.raises(UserError, match="gives 3 dimensions, and the corpus has 16"):
-        found(other, narrow)
-    with pytest.raises(UserError, match=r"n.npy: has 3 dimensions, but .*o.npy has 16"):
-        found([other, narrow], queries)
-
-
-def test_a_saved_index_knows_its_model_and_dimensions(
-    queries: str, vectors: np.ndarray, tmp_path: Path
-) -> None:
+def test_a_saved_index_knows_its_model_and_dimensions(queries, vectors, tmp_path):
     ids, folder = [f"d{n}" for n in range(600)], str(tmp_path / "index")
     corpus = matrix(tmp_path / "m.npy", vectors, ids, model_sha256="one")
     found(corpus, queries, index="hnsw", save_index=folder)
@@ -173,22 +184,64 @@ def test_a_saved_index_knows_its_model_and_dimensions(
         found(folder, records)
 
 
-@pytest.mark.parametrize("saved", [True, False])
-def test_of_many_rows_ivf_looks_at_codes_first(
-    saved: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("index", ["flat", "hnsw"])
+def test_filters_leave_other_rows_out(corpus, queries, index):
+    options = {"index": index, "similarity": "cosine", "explain": True}
+    result = found(corpus, queries, filter=("language=go",), **options)
+    assert 20 * K == len(result)
+    assert {"go"} == {record["best"]["language"] for record in result}
+    # a query is twice a chunk: that chunk is best, unless its language is left out
+    best = {record["query_id"]: record["best"] for record in result if record["rank"] == 1}
+    assert {"id": "c0", "language": "go"} == best["q0"]
+    assert all("best" not in record for record in found(corpus, queries))
+    with pytest.raises(UserError, match="no row of the corpus passes --filter language=go langua"):
+        found(corpus, queries, filter=("language=go", "language=python"), **options)
+
+
+def test_cosine_is_the_inner_product_of_unit_vectors(corpus, queries):
+    result = found(corpus, queries, similarity="cosine")
+    first = next(record for record in result if record["rank"] == 1)
+    assert ("q0", "d0") == (first["query_id"], first["doc_id"])
+    assert 1.0 == pytest.approx(first["score"], abs=bound(SIZE))
+    assert pairs(result) == pairs(found(corpus, queries, similarity="cosine", index="hnsw"))
+
+
+def test_several_matrices_are_one_corpus(corpus, queries, vectors, tmp_path):
+    files = []
+    for part, rows in enumerate((slice(0, 301), slice(301, 302), slice(302, 600))):
+        ids = [f"c{number}" for number in range(600)[rows]]
+        files.append(matrix(tmp_path / f"m{part}.npy", vectors[rows], ids))
+        docs = "".join(f"d{number // 3}\n" for number in range(600)[rows])
+        (tmp_path / f"m{part}.doc_ids.txt").write_text(docs)
+    assert found(corpus, queries) == found(files, queries)
+    assert found(corpus, queries, index="hnsw") == found(files, queries, index="hnsw")
+    (tmp_path / "m2.ids.txt").write_text("".join(f"c{number}\n" for number in range(298)))
+    with pytest.raises(UserError, match='m2.npy: id "c0" is repeated'):
+        found(files, queries)
+
+
+def test_queries_may_be_a_matrix_of_the_same_model(corpus, queries, vectors, tmp_path, capsys):
+    ids = [f"q{n}" for n in range(0, 600, 30)]
+    mapped = matrix(tmp_path / "q.npy", vectors[::30] * 2, ids, model_sha256="one")
+    assert found(corpus, queries) == found(corpus, mapped)
+    assert "" == capsys.readouterr().err
+    other = matrix(tmp_path / "o.npy", vectors, list(map(str, range(600))), model_sha256="two")
+    with pytest.raises(UserError, match="q.npy: was encoded with another model than the corpus"):
+        found(other, mapped)
+    narrow = matrix(tmp_path / "n.npy", vectors[:, :3], list(map(str, range(600))))
+    with pytest.raises(UserError, match=r"n.npy: has 3 dimensions, but .*o.npy has 16"):
+        found([other, narrow], queries)
+
+
+def test_of_many_rows_ivf_looks_at_codes_first(tmp_path):
     draw = np.random.default_rng(0)
     centers = draw.normal(size=(200, SIZE))
     rows = np.repeat(centers, 60, axis=0) + draw.normal(scale=0.3, size=(12_000, SIZE))
     vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     corpus = matrix(tmp_path / "c.npy", vectors, [f"d{number}" for number in range(12_000)])
     queries = matrix(tmp_path / "q.npy", vectors[::100], [f"q{number}" for number in range(120)])
-    if saved:
-        folder = str(tmp_path / "index")
-        found(corpus, queries, index="ivf", save_index=folder)
-        result = found(folder, queries)
-    else:
-        result = found(corpus, queries, index="ivf")
+    result = found(corpus, queries, index="ivf", save_index=str(tmp_path / "index"))
+    assert result == found(str(tmp_path / "index"), queries)
     exact = found(corpus, queries)
     assert len(set(pairs(exact)) & set(pairs(result))) > 0.98 * len(exact)
     scores = {pair: record["score"] for pair, record in zip(pairs(exact), exact, strict=True)}
@@ -199,27 +252,18 @@ def test_of_many_rows_ivf_looks_at_codes_first(
 
 
 @pytest.mark.parametrize("index", ["flat", "hnsw", "ivf"])
-def test_more_than_there_is_gives_all_that_there_is(
-    corpus: str, queries: str, index: str, tmp_path: Path
-) -> None:
+def test_more_than_there_is_gives_all_that_there_is(corpus, queries, index, tmp_path):
     first = tmp_path / "few.jsonl"
     first.write_text("".join(Path(corpus).read_text().splitlines(keepends=True)[:6]))
     options = {"parameters": "nprobe=64"} if index == "ivf" else {}
     run = found(str(first), queries, 1000, index=index, **options)
     assert 20 * 2 == len(run)  # six chunks of two documents
     assert {"d0", "d1"} == {record["doc_id"] for record in run}
-
-
-@pytest.mark.parametrize("index", ["flat", "hnsw"])
-def test_a_corpus_without_rows_is_refused(queries: str, index: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"e.jsonl: the corpus is empty; embed documents"):
         found(write(tmp_path / "e.jsonl", []), queries, index=index)
-    empty = matrix(tmp_path / "m.npy", np.ones((0, 16), "f4"), [])
-    with pytest.raises(UserError, match=r"m.npy: holds float32 \(0, 16\), not floats"):
-        found(empty, queries, index=index)
 
 
-def test_fields_stand_beside_a_matrix(vectors: np.ndarray, queries: str, tmp_path: Path) -> None:
+def test_fields_stand_beside_a_matrix(vectors, queries, tmp_path):
     path = matrix(tmp_path / "m.npy", vectors, [str(number) for number in range(600)])
     with pytest.raises(UserError, match="no row of the corpus has the field year"):
         found(path, queries, filter=("year=1999",))
@@ -228,8 +272,6 @@ def test_fields_stand_beside_a_matrix(vectors: np.ndarray, queries: str, tmp_pat
     result = found(path, queries, filter=("year=2000",))
     assert 20 * K == len(result)
     assert all(int(record["doc_id"]) % 2 for record in result)
-    with pytest.raises(UserError, match="no row of the corpus passes --filter year=3"):
-        found(path, queries, filter=("year=3",))
     (tmp_path / "m.fields.jsonl").write_text(lines + "{}\n")
     with pytest.raises(UserError, match="holds 601 records for 600 embeddings"):
         found(path, queries, explain=True)
@@ -239,42 +281,44 @@ def test_fields_stand_beside_a_matrix(vectors: np.ndarray, queries: str, tmp_pat
     ("flags", "problem"),
     [
         (["--index", "nonsense"], "--index nonsense is not an index that faiss knows"),
-        (
-            ["--index", "hnsw", "--parameters", "nprobe=3"],
-            "--parameters nprobe: this index has no such parameter",
-        ),
+        (["--index", "hnsw", "--parameters", "nprobe=3"], "--parameters nprobe: this index has no"),
         (["--parameters", "nprobe=3"], "--parameters goes with an approximate index"),
         (["--filter", "language"], "--filter language names no value; write it as FIELD=VALUE"),
-        (
-            ["--backend", "oracle"],
-            "no backend 'oracle'; there are: approximate, codes, exact, pgvector",
-        ),
+        (["--backend", "oracle"], "no backend 'oracle'; there are: approximate, codes, exact, pg"),
         (["--method", "bm25", "--index", "hnsw"], "--method bm25 takes no --index"),
     ],
 )
-def test_wrong_usage_is_one_line(
-    run: object, corpus: str, queries: str, flags: list[str], problem: str
-) -> None:
-    done: subprocess.CompletedProcess[bytes] = run(  # type: ignore[operator]
-        "search", corpus, "--queries", queries, *flags
-    )
+def test_wrong_usage_is_one_line(run, corpus, queries, flags, problem):
+    done = run("search", corpus, "--queries", queries, *flags)
     assert (2, b"") == (done.returncode, done.stdout)
     assert problem in done.stderr.decode()
     assert 1 == len(done.stderr.splitlines())
 
 
-def test_few_rows_are_told_in_a_line_of_our_own(
-    corpus: str, queries: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_few_rows_are_told_in_a_line_of_our_own(corpus, queries, capfd):
     found(corpus, queries, index="IVF50,PQ4x4")
-    lines = capfd.readouterr().err.splitlines()
-    assert 1 == len(lines)
-    assert lines[0].startswith("structkit: few rows to train IVF50,PQ4x4 on; ")
-    assert "WARNING" not in lines[0]  # the words of faiss
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("structkit: few rows to train IVF50,PQ4x4 on; ")
+    assert "WARNING" not in line  # the words of faiss
 
 
-def test_an_index_that_faiss_does_not_know(corpus: str, queries: str) -> None:
-    with pytest.raises(UserError, match="--index nope is not an index that faiss knows") as caught:
-        found(corpus, queries, index="nope")
-    assert 2 == caught.value.status
-    assert "\n" not in str(caught.value)
+def test_building_shows_its_progress_on_a_terminal(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(6000, 32)).astype("f4")
+    matrix(tmp_path / "c.npy", rows, [str(number) for number in range(6000)])
+    write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1.0] * 32}])
+    search = ["search", "c.npy", "--queries", "q.jsonl", "--index", "hnsw", "-o", "run.jsonl"]
+    for quiet in ([], ["-q"]):
+        leader, follower = pty.openpty()
+        process = subprocess.Popen(
+            [*PROGRAM, *search, *quiet], stderr=follower, cwd=tmp_path, env=environment()
+        )
+        os.close(follower)
+        written = b""
+        while True:
+            try:
+                written += os.read(leader, 1 << 16)
+            except OSError:  # the terminal is closed
+                break
+        os.close(leader)
+        assert 0 == process.wait(60)
+        assert bool(quiet) != (b"build hnsw" in written)
