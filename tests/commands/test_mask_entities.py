@@ -19,7 +19,7 @@ from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
 from structkit.registry import load, plugins
 from structkit.structure.code.languages import without_docstring
-from structkit.structure.sentinels import SENTINEL, mask, random_spans, target, unmask
+from structkit.structure.sentinels import SENTINEL, random_spans, target, unmask
 from structkit.structure.spans import from_bytes
 
 SNIPPET = '''@cached
@@ -65,14 +65,6 @@ def test_at_most_99_entities_and_a_closing_sentinel():
 def test_mask_ratio_is_a_share_of_distinct_entities(ratio, count):
     code = " + ".join(f"v{number} + v{number}" for number in range(10))
     assert len(masked(code, mask_ratio=ratio)["entities"]) == count
-
-
-def test_draws_depend_on_seed_and_id_only():
-    code = " + ".join(f"v{number}" for number in range(50))
-    one = masked(code, mask_ratio=0.5)
-    assert one == masked(code, mask_ratio=0.5)
-    assert one["entities"] != masked(code, mask_ratio=0.5, seed=1)["entities"]
-    assert one["entities"] == sorted(one["entities"], key=lambda name: int(name[1:]))
 
 
 @pytest.mark.parametrize(
@@ -164,10 +156,6 @@ def test_random_spans_never_touch_and_never_exceed_the_sentinels(count, ratio, r
     spans = random_spans(text, ratio, rng)
     assert len(spans) <= 99
     assert all(end < start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
-
-
-def test_mask_keeps_entities_that_are_not_drawn():
-    assert mask("a b a", [(0, 1), (2, 3), (4, 5)], only={"b"}).masked == "a <extra_id_0> a"
 
 
 def test_names_are_those_of_the_standard_tokenizer_on_real_functions():

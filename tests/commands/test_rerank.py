@@ -81,16 +81,6 @@ def test_what_is_missing_is_told(files: dict[str, Any], tmp_path: Path) -> None:
             scores({**files, key: [empty]})
 
 
-@pytest.mark.parametrize("spoiled", ["query_id", "doc_id"])
-def test_an_empty_id_is_missing_as_others_are(
-    files: dict[str, Any], tmp_path: Path, spoiled: str
-) -> None:
-    hit = {"query_id": "q", "doc_id": "a", "score": 1, spoiled: ""}
-    files["runs"] = [written(tmp_path / "empty", [hit])]
-    with pytest.raises(UserError, match='has no (query|document) "", which is in the run'):
-        scores(files)
-
-
 def test_a_query_without_a_text_is_told_with_its_line(
     files: dict[str, Any], tmp_path: Path
 ) -> None:

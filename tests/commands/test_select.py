@@ -77,11 +77,6 @@ def test_head_stops_reading(run, tmp_path):
     assert (0, b'{"id":"1"}\n' * 3, b"") == (done.returncode, done.stdout, done.stderr)
 
 
-def test_files_pass_through_as_they_are(run):
-    records = [{"query_id": "q", "rank": 1}, {"_id": "b"}, {"id": 5}, {"big": 2**70}]
-    assert records == read(run("select", input=lines(records)).stdout)
-
-
 JUDGED = [{"query_id": "q1", "doc_id": "1"}, {"query_id": "q2", "doc_id": "1"}]
 
 
@@ -131,14 +126,6 @@ def test_a_field_that_no_record_has_is_told(run):
         each[:28] for each in done.stderr.splitlines()
     ]  # a field that stood before the bad line is not forgotten
     assert b"" == run("select", "-q", "--where", "z=a", input=lines(RECORDS)).stderr
-
-
-def test_count_goes_on_behind_a_bad_line(run):
-    bad = lines(RECORDS[:1]) + b"oops\n" + lines(RECORDS[1:])
-    done = run("select", "--head", 2, "--on-error", "skip", "--fields", "id", input=bad)
-    assert [{"id": "1"}, {"id": "2"}] == read(done.stdout)
-    done = run("select", "--sample", 9, "--on-error", "skip", input=bad)
-    assert RECORDS == read(done.stdout)
 
 
 USAGE = {
