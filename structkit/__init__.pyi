@@ -195,17 +195,6 @@ def plot(
 
 @overload
 def plot(
-    command: Literal["runs"],
-    /,
-    files: Files,
-    *,
-    output: Path,
-    quiet: bool = False,
-    measure: str | None = None,
-) -> None: ...
-
-@overload
-def plot(
     command: Literal["losses"],
     /,
     files: Files,

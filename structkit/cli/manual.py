@@ -13,7 +13,7 @@ from structkit.cli.main import Commands, app
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """The name of each command, `structkit-plot-runs`, and its manual page."""
+    """The name of each command, `structkit-plot-ranks`, and its manual page."""
     waiting: list[tuple[Any, Any, str]] = [(app, None, "structkit")]
     while waiting:
         command, above, name = waiting.pop()

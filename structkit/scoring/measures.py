@@ -40,16 +40,13 @@ def measure(name: str) -> ir_measures.Measure:
         measure = ir_measures.parse_measure(known.get(base.lower(), base) + name[len(base) :])
         measure.validate_params()  # type: ignore[no-untyped-call]
         offered = PROVIDERS.supports(measure)  # type: ignore[no-untyped-call]
-        supported = offered and measure.params.get("cutoff", 1) > 0
+        if offered and measure.params.get("cutoff", 1) > 0:
+            return measure
     except (NameError, ValueError, SyntaxError, TypeError, AssertionError, KeyError):
-        supported = False
-    if not supported:
-        without = registry.get(known.get(base.lower(), ""))
-        hint = "give a cutoff, as in" if without is not None and "@" not in name else "for example"
-        guessed = "" if base.lower() in known else guess(base, known.values())
-        remedy = f"{guessed}{hint} nDCG@10, RR@10, R@100, Success@5, P@1, AP"
-        raise UserError(f"no measure {name!r}", remedy, status=2)
-    return measure
+        pass
+    guessed = "" if base.lower() in known else guess(base, known.values())
+    remedy = f"{guessed}for example nDCG@10, RR@10, R@100, Success@5, P@1, AP"
+    raise UserError(f"no measure {name!r}", remedy, status=2)
 
 
 @dataclass(frozen=True)
@@ -59,18 +56,20 @@ class Evaluation:
     names: list[str]
     query_ids: list[str]
     values: Values  # (queries, measures)
-    missing: int  # judged queries that the run lacks; their values are 0
+    lost: frozenset[str]  # judged queries that the run lacks; their values are 0
     unjudged: int  # queries of the run without judgements; they do not count
     qrels: Qrels
-    without: frozenset[str] = frozenset()  # the missing ones
+
+    @property
+    def missing(self) -> int:
+        """How many judged queries the run lacks."""
+        return len(self.lost)
 
     def part(self, rows: Sequence[int]) -> Evaluation:
         """The same for some of the queries, without the count of unjudged ones."""
         query_ids = [self.query_ids[row] for row in rows]
-        missing = sum(query_id in self.without for query_id in query_ids)
-        return replace(
-            self, query_ids=query_ids, values=self.values[rows], missing=missing, unjudged=0
-        )
+        values, lost = self.values[rows], self.lost.intersection(query_ids)
+        return replace(self, query_ids=query_ids, values=values, lost=lost, unjudged=0)
 
 
 def interval(values: Values, seed: int = 0) -> tuple[Values, Values]:
@@ -108,7 +107,6 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
     """
     measures = [measure(name) for name in names]
     query_ids = list(qrels)
-    unjudged = sum(query_id not in qrels for query_id in run)
     judged = {query_id: documents for query_id, documents in run.items() if query_id in qrels}
     if not judged:
         raise UserError(
@@ -121,8 +119,8 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
     rows = [number for number, query_id in enumerate(query_ids) if query_id in judged]
     for column, wanted in enumerate(measures):
         values[rows, column] = columns[wanted]
-    without = frozenset(query_id for query_id in qrels if query_id not in judged)
-    return Evaluation(list(names), query_ids, values, len(without), unjudged, qrels, without)
+    lost = frozenset(qrels.keys() - judged.keys())
+    return Evaluation(list(names), query_ids, values, lost, len(run) - len(judged), qrels)
 
 
 def _columns(

@@ -81,8 +81,8 @@ def _rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Row]:
             f"give {flag('gains')} JSONL with query_id, doc_id, label",
         )
     if columns(rows.first) == ["query-id", "corpus-id", "score"]:
-        return column_rows(islice(rows.texts(), 1, None), 3, 1, 2, FORMS, "\t")
-    return column_rows(rows.texts(), 4, 2, 3, FORMS)
+        return column_rows(islice(rows, 1, None), 3, 1, 2, FORMS, "\t")
+    return column_rows(rows, 4, 2, 3, FORMS)
 
 
 def _lines(record: Record) -> LineRange | None:

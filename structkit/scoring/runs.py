@@ -17,7 +17,7 @@ import orjson
 
 from structkit.errors import MEND, UserError, flag, missing
 from structkit.records.jsonl import BOM, Record, json_kind, not_json
-from structkit.records.lines import Block, Lines, maximum_bytes, too_long
+from structkit.records.lines import Lines, maximum_bytes, too_long
 from structkit.records.output import Output, write_records
 
 Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
@@ -56,7 +56,7 @@ def read_run(path: str) -> Run:
 
 def _add_rows(run: Run, rows: PlacedLines) -> None:
     query, documents = None, {}
-    parts = json_rows(rows, "score") if rows.first[:1] == b"{" else trec_rows(rows.texts())
+    parts = json_rows(rows, "score") if rows.first[:1] == b"{" else trec_rows(rows)
     for query_id, doc_id, score, _ in parts:
         if query_id != query:  # the rows of a query are adjacent
             query, documents = query_id, run.setdefault(query_id, {})
@@ -129,23 +129,27 @@ def trec_line(record: Record) -> bytes:
 
 
 class PlacedLines:
-    """The lines of a file, with the number of the last one; `first` is the first with text.
+    """The lines of a file that are not blank, with the number of the last one; and the first line.
 
-    Errors raised with it get the place of that line.
+    Errors raised with it get the place of the last line.
     """
-
-    first = b""
-    line = 0
 
     def __init__(self, path: str) -> None:
         lines = Lines([path])
-        self.file = lines.file
-        self._blocks = _filled(lines)
-        if block := next(self._blocks, None):
-            self._blocks = chain([block], self._blocks)
-            text = block.data.lstrip()
-            self.first = text.partition(b"\n")[0]
-            self.line = block.line + block.data[: -len(text)].count(b"\n") + 1
+        self.file, self.line = lines.file, 0
+        texts = self._read(lines)
+        some = (each.removeprefix(BOM) for each in texts)
+        self.first = next((each for each in some if each and not each.isspace()), b"")
+        self._texts = chain([self.first] if self.first else (), texts)
+
+    def _read(self, lines: Lines) -> Iterator[bytes]:
+        most = maximum_bytes()
+        for block in lines.blocks():
+            for self.line, line in enumerate(block.lines(), block.line + 1):  # noqa: B020 its place
+                if len(line) > most:
+                    raise too_long().at(block.file, self.line)
+                if line and not line.isspace():
+                    yield line
 
     def __enter__(self) -> Self:
         return self
@@ -156,15 +160,12 @@ class PlacedLines:
         if isinstance(error, UserError):
             error.at(self.file, self.line)
 
-    def texts(self) -> Iterator[bytes]:
-        """The lines that are not blank."""
-        for block in self._blocks:
-            for self.line, line in _texts(block):  # noqa: B007 the place stays known
-                yield line
+    def __iter__(self) -> Iterator[bytes]:
+        return self._texts
 
     def records(self, field: str) -> Iterator[Any]:
         """The JSON values of these lines; where one does not parse, `field` may be the reason."""
-        for line in self.texts():
+        for line in self._texts:
             try:
                 value = orjson.loads(line)
             except orjson.JSONDecodeError as error:
@@ -172,25 +173,6 @@ class PlacedLines:
                     raise UserError(f'field "{field}" is NaN', "compute it again") from None
                 raise not_json(error, line) from None
             yield value
-
-
-def _filled(lines: Lines) -> Iterator[Block]:
-    """The blocks with text, without a byte order mark."""
-    for block in lines.blocks():
-        if block.line == 0:
-            block.data = block.data.removeprefix(BOM)
-        if block.data and not block.data.isspace():
-            yield block
-
-
-def _texts(block: Block) -> Iterator[tuple[int, bytes]]:
-    """The lines of a block that are not blank, with their numbers."""
-    most = maximum_bytes()
-    for number, line in enumerate(block.lines(), block.line + 1):
-        if len(line) > most:
-            raise too_long().at(block.file, number)
-        if not line.isspace():
-            yield number, line
 
 
 def json_rows(

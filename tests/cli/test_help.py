@@ -13,7 +13,7 @@ from structkit.cli.manual import pages
 from structkit.registry import names
 from structkit.settings import COMMANDS
 
-PLOTS = ["embeddings", "ranks", "runs", "losses", "trees"]
+PLOTS = ["embeddings", "ranks", "losses", "trees"]
 PAGES = [
     *([name] for name in COMMANDS),
     ["structkit"],

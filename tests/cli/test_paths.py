@@ -48,7 +48,6 @@ LOST = {
     "score": "score lost --qrels other -o lost",
     "score-compare": "score other --qrels other2 --compare lost -o lost",
     "score-gold": "score other --task trees --gold lost -o lost",
-    "plot": "plot runs lost.svg -o lost.svg",
     "plot-embeddings": "plot embeddings lost.svg -o lost.svg",
     "plot-losses": "plot losses lost.svg -o lost.svg",
     "plot-ranks": "plot ranks other --qrels lost.svg -o lost.svg",

@@ -98,7 +98,6 @@ LINES = [
     "show code.jsonl",
     "plot embeddings vectors.jsonl asked.jsonl -o out.svg",
     "plot ranks run.jsonl other.jsonl --qrels qrels.jsonl -o out.svg",
-    "plot runs scores.jsonl -o out.svg",
     "plot losses losses.jsonl -o out.svg",
     "plot trees trees.jsonl -o out.svg",
     "select texts.jsonl --in run.jsonl --on id=doc_id",

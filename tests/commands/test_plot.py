@@ -16,7 +16,6 @@ from structkit.structure.trees.brackets import read
 
 TREE = "(S (NP (DT The) (NN farmer)) (VP (VBD sold) (NP (DT a) (NN boat$2$))) (. .))"
 OWN = "(X (X (X The) (X farmer)) (X (X (X sold) (X (X a) (X boat$2$))) (X .)))"
-BOUNDS = {"RR": 0.5, "RR_low": 0.4, "RR_high": 0.7}
 
 
 @pytest.fixture
@@ -91,39 +90,13 @@ def test_ranks_tell_the_temperature_and_the_ending_names_the_format(write, tmp_p
     assert ["run", "(temperature", "0.25)"] == texts(tmp_path / "ranks.svg")[-3:]
 
 
-def test_all_measures_are_drawn_and_named(write, tmp_path, capsys):
-    measures = ("nDCG@10", "RR@10", "R@100")
-    rows = [
-        {"run": run, "queries": 9}
-        | {f"{name}{end}": 0.5 for name in measures for end in ("", "_low", "_high")}
-        for run in ("bm25", "santa")
-    ]
-    target, scores = tmp_path / "runs.svg", write("scores.jsonl", *rows)
-    plot("runs", [scores], output=target)
-    assert {*measures, "bm25", "santa"} <= {*texts(target)}
-    plot("runs", [scores], output=target, measure="RR@10")
-    assert "RR@10" in texts(target) and "nDCG@10" not in texts(target)
-    # what the second file lacks is not drawn
-    few = {name: value for name, value in rows[1].items() if not name.startswith("RR")}
-    plot("runs", [write("one.jsonl", rows[0]), write("two.jsonl", few)], output=target)
-    assert {"nDCG@10", "R@100"} <= {*texts(target)} and "RR@10" not in texts(target)
-    assert "" == capsys.readouterr().err
-    groups = [{"run": "x", "language": language, **rows[0]} for language in ("go", "ruby")]
-    plot("runs", [write("groups.jsonl", *groups)], output=target)
-    assert {"go", "ruby", "language", "nDCG@10"} <= {*texts(target)}
-    told = "nDCG@10 is drawn; for another, measure='RR@10' or measure='R@100'"
-    assert told in capsys.readouterr().err
-    plain = write("plain.jsonl", {"run": "x", "queries": 2, "MAP": 0.5})
-    plot("runs", [plain], output=target, measure="MAP")
-    assert {"x", "MAP"} <= {*texts(target)}
-
-
 def test_any_name_is_drawn_as_it_is(write, tmp_path):
-    names = ("a$b{$", "_own", "tea\x00\x1b[31m", "茶")
-    scores = write("scores.jsonl", *({"run": name, "queries": 2, **BOUNDS} for name in names))
+    names = ("a$b{$", "_own", "tea\x1b[31m", "茶")
+    hit = {"query_id": "a", "doc_id": "a", "score": 1.0}
+    runs = [write(f"{name}.jsonl", hit) for name in names]
     with warnings.catch_warnings(record=True) as warned:
-        plot("runs", [scores], output=tmp_path / "runs.svg")
-    assert {"a$b{$", "_own", r"tea\x00\x1b[31m", "茶"} <= {*texts(tmp_path / "runs.svg")}
+        plot("ranks", runs, qrels="self", output=tmp_path / "ranks.svg")
+    assert {"a$b{$", "_own", r"tea\x1b[31m", "茶"} <= {*texts(tmp_path / "ranks.svg")}
     assert "missing from font" in str(warned[0].message)
 
 
@@ -156,7 +129,6 @@ def test_no_two_nodes_share_a_place_and_parents_are_above():
     assert all(y[tree.word >= 0] == 0)
 
 
-ROW = {"run": "a", "RR": 0.5, "RR_low": 0.1}
 WIDE = {"id": "1", "embedding": [1.0] * 5}
 
 
@@ -165,10 +137,6 @@ WIDE = {"id": "1", "embedding": [1.0] * 5}
     [
         ("embeddings", [WIDE], {}, "1 embeddings are too few"),
         ("embeddings", [WIDE], {"output": "x.gif"}, "use one of the endings .svg"),
-        ("runs", [WIDE], {}, "the records are not scores of runs"),
-        ("runs", [WIDE], {"measure": "RR"}, 'in.jsonl:1: field "run" is missing'),
-        ("runs", [{"run": "a", "kind": "go", **ROW}, ROW], {}, ':2: field "kind" is missing'),
-        ("runs", [ROW, {**ROW, "RR_low": "x"}], {}, ':2: field "RR_low" is not a finite number'),
         ("losses", [WIDE], {}, "no line holds a step and a loss"),
         ("trees", [], {}, "there are no records"),
         ("trees", [{"tre": "x"}], {}, '"tree" is missing; make trees with structkit.parse_trees'),

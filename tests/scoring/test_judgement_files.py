@@ -137,9 +137,9 @@ def test_a_bad_line_is_told_wherever_it_is(
 def test_empty_and_missing_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty"
     path.write_text("\n")
-    with pytest.raises(UserError, match="empty: holds no results"):
+    with pytest.raises(UserError, match="empty:1: holds no results"):
         read_run(str(path))
-    with pytest.raises(UserError, match="empty: holds no judgements"):
+    with pytest.raises(UserError, match="empty:1: holds no judgements"):
         read_qrels(str(path))
     with pytest.raises(UserError, match="none: cannot be read: No such file"):
         read_run(str(tmp_path / "none"))

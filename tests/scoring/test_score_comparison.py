@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from structkit import score
-from structkit.commands.score.runs import buckets, order
 from structkit.errors import UserError
 from structkit.scoring.comparison import PERMUTATIONS, compare, randomization, student
 
@@ -117,15 +116,6 @@ def test_by_gives_one_record_for_each_group(files: dict[str, str]) -> None:
     # the documents that answer: d3 has no record
     expected = [("even", 2, 0.5, 0), ("none", 1, 1.0, 0), ("odd", 1, 1.0, 0)]
     assert expected == by("kind", "documents")
-
-
-def test_many_numbers_become_quarters_of_about_equal_size() -> None:
-    found = buckets([*range(100), None])
-    assert {"0-24": 25, "25-49": 25, "50-74": 25, "75-99": 25, "none": 1} == {
-        name: found.count(name) for name in found
-    }
-    assert ["0-24", "25-49", "50-74", "75-99", "none"] == order(found)
-    assert ["5-5", "5-5", "6-6"] == buckets([5, 5, 6])
 
 
 def test_bad_comparisons_are_one_line(files: dict[str, str], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -18,10 +19,9 @@ from structkit.settings import quiet_setting, setting
 
 FORMATS = (".svg", ".png", ".pdf")
 # distinguishable without color too
-MARKERS, LINES, HATCHES = "o^sDvP*X", ("-", "--", ":", "-."), ("", "//", "..", "xx", "--")
-# of different lightness; those of bars are light, so that the hatches show
+MARKERS, LINES = "o^sDvP*X", ("-", "--", ":", "-.")
+# of different lightness
 COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
-FILLS = ("#5f7fb0", "#f9d5a7", "#a9d3a5", "#eadff2")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +63,6 @@ def looks(*kinds: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def names(files: Sequence[str]) -> list[str]:
-    """The names to show for files, as they are drawn."""
-    return [label(name) for name in names_of(files)]
-
-
-def label(value: object) -> str:
-    """A name as it is drawn: without control characters; a legend leaves out one that starts _."""
-    name = printable(str(value))
-    return f" {name}" if name.startswith("_") else name
+    """The names of files as they are drawn, without control characters."""
+    # a legend leaves out what starts with _
+    return [re.sub("^_", " _", printable(name)) for name in names_of(files)]
