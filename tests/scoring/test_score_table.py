@@ -14,26 +14,32 @@ import pytest
 from structkit.commands.score.table import table
 from tests.conftest import PROGRAM, environment
 
-WIDTHS = (60, 73, 80, 97, 120, 160, 200)
 NUMBER = re.compile(r"-?[0-9]+\.[0-9]{3}")
+COMPARED = {
+    "run": "santa-with-a-long-name", "against": "bm25-with-stemming", "measure": "nDCG@10",
+    "queries": 1234, "value": 0.1234, "against_value": 0.2345, "difference": -0.1111,
+    "difference_low": -0.2, "difference_high": 0.1, "p_randomization": 0.00099, "p_t": 0.0011,
+    "wins": 1, "ties": 2, "losses": 3,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """Two runs of 12 queries, one with a long name, one of them better."""
     folder = tmp_path_factory.mktemp("tables")
-    names = ("first", "a_run_with_a_name_that_is_rather_long_for_a_terminal")
+    names = ("first", "a_run_with_a_rather_long_name")
     for place, name in enumerate(names):
-        with open(folder / f"{name}.jsonl", "w") as handle:
-            for query in range(12):
-                for rank in range(1, 4):
-                    hit = query if rank == 1 + place else 100 + rank
-                    row = {"query_id": f"q{query}", "doc_id": f"q{hit}", "score": -rank}
-                    handle.write(json.dumps(row) + "\n")
+        hits = [
+            {"query_id": f"q{query}", "score": -rank}
+            | {"doc_id": f"q{query if rank == 1 + place else 100 + rank}"}
+            for query in range(12)
+            for rank in range(1, 4)
+        ]
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(hit)}\n" for hit in hits))
     return folder, [f"{name}.jsonl" for name in names]
 
 
-def shown(folder, arguments, width):
+def on_terminal(folder, arguments, width):
     """What a command writes on a terminal of that width."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
@@ -44,67 +50,48 @@ def shown(folder, arguments, width):
     )
     os.close(follower)
     found = b""
-    while True:
-        try:
-            piece = os.read(leader, 1 << 16)
-        except OSError:  # the terminal is closed
-            break
-        if not piece:
-            break
-        found += piece
+    try:
+        while piece := os.read(leader, 1 << 16):
+            found += piece
+    except OSError:  # the terminal is closed
+        pass
     os.close(leader)
     assert 0 == process.wait(60)
-    return found.decode().replace("\r\n", "\n")
-
-
-def as_wrapped(text, width):
-    """The lines as a terminal shows them."""
-    lines = text.rstrip("\n").split("\n")
-    return [line[at : at + width] for line in lines for at in range(0, max(1, len(line)), width)]
+    return found.decode().replace("\r\n", "\n").rstrip("\n").split("\n")
 
 
 @pytest.mark.parametrize("markdown", [[], ["--markdown"]], ids=["plain", "markdown"])
 def test_no_number_is_broken_on_a_terminal(files, markdown):
     folder, runs = files
     arguments = ["score", "--qrels", "self", *markdown, *runs]
-    narrow, wide = (shown(folder, arguments, width) for width in (60, 200))
-    numbers = sorted(NUMBER.findall(wide))
+    narrow, wide = (on_terminal(folder, arguments, width) for width in (60, 200))
+    numbers = sorted(NUMBER.findall("\n".join(wide)))
     assert 2 * 6 * 3 == len(numbers)
-    assert numbers == sorted(NUMBER.findall("\n".join(as_wrapped(narrow, 60))))
-    assert wide == "\n".join(as_wrapped(wide, 200)) + "\n"
+    assert numbers == sorted(NUMBER.findall("\n".join(narrow)))
+    assert max(map(len, narrow)) <= 60 < max(map(len, wide)) <= 200
 
 
 @pytest.mark.parametrize("markdown", [False, True])
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [60, 73, 80, 97, 120, 160, 200])
 def test_every_width(width, markdown):
-    compared = {
-        "run": "santa-with-a-long-name", "against": "bm25-with-stemming", "measure": "nDCG@10",
-        "queries": 1234, "value": 0.1234, "against_value": 0.2345, "difference": -0.1111,
-        "difference_low": -0.2, "difference_high": 0.1, "p_randomization": 0.00099, "p_t": 0.0011,
-        "wins": 1, "ties": 2, "losses": 3,
-    }  # fmt: skip
-    text = table([compared] * 2, markdown, width)
+    text = table([COMPARED] * 2, markdown, width)
     assert all(len(line) <= width for line in text.split("\n"))
-    numbers = NUMBER.findall(text)
-    assert sorted(["-0.111", "-0.200", "0.100", "0.123", "0.234", "<0.001"[1:], "0.001"] * 2) == (
-        sorted(numbers)
-    )
+    expected = ["-0.111", "-0.200", "0.100", "0.123", "0.234", "0.001", "0.001"] * 2
+    assert sorted(expected) == sorted(NUMBER.findall(text))
     assert 2 == text.count("<0.001")
 
 
-def test_a_run_is_not_compared_with_itself(run, files, tmp_path):
-    folder, runs = files
-    os.symlink(folder / runs[0], tmp_path / "link.jsonl")
-    first, second = (folder / name for name in runs)
-    score = ["score", "--qrels", "self", "--measures", "RR"]
-    for path in (first, "link.jsonl"):
-        done = run(*score, first, "--compare", path)
-        assert 2 == done.returncode
-        assert b"is the run itself; name another run" in done.stderr
-    done = run(*score, first, second, "--compare", first)
-    assert 0 == done.returncode
-    [record] = map(json.loads, done.stdout.splitlines())
-    assert ("first", runs[1][:-6]) == (record["against"], record["run"])
+def test_the_markdown_table():
+    records = [
+        {"run": "bm25", "queries": 12, "RR": 0.5, "RR_low": 0.25, "RR_high": 1.0},
+        {"run": "long name", "queries": 12, "RR": 0.0, "RR_low": 0.0, "RR_high": 0.0},
+    ]
+    assert [
+        "| run       | queries | RR                   |",
+        "| --------- | ------: | -------------------- |",
+        "| bm25      |      12 | 0.500 [0.250, 1.000] |",
+        "| long name |      12 | 0.000 [0.000, 0.000] |",
+    ] == table(records, markdown=True).split("\n")
 
 
 def test_names_mean_nothing_in_markdown():

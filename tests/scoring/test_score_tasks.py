@@ -18,7 +18,6 @@ from structkit.scoring.classification import classify, features
 from structkit.scoring.similarity import (
     alignment,
     correlation,
-    cosines,
     drawn_spearman,
     ends,
     spearman,
@@ -27,26 +26,32 @@ from structkit.scoring.similarity import (
 from tests.scoring.embedding_pairs import EAST, ROUND, pairs
 from tests.tolerances import bound
 
+GOOD = pairs(EAST[:1], ROUND[:1], score=[1])
 
-def test_similarity_is_a_hundred_times_spearmans_correlation(tmp_path):
-    file = tmp_path / "pairs.jsonl"
+
+@pytest.fixture
+def pairs_file(tmp_path):
+    """A file of pairs with these fields."""
+
+    def write(*, left=EAST, right=ROUND, name="pairs", **fields):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_bytes(pairs(left, right, **fields))
+        return path
+
+    return write
+
+
+def test_similarity_is_a_hundred_times_spearmans_correlation(pairs_file):
     # cosines rank 4 3 2 1; the gold scores rank 3.5 3.5 1 2 (a tie shares its mean rank).
     # centered: (1.5 .5 -.5 -1.5) · (1 1 -1.5 -.5) = 3.5; squares 5 and 4.5
-    file.write_bytes(pairs(EAST, ROUND, score=[9, 9.0, 1.5, 10 / 6]))
-    (found,) = score(file, task="similarity")
+    (found,) = score(pairs_file(score=[9, 9.0, 1.5, 10 / 6]), task="similarity")
     assert 100 * 3.5 / math.sqrt(5 * 4.5) == pytest.approx(found["spearman"])
     assert (4, 0) == (found["pairs"], found["zero"])
     assert found["spearman_low"] <= found["spearman"] <= found["spearman_high"]
-
-
-def test_scores_are_numbers_and_not_ranked_as_text(tmp_path):
-    file = tmp_path / "pairs.jsonl"
-    file.write_bytes(pairs(EAST, ROUND, score=[10, 9, 2, 1]))
-    (found,) = score(file, task="similarity")
-    assert pytest.approx(100) == found["spearman"]  # as text "10" would come before "2"
-    file.write_bytes(pairs(EAST, ROUND, score=["10", "9", "2", "1"]))
-    with pytest.raises(UserError, match='"p0": field "score" is a JSON string, not a number'):
-        list(score(file, task="similarity"))
+    # an embedding of zeros has cosine 0, and is counted; as text "10" would come before "2"
+    zero = [(2.0, 0.0), (3.0, 4.0), (0.0, 0.0), (-1.0, 0.0)]
+    (found,) = score(pairs_file(right=zero, score=[10, 9, 2, 1]), task="similarity")
+    assert (1, pytest.approx(100)) == (found["zero"], found["spearman"])
 
 
 @settings(max_examples=60, deadline=None)
@@ -77,16 +82,6 @@ def test_the_interval_holds_the_truth_and_depends_on_the_seed_alone():
     assert (low, high) != ends(correlation(noisy, gold, seed=2)[1])
 
 
-def test_an_embedding_of_zeros_has_cosine_0_and_is_counted(tmp_path):
-    assert cosines(np.zeros((1, 2)), np.ones((1, 2))).tolist() == [0.0]
-    file = tmp_path / "pairs.jsonl"
-    file.write_bytes(
-        pairs(EAST, [(2.0, 0.0), (3.0, 4.0), (0.0, 0.0), (-1.0, 0.0)], score=[4, 3, 2, 1])
-    )
-    (found,) = score(file, task="similarity")
-    assert (1, pytest.approx(100)) == (found["zero"], found["spearman"])
-
-
 def test_space_by_hand(tmp_path):
     # |(1, 0) - (0, 1)|² = 2 and |(1, 0) - (0.6, 0.8)|² = 0.8
     left, right = np.array([[1.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 3.0], [0.6, 0.8]])
@@ -104,16 +99,11 @@ def test_space_by_hand(tmp_path):
     assert pytest.approx(expected, abs=bound(2 + 2, 4)) == found["uniformity"]
 
 
-def test_space_takes_labels_scores_or_all_pairs(tmp_path):
-    file = tmp_path / "pairs.jsonl"
-    counts = []
-    for fields in ({"label": [1, 0, 1, 0]}, {"score": [4.2, 4.0, 1, 5]}, {}):
-        file.write_bytes(pairs(EAST, ROUND, **fields))
-        counts.append(next(score(file, task="space"))["positives"])
-    assert [2, 2, 4] == counts
-    file.write_bytes(pairs(EAST, ROUND, score=[1, 1, 1, 1]))
-    with pytest.raises(UserError, match="no positive pairs"):
-        list(score(file, task="space"))
+@pytest.mark.parametrize(
+    ("fields", "count"), [({"label": [1, 0, 1, 0]}, 2), ({"score": [4.2, 4.0, 1, 5]}, 2), ({}, 4)]
+)
+def test_space_takes_labels_scores_or_all_pairs(pairs_file, fields, count):
+    assert count == next(score(pairs_file(**fields), task="space"))["positives"]
 
 
 def accuracies(train, test):
@@ -162,37 +152,41 @@ def test_classification_says_mean_deviation_and_majority(tmp_path):
         list(score(test, task="classification", train=[train, train]))
 
 
-def test_bad_pairs_are_named(tmp_path):
-    def problem(content, task="similarity", **settings):
-        file = tmp_path / "bad.jsonl"
-        file.write_bytes(content)
-        with pytest.raises(UserError) as caught:
-            list(score(file, task=task, **settings))
-        return str(caught.value).replace(str(tmp_path), "")
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b'{"a_embedding": [1]}\n', "1: the record has 1 fields that end in _embedding, not 2"),
+        (GOOD + b'{"text_a_embedding": [1, 2]}\n', '2: field "text_b_embedding" is missing'),
+        (GOOD + pairs([[1.0]], [[1.0]]), '2: field "text_a_embedding" has 1 dimensions, not 2'),
+        (b"", " there are no pairs"),
+        (
+            pairs(EAST, ROUND),
+            ' the pair "p0": field "score" is missing; encode with keep=\'score\'',
+        ),
+        (pairs(EAST, ROUND, score=["1"] * 4), ' the pair "p0": field "score" is a JSON string'),
+        (pairs(EAST, ROUND, score=[3, 3, 3, 3]), " all 4 gold scores are equal"),
+        (pairs(EAST, EAST, score=[3, 1, 3, 2]), " all 4 similarities are equal"),
+    ],
+)
+def test_bad_pairs_are_named(tmp_path, content, problem):
+    (tmp_path / "bad.jsonl").write_bytes(content)
+    with pytest.raises(UserError, match=f"bad.jsonl:{problem}"):
+        list(score(tmp_path / "bad.jsonl", task="similarity"))
 
-    good = pairs(EAST[:1], ROUND[:1], score=[1])
-    assert "/bad.jsonl:1: the record has 1 fields that end in _embedding, not 2" in problem(
-        b'{"a_embedding": [1]}\n'
-    )
-    assert '/bad.jsonl:2: field "text_b_embedding" is missing' in problem(
-        good + b'{"text_a_embedding": [1, 2]}\n'
-    )
-    assert '/bad.jsonl:2: field "text_a_embedding" has 1 dimensions, not 2' in problem(
-        good + pairs([[1.0]], [[1.0]])
-    )
-    assert "there are no pairs" in problem(b"")
-    assert "field \"score\" is missing; encode with keep='score'" in problem(pairs(EAST, ROUND))
-    assert "all 4 gold scores are equal" in problem(pairs(EAST, ROUND, score=[3, 3, 3, 3]))
-    assert "all 4 similarities are equal" in problem(pairs(EAST, EAST, score=[3, 1, 3, 2]))
 
-    train = tmp_path / "train.jsonl"
-    train.write_bytes(pairs(EAST, ROUND, label=[0, 1, 0, 1]))
-    assert 'label "2" is not among the training pairs' in problem(
-        pairs(EAST, ROUND, label=[0, 1, 2, 1]), "classification", train=train
-    )
-    assert "the label is a JSON number" in problem(
-        pairs(EAST, ROUND, label=[0, 1.5, 0, 1]), "classification", train=train
-    )
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [
+        ([0, 1, 2, 1], 'label "2" is not among the training pairs'),
+        ([0, 1.5, 0, 1], "the label is a JSON number"),
+    ],
+)
+def test_bad_labels_are_named(pairs_file, labels, problem):
+    train = pairs_file(name="train", label=[0, 1, 0, 1])
+    with pytest.raises(UserError, match=problem):
+        list(score(pairs_file(label=labels), task="classification", train=train))
+    with pytest.raises(UserError, match="no positive pairs"):
+        list(score(pairs_file(score=[1, 1, 1, 1]), task="space"))
 
 
 def test_the_command_line(run, tmp_path):

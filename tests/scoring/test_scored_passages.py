@@ -109,24 +109,3 @@ def test_passages_of_the_query_s_own_document(tmp_path):
 def test_what_does_not_fit_is_told(tmp_path, changes, told):
     with pytest.raises(UserError, match=told):
         scored(tmp_path, **changes)
-
-
-def test_the_mean_over_groups_counts_each_the_same(tmp_path):
-    queries = [{"id": name, "kind": name[0]} for name in ("a1", "a2", "a3", "b1")]
-    qrels = [{"query_id": query["id"], "doc_id": "d", "relevance": 1} for query in queries]
-    run = [{"query_id": "b1", "doc_id": "d", "score": 1}]
-    run += [{"query_id": f"a{n}", "doc_id": "x", "score": 1} for n in (1, 2, 3)]
-    paths = files(tmp_path, run=run, qrels=qrels, queries=queries)
-    found = list(
-        score(
-            {"run": paths["run"]},
-            qrels=paths["qrels"],
-            measures=["RR"],
-            by="kind",
-            by_records=[paths["queries"]],
-            mean=True,
-        )
-    )
-    # three queries with 0 and one with 1: each kind is half of it
-    wanted = {"run": "run", "kind": 2, "queries": 4, "missing": 0, "unjudged": 0}
-    assert [wanted | {"RR": 0.5, "RR_low": 0.5, "RR_high": 0.5}] == found
