@@ -22,7 +22,7 @@ from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.model import NodeModel, dropout_noise, merge
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import TreeTraining
-from structkit.learning.training.losses import vocabulary_loss
+from structkit.learning.training.autograd import vocabulary_loss
 from structkit.learning.training.module import seed_parameters
 
 # odd, and without a pattern: the golden ratio, pi and e in 64 bits; START keeps two small numbers,

@@ -1,31 +1,31 @@
-"""Making tables of token vectors: from an encoder, or at random."""
+"""Making tables of token vectors: from an encoder, or at random.
+
+Principal components and weights by token frequency are as in model2vec
+(https://github.com/MinishLab/model2vec), whose own distillation needs other versions of
+transformers than ours. Frequent words of the records become one token each.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.encoder import Encoder
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import Encoder, open_model
+from structkit.learning.encoders.models import Bag
 from structkit.learning.encoders.tokenizer import train_tokenizer
 from structkit.learning.encoding.encoding import embed_in_batches
 from structkit.learning.encoding.torch_engine import TorchEngine
-from structkit.learning.static.bag import Bag
-from structkit.learning.static.distill import (
-    Weights,
-    components,
-    roots_of_idf,
-    smooth_inverse_frequencies,
-    zipf,
-)
-from structkit.learning.static.table import Table
-from structkit.learning.static.words import Frequencies, plain, with_words
+from structkit.learning.static import Table
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.settings import ANY_LENGTH
 from structkit.learning.training.spool import Spool
@@ -142,3 +142,120 @@ def counted(tokenizer: Tokenizer, settings: Method, spool: Spool) -> tuple[int, 
         np.array([times[number] for number in numbers]),
         np.array([having[number] for number in numbers]),
     )
+
+
+Weights = NDArray[np.float64]
+
+
+def components(vectors: Vectors, dimensions: int) -> Vectors:
+    """The vectors (tokens, dim) along their first principal components, (tokens, dimensions).
+
+    >>> line = np.array([[0, 0], [1, 1], [3, 3]], np.float32)
+    >>> np.abs(np.diff(components(line, 1)[:, 0]) / 2**0.5).round(6).tolist()
+    [1.0, 2.0]
+    """
+    centered = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
+    _, axes = np.linalg.eigh(centered.T @ centered)  # the largest component is the last
+    main: Vectors = (centered @ axes[:, ::-1][:, :dimensions]).astype(np.float32)
+    return main
+
+
+def smooth_inverse_frequencies(shares: Weights, coefficient: float) -> Weights:
+    """The weight a / (a + p) of tokens with the share p of the texts (Arora et al. 2017, eq. 3).
+
+    >>> smooth_inverse_frequencies(np.array([0.0, 0.001]), 0.001).tolist()
+    [1.0, 0.5]
+    """
+    weights: Weights = coefficient / (coefficient + shares)
+    return weights
+
+
+def zipf(tokens: int) -> Weights:
+    """The shares of tokens in order of falling frequency, by Zipf's law, as in model2vec.
+
+    >>> zipf(2).round(3).tolist()
+    [0.6, 0.4]
+    """
+    inverse = 1 / np.arange(2, tokens + 2)
+    shares: Weights = inverse / inverse.sum()
+    return shares
+
+
+def roots_of_idf(texts: int, having: NDArray[np.int64]) -> Weights:
+    """√idf of tokens that `having` of the texts contain, so that products of two get idf.
+
+    The inverse document frequency is that of Lucene's BM25, which is never negative.
+    """
+    roots: Weights = np.sqrt(np.log1p((texts - having + 0.5) / (having + 0.5)))
+    return roots
+
+
+@dataclass
+class Frequencies:
+    """How often words occur in texts, as a tokenizer splits them."""
+
+    tokenizer: Tokenizer
+    texts: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+
+    def count(self, texts: Iterable[str]) -> Frequencies:
+        """Add some texts."""
+        for text in texts:
+            self.texts += 1
+            self.words.update(split(self.tokenizer, text))
+        return self
+
+    def common(self, least: int, most: int) -> list[str]:
+        """At most `most` words that occur `least` times and are not tokens yet, by frequency."""
+        known = self.tokenizer.get_vocab()
+        common = [
+            (-count, word)
+            for word, count in self.words.items()
+            if count >= least and word not in known and any(map(str.isalpha, word))
+        ]
+        return [word for _, word in sorted(common)[:most]]
+
+
+def split(tokenizer: Tokenizer, text: str) -> list[str]:
+    """The words of a text before they are split into tokens, as normalized by the tokenizer."""
+    if tokenizer.normalizer is not None:
+        text = tokenizer.normalizer.normalize_str(text)
+    if tokenizer.pre_tokenizer is None:
+        return text.split()
+    return [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text)]
+
+
+def plain(tokenizer: Tokenizer) -> Tokenizer:
+    """The same tokenizer without special tokens, padding and truncation."""
+    content = json.loads(tokenizer.to_str())
+    content |= {"post_processor": None, "padding": None, "truncation": None}
+    return Tokenizer.from_str(json.dumps(content))
+
+
+def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
+    """The same tokenizer, to which these words, as it normalizes them, are one token each.
+
+    Their ids follow the existing ones. Errors: a kind of tokenizer that cannot learn words.
+    """
+    content = json.loads(tokenizer.to_str())
+    model, first = content["model"], tokenizer.get_vocab_size()
+    if model["type"] == "Unigram":
+        if len(model["vocab"]) != first:
+            raise UserError(
+                "the tokens of the model's tokenizer are not numbered one after the other",
+                "train without records: the model's own vocabulary is used",
+            )
+        model["vocab"] += [[word, 0.0] for word in words]  # more likely than any split
+    elif model["type"] in ("WordPiece", "WordLevel", "BPE"):
+        model["vocab"] |= {word: first + number for number, word in enumerate(words)}
+        if model["type"] == "BPE":
+            model["ignore_merges"] = True  # a word that is a token needs no merges
+        if model["type"] == "WordPiece":
+            longest = max(map(len, words), default=0)
+            model["max_input_chars_per_word"] = max(model["max_input_chars_per_word"], longest)
+    else:
+        raise UserError(
+            f"a {model['type']} tokenizer learns no words",
+            "train without records: the model's own vocabulary is used",
+        )
+    return Tokenizer.from_str(json.dumps(content))

@@ -26,14 +26,14 @@ from structkit.learning.encoders.dual_encoder import (
 )
 from structkit.learning.encoders.encoder import Encoder, build_encoder
 from structkit.learning.encoders.grad_cache import Texts
-from structkit.learning.encoders.padded import Tokens, padded
+from structkit.learning.encoders.models import DAMAGE, PLAIN, SAFE
+from structkit.learning.encoders.packing import Tokens, padded
 from structkit.learning.encoders.poolings import decoder_states
-from structkit.learning.encoders.pretrained import DAMAGE, PLAIN, SAFE
 from structkit.learning.folders.facts import own_facts
 from structkit.learning.folders.hub import model_folder
+from structkit.learning.training.autograd import vocabulary_loss
 from structkit.learning.training.distributed import share, total
-from structkit.learning.training.losses import vocabulary_loss
-from structkit.learning.training.plan import Step
+from structkit.learning.training.settings import Step
 from structkit.learning.training.spool import Spool
 from structkit.progress import say
 from structkit.records.jsonl import Record

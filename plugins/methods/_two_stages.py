@@ -9,7 +9,7 @@ from torch import Tensor
 
 from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs
 from structkit.learning.encoders.grad_cache import Texts
-from structkit.learning.training.plan import Step
+from structkit.learning.training.settings import Step
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
 from structkit.structure.html.elements import remask

@@ -22,7 +22,7 @@ from structkit.records.fields import DOCUMENT, QUERY, text_name
 from structkit.records.jsonl import Record, text_field
 
 if TYPE_CHECKING:
-    from structkit.learning.static.encoder import StaticEncoder
+    from structkit.learning.static import StaticEncoder
 
     from ._distilled import Distilled
 
@@ -122,7 +122,6 @@ class Method(TrainingSettings):
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> StaticEncoder:
-        from structkit.learning.static.encoder import StaticEncoder
-        from structkit.learning.static.table import Table
+        from structkit.learning.static import StaticEncoder, Table
 
         return StaticEncoder(Table.read(folder), facts)

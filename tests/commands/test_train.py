@@ -11,11 +11,10 @@ from transformers import BertConfig, BertModel
 
 from structkit import encode, plot
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
-from structkit.learning.training.plan import Plan
 from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.settings import Plan, RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Tokenizing
 from structkit.records.jsonl import Records

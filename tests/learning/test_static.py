@@ -11,14 +11,14 @@ import pytest
 import torch
 from conftest import WARM
 from sentence_transformers import SentenceTransformer
+from structkit_plugins.methods._distilled import Frequencies, with_words
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from structkit import encode
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
-from structkit.learning.encoders.pretrained import load_pretrained
-from structkit.learning.static.table import Table
-from structkit.learning.static.words import Frequencies, with_words
+from structkit.learning.encoders.encoder import open_model
+from structkit.learning.encoders.models import load_pretrained
+from structkit.learning.static import Table
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
@@ -225,7 +225,7 @@ def test_chunks_have_their_lines(scratch):
 def test_reading_a_table_imports_no_torch(scratch):
     code = (
         "import sys; from pathlib import Path\n"
-        "from structkit.learning.static.table import Table\n"
+        "from structkit.learning.static import Table\n"
         f"Table.read(Path({str(scratch)!r})).means([[1]])\n"
         "sys.exit('torch' in sys.modules)"
     )

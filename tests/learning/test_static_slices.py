@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from structkit.learning.static import encoder as static_encoder
-from structkit.learning.static.encoder import opened_table
+from structkit.learning import static
+from structkit.learning.static import opened_table
 from tests.learning.test_static import TEXTS, records, scratch  # noqa: F401
 
 
 def test_texts_are_tokenized_some_at_a_time(scratch, monkeypatch):  # noqa: F811
     table, _ = opened_table(scratch, {})
     expected = table.embed(table.inputs(TEXTS, "document"))
-    monkeypatch.setattr(static_encoder, "SLICE", 30)
-    slices = list(static_encoder._slices(TEXTS))
+    monkeypatch.setattr(static, "SLICE", 30)
+    slices = list(static._slices(TEXTS))
     assert TEXTS == sum(slices, []) and 1 < len(slices) < len(TEXTS)
     np.testing.assert_array_equal(expected, table.embed(table.inputs(TEXTS, "document")))

@@ -10,14 +10,13 @@ import torch
 from torch import Tensor
 
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.encoder import Encoder
+from structkit.learning.encoders.encoder import Encoder, save_encoder
 from structkit.learning.encoders.grad_cache import B, Texts, backward, plain_loss
 from structkit.learning.encoders.losses import duplicates, info_nce
-from structkit.learning.encoders.model_folder import save_encoder
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.training.distributed import share
 from structkit.learning.training.module import TrainingModule, adamw
-from structkit.learning.training.plan import Step
+from structkit.learning.training.settings import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from structkit.learning.encoders.encoder import Encoder, token_states
-from structkit.learning.encoders.padded import Tokens
+from structkit.learning.encoders.packing import Tokens
 from structkit.records.jsonl import Record
 
 # kinds of models whose graphs were checked against torch

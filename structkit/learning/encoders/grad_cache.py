@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from structkit.learning.encoders.padded import Tokens
+from structkit.learning.encoders.packing import Tokens
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.training.distributed import total, whole
 

@@ -1,9 +1,10 @@
-"""Packed batches: BERT and similar models compute only real tokens, no padding."""
+"""Batches of token ids: padded, or packed, where BERT and similar models compute no padding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -13,8 +14,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from structkit.learning.encoders.padded import Tokens
-from structkit.learning.training.dropout import draw_kept, dropped
+from structkit.learning.training.autograd import draw_kept, dropped
 
 MODELS = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
 ERROR = 1e-5  # of the largest state
@@ -212,3 +212,31 @@ def equal_lengths(lengths: list[int]) -> list[tuple[int, int]]:
     [(5, 2), (2, 1)]
     """
     return [(length, len(list(run))) for length, run in groupby(lengths)]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A batch of token ids and its mask, both (batch, length); the mask is 1 on real tokens."""
+
+    ids: Tensor
+    mask: Tensor
+
+    def to(self, device: torch.device) -> Tokens:
+        return Tokens(self.ids.to(device), self.mask.to(device))
+
+    def shortened(self, rows: Tensor) -> Tokens:
+        """Some rows, only as wide as their longest text."""
+        mask = self.mask[rows]
+        width = int(mask.sum(1).max())
+        return Tokens(self.ids[rows, :width], mask[:, :width])
+
+
+def padded(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
+    """Token ids as one batch, as wide as its longest text.
+
+    Padding is on the right, where causal attention never sees it.
+    """
+    width = max(1, *map(len, ids))
+    rows = [[*row, *[padding] * (width - len(row))] for row in ids]
+    mask = [[1] * len(row) + [0] * (width - len(row)) for row in ids]
+    return Tokens(torch.tensor(rows), torch.tensor(mask))  # (batch, length) each

@@ -158,8 +158,8 @@ class EncoderSettings(GradientSettings, ModelSettings):
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> Any:
-        models = import_module("structkit.learning.encoders.model_folder")
-        return models.load_encoder(folder, facts)
+        encoder = import_module("structkit.learning.encoders.encoder")
+        return encoder.load_encoder(folder, facts)
 
 
 def check_decoder(settings: EncoderSettings) -> None:

@@ -27,7 +27,7 @@ from structkit.learning.encoding.exported import (
 )
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders.hub import model_folder
-from structkit.learning.static.encoder import StaticEncoder, opened_table
+from structkit.learning.static import StaticEncoder, opened_table
 from structkit.learning.training.tokens import Model, Truncation
 from structkit.records.jsonl import Record
 

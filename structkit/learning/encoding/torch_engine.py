@@ -15,9 +15,8 @@ from structkit import registry
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag, program
 from structkit.extras import require
-from structkit.learning.encoders.encoder import Encoder
+from structkit.learning.encoders.encoder import Encoder, open_model
 from structkit.learning.encoders.export import MODELS, inner_facts, write_graph, write_tokenizers
-from structkit.learning.encoders.model_folder import open_model
 from structkit.learning.encoding.exported import (
     PLAIN,
     SAMPLE,

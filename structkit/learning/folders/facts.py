@@ -12,7 +12,6 @@ import orjson
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.folders.damage import AGAIN, damaged
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
@@ -241,3 +240,12 @@ OF_MODELS: dict[str, Callable[[Any], bool]] = {
     "steps": is_count,
     "losses": lambda value: isinstance(value, dict),
 }
+
+
+AGAIN = "copy the model folder again"
+
+
+def damaged(problem: str, file: Path | None = None) -> UserError:
+    """The error with the file, if it is known, and the remedy."""
+    error = UserError(problem, AGAIN)
+    return error if file is None else error.at(str(file))

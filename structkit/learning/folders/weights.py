@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders.damage import damaged
+from structkit.learning.folders.facts import damaged
 
 WEIGHTS = "model.safetensors"
 

@@ -20,8 +20,7 @@ from structkit.learning.span_parser.decoding import pieces
 from structkit.learning.span_parser.features import UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import SpanParser, Weights
 from structkit.learning.training.module import TrainingModule, adamw
-from structkit.learning.training.plan import Step
-from structkit.learning.training.settings import GradientSettings
+from structkit.learning.training.settings import GradientSettings, Step
 from structkit.records.jsonl import Record
 
 Inputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from structkit.learning.training.losses import BLOCK, STEEP, workspace
+from structkit.learning.training.autograd import BLOCK, STEEP, workspace
 from structkit.seeds import key
 from structkit.structure.trees.tree import Ints
 

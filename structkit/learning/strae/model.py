@@ -23,12 +23,12 @@ from torch.nn import functional
 
 from structkit.embeddings.word_vectors import word_vectors
 from structkit.errors import UserError, flag
-from structkit.learning.static.encoder import static_word_vectors
+from structkit.learning.static import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import unit
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.settings import ComposedSettings, StraeSettings
-from structkit.learning.training.dropout import draw_kept
+from structkit.learning.training.autograd import draw_kept
 from structkit.learning.training.module import seed_parameters
 from structkit.progress import say
 from structkit.structure.trees.tree import Ints

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from structkit.learning.strae.sentences import Sentence, portions
 from structkit.learning.strae.training import VocabularyEncoder, VocabularyTraining
-from structkit.learning.training.losses import vocabulary_loss
+from structkit.learning.training.autograd import vocabulary_loss
 from structkit.learning.training.module import seed_parameters
 from structkit.structure.trees.tree import Ints
 

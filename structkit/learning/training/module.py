@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from structkit.learning.folders.weights import own_weights, write_weights
-from structkit.learning.training.plan import Step
-from structkit.learning.training.settings import TrainingSettings
+from structkit.learning.training.settings import Step, TrainingSettings
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Model, Truncation
 from structkit.records.jsonl import Record

@@ -1,19 +1,31 @@
-"""The training engine, independent of methods: steps, a learning rate, logs, checkpoints."""
+"""The training engine, independent of methods: steps, a learning rate, logs, checkpoints.
+
+Beside it stand what it needs: the log of a training, a moving average of the weights, and the
+signals that ask it to stop.
+"""
 
 from __future__ import annotations
 
 import math
+import signal
+import sys
+import threading
 import time
 from collections import Counter
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from functools import cached_property
+from pathlib import Path
+from types import FrameType, TracebackType
 from typing import Any
 
+import orjson
 import torch
+from torch import Tensor, nn
 
 from structkit.errors import UserError, flag
-from structkit.learning.training.averaging import WeightAverage
+from structkit.learning.folders.facts import LOSSES
 from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.devices import fastest_matmul, matmul
 from structkit.learning.training.distributed import (
@@ -23,14 +35,12 @@ from structkit.learning.training.distributed import (
     same_parameters,
     total,
 )
-from structkit.learning.training.interrupt import Interrupt
-from structkit.learning.training.log import Log
 from structkit.learning.training.module import HeldOut, TrainingModule
-from structkit.learning.training.plan import Plan, Step
-from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.settings import Plan, RunOptions, Step
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
-from structkit.progress import Position, progress, say
+from structkit.processes import ended_by, heard
+from structkit.progress import Position, announce, progress, say
 from structkit.seeds import key
 
 
@@ -237,3 +247,153 @@ class Trainer:
             }
             for name in self.last
         }
+
+
+class Log:
+    """A line every `log_every` steps: means since the line before.
+
+    All are kept for the model folder, without what differs from run to run. On stderr they are
+    JSON, or text where it is not a terminal.
+    """
+
+    def __init__(self, options: RunOptions, steps: int, *, silent: bool) -> None:
+        self.every, self.steps, self.silent = options.log_every, steps, silent
+        self.json = options.log_format == "json"
+        self.seconds = 0.0
+        self.lines: list[dict[str, Any]] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._sums: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
+        self._records = 0
+        self._since = time.monotonic()
+
+    def state(self) -> dict[str, Any]:
+        return {"lines": self.lines, "sums": dict(self._sums), "counts": dict(self._counts)}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.lines = state["lines"]
+        self._sums, self._counts = Counter(state["sums"]), Counter(state["counts"])
+
+    def add(self, step: Step, parts: dict[str, float], learning_rate: float, records: int) -> None:
+        self._sums.update(parts)
+        self._counts.update(parts.keys())
+        self._records += records
+        if (step.number + 1) % self.every:
+            return
+        line = {
+            "step": step.number + 1,
+            "stage": step.stage,
+            "epoch": step.epoch,
+            **{name: value / self._counts[name] for name, value in self._sums.items()},
+            "learning_rate": learning_rate,
+        }
+        self.line(line, records_per_second=self._records / (time.monotonic() - self._since))
+        self._clear()
+
+    def line(self, line: dict[str, Any], **passing: float) -> None:
+        """Keep a line, and write it with what is only of this run."""
+        self.lines.append(line)
+        if self.silent:
+            return
+        if self.json:
+            shown = orjson.dumps(line | passing).decode()
+            print(shown, file=sys.stderr, flush=True)  # noqa: T201 the log
+            return
+        name = next(name for name in ("loss", "held_out_loss") if name in line)
+        said = f"{name.replace('_', ' ')} {line[name]:.4f}"
+        announce(f"step {line['step']:,} of {self.steps:,}, {said}")
+
+    def write(self, folder: Path) -> None:
+        """Write what was kept into a model folder."""
+        if self.lines:
+            lines = (orjson.dumps(each) + b"\n" for each in self.lines)
+            (folder / LOSSES).write_bytes(b"".join(lines))
+
+
+EARLY = 10  # steps from which on the average forgets its first weights slowly
+
+
+class WeightAverage:
+    """After each step, the average a of the weights w becomes d a + (1 - d) w.
+
+    At the n-th step, d is `decay`, but at most (1 + n) / (10 + n): the random start soon counts for
+    nothing. Source: Polyak and Juditsky 1992; d as in TensorFlow's ExponentialMovingAverage.
+    """
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.weights = [weight for weight in module.parameters() if weight.requires_grad]
+        self.steps, self.means = 0, list[Tensor]()
+
+    @torch.no_grad()
+    def add(self) -> None:
+        """Take in the weights after a step."""
+        self.steps += 1
+        if not self.means:
+            self.means = self._copies()
+        decay = min(self.decay, (1 + self.steps) / (EARLY + self.steps))
+        for mean, weight in zip(self.means, self.weights, strict=True):
+            mean.lerp_(weight, 1 - decay)
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Meanwhile, the module has the average."""
+        kept = self._copies()
+        self._fill(self.means)
+        yield
+        self._fill(kept)
+
+    def finish(self) -> None:
+        """Give the module the average, and start over: at the end of each stage."""
+        self._fill(self.means)
+        self.steps, self.means = 0, []
+
+    def _copies(self) -> list[Tensor]:
+        return [weight.detach().clone() for weight in self.weights]
+
+    @torch.no_grad()
+    def _fill(self, values: list[Tensor]) -> None:
+        for weight, value in zip(self.weights, values, strict=True):
+            weight.copy_(value)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint needs."""
+        return {"steps": self.steps, "means": self.means}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
+        self.steps = state["steps"]
+        self.means = [
+            mean.to(weight.device)
+            for mean, weight in zip(state["means"], self.weights, strict=bool(state["means"]))
+        ]
+
+
+class Interrupt:
+    """Remembers the signal that asked the run to stop; a second signal stops it immediately."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._ask) for number in heard()}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise ended_by(number)
+        self.asked = number
+
+    def ending(self) -> BaseException:
+        """The exception for the signal; another process may have received it instead."""
+        return ended_by(self.asked or signal.SIGTERM)

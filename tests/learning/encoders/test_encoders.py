@@ -25,7 +25,7 @@ from transformers import (
 )
 
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.poolings import pool_last_token
 from structkit.learning.encoders.tokenizer import train_tokenizer
 from structkit.learning.training.run import train

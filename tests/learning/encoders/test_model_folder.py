@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load

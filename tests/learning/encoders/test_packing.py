@@ -6,8 +6,7 @@ import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLMRobertaConfig
 from transformers import XLMRobertaModel as XLMRoberta
 
-from structkit.learning.encoders.packing import Attention, Packed, packed
-from structkit.learning.encoders.padded import Tokens
+from structkit.learning.encoders.packing import Attention, Packed, Tokens, packed
 from tests.tolerances import rounding
 
 SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}

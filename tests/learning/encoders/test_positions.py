@@ -7,9 +7,8 @@ import torch
 import transformers
 
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
-from structkit.learning.encoders.positions import positions, stretch_positions
-from structkit.learning.encoders.pretrained import load_pretrained
+from structkit.learning.encoders.encoder import open_model
+from structkit.learning.encoders.models import load_pretrained, positions, stretch_positions
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import open_model
 from structkit.learning.span_parser.decoding import LONGEST, best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts, turned
-from structkit.learning.training.plan import Step
 from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.settings import RunOptions, Step
 from tests.model_encodings import encoding_of
 from tests.tolerances import bound, rounding
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from structkit import registry
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.model import StrAE
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import StraeTraining

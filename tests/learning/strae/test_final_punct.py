@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.sentences import leaf_depths, without_last
 from structkit.structure.trees.words import words_of
 from tests.learning.strae.samples import nested, trained

@@ -6,8 +6,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from structkit.embeddings.word_vectors import word_vectors
 from structkit.errors import UserError
-from structkit.learning.static.encoder import static_word_vectors
-from structkit.learning.static.table import Table
+from structkit.learning.static import Table, static_word_vectors
 from structkit.registry import load
 from tests.learning.strae import samples
 from tests.learning.strae.samples import nested

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoding.reading import TextReader
 from structkit.structure.trees.brackets import read
 from tests.learning.strae import reference_strae as reference

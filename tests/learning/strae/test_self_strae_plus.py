@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import open_model
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae.samples import (
     check_gradients,

@@ -14,7 +14,7 @@ from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import contrastive_loss, unit
 from structkit.learning.strae.model import dropout_noise
 from structkit.learning.strae.sentences import Sentence
-from structkit.learning.training.losses import vocabulary_loss
+from structkit.learning.training.autograd import vocabulary_loss
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae.samples import (
     WORDS,

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.losses import drawn_words
-from structkit.learning.training.losses import vocabulary_loss
-from structkit.learning.training.plan import Step
+from structkit.learning.training.autograd import vocabulary_loss
+from structkit.learning.training.settings import Step
 from tests.learning.strae.samples import (
     WORDS,
     Method,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.sentences import Sentences
 from structkit.learning.strae.texts import BiLSTM, RoBERTa, TextIds, TextTraining, padded
 from tests.learning.strae import reference_baselines as reference

@@ -9,11 +9,10 @@ from torch import nn
 
 from structkit.errors import UserError
 from structkit.learning.folders.weights import read_weights
-from structkit.learning.training.averaging import WeightAverage
 from structkit.learning.training.module import HeldOut
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
-from structkit.learning.training.trainer import Trainer
+from structkit.learning.training.trainer import Trainer, WeightAverage
 from structkit.registry import load
 from tests.learning.training.test_held_out import Stopped, written
 from tests.tolerances import rounding

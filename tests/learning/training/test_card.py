@@ -8,8 +8,7 @@ import pytest
 from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
 
-from structkit.learning.training.card import _names
-from structkit.learning.training.run import train
+from structkit.learning.training.run import _names, train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 from structkit.settings import flag_of

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from structkit.learning.training.dropout import dropped
+from structkit.learning.training.autograd import dropped
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

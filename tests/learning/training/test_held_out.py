@@ -6,7 +6,7 @@ from copy import deepcopy
 import pytest
 import torch
 
-from structkit.learning.encoders.model_folder import open_model
+from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.module import HeldOut
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions

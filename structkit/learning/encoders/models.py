@@ -1,0 +1,377 @@
+"""Models behind an encoder: pretrained ones, small ones from scratch, and tables of token vectors.
+
+A pretrained one is loaded whole, or raises one clear error; more positions let it read more tokens.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import transformers
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
+from tokenizers import AddedToken
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSeq2SeqLM,
+    AutoModelForTextEncoding,
+    AutoTokenizer,
+    BertConfig,
+    BertModel,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5EncoderModel,
+    T5ForConditionalGeneration,
+    T5Model,
+)
+from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
+
+from structkit.embeddings.vectors import Vectors
+from structkit.errors import UserError
+from structkit.learning.folders.hub import PICKLES, pickled
+from structkit.learning.static import Table, is_table
+
+# what damaged folders have been seen to raise
+DAMAGE = (
+    *(OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError),
+    *(RuntimeError, AssertionError, SafetensorError, StrictDataclassError),
+)
+
+AGAIN = "copy the folder again"
+# what is loaded of a folder: numbers and settings, no code of its own
+PLAIN = {"local_files_only": True, "trust_remote_code": False}
+SAFE = {**PLAIN, "use_safetensors": True}
+
+transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+
+
+def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) -> tuple[Any, Any]:
+    """The model and tokenizer of a folder.
+
+    `decoder` keeps the decoder of an encoder-decoder model, `head` also the layer that predicts
+    tokens. Errors: `UserError` that names the folder, or the file in it that is missing or damaged.
+    """
+    if is_table(folder):
+        if decoder or head:
+            raise UserError(f"the model {folder} is a table of token vectors", "use --pooling mean")
+        return load_bag(folder)
+    if not (folder / "config.json").is_file():
+        raise UserError(
+            f"the folder {folder} holds no config.json", "name a folder that holds a model"
+        )
+    try:
+        return _load(folder, decoder, head)
+    except ImportError as error:
+        problem = f"the model {folder} needs a package: {_line(error)}"
+        raise UserError(problem, "install it") from None
+    except Exception as error:
+        # tokenizers has no class of its own: it raises Exception itself
+        if not isinstance(error, DAMAGE) and type(error) is not Exception:
+            raise
+        raise explained(folder, error) from None
+
+
+def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
+    config = AutoConfig.from_pretrained(name, **PLAIN)
+    if (decoder or head) and not config.is_encoder_decoder:
+        raise UserError(f"the model {name} has no decoder", "use a T5 model, or another pooling")
+    kind: Any = AutoModelForSeq2SeqLM if head else AutoModel
+    if not decoder and not head and config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
+        kind = AutoModelForTextEncoding  # of a T5, only the encoder
+    model, loading = kind.from_pretrained(name, **SAFE, output_loading_info=True)
+    # an untrained weight in a trained model is an error; the pooler is never used
+    missing = sorted(key for key in loading["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise UserError(
+            f"the model {name} lacks {len(missing)} weights ({missing[0]}, …)",
+            AGAIN,
+        )
+    tokenizer = AutoTokenizer.from_pretrained(name, **PLAIN)
+    if not isinstance(tokenizer.model_max_length, int | float):
+        raise UserError(
+            f"model_max_length is not a number: {tokenizer.model_max_length!r:.80}",
+            AGAIN,
+        ).at(str(name / "tokenizer_config.json"))
+    return model.float(), tokenizer
+
+
+def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
+    """Make strings one token each, starting as the mean of the tokens that each was before."""
+    known = tokenizer.get_vocab()
+    new = [name for name in names if name not in known]
+    pieces = [tokenizer(name, add_special_tokens=False)["input_ids"] for name in new]
+    tokenizer.add_tokens([AddedToken(name, special=False, normalized=False) for name in new])
+    if len(tokenizer) > model.get_input_embeddings().num_embeddings:
+        model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    weights = model.get_input_embeddings().weight.data
+    for name, ids in zip(new, pieces, strict=True):
+        weights[tokenizer.convert_tokens_to_ids(name)] = weights[ids].mean(0)
+
+
+def explained(folder: Path, error: Exception) -> UserError:
+    """What an error of transformers on this folder means."""
+    if "trust_remote_code" in str(error):
+        return UserError(
+            f"the model {folder} is made by code of its own, which structkit never runs",
+            "use a model whose architecture transformers has (BERT, ModernBERT, T5, Qwen3 …), or "
+            "encode with the model's own program: search reads its embeddings too",
+        )
+    weights = sorted(file.name for file in folder.glob("*.safetensors"))
+    if not weights:
+        if pickles := sorted(file.name for file in folder.glob("*") if file.suffix in PICKLES):
+            return pickled(str(folder), pickles[0])
+        return UserError(f"the folder {folder} holds no model.safetensors", AGAIN)
+    if "tokenizer" in str(error) and not (folder / "tokenizer.json").is_file():
+        return UserError(f"the folder {folder} holds no tokenizer.json", AGAIN)
+    if isinstance(error, SafetensorError):
+        return UserError(f"{folder / weights[0]} is damaged: {error}", AGAIN)
+    return UserError(f"the model folder {folder} cannot be loaded: {_line(error)}", "copy it again")
+
+
+def _line(error: Exception) -> str:
+    """The first line of a message, cut short."""
+    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
+
+
+# width, inner width, heads, layers, decoder layers
+SIZES = {
+    "tiny": (64, 128, 4, 2, 1),  # 0.6M parameters with 8,000 tokens: for tests and demos
+    "mini": (256, 1024, 4, 3, 2),  # 6.5M
+    "wide": (768, 768, 12, 1, 1),  # 15.6M: learns most from few pairs and passes
+    "small": (512, 1024, 8, 6, 4),  # 21M
+}
+
+# scales T5's initial values: the encoder's layers add a tenth to the word embeddings at first, so
+# that an untrained model already matches words, and a step changes it more; the decoder is as T5's
+FACTOR = 0.1
+
+
+def new_model(
+    architecture: str,
+    size: str,
+    tokenizer: PreTrainedTokenizerFast,
+    *,
+    positions: int | None = None,
+    decoder: bool = False,
+    head: bool = False,
+) -> Any:
+    """An untrained model whose parameters depend only on torch's seed.
+
+    Errors: `UserError` for a number of positions of a T5, which has none.
+    """
+    width, inner, heads, layers, decoder_layers = SIZES[size]
+    if architecture == "bert":
+        return BertModel(
+            BertConfig(
+                vocab_size=len(tokenizer),
+                hidden_size=width,
+                intermediate_size=inner,
+                num_attention_heads=heads,
+                num_hidden_layers=layers,
+                pad_token_id=tokenizer.pad_token_id,
+                max_position_embeddings=positions or 1024,
+            ),
+            add_pooling_layer=False,
+        )
+    if positions:
+        raise UserError(
+            "a T5 has no position embeddings: it reads texts of any length",
+            "leave --positions out, or use --architecture bert",
+        )
+    config = T5Config(  # type: ignore[call-arg]
+        initializer_factor=FACTOR,
+        vocab_size=len(tokenizer),
+        d_model=width,
+        d_ff=inner,
+        d_kv=width // heads,
+        num_heads=heads,
+        num_layers=layers,
+        num_decoder_layers=decoder_layers,
+        decoder_start_token_id=tokenizer.pad_token_id,
+    )
+    if not (head or decoder):
+        return T5EncoderModel(config)
+    model: Any = T5ForConditionalGeneration(config) if head else T5Model(config)
+    with torch.no_grad():
+        for name, weight in model.decoder.named_parameters():
+            if not name.startswith("embed_tokens"):
+                weight /= FACTOR  # all initial values are proportional to it
+    return model
+
+
+LENGTH = 3  # tokens of the text that shows where positions begin
+
+
+def positions(model: Any) -> int | None:
+    """The most tokens that a model can read, None where its positions have no limit.
+
+    What it looks up for a short text says so: the table of its position embeddings, and the row of
+    the first token, which many kinds of models leave to the padding. Others have what their
+    configuration says.
+    """
+    config = model.config
+    encoder = model.get_encoder() if config.is_encoder_decoder else model
+    # not the padding: 0 or 1, or what the configuration says
+    token = 3 if getattr(config, "pad_token_id", None) == 2 else 2
+    ids = torch.full((1, LENGTH), token, device=next(model.parameters()).device)
+    training = model.training
+    model.eval()
+    looked = LookedUp()  # type: ignore[no-untyped-call]
+    try:
+        with torch.no_grad(), looked:
+            encoder(input_ids=ids, attention_mask=torch.ones_like(ids))
+    except DAMAGE:
+        pass  # the first text of a user's folder fails in the same way, and says why
+    model.train(training)
+    if looked.positions or config.is_encoder_decoder:
+        return looked.positions
+    most: int | None = getattr(config, "max_position_embeddings", None)
+    return most if most and most > 0 else None  # XLNet's -1 means any
+
+
+class LookedUp(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Watches the tables in which a text of equal tokens is looked up.
+
+    `positions` is how many rows the table has from the first token's on whose rows follow each
+    other: that of positions, as equal tokens have equal rows everywhere else.
+    """
+
+    positions: int | None = None
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if func is torch.ops.aten.embedding.default:
+            table, rows = args[0], args[1][..., :LENGTH]  # some kinds of models pad
+            if rows.shape[-1] == LENGTH and bool((rows.diff() == 1).all()):
+                most = len(table) - int(rows.min())
+                self.positions = min(most, self.positions or most)
+        return func(*args, **(kwargs or {}))
+
+
+def stretch_positions(model: Any, tokenizer: Any, count: int) -> None:
+    """Let a model read `count` tokens, by interpolation of its position embeddings.
+
+    The first quarter stays, so that short texts keep their embeddings; the others are spread over
+    the rest. Source: Zhang et al. 2024, "Long-CLIP" (arXiv 2403.15378). Errors: `UserError` for a
+    model without position embeddings, or with as many.
+    """
+    embeddings = getattr(model, "embeddings", None)
+    old = getattr(embeddings, "position_embeddings", None)
+    most = positions(model)
+    if embeddings is None or old is None or most is None:
+        raise UserError(
+            f"a {model.config.model_type} model has no position embeddings to interpolate",
+            "leave --positions out",
+        )
+    if count < most:
+        raise UserError(
+            f"--positions {count}: the model reads {most} tokens already",
+            "give more, or leave --positions out",
+        )
+    offset = len(old.weight) - most  # the padding's
+    kept = offset + most // 4
+    spread = functional.interpolate(
+        old.weight.data[kept:].T[None],
+        size=offset + count - kept,
+        mode="linear",
+        align_corners=True,
+    )
+    table = torch.cat([old.weight.data[:kept], spread[0].T])  # (offset + count, dim)
+    rows, width = table.shape
+    embeddings.position_embeddings = nn.Embedding(
+        rows, width, padding_idx=old.padding_idx, _weight=table
+    )
+    for name, row in dict(embeddings.named_buffers(recurse=False)).items():
+        if name == "position_ids":  # (1, positions), from the first position on
+            longer = row[0, 0] + torch.arange(len(table))[None]
+        elif name == "token_type_ids":
+            longer = torch.zeros(1, len(table), dtype=row.dtype)
+        else:
+            continue
+        embeddings.register_buffer(name, longer, persistent=False)
+    model.config.max_position_embeddings += len(table) - len(old.weight)
+    tokenizer.model_max_length = count
+
+
+@dataclass(frozen=True)
+class States:
+    """What a model of transformers returns: a state for each token, (texts, length, dim)."""
+
+    last_hidden_state: Tensor
+
+
+class Bag(nn.Module):
+    """A table that behaves like a model of transformers: the states of tokens are their vectors.
+
+    Their mean is the text's embedding, as in `Table.means`.
+    """
+
+    def __init__(self, rows: Vectors, *, saturating: bool = False) -> None:
+        super().__init__()
+        self.embedding = _embedding(torch.from_numpy(rows))
+        self.saturating = saturating
+        self.config = SimpleNamespace(
+            hidden_size=rows.shape[1],
+            is_encoder_decoder=False,
+            is_decoder=False,
+            model_type="static",
+        )
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> States:
+        states: Tensor = self.embedding(input_ids)
+        if self.saturating:
+            states = states * repetitions(input_ids, attention_mask).rsqrt().unsqueeze(-1)
+        return States(states)
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.embedding
+
+    def resize_token_embeddings(self, count: int, **options: Any) -> None:
+        """Add rows of zeros, which `add_tokens` fills."""
+        old = self.embedding.weight.data
+        added = old.new_zeros(count - len(old), old.shape[1])
+        self.embedding = _embedding(torch.cat([old, added]))
+
+    def table(self, tokenizer: PreTrainedTokenizerFast) -> Table:
+        """The table as it is now."""
+        rows = self.embedding.weight.detach().float().cpu().numpy()
+        return Table(rows, tokenizer.backend_tokenizer, self.saturating)
+
+
+def _embedding(rows: Tensor) -> nn.Embedding:
+    return nn.Embedding(rows.shape[0], rows.shape[1], _weight=rows)
+
+
+def repetitions(ids: Tensor, mask: Tensor) -> Tensor:
+    """How often each token occurs in its text, (texts, length); padding is not counted.
+
+    >>> repetitions(torch.tensor([[5, 7, 5, 0]]), torch.tensor([[1, 1, 1, 0]])).tolist()
+    [[2, 1, 2, 1]]
+    """
+    texts = torch.arange(len(ids), device=ids.device).unsqueeze(1)
+    keys = (texts * (ids.max() + 2) + ids + 1) * mask  # (texts, length); 0 is padding
+    _, place, counts = torch.unique(keys, return_inverse=True, return_counts=True)
+    return torch.where(mask.bool(), counts[place], 1)
+
+
+def load_bag(folder: Path) -> tuple[Bag, PreTrainedTokenizerFast]:
+    """The table in a folder, for training, and its tokenizer as one of transformers."""
+    table = Table.read(folder)
+    tokenizer = table.tokenizer
+    # no special tokens around a text, and none within it
+    tokenizer.post_processor = None
+    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer)  # type: ignore[no-untyped-call]
+    return Bag(table.rows, saturating=table.saturating), wrapped
