@@ -38,7 +38,7 @@ sys.exit(status)
 BOUNDS = {
     "train santa": 66,
     "ask": 72,
-    "encode": 57,
+    "encode": 42,
     "search -m": 49,
     "mask-entities": 20,
     "score": 17,
