@@ -78,12 +78,8 @@ def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
             names = names or _names(record)
             if lost := [name for name in names if name not in record]:
                 raise missing(lost[0], record, _remedy())
-            first, second = (vector(record, name, dimensions) for name in names)
-            if len(first) != len(second):
-                raise UserError(
-                    f"{names[0]} has {len(first)} dimensions, {names[1]} has {len(second)}",
-                    "encode both sides with one model",
-                )
+            first = vector(record, names[0], dimensions)
+            second = vector(record, names[1], len(first))
             dimensions = len(first)
             left.append(first)
             right.append(second)

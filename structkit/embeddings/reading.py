@@ -39,7 +39,7 @@ from structkit.records.lines import cannot_read
 MATRICES = (".npy", ".npz", ".parquet")
 AGAIN = "encode the corpus again"
 # facts of a run that do not affect the numbers of a row
-ELSEWHERE = frozenset(
+UNRELATED = frozenset(
     (
         *("model", "keep", "batch_tokens", "count", "dim", "run", "files"),
         *("records", "sha256", "precision"),
@@ -332,6 +332,7 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     rows = Matrix([_numbers(table[numbers], len(table), path)])
     records = kept.to_pylist() if fields and kept.num_columns else []
     meta = orjson.loads((file.metadata.metadata or {}).get(b"structkit", b"{}"))
+    meta = meta if isinstance(meta, dict) else {}
     return Embeddings(doc_ids, rows, _largest_norm(path, rows), unique(ids, path), records, meta)
 
 
@@ -469,4 +470,4 @@ def differing(run: Record, other: Record) -> list[str]:
     ['dtype', 'side']
     """
     names = dict.fromkeys([*run, *other])
-    return [name for name in names if name not in ELSEWHERE and run.get(name) != other.get(name)]
+    return [name for name in names if name not in UNRELATED and run.get(name) != other.get(name)]

@@ -15,7 +15,7 @@ from structkit.commands.encode import encode_to_file
 from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 from structkit.learning.encoding import reading
-from structkit.learning.encoding.on_ray import Remote, over
+from structkit.learning.encoding.on_ray import Remote, spread_over
 from structkit.learning.training.tokens import Truncation
 from tests.commands.test_encode import model, records  # noqa: F401
 from tests.model_encodings import encoding_of
@@ -68,7 +68,7 @@ def test_a_process_that_makes_its_own_encoding_embeds_the_same(model):  # noqa: 
 def test_one_window_needs_no_ray(model, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setitem(sys.modules, "ray", None)
     encoding = encoding_of(model, "document")
-    encoding.spread = over("local", encoding)
+    encoding.spread = spread_over("local", encoding)
     assert 60 == sum(len(rows) for rows, _ in encoding.embedded(records()))
 
 
@@ -162,7 +162,7 @@ def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatc
         VectorFiles, "checkpoint", lambda files, state: states.append((files.count, state))
     )
     encoding = encoding_of(model, "document")
-    encoding.spread = lambda several: encoding.here(iter(list(several)))
+    encoding.spread = lambda several: encoding.embed_here(iter(list(several)))
     encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
     assert [*range(7, 60, 7), 60] == [count for count, _ in states]
     assert [count for count, _ in states] == [state["records"] for _, state in states]
@@ -177,7 +177,7 @@ def test_a_repeated_query_has_its_line_where_windows_are_read_ahead(
 ):
     monkeypatch.setattr(reading, "WINDOW", 7)
     encoding = encoding_of(model, "query", field=["text"])
-    encoding.spread = lambda several: encoding.here(iter(list(several)))
+    encoding.spread = lambda several: encoding.embed_here(iter(list(several)))
     queries, corpus, texts = (tmp_path / name for name in ("q.jsonl", "c.jsonl", "t.jsonl"))
     queries.write_bytes(b"".join([*LINES[:10], LINES[3], *LINES[10:]]))
     texts.write_bytes(b"".join(LINES))

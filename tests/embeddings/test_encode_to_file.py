@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from structkit import merge_embeddings
 from structkit.commands.encode import check_output, encode_to_file
 from structkit.commands.encode import write as command_line
 from structkit.embeddings.reading import read_embeddings
@@ -54,31 +53,18 @@ def test_no_record_at_all(model, tmp_path, name):  # noqa: F811
 
 
 def test_parquet(model, tmp_path):  # noqa: F811
-    write(model, tmp_path / "v.npy", chunk=4, keep=["n"])
-    meta = write(model, tmp_path / "v.parquet", chunk=4, keep=["n"])
-    table = parquet.read_table(tmp_path / "v.parquet")
+    names = [str(tmp_path / f"v.{ending}") for ending in ("npy", "parquet")]
+    of_npy, meta = (write(model, name, chunk=4, keep=["n"]) for name in names)
+    file = parquet.ParquetFile(names[1])
+    table = file.read().replace_schema_metadata(file.metadata.metadata)
     assert "fixed_size_list<element: float>[64]" == str(table.schema.field("embedding").type)
-    assert meta == json.loads(parquet.read_metadata(tmp_path / "v.parquet").metadata[b"structkit"])
-    expected = np.load(tmp_path / "v.npy")
-    found = np.stack(table["embedding"].to_numpy(zero_copy_only=False))
-    np.testing.assert_array_equal(expected, found)
-    first = table.slice(0, 1).to_pylist()[0]
-    assert ("d0#0", "d0", "1", 0) == tuple(first[name] for name in ("id", "doc_id", "n", "start"))
-
-
-def test_shards_and_the_whole(model, tmp_path):  # noqa: F811
-    lines = records(n=1)
-    for number in range(3):
-        write(model, tmp_path / f"{number}.npy", lines[number::3], keep=["n"])
-    shards = [str(tmp_path / f"{number}.npy") for number in range(3)]
-    assert 60 == merge_embeddings(shards, output=str(tmp_path / "all.npy"))["embeddings"]
-    found = read_embeddings([str(tmp_path / "all.npy")], fields=True)
-    whole = dict(zip(found.ids, found.vectors[0:60], strict=True))
-    write(model, tmp_path / "v.npy")
-    expected = read_embeddings([str(tmp_path / "v.npy")])
-    assert set(expected.ids) == set(whole) and [{"n": 1}] * 60 == found.fields
-    for name, vector in zip(expected.ids, expected.vectors[0:60], strict=True):
-        np.testing.assert_allclose(vector, whole[name], **rounding(TINY))
+    assert meta == json.loads(file.metadata.metadata[b"structkit"])
+    parquet.write_table(table, names[1], row_group_size=2)  # as others may write it
+    expected, found = (read_embeddings([name], fields=True) for name in names)
+    assert (expected.ids, expected.doc_ids) == (found.ids, found.doc_ids)
+    assert of_npy["model_sha256"] == found.model == expected.model
+    assert [{**each, "n": "1"} for each in expected.fields] == found.fields
+    np.testing.assert_array_equal(expected.vectors[:999], found.vectors[:999])
 
 
 def stopped_after(lines, count):

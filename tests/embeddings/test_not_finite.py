@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 
-from structkit.embeddings.reading import read_embeddings, read_parquet
+from structkit.embeddings.reading import read_parquet
 from structkit.errors import UserError
 from structkit.learning.encoding.encoding import check_finite
 from structkit.learning.encoding.reading import ReadRecord
@@ -102,25 +102,6 @@ def test_a_number_that_float32_cannot_hold(run, tmp_path, number):
     assert 1 == done.returncode
     assert b"v.jsonl:1: " in done.stderr
     assert b"Traceback" not in done.stderr
-
-
-@pytest.mark.long
-def test_parquet_is_read_as_it_is_written(model, run, tmp_path):  # noqa: F811
-    texts = written(tmp_path / "texts.jsonl", records(TEXTS[:5], n=3))
-    for target in ("v.npy", "v.parquet"):
-        encode = ["encode", "-m", model, "--chunk", "9", "--keep", "n", texts.name, "-o", target]
-        assert 0 == run(*encode).returncode
-    file = parquet.ParquetFile(tmp_path / "v.parquet")
-    table = file.read().replace_schema_metadata(file.metadata.metadata)
-    parquet.write_table(table, tmp_path / "v.parquet", row_group_size=2)
-    expected = read_embeddings([str(tmp_path / "v.npy")], fields=True)
-    found = read_embeddings([str(tmp_path / "v.parquet")], fields=True)
-    assert (expected.ids, expected.doc_ids) == (found.ids, found.doc_ids)
-    assert expected.model == found.model is not None
-    assert [{**each, "n": "3"} for each in expected.fields] == found.fields
-    np.testing.assert_array_equal(expected.vectors[:99], found.vectors[:99])
-    runs = [run("search", each, "--queries", "v.npy", "-k", "3") for each in ("v.npy", "v.parquet")]
-    assert runs[0].stdout == runs[1].stdout != b""
 
 
 def test_parquet_that_holds_no_embeddings(run, tmp_path):

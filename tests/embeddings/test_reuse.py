@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from contextlib import suppress
 
 import numpy as np
@@ -18,7 +17,6 @@ from structkit.learning.encoding.settings import EncodingSettings
 from structkit.records.jsonl import Shard
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
-from tests.conftest import WARM, environment
 from tests.embeddings.test_encode_to_file import stopped_after
 from tests.learning.strae.test_tree_nodes import trained  # noqa: F401
 from tests.learning.test_static import made
@@ -115,27 +113,22 @@ def test_elements_stand_where_they_stand_now(model, tmp_path):  # noqa: F811
     assert where[0].read_bytes() != where[1].read_bytes()
 
 
-def test_the_output_may_be_the_older_file(model, tmp_path):  # noqa: F811
-    run = [*WARM, "encode", "-m", model, "lines.jsonl"]
-    lines = records()
-    for number, some in enumerate((lines, edited(lines))):
-        write_lines(tmp_path / "lines.jsonl", some)
-        more = ["--reuse", "v.npy"] if number else []
-        done = subprocess.run(
-            [*run, *more, "-o", "v.npy"],
-            cwd=tmp_path,
-            env=environment(),
-            capture_output=True,
-            text=True,
-        )
+def test_the_output_may_be_the_older_file(run, model, tmp_path):  # noqa: F811
+    def encode(*flags):
+        done = run("encode", "-m", model, "lines.jsonl", *flags)
         assert 0 == done.returncode, done.stderr
-    told = f"structkit: encoding lines.jsonl with {model}\n"
-    assert f"{told}structkit: 57 of 60 records are as in v.npy\n" == done.stderr
+        return done.stderr.decode()
+
+    lines = records()
+    write_lines(tmp_path / "lines.jsonl", lines)
+    encode("-o", "v.npy")
+    write_lines(tmp_path / "lines.jsonl", edited(lines))
+    said = encode("--reuse", "v.npy", "-o", "v.npy")
+    start = f"structkit: encoding lines.jsonl with {model}\n"
+    assert f"{start}structkit: 57 of 60 records are as in v.npy\n" == said
     assert [line["id"] for line in edited(lines)] == read_embeddings([str(tmp_path / "v.npy")]).ids
     for output in ("v.jsonl", "v.parquet"):
-        subprocess.run(
-            [*run, "--reuse", "v.npy", "-o", output], cwd=tmp_path, env=environment(), check=True
-        )
+        encode("--reuse", "v.npy", "-o", output)
         other = read_embeddings([str(tmp_path / output)])
         np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), other.vectors[0:60])
 

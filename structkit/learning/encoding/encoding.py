@@ -55,7 +55,7 @@ class Encoding:
         elements = Elements(tagged=known[0] == "tagged") if settings.elements else None
         paths = _paths(encoder, settings)
         self.reader = TextReader(encoder, settings.field, known, settings.keep, elements, paths)
-        self.truncation, self.spread = self.engine.truncation, self.here
+        self.truncation, self.spread = self.engine.truncation, self.embed_here
         encoder.read_field(known[0] if settings.elements else self.first_field)
         self.earlier: EarlierEmbeddings | None = None
         if settings.reuse:
@@ -124,7 +124,7 @@ class Encoding:
             if rows:  # a tree of one word has no phrases
                 yield rows, embeddings
 
-    def here(self, several: Iterator[Window]) -> Iterator[tuple[Window, Embedded]]:
+    def embed_here(self, several: Iterator[Window]) -> Iterator[tuple[Window, Embedded]]:
         """Windows, each with what it becomes."""
         return ((window, self.window(window)) for window in several)
 

@@ -162,12 +162,12 @@ def _open_fastest(
 
     That is where torch is much faster, or the export does not compute here what it should.
     """
-    fastest, least = None, SLOWER if settings.engine == "auto" else inf
+    fastest, limit = None, SLOWER if settings.engine == "auto" else inf
     for runtime, export in exports.items():
         if export and export[1]["agrees"]:
             by_torch, by_runtime = export[1]["seconds"]
-            if by_runtime / by_torch < least:
-                fastest, least = (runtime, export), by_runtime / by_torch * SOONER
+            if by_runtime / by_torch < limit:
+                fastest, limit = (runtime, export), by_runtime / by_torch * SOONER
     if not fastest:
         return None
     runtime, export = fastest

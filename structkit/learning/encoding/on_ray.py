@@ -24,18 +24,18 @@ def encoding_over(address: str, settings: EncodingSettings) -> Encoding:
     """An encoding whose windows are embedded in a cluster, by processors."""
     check_ray(address)
     encoding = Encoding(replace(settings, device="cpu"))
-    encoding.spread = over(address, encoding)
+    encoding.spread = spread_over(address, encoding)
     return encoding
 
 
-def over(address: str, encoding: Encoding) -> Spread:
+def spread_over(address: str, encoding: Encoding) -> Spread:
     """What embeds windows in a cluster, as `encoding` does.
 
     The first is embedded here: thereby engine and precision are chosen, for all.
     """
 
     def spread(several: Iterator[Window]) -> Iterator[tuple[Window, Embedded]]:
-        yield from encoding.here(islice(several, 1))
+        yield from encoding.embed_here(islice(several, 1))
         second = list(islice(several, 1))
         if not second:
             return
