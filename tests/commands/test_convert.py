@@ -126,19 +126,6 @@ def test_an_id_is_lost_unless_it_is_the_number_of_the_row(tmp_path, capsys):
     )
 
 
-def test_products_of_two_locales_stay_two(tmp_path):
-    folder = FIXTURES / "esci"
-    products, examples = tmp_path / "p.jsonl", tmp_path / "e.jsonl"
-    convert([folder / "products.jsonl"], products, source="esci")
-    convert([folder / "examples.jsonl"], examples, source="esci", gains="esci-official")
-    assert ["us:B000000001", "es:B000000001"] == [each["id"] for each in lines(products)]
-    judged = [(each["doc_id"], each["label"], each["relevance"]) for each in lines(examples)]
-    # the published scorer gives a complement ten times a substitute
-    assert [
-        ("us:B000000001", "E", 100),
-        ("us:B000000002", "S", 1),
-        ("es:B000000001", "C", 10),
-    ] == judged
 
 
 def test_parquet_as_it_is_published(tmp_path):

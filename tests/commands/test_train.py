@@ -80,10 +80,6 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, data):
     assert weights(tmp_path / "one") != weights(tmp_path / "three")
 
 
-def test_no_steps_write_the_untrained_model(tmp_path, data):
-    summary = train("contrastive", method(max_steps=0), [data], options(tmp_path))
-    assert (0, {}) == (summary["steps"], summary["losses"])
-    assert 64 == len(next(encode(pairs(1), model=summary["folder"], as_="query"))["embedding"])
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "first-decoder-token"])
@@ -96,26 +92,8 @@ def test_every_pooling_trains_and_loads(tmp_path, data, pooling, bf16):
     assert (tmp_path / "model" / "modules.json").exists()
 
 
-@pytest.fixture
-def bert(tmp_path):
-    """A small BERT in a folder, with 16 positions."""
-    torch.manual_seed(0)
-    tokenizer = train_tokenizer(["some words"], 400, split_identifiers=True, cls=True)
-    config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1,
-        num_attention_heads=2, max_position_embeddings=16,
-    )  # fmt: skip
-    BertModel(config).save_pretrained(tmp_path / "bert")
-    tokenizer.save_pretrained(tmp_path / "bert")
-    return tmp_path / "bert"
 
 
-def test_a_bert_from_a_folder_is_fine_tuned(tmp_path, data, bert):
-    settings = method(model=str(bert), pooling="cls", max_steps=2)
-    train("contrastive", settings, [data], options(tmp_path, offline=True))
-    model, facts = open_model(str(tmp_path / "model"))
-    assert {"query": 16, "document": 16} == facts["lengths"]
-    assert 32 == model.embed(model.tokens(["a"], "query")).shape[1]
 
 
 def test_negatives_are_drawn_anew_in_each_epoch(tmp_path):
