@@ -126,8 +126,6 @@ def test_an_id_is_lost_unless_it_is_the_number_of_the_row(tmp_path, capsys):
     )
 
 
-
-
 def test_parquet_as_it_is_published(tmp_path):
     records = FIXTURES / "esci/records"
     file = tmp_path / "shopping_queries_dataset_examples.parquet"

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
-from transformers import BertConfig, BertModel
 
 from structkit import encode, plot
 from structkit.errors import UserError
@@ -80,8 +78,6 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, data):
     assert weights(tmp_path / "one") != weights(tmp_path / "three")
 
 
-
-
 @pytest.mark.parametrize("pooling", ["cls", "mean", "first-decoder-token"])
 @pytest.mark.parametrize("bf16", [False, True])
 def test_every_pooling_trains_and_loads(tmp_path, data, pooling, bf16):
@@ -90,10 +86,6 @@ def test_every_pooling_trains_and_loads(tmp_path, data, pooling, bf16):
     model, facts = open_model(str(tmp_path / "model"))
     assert pooling == facts["pooling"] == model.pooling
     assert (tmp_path / "model" / "modules.json").exists()
-
-
-
-
 
 
 def test_negatives_are_drawn_anew_in_each_epoch(tmp_path):

@@ -9,9 +9,15 @@ import pytest
 
 from tests.benchmarks.installed import licensed
 
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+PAGES = {
+    path.stem: {*FLAG.findall(path.read_text("utf-8"))}
+    for path in Path("fixtures/help").glob("*.txt")
+}
+
 
 def dry(target, *variables):
-    """The commands that would make a target."""
+    """The commands that would make a target; each has only flags of its page."""
     done = subprocess.run(
         ["make", "--dry-run", "--no-print-directory", target, *variables],
         capture_output=True,
@@ -19,18 +25,20 @@ def dry(target, *variables):
         check=True,
     )
     lines = done.stdout.replace("\\\n", " ").splitlines()
-    patterns = [line for line in lines if re.search(r"[/@]%|%[.@]", line)]
-    assert [] == patterns, "a pattern is left in a command"
+    for line in lines:
+        assert not re.search(r"[/@]%|%[.@]", line), f"a pattern is left in {line}"
+        commands = re.findall(r"/structkit ((?:train |plot )?[a-z-]+)( [^|;>]*)", line)
+        for command, words in commands:
+            strange = {*FLAG.findall(words)} - PAGES[command.replace(" ", "-")]
+            assert not strange, f"structkit {command} has no {strange}: {line}"
     return lines
 
 
 @pytest.fixture(scope="module")
 def seal_data(tmp_path_factory):
     """Empty files in the places of the data."""
-    data = tmp_path_factory.mktemp("seal")
-    for name in ("dev_docs", "dev_queries", "train_docs-00", "train_docs-01", "train_queries"):
-        (data / f"{name}.jsonl.gz").touch()
-    return data
+    names = ("dev_docs", "dev_queries", "train_docs-00", "train_docs-01", "train_queries")
+    return touched(tmp_path_factory.mktemp("seal"), *names)
 
 
 @pytest.fixture(scope="module")
@@ -93,26 +101,16 @@ def test_seal_searches_every_system_tagged_and_untagged(seal):
 
 
 def test_other_masks_and_tags_start_from_the_same_model(tmp_path, seal_data):
-    folder = str(tmp_path)
     systems = "raw masked-00 masked-20 content tags-headings"
     commands = dry(
-        *(f"{folder}/report.json", f"DATA={seal_data}", f"SEAL={folder}"),
+        *(f"{tmp_path}/report.json", f"DATA={seal_data}", f"SEAL={tmp_path}"),
         *("SEAL_SEEDS=0", f"SEAL_SYSTEMS={systems}"),
     )
-    starts = {
-        name: flag(command, "--model").rpartition("/")[2]
-        for name, command in trained(commands).items()
-    }
-    assert starts.pop("raw@0") == "minilm"
-    assert set(starts.values()) == {"raw@0.model"}
-    assert {f"{name}@0" for name in systems.split()} == {*starts, "raw@0"}
-    made = [command for command in commands if " html-variants " in command]
-    assert 1 == len([command for command in made if "--mask-ratio 0.20" in command])
-    assert not [command for command in made if "--mask-ratio 0.00" in command]
+    starts = {name: Path(flag(each, "--model")).name for name, each in trained(commands).items()}
+    assert {f"{name}@0": "raw@0.model" for name in systems.split()} | {"raw@0": "minilm"} == starts
     # pages are searched with the tags that the model knows
-    (read,) = (command for command in commands if "tags-headings-tagged@0.npy" in command
-               and " encode " in command)  # fmt: skip
-    assert "dev-tags-headings.variants.jsonl" in read
+    encoded = [each for each in commands if "tags-headings-tagged@0.npy" in each]
+    assert "dev-tags-headings.variants.jsonl" in encoded[0]
 
 
 def test_long_pages_stretch_the_positions(tmp_path, seal_data):
@@ -125,13 +123,22 @@ def test_long_pages_stretch_the_positions(tmp_path, seal_data):
             assert positions == flag(command, "--positions")
 
 
+def touched(folder, *names):
+    """Empty files in the places of the data."""
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / f"{name}.jsonl.gz").touch()
+    return folder
+
+
+SHOP = (
+    "amazon_gift_cards/products", "matching/products", "matching/query_side_products_train",
+    "matching/train_qrels", "matching/dev_queries", "matching/dev_qrels",
+)  # fmt: skip
+
+
 def test_bullets_are_trained_on_what_is_not_searched_for(tmp_path):
-    for name in ("matching/products", "matching/query_side_products_train", "matching/train_qrels"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.jsonl.gz").touch()
-    (tmp_path / "amazon_gift_cards").mkdir()
-    (tmp_path / "amazon_gift_cards" / "products.jsonl.gz").touch()
-    folder = f"{tmp_path}/runs"
+    folder = touched(tmp_path, *SHOP) / "runs"
     commands = dry(
         *(f"{folder}/report.json", f"DATA={tmp_path}", f"BULLETS={folder}", "BULLET_SEEDS=0 1"),
         "MODEL=minilm",
@@ -140,13 +147,10 @@ def test_bullets_are_trained_on_what_is_not_searched_for(tmp_path):
     trainings = trained(commands)
     assert {*trainings} == {"words"} | {f"{name}@{seed}" for name in systems for seed in "01"}
     assert all(f" {folder}/train.jsonl " in command for command in trainings.values())
-    assert " --max-steps 0 " in trainings["untrained@0"]
-    assert "--negatives-per-query 0" in trainings["sda@0"]
-    assert "--negatives-per-query" not in trainings["hard@0"]
+    negatives = [flag(trainings[f"{each}@0"], "--negatives-per-query") for each in ("sda", "hard")]
+    assert ["0", None] == negatives
     assert flag(trainings["words-sda@1"], "--model").endswith("/words.model")
-    scored = next(
-        command for command in commands if "--per-query" in command and " score " in command
-    )
+    [scored] = [each for each in commands if "--per-query" in each and " score " in each]
     assert flag(scored, "--qrels") == f"{folder}/test-qrels.jsonl"
     assert f"{folder}/start.run.jsonl" in scored
 
@@ -154,11 +158,8 @@ def test_bullets_are_trained_on_what_is_not_searched_for(tmp_path):
 @pytest.fixture(scope="module")
 def code(tmp_path_factory):
     """The commands of `make santa-code MODEL=minilm`, and of `make santa-model`."""
-    data = tmp_path_factory.mktemp("codesearch")
-    (data.parent / "cosqa").mkdir(exist_ok=True)
     names = ("train", "dev", "dev_adv_python", "../cosqa/corpus", "../cosqa/retrieval_dev")
-    for name in names:
-        (data / f"{name}.jsonl.gz").touch()
+    data = touched(tmp_path_factory.mktemp("codesearch"), *names)
     given = (f"DATA={data}", "MODEL=minilm", f"CODE={data}/runs", "PACKAGES=/packages")
     model = (f"ASK_MODEL={data}/share/ask-model", "BEST=santa")
     return dry("santa-pretrained", *given, "CODE_SEEDS=0 1"), dry("santa-model", *given, *model)
@@ -194,27 +195,26 @@ def test_the_model_of_ask_is_trained_and_put_in_its_place(code):
     assert moved.split()[2].strip("'").endswith("/share/ask-model")
 
 
-@pytest.mark.parametrize(
-    ("target", "names", "systems"),
-    [
-        ("santa-scratch", ["train", "dev"], ["untrained", "mep", "sda", "santa"]),
-        ("santa-static", ["train", "dev"], ["static", "static-sda"]),
-        (
-            "santa-product",
-            ["amazon_gift_cards/products"]
-            + [f"matching/{each}" for each in ("products", "query_side_products_train")]
-            + [f"matching/{each}" for each in ("dev_queries", "dev_qrels")],
-            ["untrained", "mep", "sda", "santa"],
-        ),
-    ],
-)
-def test_models_from_scratch_need_nothing_of_other_recipes(tmp_path, target, names, systems):
-    for name in names:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.jsonl.gz").touch()
-    commands = dry(target, f"DATA={tmp_path}", f"RUN={tmp_path}/runs")
-    assert set(systems) == set(trained(commands))
+SCRATCH = {
+    "santa-scratch": ["untrained", "mep", "sda", "santa"],
+    "santa-static": ["static", "static-sda"],
+    "santa-product": ["untrained", "mep", "sda", "santa"],
+}
+
+
+@pytest.mark.parametrize("target", SCRATCH)
+def test_models_from_scratch_need_nothing_of_other_recipes(tmp_path, target):
+    names = SHOP if target == "santa-product" else ("train", "dev")
+    commands = dry(target, f"DATA={touched(tmp_path, *names)}", f"RUN={tmp_path}/runs")
+    assert set(SCRATCH[target]) == set(trained(commands))
     assert [] == [line for line in commands if "runs/strae" in line]
+
+
+@pytest.mark.parametrize("target", ["demo", "span-parser", "repositories"])
+def test_other_recipes_are_of_commands_that_exist(tmp_path, target):
+    names = ("files", "queries", "qrels", "trees/gum_train", "trees/gum_dev", "wikitext2_parsed")
+    data = touched(tmp_path, *names)
+    assert any("structkit" in line for line in dry(target, f"DATA={data}"))
 
 
 def test_no_variable_is_of_two_recipes():
