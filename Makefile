@@ -71,16 +71,14 @@ lint: $(INSTALLED) ## ruff and strict mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy structkit plugins
 
-soak: $(INSTALLED) ## Random examples, bad input, kills: make soak ROUNDS=… COUNT=… SEED=… JOBS=… KILLS=…
+soak: $(INSTALLED) ## Random examples and bad input: make soak ROUNDS=… COUNT=… SEED=… JOBS=…
 	for round in $$(seq $(ROUNDS)); do HYPOTHESIS_PROFILE=random OMP_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -n $(JOBS) -m hypothesis || exit; done
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak --count $(COUNT) --seed $(SEED) --jobs $(JOBS)
-	$(BIN)/python -m tests.soak.kills --count $(KILLS) --seed $(SEED)
 soak: ROUNDS := 10
 soak: COUNT := 5000
 soak: SEED := 0
 soak: JOBS := 2
-soak: KILLS := 20
 
 BENCH = OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') \
   $(if $(DGL),--dgl '$(DGL)') $(if $(ONLY),--only $(ONLY))

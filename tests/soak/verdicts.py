@@ -10,8 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import faiss
-
 from .cases import Case
 from .program import LIMIT, Outcome
 
@@ -26,10 +24,6 @@ ONE_FOR_ONE = {
 }
 REJECTS = "rejects.jsonl"
 CACHE = "cache"  # of `ask`, for the next question: a database, whole at any time
-INDEX = {"index", "docid", "ids.txt", "fields.jsonl", "meta.json"}
-WORDS = {"ids.txt", "meta.json", "params.index.json", "vocab.index.json"} | {
-    f"{part}.csc.index.npy" for part in ("data", "indices", "indptr")
-}
 State = dict[str, str]
 
 
@@ -63,7 +57,7 @@ def verdicts(case: Case, outcome: Outcome, before: State, folder: Path) -> Itera
     yield from messages(case, outcome)
     yield from changes(case, outcome, before, state(folder))
     yield from halves(case, outcome, before, folder)
-    yield from uncounted(case, outcome, before, folder)
+    yield from uncounted(case, outcome, folder)
     if any(folder.with_name(f"{folder.name}.tmp").iterdir()):
         yield "leaves temporary files"
 
@@ -130,33 +124,14 @@ def saves_index(case: Case) -> bool:
     return "--save-index" in case.session.arguments
 
 
-def uncounted(case: Case, outcome: Outcome, before: State, folder: Path) -> Iterator[str]:
-    """What is skipped is among the rejects; an index that is left is whole."""
+def uncounted(case: Case, outcome: Outcome, folder: Path) -> Iterator[str]:
+    """What is skipped is among the rejects."""
     if case.skip and outcome.status == 0 and case.session.name in ONE_FOR_ONE:
         # a line with nothing in it is no record
         source = case.place.partition(" ")[0]
         counts = {name: len(lines(folder / name)) for name in (source, "out.jsonl", REJECTS)}
         if counts[source] != counts["out.jsonl"] + counts[REJECTS]:
             yield f"loses records: {counts}"
-    index = folder / "out"
-    if saves_index(case) and "out" not in before and index.is_dir():
-        yield from unwhole(index)
-
-
-def unwhole(index: Path) -> Iterator[str]:
-    """An index has all its files, and as many rows as it says in each."""
-    files = {path.name for path in index.iterdir()}
-    wanted = min((INDEX, WORDS), key=lambda each: len(each ^ files))
-    if files != wanted:
-        yield f"leaves an index of {sorted(files)}, not of {sorted(wanted)}"
-        return
-    count = json.loads((index / "meta.json").read_bytes())["count"]
-    # an id may be a blank
-    rows = {name: (index / name).read_bytes().count(b"\n") for name in files & {"docid", "ids.txt"}}
-    if wanted is INDEX:
-        rows["index"] = faiss.read_index(str(index / "index")).ntotal
-    if {*rows.values()} != {count}:
-        yield f"leaves an index of {count} rows with {rows}"
 
 
 def lines(path: Path) -> list[bytes]:
