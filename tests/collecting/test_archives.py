@@ -1,15 +1,21 @@
-"""Archives in folders, and what stands in archives beside files."""
+"""Archives in folders, what stands in archives beside files, damaged ones, and crawls."""
 
 import bz2
 import gzip
 import io
 import json
 import lzma
+import random
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from structkit import collect
+from structkit.errors import UserError
 
 ARCHIVES = ["a.tar", "a.tar.gz", "a.tgz", "a.jar", "a.whl", "a.zip"]
 
@@ -27,7 +33,8 @@ def project(tmp_path):
 
 def pack(file: Path, members: dict[str, bytes]):
     if ".t" in file.name:
-        with tarfile.open(file, "w:gz" if file.name.endswith("gz") else "w") as packed:
+        mode = file.suffix[1:].replace("tar", "").replace("tgz", "gz")
+        with tarfile.open(file, f"w:{mode}") as packed:
             for name, content in members.items():
                 info = tarfile.TarInfo(name)
                 info.size = len(content)
@@ -62,13 +69,6 @@ def test_archives_in_a_folder_are_opened_if_asked_for(project, run):
     assert done.stdout == run("collect", "project", "--archives", "--workers", 2).stdout
 
 
-def test_a_damaged_archive_in_a_folder_is_one_reject(project, run):
-    (project / "sub/a.zip").write_bytes(b"PK\3\4 and no more")
-    done = run("collect", "project", "--archives")
-    assert len(ARCHIVES) == len(paths(done))
-    assert b"1 x cannot be read: File is not a zip file" in done.stderr
-
-
 COMPRESSED = {"a.md.gz": gzip, "a.py.bz2": bz2, "a.txt.xz": lzma}
 
 
@@ -100,12 +100,6 @@ def test_a_compressed_file_that_is_damaged_is_told(tmp_path, run, name):
         done = run("collect", name)
         assert [] == paths(done)
         assert b"structkit: 1 path left out (1 x cannot be read: " in done.stderr
-
-
-def test_records_hold_no_archives(run):
-    done = run("collect", "--records", "in.jsonl", "--archives")
-    assert 2 == done.returncode
-    assert b"--records and --archives exclude each other" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])
@@ -149,3 +143,61 @@ def test_a_member_without_a_name_is_told_and_the_others_are_read(tmp_path, run):
     done = run("collect", "a.zip", "--on-error", "fail")
     told = b"structkit: a.zip/: has no name in the archive; pack the archive again\n"
     assert (1, told) == (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize("name", ["../evil.py", "/etc/evil.py", "a/../../evil.py"])
+def test_no_name_leads_out_of_an_archive(tmp_path, name, run):
+    for archive in ("a.zip", "a.tar.gz"):
+        pack(tmp_path / archive, {name: b"x = 1", "good.py": b"y = 2"})
+        done = run("collect", archive)
+        assert [f"{archive}/good.py"] == paths(done)
+        assert "its name leads out of the archive" in done.stderr.decode()
+    assert ["a.tar.gz", "a.zip"] == sorted(path.name for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["p.zip", "p.tar", "p.tar.gz", "p.tar.xz", "p.warc.gz"])
+def test_damaged_archives_give_one_clear_line(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if "warc" in name:
+        crawl(Path(name))
+    else:
+        pack(Path(name), {f"{number}.py": b"a = 1\n" * 99 for number in range(9)})
+    good = Path(name).read_bytes()
+    rng = random.Random(0)
+    told = 0
+    for round in range(20):
+        bad = bytearray(good)
+        for _ in range(rng.randint(1, 30)):
+            bad[rng.randrange(len(bad))] = rng.randrange(256)
+        Path(name).write_bytes(bad[: rng.randint(1, len(bad))] if round % 2 else bad)
+        try:
+            list(collect([name], unit="file"))
+        except UserError as error:
+            told += 1
+            assert str(error).startswith(name) or "http" in str(error)
+            assert "; " in str(error)
+    assert told
+
+
+def crawl(file):
+    """Two pages as a crawler keeps them, and one that is not there."""
+    with file.open("wb") as handle:
+        writer = WARCWriter(handle, gzip=True)
+        for number, status in enumerate(["200 OK", "200 OK", "404 Not Found"]):
+            media = [("Content-Type", "text/html; charset=latin-1")]
+            headers = StatusAndHeaders(status, media, protocol="HTTP/1.0")
+            page = io.BytesIO(f"<h1 id=a>Page</h1><p>caf\u00e9 {number}".encode("latin-1"))
+            address = f"http://example.org/{number % 2}"
+            writer.write_record(
+                writer.create_warc_record(address, "response", page, http_headers=headers)
+            )
+
+
+def test_pages_of_a_crawl_stand_under_their_addresses(tmp_path, run):
+    crawl(tmp_path / "c.warc.gz")
+    done = run("collect", "c.warc.gz", "--unit", "section")
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    addresses = ["http://example.org/0#a", "http://example.org/1#a"]
+    assert addresses == [each["id"] for each in records]
+    assert "caf\u00e9" in records[0]["text"]
+    assert "an error page of a server" in done.stderr.decode()

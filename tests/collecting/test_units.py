@@ -42,22 +42,6 @@ def test_every_language_with_trees_has_a_golden():
     assert len(outlined) == 11
 
 
-@pytest.mark.parametrize("most", [1, 20, 60, 150, 10**6])
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_chunks_cover_every_line_that_is_not_blank_once(path, most):
-    lines = path.read_text("utf-8").split("\n")
-    covered = []
-    for chunk in records(path, unit="chunk", chunk_chars=most):
-        first, last = chunk["lines"]
-        field = next(name for name in ("code", "html", "text") if name in chunk)
-        assert "\n".join(lines[first - 1 : last]) == chunk[field]
-        size = len("".join(chunk[field].split()))
-        assert size <= most or first == last
-        covered += range(first, last + 1)
-    assert covered == sorted(set(covered))
-    assert {row for row, line in enumerate(lines, 1) if line.strip()} <= set(covered)
-
-
 BODY = "".join(f"    x({number});\n" for number in range(9))
 LED = {  # a definition that is too long for a chunk, with what is said about it above
     "cpp": ("/* Adds. */\n[[nodiscard]]", "int f() {\n", "}"),

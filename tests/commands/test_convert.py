@@ -7,7 +7,6 @@ import pyarrow.parquet
 import pytest
 import pytrec_eval
 
-from structkit import registry
 from structkit.commands import convert as command
 from structkit.commands.convert import Conversion, Settings
 from structkit.errors import UserError
@@ -62,11 +61,6 @@ def test_the_same_bytes_come_back(folder, tmp_path, capsys):
     assert "" == capsys.readouterr().err
 
 
-def test_every_format_has_a_fixture():
-    folders = {path.name.partition(".")[0].replace("_", "-") for path in FIXTURES.iterdir()}
-    assert registry.names("format") == sorted(folders)
-
-
 def test_a_result_of_mteb(tmp_path, golden):
     convert([FIXTURES / "mteb/records/scores.jsonl"], tmp_path / "result.json", target="mteb")
     golden(FIXTURES / "mteb/results.json", (tmp_path / "result.json").read_text())
@@ -86,20 +80,6 @@ def test_beir_goes_in_and_a_trec_run_comes_out(run, tmp_path):
         evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(judged), {"ndcg"})
         values = evaluator.evaluate(pytrec_eval.parse_run(runs))
     assert {"q1": {"ndcg": 1.0}, "q2": {"ndcg": 1.0}} == values
-
-
-@pytest.mark.parametrize("name", ["flagembedding", "tevatron", "sentence-transformers"])
-def test_training_files_go_through_convert_and_train(name, tmp_path):
-    from structkit.learning.training.run import train
-    from structkit.learning.training.settings import RunOptions
-
-    examples = tmp_path / "examples.jsonl"
-    convert([FIXTURES / name.replace("-", "_") / "train.jsonl"], examples, source=name)
-    method = registry.load("method", "contrastive")(
-        size="tiny", vocabulary_size=400, batch_size=2, max_steps=1, negatives_per_query=0
-    )
-    summary = train("contrastive", method, [str(examples)], RunOptions(str(tmp_path / "model")))
-    assert (2, 1) == (summary["records"], summary["steps"])
 
 
 def test_what_the_target_cannot_hold_is_told(tmp_path, capsys):
@@ -144,14 +124,6 @@ def test_versions_of_tevatron_and_names_of_the_hub_are_read(tmp_path):
     convert([FIXTURES / "codesearchnet_hub/test.jsonl"], tmp_path / "o", source="codesearchnet")
     hub = FIXTURES / "codesearchnet_hub/records/corpus.jsonl"
     assert lines(hub) == lines(tmp_path / "o")
-
-
-def test_a_tree_may_take_many_lines_and_a_line_many_trees(tmp_path):
-    file = tmp_path / "a.mrg"
-    file.write_text("(S (A a)\n\n(B b)) (S (C c))\n(S\n(D d))")
-    convert([file], tmp_path / "out.jsonl", source="ptb")
-    found = [record["tree"] for record in lines(tmp_path / "out.jsonl")]
-    assert ["(S (A a) (B b))", "(S (C c))", "(S (D d))"] == found
 
 
 # format, file, its content, the whole message after the file's name

@@ -17,8 +17,7 @@ from structkit.commands.mask_entities import mask_entities
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
-from structkit.registry import load, plugins
-from structkit.structure.code.languages import without_docstring
+from structkit.registry import load
 from structkit.structure.sentinels import SENTINEL, random_spans, target, unmask
 from structkit.structure.spans import from_bytes
 
@@ -95,13 +94,6 @@ def test_a_languages_span_outside_its_text_is_refused(span, monkeypatch):
     assert f"{python.__module__} gives the span {span}, which is" in error.value.problem
 
 
-@pytest.mark.parametrize("span", [(0, 99), (-1, 2), (2, 2)])
-def test_a_languages_docstring_outside_its_text_is_refused(span, monkeypatch):
-    monkeypatch.setattr(load("language", "python"), "docstring", lambda *_: span)
-    with pytest.raises(UserError, match="python gives the span"):
-        without_docstring("x = y + x", {"language": "python"})
-
-
 @pytest.mark.parametrize("options", [{}, {"strategy": "span"}])
 def test_a_text_without_entities_may_pass_as_it_is(options):
     code = "" if options else "1 + 1"
@@ -118,11 +110,6 @@ def test_span_strategy_masks_the_share_and_can_be_undone():
     assert hidden == 30  # 15 % of 200
     assert len(record["entities"]) == 10  # of mean length 3
     assert unmask(record["masked"], record["entities"]) == code
-
-
-def test_a_training_example_masks_its_positive():
-    record = {"id": "1", "language": "python", "code": "def f(a): 'doc'", "positive": "f(a)"}
-    assert next(mask_entities([record]))["masked"] == "<extra_id_0>(<extra_id_1>)"
 
 
 @given(st.text(alphabet="ab =()'\"#\n\\{}f:é\U0001f600", max_size=60), st.integers(0, 3))
@@ -211,13 +198,6 @@ def test_a_language_has_other_names(name, language):
     assert flagged["masked"] == wanted["masked"]
     tree = {"parser": "ast", "language": name}
     assert list(parse_trees([{"id": "1", "code": code}], ParseSettings(**tree)))[0]["tree"]
-
-
-def test_every_other_name_belongs_to_one_language():
-    found = [name for plugin in plugins() for name in plugin.signs.aliases]
-    names = [plugin.name for plugin in plugins() if plugin.kind == "language"]
-    assert len({*found, *names}) == len(found) + len(names)
-    assert found == [name.lower() for name in found]
 
 
 def test_html_and_products_need_no_language():

@@ -77,13 +77,6 @@ def test_a_tree_has_a_line_for_each_node_and_words_in_order():
     assert [*tree.words] == leaves
 
 
-def test_a_deep_tree_is_drawn():
-    deep = "(X a)"
-    for _ in range(2000):
-        deep = f"(X (X b) {deep})"
-    assert 4001 == len(lines(read(deep)))
-
-
 HIT = {"query_id": "1", "doc_id": "a.py#f", "score": 1.5, "rank": 1, "query": "add numbers"}
 HIT |= {"path": "a.py", "lines": [7, 8], "code": "def add(a, b):\n    return a + b"}
 

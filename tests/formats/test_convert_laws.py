@@ -82,18 +82,9 @@ EXAMPLES = st.tuples(
     st.lists(st.lists(FULL, min_size=5, max_size=5), min_size=1, max_size=4),
     st.sampled_from([{}, {"label": 1}, {"score": 0.25}]),
 ).map(same_columns)
-CODE = {
-    "repo": TEXT,
-    "path": TEXT,
-    "func_name": TEXT,
-    "original_string": TEXT,
-    "language": TEXT,
-    "code_tokens": TEXTS,
-    "docstring": TEXT,
-    "docstring_tokens": TEXTS,
-    "url": TEXT,
-    "partition": TEXT,
-}
+CODE = dict.fromkeys(
+    "repo path func_name original_string language docstring url partition".split(), TEXT
+) | {"code_tokens": TEXTS, "docstring_tokens": TEXTS}
 PRODUCT = record(
     {"id": st.builds("us:{}".format, WORD), "language": st.just("product")},
     title=FULL,

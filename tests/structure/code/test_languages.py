@@ -38,9 +38,3 @@ def test_golden_record(path, golden):
     assert unmask(made["masked"], made["entities"]) in case.values()
     expected = {**case, **{field: made[field] for field in ("masked", "target", "entities")}}
     golden(path, json.dumps(expected, ensure_ascii=False, indent=2) + "\n")
-
-
-def test_every_language_has_cases():
-    from structkit.registry import names
-
-    assert set(names("language")) == {path.parent.name for path in [*CASES, *RECORDS]}

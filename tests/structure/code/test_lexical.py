@@ -80,10 +80,6 @@ def test_names_of_broken_code(language, text, names):
     assert [text[start:end] for start, end in plugin.names(text)] == names.split()
 
 
-def test_every_language_with_a_grammar_states_its_strings_and_comments():
-    assert [name for name in WITHIN if load("language", name).grammar.lexical is None] == []
-
-
 def test_a_form_goes_to_the_end_of_the_text_without_its_own():
     forms = Lexical((until_line("//"), block(), quoted('"'), quoted("'", line=False)))
     for text, holes in [

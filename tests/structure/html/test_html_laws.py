@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 
 import html5lib
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,20 +141,6 @@ def test_words_of_a_tree_are_its_words(tree):
     for keep in (STRUCTURE, kept("all"), FEW):
         assert check(html, reader(keep).read).text.split() == words
     assert words_of_the_standard(html) == words
-
-
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [
-        ("<li><li></li>a</li>a", "aa"),  # the second item ends the first: both a's are in no item
-        ("<li><ul><li></li>a</ul></li>a", "a a"),
-        ("<p>a<p>b</p>c</p>d", "a b c d"),
-    ],
-)
-def test_words_of_tags_that_end_others(html, text):
-    assert words_of_the_standard(html) == text.split()
-    for keep in (STRUCTURE, kept("all"), FEW):
-        assert check(html, reader(keep).read).text == text
 
 
 @cache

@@ -87,15 +87,6 @@ def test_parts_of_a_page():
     assert expected == [(part.xpath, PAGE[part.start : part.end]) for part in check(PAGE)]
 
 
-def test_the_text_at_an_xpath_is_the_text_at_the_characters():
-    tree = tree_of(PAGE)
-    whole = [part for part in parts(PAGE) if not part.xpath.endswith(("div", "body"))]
-    for part in whole:
-        (element,) = tree.xpath(part.xpath)
-        shown = trees.tostring(element, encoding="unicode", with_tail=False)
-        assert words(shown) == words(PAGE[part.start : part.end])
-
-
 def test_a_large_item_is_what_is_in_it():
     long = "word " * (LARGE // 4)
     html = f"<ul><li><p>{long}</p><p>b</p></li><li><p>c</p><p>d</p></li></ul>"
