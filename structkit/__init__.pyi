@@ -104,7 +104,6 @@ def html_variants(
     mask_ratio: float = 0.1,
     mask: Literal['tag', 'content'] = 'tag',
     tags: str = 'structure',
-    keep_attributes: bool = False,
     field: str | None = None,
     from_: Literal['html', 'markdown', 'text'] = 'html',
     seed: int = 0,

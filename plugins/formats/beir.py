@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import (
-    Options,
-    Part,
-    Parts,
-    Row,
-    move,
-    take,
-    take_id,
-    take_whole,
-)
+from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 
@@ -32,51 +23,51 @@ class Format(plugin.Format):
         }
 
 
-def read_document(row: Row) -> Record:
+def read_document(row: Fields) -> Record:
     """A document; an empty title is dropped."""
-    title = take(row, "title", default="")
-    text = take(row, "text")
+    title = row.take("title", default="")
+    text = row.take("text")
     named = {"title": title} if title else {}
-    return {**move(row, {"id": "id"}), **named, "text": text, **row}
+    return {**row.move({"id": "id"}), **named, "text": text, **row}
 
 
-def write_document(record: Record) -> Row:
+def write_document(record: Fields) -> Row:
     """A row of the corpus; the text is from any of the fields for documents."""
-    row = {"_id": take_id(record, "id"), "title": take(record, "title", default="")}
-    return row | {"text": take(record, *DOCUMENT)} | metadata(record)
+    row = {"_id": record.take_id("id"), "title": record.take("title", default="")}
+    return row | {"text": record.take(*DOCUMENT)} | metadata(record)
 
 
-def read_query(row: Row) -> Record:
+def read_query(row: Fields) -> Record:
     """A query."""
-    query = take(row, "text")
-    return {**move(row, {"id": "id"}), "query": query, **row}
+    query = row.take("text")
+    return {**row.move({"id": "id"}), "query": query, **row}
 
 
-def write_query(record: Record) -> Row:
+def write_query(record: Fields) -> Row:
     """A row of the queries."""
-    return {"_id": take_id(record, "id"), "text": take(record, *QUERY)} | metadata(record)
+    return {"_id": record.take_id("id"), "text": record.take(*QUERY)} | metadata(record)
 
 
-def metadata(record: Record) -> Row:
+def metadata(record: Fields) -> Row:
     """The metadata that BEIR keeps with a text."""
-    kept = take(record, "metadata", kind=dict, default=None)
+    kept = record.take("metadata", kind=dict, default=None)
     return {} if kept is None else {"metadata": kept}
 
 
-def read_judgement(row: Row) -> Record:
+def read_judgement(row: Fields) -> Record:
     """A judgement."""
     return {
-        "query_id": take(row, "query-id"),
-        "doc_id": take(row, "corpus-id"),
-        "relevance": take_whole(row, "score"),
+        "query_id": row.take("query-id"),
+        "doc_id": row.take("corpus-id"),
+        "relevance": row.take_whole("score"),
         **row,
     }
 
 
-def write_judgement(record: Record) -> Row:
+def write_judgement(record: Fields) -> Row:
     """A row of the qrels."""
     return {
-        "query-id": take_id(record, "query_id"),
-        "corpus-id": take_id(record, "doc_id"),
-        "score": take_whole(record, "relevance"),
+        "query-id": record.take_id("query_id"),
+        "corpus-id": record.take_id("doc_id"),
+        "score": record.take_whole("relevance"),
     }

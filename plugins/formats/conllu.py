@@ -6,7 +6,7 @@ import re
 
 from structkit import plugin
 from structkit.errors import MEND, UserError
-from structkit.formats.interchange import Options, Part, Parts, Row, take, take_texts
+from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
 from structkit.structure.trees.brackets import read
 
@@ -22,7 +22,7 @@ class Format(plugin.Format):
         return {"sentences": Part(files, read_sentence, write_sentence, "paragraphs", as_is=True)}
 
 
-def read_sentence(row: Row) -> Record:
+def read_sentence(row: Fields) -> Record:
     """A sentence: `id`, `text` and other comments, and a list for each column that is used.
 
     `word_ids` are there if they are not 1, 2, 3 …: for multiword tokens and empty nodes.
@@ -70,21 +70,21 @@ def on_a_line(text: str) -> str:
     return re.sub(r"\s*[\r\n]\s*", " ", text).strip()
 
 
-def write_sentence(record: Record) -> Row:
+def write_sentence(record: Fields) -> Row:
     """A sentence; without `words`, the words are those of its tree."""
     lines = []
-    identifier = take(record, "id", default=None)
-    text = take(record, "text", default=None)
+    identifier = record.take("id", default=None)
+    text = record.take("text", default=None)
     if identifier is not None:
         lines.append(f"# sent_id = {identifier}")
     if text is not None:
         lines.append(f"# text = {on_a_line(text)}")
-    lines += [f"# {on_a_line(comment)}" for comment in take_texts(record, "comments")]
+    lines += [f"# {on_a_line(comment)}" for comment in record.take_texts("comments")]
     if record.get("words") is None and isinstance(record.get("tree"), str):
         record["words"] = list(read(record["tree"]).words)
-    words = take(record, "words", kind=list)
+    words = record.take("words", kind=list)
     record["words"] = words
-    columns = [take_texts(record, name) for name in COLUMNS]
+    columns = [record.take_texts(name) for name in COLUMNS]
     columns[0] = columns[0] or [str(number) for number in range(1, len(words) + 1)]
     for name, column in zip(COLUMNS, columns, strict=True):
         if column and len(column) != len(words):

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.formats.interchange import (
-    Labels,
-    Options,
-    Part,
-    Parts,
-    Row,
-    move,
-    take,
-    take_id,
-    take_text,
-    take_whole,
-)
+from structkit.formats.interchange import Fields, Labels, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
 from structkit.scoring.qrels import parse_gains
 
@@ -63,32 +52,32 @@ class Format(plugin.Format):
         }
 
 
-def read_id(row: Row) -> str:
+def read_id(row: Fields) -> str:
     """The id of a product: the same product_id is another product in another locale."""
-    locale, product_id = take(row, "product_locale"), take_id(row, "product_id")
+    locale, product_id = row.take("product_locale"), row.take_id("product_id")
     return f"{locale}:{product_id}"
 
 
-def write_id(record: Record, name: str) -> Row:
+def write_id(record: Fields, name: str) -> Row:
     """Locale and product_id of a product's id."""
-    locale, colon, product_id = take_id(record, name).partition(":")
+    locale, colon, product_id = record.take_id(name).partition(":")
     if not colon:
         raise UserError(f'"{locale}" names no locale', "write ids as us:B0DPZ8XK")
     return {"product_id": product_id, "product_locale": locale}
 
 
-def read_product(row: Row) -> Record:
+def read_product(row: Fields) -> Record:
     """A product; the lines of its bullet points are `bullets`."""
-    record = {"id": read_id(row), "language": "product", **move(row, FIELDS)}
-    bullets = take(row, "product_bullet_point", default=None)
+    record = {"id": read_id(row), "language": "product", **row.move(FIELDS)}
+    bullets = row.take("product_bullet_point", default=None)
     return record | ({} if bullets is None else {"bullets": bullets.split("\n")}) | row
 
 
-def write_product(record: Record) -> Row:
+def write_product(record: Fields) -> Row:
     """A row of the products."""
-    row = write_id(record, "id") | {"product_title": take(record, "title", default=None)}
+    row = write_id(record, "id") | {"product_title": record.take("title", default=None)}
     for theirs, ours in FIELDS.items():
-        row[theirs] = row.get(theirs) or take(record, ours, default=None)
+        row[theirs] = row.get(theirs) or record.take(ours, default=None)
     bullets = record.pop("bullets", None)
     if isinstance(bullets, list) and all(isinstance(item, str) for item in bullets):
         if any("\n" in item for item in bullets):
@@ -108,32 +97,30 @@ class Examples:
         self.labels = labels
         self.seen: set[str] = set()
 
-    def read(self, row: Row) -> Record:
+    def read(self, row: Fields) -> Record:
         """A judgement; its query stays beside it."""
         return {
-            **({"id": take_text(row, "example_id")} if "example_id" in row else {}),
-            "query_id": take_text(row, "query_id"),
+            **({"id": row.take_text("example_id")} if "example_id" in row else {}),
+            "query_id": row.take_text("query_id"),
             "doc_id": read_id(row),
-            **self.labels.read(take(row, "esci_label")),
-            **{name: take_whole(row, name) for name in SETS if name in row},
+            **self.labels.read(row.take("esci_label")),
+            **{name: row.take_whole(name) for name in SETS if name in row},
             **row,
         }
 
-    def read_query(self, row: Row) -> list[Record]:
+    def read_query(self, row: Fields) -> list[Record]:
         """A query, at its first judgement."""
-        query_id = take_text(row, "query_id")
+        query_id = row.take_text("query_id")
         if query_id in self.seen:
             return []
         self.seen.add(query_id)
-        return [
-            {"id": query_id, "query": take(row, "query"), "locale": take(row, "product_locale")}
-        ]
+        return [{"id": query_id, "query": row.take("query"), "locale": row.take("product_locale")}]
 
-    def write(self, record: Record) -> Row:
+    def write(self, record: Fields) -> Row:
         """A row of the examples: a judgement that has its query."""
-        row = write_id(record, "doc_id") | {"query_id": take_whole(record, "query_id")}
-        row |= {"query": take(record, "query"), "esci_label": self.labels.take(record)}
+        row = write_id(record, "doc_id") | {"query_id": record.take_whole("query_id")}
+        row |= {"query": record.take("query"), "esci_label": self.labels.take(record)}
         if "id" in record:
-            row["example_id"] = take_whole(record, "id")
-        row |= move(record, {name: name for name in (*SETS, "split")})
+            row["example_id"] = record.take_whole("id")
+        row |= record.move({name: name for name in (*SETS, "split")})
         return {name: row.get(name) for name in EXAMPLE}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.formats.interchange import Options, Part, Parts, Row, move, take, take_texts
+from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 SCORES = {"positive_scores": "pos_scores", "negative_scores": "neg_scores"}
@@ -17,9 +17,9 @@ class Format(plugin.Format):
         return {"examples": Part(("train.jsonl", "*.jsonl"), read_example, write_example)}
 
 
-def read_example(row: Row) -> Record:
+def read_example(row: Fields) -> Record:
     """An example; with several positives, `positive` is the first and `positives` are all."""
-    query, positives, negatives = take(row, "query"), take_texts(row, "pos"), take_texts(row, "neg")
+    query, positives, negatives = row.take("query"), row.take_texts("pos"), row.take_texts("neg")
     if not positives:
         raise UserError('field "pos" is missing or empty', "give at least one positive")
     record = {"query": query, "positive": positives[0]}
@@ -27,15 +27,15 @@ def read_example(row: Row) -> Record:
         record["positives"] = positives
     if negatives:
         record["negatives"] = negatives
-    return record | move(row, {theirs: ours for ours, theirs in SCORES.items()}) | row
+    return record | row.move({theirs: ours for ours, theirs in SCORES.items()}) | row
 
 
-def write_example(record: Record) -> Row:
+def write_example(record: Fields) -> Row:
     """A row; there may be no negatives."""
-    positive = take(record, "positive")
+    positive = record.take("positive")
     return {
-        "query": take(record, "query"),
-        "pos": [positive, *take_texts(record, "positives")[1:]],
-        "neg": take_texts(record, "negatives"),
-        **move(record, SCORES | {"prompt": "prompt", "type": "type"}),
+        "query": record.take("query"),
+        "pos": [positive, *record.take_texts("positives")[1:]],
+        "neg": record.take_texts("negatives"),
+        **record.move(SCORES | {"prompt": "prompt", "type": "type"}),
     }

@@ -6,8 +6,7 @@ import re
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.formats.interchange import Options, Part, Parts, Row, take, take_texts
-from structkit.records.jsonl import Record
+from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 
 MEASURE = re.compile(r"(nDCG|RR|R|P|AP|Success)@([0-9]+)")
 NAMES = {"nDCG": "ndcg", "RR": "mrr", "R": "recall", "P": "precision", "AP": "map"}
@@ -28,28 +27,28 @@ class Results:
         self.split = split
         self.written = False
 
-    def write(self, record: Record) -> Row:
+    def write(self, record: Fields) -> Row:
         """The scores of a run; the field `task` names the task, by default the run."""
         if self.written:
             raise UserError(
                 "a result file holds one task", "convert the record of each run separately"
             )
-        run = take(record, "run")
-        task = take(record, "task", default=run)
+        run = record.take("run")
+        task = record.take("task", default=run)
         scores = dict(measures(record))
         if not scores:
             raise UserError("there is no measure", "use structkit score --measures 'nDCG@10 R@100'")
         main = MAIN if MAIN in scores else next(iter(scores))
         row = {
-            "dataset_revision": take(record, "dataset_revision", default=""),
+            "dataset_revision": record.take("dataset_revision", default=""),
             "task_name": task,
-            "mteb_version": take(record, "mteb_version", default=""),
-            "evaluation_time": take(record, "evaluation_time", kind=float, default=0.0),
+            "mteb_version": record.take("mteb_version", default=""),
+            "evaluation_time": record.take("evaluation_time", kind=float, default=0.0),
             "scores": {
                 self.split: [
                     {
-                        "hf_subset": take(record, "hf_subset", default="default"),
-                        "languages": take_texts(record, "languages"),
+                        "hf_subset": record.take("hf_subset", default="default"),
+                        "languages": record.take_texts("languages"),
                         "main_score": scores[main],
                         **scores,
                     }
@@ -60,12 +59,12 @@ class Results:
         return row
 
 
-def measures(record: Record) -> list[tuple[str, float]]:
+def measures(record: Fields) -> list[tuple[str, float]]:
     """Take the measures out of a record, with MTEB's names; those without one stay."""
     measures = []
     for name in list(record):
         match = MEASURE.fullmatch(name)
         if match:
-            value = take(record, name, kind=float)
+            value = record.take(name, kind=float)
             measures.append((f"{NAMES.get(match[1], 'hit_rate')}_at_{match[2]}", value))
     return measures

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Options, Part, Parts, Row, take
+from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
 from structkit.structure.trees.brackets import read
 
@@ -16,14 +16,14 @@ class Format(plugin.Format):
         return {"trees": Part(files, read_tree, write_tree, "brackets")}
 
 
-def read_tree(row: Row) -> Record:
+def read_tree(row: Fields) -> Record:
     """A tree as it is, on one line; traces, function tags and the empty top stay."""
     read(row["tree"])
     return row
 
 
-def write_tree(record: Record) -> Row:
+def write_tree(record: Fields) -> Row:
     """A tree; one that cannot be read again raises."""
-    tree = " ".join(take(record, "tree").split())
+    tree = " ".join(record.take("tree").split())
     read(tree)
     return {"tree": tree}

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import (
-    Options,
-    Part,
-    Parts,
-    Row,
-    take,
-    take_id,
-    take_numbers,
-)
+from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 from structkit.records.fields import DOCUMENT
 from structkit.records.jsonl import Record
 
@@ -26,29 +18,29 @@ class Format(plugin.Format):
         }
 
 
-def read_document(row: Row) -> Record:
+def read_document(row: Fields) -> Record:
     """A document."""
-    return {"id": take_id(row, "id"), "text": take(row, "contents"), **row}
+    return {"id": row.take_id("id"), "text": row.take("contents"), **row}
 
 
-def write_document(record: Record) -> Row:
+def write_document(record: Fields) -> Row:
     """A row; a title becomes the first line of the contents, as in Pyserini's own corpora."""
-    identifier, title = take_id(record, "id"), take(record, "title", default="")
-    text = take(record, *DOCUMENT)
+    identifier, title = record.take_id("id"), record.take("title", default="")
+    text = record.take(*DOCUMENT)
     return {"id": identifier, "contents": f"{title}\n{text}" if title else text}
 
 
-def read_embedding(row: Row) -> Record:
+def read_embedding(row: Fields) -> Record:
     """An embedding with its text, where there is one."""
-    record = {"id": take_id(row, "id"), "embedding": take_numbers(row, "vector", "embedding")}
-    text = take(row, "contents", default="")
+    record = {"id": row.take_id("id"), "embedding": row.take_numbers("vector", "embedding")}
+    text = row.take("contents", default="")
     return record | ({"text": text} if text else {}) | row
 
 
-def write_embedding(record: Record) -> Row:
+def write_embedding(record: Fields) -> Row:
     """A row of an index of vectors."""
     return {
-        "id": take_id(record, "id"),
-        "contents": take(record, *DOCUMENT, default=""),
-        "vector": take_numbers(record, "embedding"),
+        "id": record.take_id("id"),
+        "contents": record.take(*DOCUMENT, default=""),
+        "vector": record.take_numbers("embedding"),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit import plugin
 from structkit.errors import MEND, UserError
-from structkit.formats.interchange import Options, Part, Parts, Row, move, take, take_texts
+from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 LABELS = ("label", "labels", "score", "scores")
@@ -21,7 +21,7 @@ class Format(plugin.Format):
         }
 
 
-def read_example(row: Row) -> Record:
+def read_example(row: Fields) -> Record:
     """An example: query, positive and negatives are the columns in their order."""
     label = labels(row)
     query, positive, *negatives = texts(row)
@@ -29,7 +29,7 @@ def read_example(row: Row) -> Record:
     return example | ({"negatives": negatives} if negatives else {}) | label | identity(row)
 
 
-def read_pair(row: Row) -> Record:
+def read_pair(row: Fields) -> Record:
     """Two texts with a score or label."""
     label = labels(row)
     pair = texts(row)
@@ -38,12 +38,12 @@ def read_pair(row: Row) -> Record:
     return {"text_a": pair[0], "text_b": pair[1]} | label | identity(row)
 
 
-def identity(row: Row) -> Record:
+def identity(row: Fields) -> Record:
     """The id of a row that has one."""
     return {"id": str(row["id"])} if "id" in row else {}
 
 
-def labels(row: Row) -> Record:
+def labels(row: Fields) -> Record:
     """Take labels and scores out of a row; text, as in .csv, becomes a number."""
     labels: Record = {}
     for name in LABELS:
@@ -59,7 +59,7 @@ def labels(row: Row) -> Record:
     return labels
 
 
-def texts(row: Row) -> list[str]:
+def texts(row: Fields) -> list[str]:
     """The columns with texts, in order."""
     columns = {name: value for name, value in row.items() if name != "id"}
     for name, value in columns.items():
@@ -79,9 +79,9 @@ class Examples:
     def __init__(self) -> None:
         self.count = -1
 
-    def write(self, record: Record) -> Row:
-        query, positive = take(record, "query"), take(record, "positive")
-        negatives = take_texts(record, "negatives")
+    def write(self, record: Fields) -> Row:
+        query, positive = record.take("query"), record.take("positive")
+        negatives = record.take_texts("negatives")
         if self.count < 0:
             self.count = len(negatives)
         if len(negatives) != self.count:
@@ -91,10 +91,10 @@ class Examples:
             )
         numbered = {f"negative_{place}": text for place, text in enumerate(negatives, 1)}
         row = {"anchor": query, "positive": positive, **numbered}
-        return row | move(record, {name: name for name in LABELS})
+        return row | record.move({name: name for name in LABELS})
 
 
-def write_pair(record: Record) -> Row:
+def write_pair(record: Fields) -> Row:
     """A row of two texts."""
-    row = {"sentence1": take(record, "text_a"), "sentence2": take(record, "text_b")}
-    return row | move(record, {name: name for name in LABELS})
+    row = {"sentence1": record.take("text_a"), "sentence2": record.take("text_b")}
+    return row | record.move({name: name for name in LABELS})

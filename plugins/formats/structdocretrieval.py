@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Options, Part, Parts, Row, take
+from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 
@@ -14,14 +14,14 @@ class Format(plugin.Format):
         return {"corpus": Part((f"{options.split}.json", "*.json"), read_document, write_document)}
 
 
-def read_document(row: Row) -> Record:
+def read_document(row: Fields) -> Record:
     """An HTML document with its query."""
-    return {"html": take(row, "content"), "query": take(row, "query"), **row}
+    return {"html": row.take("content"), "query": row.take("query"), **row}
 
 
-def write_document(record: Record) -> Row:
+def write_document(record: Fields) -> Row:
     """A row: query and content, nothing else."""
     return {
-        "query": take(record, "query"),
-        "content": take(record, "html", "content", "positive"),
+        "query": record.take("query"),
+        "content": record.take("html", "content", "positive"),
     }

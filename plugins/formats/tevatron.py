@@ -6,15 +6,7 @@ from typing import Any
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.formats.interchange import (
-    Options,
-    Part,
-    Parts,
-    Row,
-    take,
-    take_id,
-    take_texts,
-)
+from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 
@@ -32,18 +24,18 @@ class Format(plugin.Format):
         }
 
 
-def read_example(row: Row) -> Record:
+def read_example(row: Fields) -> Record:
     """An example; with several positives, `positive` is the first and `positives` are all.
 
     A passage's text has its title before it, as Tevatron trains on it; titles are kept as well.
     Rows of version 2 only name documents: `positive_ids`, `negative_ids` and no texts.
     """
-    record = {"id": take_id(row, "query_id"), "query": take(row, "query", "query_text")}
+    record = {"id": row.take_id("query_id"), "query": row.take("query", "query_text")}
     for side in SIDES:
         if f"{side}_passages" in row:
-            record |= passages(take(row, f"{side}_passages", kind=list, default=[]), side)
+            record |= passages(row.take(f"{side}_passages", kind=list, default=[]), side)
         else:
-            ids = take_texts(row, f"{side}_document_ids")
+            ids = row.take_texts(f"{side}_document_ids")
             record |= {f"{side}_ids": ids} if ids else {}
     if "positive" not in record and "positive_ids" not in record:
         raise UserError(
@@ -54,20 +46,18 @@ def read_example(row: Row) -> Record:
 
 def passages(objects: list[Any], side: str) -> Record:
     """Texts, ids and titles of one side's passages."""
+    ids, titles, texts = [], [], []
     for each in objects:
         if not isinstance(each, dict):
-            raise UserError(
-                f'field "{side}_passages" does not hold objects',
-                "write docid, title and text in each",
-            )
-    if not objects:
+            problem = f'field "{side}_passages" does not hold objects'
+            raise UserError(problem, "write docid, title and text in each")
+        passage = Fields(each)
+        titles.append(passage.take("title", default=""))
+        ids.append(passage.take_id("docid"))
+        text = passage.take("text")
+        texts.append(f"{titles[-1]} {text}" if titles[-1] else text)
+    if not texts:
         return {}
-    titles = [take(each, "title", default="") for each in objects]
-    ids = [take_id(each, "docid") for each in objects]
-    texts = [take(each, "text") for each in objects]
-    texts = [
-        f"{title} {text}" if title else text for title, text in zip(titles, texts, strict=True)
-    ]
     record: Record = {"positive": texts[0]} if side == "positive" else {}
     if side == "negative" or len(texts) > 1:
         record[f"{side}s"] = texts
@@ -75,32 +65,32 @@ def passages(objects: list[Any], side: str) -> Record:
     return record | ({f"{side}_titles": titles} if any(titles) else {})
 
 
-def write_example(record: Record) -> Row:
+def write_example(record: Fields) -> Row:
     """A row with passages; without texts, one with the ids of documents (version 2)."""
-    query_id = take_id(record, "query_id" if "query_id" in record else "id")
+    query_id = record.take_id("query_id" if "query_id" in record else "id")
     if record.get("id") == query_id:
         del record["id"]
-    query = take(record, "query")
+    query = record.take("query")
     if "positive" not in record and "positive_ids" in record:
-        ids = {f"{side}_document_ids": take_texts(record, f"{side}_ids") for side in SIDES}
+        ids = {f"{side}_document_ids": record.take_texts(f"{side}_ids") for side in SIDES}
         return {"query_id": query_id, "query_text": query, **ids}
-    first = take(record, "positive")
-    positives = [first, *take_texts(record, "positives")[1:]]
+    first = record.take("positive")
+    positives = [first, *record.take_texts("positives")[1:]]
     if "doc_id" in record and "positive_ids" not in record:
-        record["positive_ids"] = [take_id(record, "doc_id")]
+        record["positive_ids"] = [record.take_id("doc_id")]
     return {
         "query_id": query_id,
         "query": query,
         "positive_passages": written(record, positives, "positive", query_id),
-        "negative_passages": written(record, take_texts(record, "negatives"), "negative", query_id),
+        "negative_passages": written(record, record.take_texts("negatives"), "negative", query_id),
     }
 
 
-def written(record: Record, texts: list[str], side: str, query_id: str) -> list[Row]:
+def written(record: Fields, texts: list[str], side: str, query_id: str) -> list[Row]:
     """The passages of one side; without an id, one is named by query, side and place."""
-    ids = take_texts(record, f"{side}_ids")
+    ids = record.take_texts(f"{side}_ids")
     ids = ids or [f"{query_id}-{side}-{place}" for place in range(len(texts))]
-    titles = take_texts(record, f"{side}_titles") or [""] * len(texts)
+    titles = record.take_texts(f"{side}_titles") or [""] * len(texts)
     if not len(ids) == len(titles) == len(texts):
         raise UserError(
             f"the record has {len(texts)} texts, {len(ids)} ids and {len(titles)} titles of "
@@ -114,29 +104,29 @@ def written(record: Record, texts: list[str], side: str, query_id: str) -> list[
     ]
 
 
-def read_document(row: Row) -> Record:
+def read_document(row: Fields) -> Record:
     """A document."""
-    record = {"id": take_id(row, "docid"), "text": take(row, "document_text", "text")}
-    title = take(row, "title", default="")
+    record = {"id": row.take_id("docid"), "text": row.take("document_text", "text")}
+    title = row.take("title", default="")
     return record | ({"title": title} if title else {}) | row
 
 
-def write_document(record: Record) -> Row:
+def write_document(record: Fields) -> Row:
     """A row of the corpus, as version 2 names its fields."""
-    row = {"docid": take_id(record, "id"), "document_text": take(record, *DOCUMENT)}
-    title = take(record, "title", default="")
+    row = {"docid": record.take_id("id"), "document_text": record.take(*DOCUMENT)}
+    title = record.take("title", default="")
     return row | ({"title": title} if title else {})
 
 
-def read_query(row: Row) -> Record:
+def read_query(row: Fields) -> Record:
     """A query."""
-    record = {"id": take_id(row, "query_id"), "query": take(row, "query", "query_text")}
+    record = {"id": row.take_id("query_id"), "query": row.take("query", "query_text")}
     if row.get("query_text") == record["query"]:
         del row["query_text"]
     return record | row
 
 
-def write_query(record: Record) -> Row:
+def write_query(record: Fields) -> Row:
     """A row of the queries, with the text under the names of both versions."""
-    text = take(record, *QUERY)
-    return {"query_id": take_id(record, "id"), "query": text, "query_text": text}
+    text = record.take(*QUERY)
+    return {"query_id": record.take_id("id"), "query": text, "query_text": text}

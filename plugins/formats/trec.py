@@ -6,17 +6,7 @@ import math
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.formats.interchange import (
-    Options,
-    Part,
-    Parts,
-    Row,
-    take,
-    take_id,
-    take_number,
-    take_text,
-    take_whole,
-)
+from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 TAG = "structkit"
@@ -35,28 +25,28 @@ class Format(plugin.Format):
         }
 
 
-def read_hit(row: Row) -> Record:
+def read_hit(row: Fields) -> Record:
     """A line of a run; the tag is kept unless it is ours."""
     record = {
         "query_id": row["query_id"],
         "doc_id": row["doc_id"],
-        "score": _finite(take_number(row, "score")),
-        "rank": take_whole(row, "rank"),
+        "score": _finite(row.take_number("score")),
+        "rank": row.take_whole("rank"),
     }
     return record if row["tag"] == TAG else {**record, "tag": row["tag"]}
 
 
-def write_hit(record: Record) -> Row:
+def write_hit(record: Fields) -> Row:
     """A line of a run; the score has all its digits, since six of them create ties."""
-    _finite(take_number({**record}, "score"))
-    score = take_text(record, "score")
+    _finite(Fields(record).take_number("score"))
+    score = record.take_text("score")
     return {
-        "query_id": take_id(record, "query_id"),
+        "query_id": record.take_id("query_id"),
         "Q0": "Q0",
-        "doc_id": take_id(record, "doc_id"),
-        "rank": take_whole(record, "rank"),
+        "doc_id": record.take_id("doc_id"),
+        "rank": record.take_whole("rank"),
         "score": score,
-        "tag": take(record, "tag", default=TAG),
+        "tag": record.take("tag", default=TAG),
     }
 
 
@@ -66,21 +56,21 @@ def _finite(score: float) -> float:
     return score
 
 
-def read_judgement(row: Row) -> Record:
+def read_judgement(row: Fields) -> Record:
     """A judgement; the second column is kept unless it is 0."""
     record = {
         "query_id": row["query_id"],
         "doc_id": row["doc_id"],
-        "relevance": take_whole(row, "relevance"),
+        "relevance": row.take_whole("relevance"),
     }
     return record if row["iteration"] == "0" else {**record, "iteration": row["iteration"]}
 
 
-def write_judgement(record: Record) -> Row:
+def write_judgement(record: Fields) -> Row:
     """A line of qrels."""
     return {
-        "query_id": take_id(record, "query_id"),
-        "iteration": take(record, "iteration", default="0"),
-        "doc_id": take_id(record, "doc_id"),
-        "relevance": take_whole(record, "relevance"),
+        "query_id": record.take_id("query_id"),
+        "iteration": record.take("iteration", default="0"),
+        "doc_id": record.take_id("doc_id"),
+        "relevance": record.take_whole("relevance"),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Labels, Options, Part, Parts, Row, move, take, take_id
+from structkit.formats.interchange import Fields, Labels, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
 from structkit.scoring.qrels import parse_gains
 
@@ -31,20 +31,20 @@ class Format(plugin.Format):
     def parts(self, options: Options) -> Parts:
         labels = Labels(parse_gains(options.gains or GAINS), WORDS)
 
-        def read_label(row: Row) -> Record:
+        def read_label(row: Fields) -> Record:
             return {
-                **move(row, {"id": "id"}),
-                "query_id": take(row, "query_id"),
-                "doc_id": take(row, "product_id"),
-                **labels.read(take(row, "label")),
+                **row.move({"id": "id"}),
+                "query_id": row.take("query_id"),
+                "doc_id": row.take("product_id"),
+                **labels.read(row.take("label")),
                 **row,
             }
 
-        def write_label(record: Record) -> Row:
+        def write_label(record: Fields) -> Row:
             return {
-                "id": take_id(record, "id"),
-                "query_id": take_id(record, "query_id"),
-                "product_id": take_id(record, "doc_id"),
+                "id": record.take_id("id"),
+                "query_id": record.take_id("query_id"),
+                "product_id": record.take_id("doc_id"),
                 "label": labels.take(record),
             }
 
@@ -55,25 +55,25 @@ class Format(plugin.Format):
         }
 
 
-def read_product(row: Row) -> Record:
+def read_product(row: Fields) -> Record:
     """A product; columns without a name of ours keep theirs."""
-    return {"id": take(row, "product_id"), "language": "product", **move(row, PRODUCT), **row}
+    return {"id": row.take("product_id"), "language": "product", **row.move(PRODUCT), **row}
 
 
-def write_product(record: Record) -> Row:
+def write_product(record: Fields) -> Row:
     """A row of the products; empty cells where a field is missing."""
     if record.get("language") == "product":
         del record["language"]
-    row = {"product_id": take_id(record, "id"), "product_name": take(record, "title")}
-    return row | move(record, {ours: theirs for theirs, ours in PRODUCT.items()})
+    row = {"product_id": record.take_id("id"), "product_name": record.take("title")}
+    return row | record.move({ours: theirs for theirs, ours in PRODUCT.items()})
 
 
-def read_query(row: Row) -> Record:
+def read_query(row: Fields) -> Record:
     """A query."""
-    return {"id": take(row, "query_id"), "query": take(row, "query"), **row}
+    return {"id": row.take("query_id"), "query": row.take("query"), **row}
 
 
-def write_query(record: Record) -> Row:
+def write_query(record: Fields) -> Row:
     """A row of the queries."""
-    row = {"query_id": take_id(record, "id"), "query": take(record, "query", "text")}
-    return row | move(record, {"query_class": "query_class"})
+    row = {"query_id": record.take_id("id"), "query": record.take("query", "text")}
+    return row | record.move({"query_class": "query_class"})

@@ -21,16 +21,17 @@ WHITE = {code: None for code in range(0x3001) if chr(code).isspace() and chr(cod
 LineSpan = tuple[int, int]  # lines from 0, half-open
 
 
-class LineSizes:
-    """How many characters lines have, white space not counted."""
+class Room:
+    """Whether lines fit in a piece, by their characters, white space not counted."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], maximum: int) -> None:
         seen = "\n".join(lines).translate(WHITE)
         self._sums = [0, *accumulate(map(len, seen.split("\n")))]
+        self.maximum = maximum
 
-    def of(self, rows: LineSpan) -> int:
-        """The number of characters of some lines."""
-        return self._sums[rows[1]] - self._sums[rows[0]]
+    def holds(self, rows: LineSpan) -> bool:
+        """Whether some lines fit."""
+        return self._sums[rows[1]] - self._sums[rows[0]] <= self.maximum
 
 
 @dataclass
@@ -49,24 +50,24 @@ class _Frame:
     pieces: list[LineSpan] = field(default_factory=list)
 
 
-def cut(lines: Sequence[str], root: tree_sitter.Node | None, most: int) -> list[LineSpan]:
-    """Pieces of lines with at most `most` characters, unless a single line has more.
+def cut(lines: Sequence[str], root: tree_sitter.Node | None, maximum: int) -> list[LineSpan]:
+    """Pieces of lines with at most `maximum` characters, unless a single line has more.
 
     They are in order and hold every line that is not blank once. Without a tree, lines are cut
     at blank ones.
     """
-    sizes = LineSizes(lines)
-    whole = _Lines((0, len(lines)), [] if root is None else [root])
+    room = Room(lines, maximum)
     if root is None:
-        parts = [piece for rows in _paragraphs(lines) for piece in _lines(rows, sizes, most)]
-        pieces = _merged(parts, sizes, most)
+        pieces = _merged(
+            [piece for rows in _paragraphs(lines) for piece in _lines(rows, room)], room
+        )
     else:
-        pieces = _along_tree(whole, sizes, most)
+        pieces = _along_tree(_Lines((0, len(lines)), [root]), room)
     trimmed = (_trimmed(lines, rows) for rows in pieces)
     return [rows for rows in trimmed if rows[0] < rows[1]]
 
 
-def _along_tree(whole: _Lines, sizes: LineSizes, most: int) -> list[LineSpan]:
+def _along_tree(whole: _Lines, room: Room) -> list[LineSpan]:
     """Each node's pieces are merged with each other before they are merged with those around it."""
     stack = [_Frame(iter([whole]))]
     while True:
@@ -74,16 +75,16 @@ def _along_tree(whole: _Lines, sizes: LineSizes, most: int) -> list[LineSpan]:
         group = next(frame.groups, None)
         if group is None:
             stack.pop()
-            pieces = _merged(frame.pieces, sizes, most)
+            pieces = _merged(frame.pieces, room)
             if not stack:
                 return pieces
             stack[-1].pieces += pieces
-        elif sizes.of(group.rows) <= most:
+        elif room.holds(group.rows):
             frame.pieces.append(group.rows)
         elif inner := _inner(group):
             stack.append(_Frame(iter(inner)))
         else:
-            frame.pieces += _lines(group.rows, sizes, most)
+            frame.pieces += _lines(group.rows, room)
 
 
 def _inner(group: _Lines) -> list[_Lines]:
@@ -118,10 +119,9 @@ def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Lines]:
 
 def _reach(node: tree_sitter.Node) -> int:
     """The first line that a node, if it leads to what follows, no longer reaches."""
-    if not _leads(node):
-        return 0
     # a blank line may follow a documentation comment
-    return last_row(node) + (3 if (node.text or b"").startswith(b"/**") else 2)
+    lines = 3 if (node.text or b"").startswith(b"/**") else 2
+    return last_row(node) + lines if _leads(node) else 0
 
 
 def _leads(node: tree_sitter.Node) -> bool:
@@ -145,19 +145,19 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:
     yield from pairwise((0, *starts, len(lines)))
 
 
-def _lines(rows: LineSpan, sizes: LineSizes, most: int) -> list[LineSpan]:
+def _lines(rows: LineSpan, room: Room) -> list[LineSpan]:
     """Pieces with as many lines as there is room for."""
-    if sizes.of(rows) <= most:
+    if room.holds(rows):
         return [rows]
-    return _merged([(row, row + 1) for row in range(*rows)], sizes, most)
+    return _merged([(row, row + 1) for row in range(*rows)], room)
 
 
-def _merged(pieces: list[LineSpan], sizes: LineSizes, most: int) -> list[LineSpan]:
+def _merged(pieces: list[LineSpan], room: Room) -> list[LineSpan]:
     """Pieces merged with their neighbors while there is room."""
     merged: list[LineSpan] = []
     for piece in pieces:
         together = (merged[-1][0], piece[1]) if merged else piece
-        if merged and sizes.of(together) <= most:
+        if merged and room.holds(together):
             merged[-1] = together
         else:
             merged.append(piece)

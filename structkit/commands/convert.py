@@ -13,7 +13,7 @@ from typing import Any
 
 from structkit import registry
 from structkit.errors import UserError, flag
-from structkit.formats.interchange import FormatParts, Options, Part, read_records
+from structkit.formats.interchange import Fields, FormatParts, Options, Part, read_records
 from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
@@ -239,7 +239,7 @@ class Conversion:
 def written(target: Part, records: list[Record], losses: Losses, number: int) -> Row:
     """The row of one record, or of a group of them; fields that it cannot hold are counted."""
     assert target.write
-    left = [dict(record) for record in records]
+    left = [Fields(record) for record in records]
     for record in () if target.as_is else left:
         record.setdefault("id", str(number))
     row = target.write(*left)

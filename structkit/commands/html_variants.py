@@ -43,7 +43,6 @@ class Settings:
         "phrases (a, em, span …), all.",
         metavar="TAG,…",
     )
-    keep_attributes: bool = setting(False, "Keep the attributes of these tags.")
     field: str | None = setting(
         None,
         "Field with the document; default: `html` (with --from: `markdown`, `text`), otherwise "
@@ -75,7 +74,7 @@ def html_variants(records: Iterable[Record], settings: Settings | None = None) -
     from structkit.structure.html.reader import Reader
 
     settings = settings or Settings()
-    reader = Reader(kept(settings.tags), attributes=settings.keep_attributes)
+    reader = Reader(kept(settings.tags))
     convert = CONVERTERS[settings.from_]
     for record in records:
         id = record["id"]

@@ -45,12 +45,8 @@ class Settings:
     number: int = setting(1, "Show this many records.", short="-n", low=1)
 
 
-def show(settings: Settings) -> str:
+def show(settings: Settings, *, width: int | None = None, colors: bool = False) -> str:
     """What the records of files hold, as plain text: see `drawn`."""
-    return _shown(settings)
-
-
-def _shown(settings: Settings, width: int | None = None, colors: bool = False) -> str:
     records = Records.read(settings.files)
     wanted = (each for each in records if settings.id is None or each["id"] == settings.id)
     some = islice(wanted, settings.number)
@@ -77,16 +73,14 @@ def drawn(
         color_system="standard" if colors else None,
         highlight=False,
     )
-    empty = True
     for record in records:
-        empty = False
         try:
             parts = list(_record(record, width or 80))
         except UserError as error:
             raise place(error) from None
         for line in parts:
             console.print(line, no_wrap=True, overflow="ellipsis" if width else "ignore")
-    if empty:
+    if not shown.tell():
         raise UserError(
             "there is no record to show", f"name another {flag('id')}, or a file that has some"
         )
@@ -95,13 +89,13 @@ def drawn(
 
 def _record(record: Record, width: int) -> Iterator[Text]:
     yield Text(printable(str(record.get("id") or record.get("query_id") or "")), "bold")
-    told = {"id"}
+    drawn = {"id"}
     for shows in SHOWS:
         for fields, text in shows(record, width):
-            told |= fields
+            drawn |= fields
             yield Text()
             yield from text.split("\n")
-    left = {name: value for name, value in record.items() if name not in told}
+    left = {name: value for name, value in record.items() if name not in drawn}
     if left:
         yield Text()
     for name, value in left.items():
@@ -196,7 +190,7 @@ SHOWS: tuple[Callable[[Record, int], Iterator[Part]], ...] = (_hit, _masked, _ht
 
 def _main(settings: Settings, options: OutputOptions) -> None:
     there = options.output == "-"
-    text = _shown(settings, columns() if there else None, there and colored())
+    text = show(settings, width=columns() if there else None, colors=there and colored())
     with Output(options.output) as output:
         output.write(text.encode())
 

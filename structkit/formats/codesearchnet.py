@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from structkit.formats.interchange import Format, Options, Part, Parts, Row, move, take
+from structkit.formats.interchange import Fields, Format, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 # the names on the Hugging Face hub, by those of the files, which are ours
@@ -29,16 +29,16 @@ HUB = {ours: theirs for ours, theirs in ON_HUB.items() if theirs}
 FILES = {name: name for name in ON_HUB}
 
 
-def read_function(row: Row) -> Record:
+def read_function(row: Fields) -> Record:
     """A function, by whichever names its row has."""
     ours = {theirs: name for name, theirs in HUB.items()}
-    record = {ours.get(name, name): value for name, value in row.items()}
-    return {"code": take(record, "code")} | record
+    record = Fields((ours.get(name, name), value) for name, value in row.items())
+    return {"code": record.take("code")} | record
 
 
-def function_row(record: Record, names: Mapping[str, str]) -> Row:
+def function_row(record: Fields, names: Mapping[str, str]) -> Row:
     """The row of a function: the fields that it has, under these names and in their order."""
-    row = {names["code"]: take(record, "code")} | move(record, names)
+    row = {names["code"]: record.take("code")} | record.move(names)
     return {name: row[name] for name in names.values() if name in row}
 
 

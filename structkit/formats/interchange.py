@@ -57,6 +57,100 @@ class Options:
     gains: str | None = setting(None, "Gains of the labels of esci and wands, as in `score`.")
 
 
+KINDS = {str: "a string", float: "a number", list: "an array", dict: "an object", int: "a number"}
+
+
+class Fields(dict[str, Any]):
+    """The fields of a row or a record, to take out one after the other.
+
+    Errors: `UserError` where one is missing (and there is no default), or of another kind.
+    """
+
+    def take(self, *names: str, kind: type = str, default: Any = REQUIRED) -> Any:
+        """Take the first of these fields that there is; null counts as missing.
+
+        >>> record = Fields(id="1", code="x = 1")
+        >>> record.take("text", "code"), record
+        ('x = 1', {'id': '1'})
+        """
+        name = self._first(names)
+        if name is None:
+            for each in names:
+                self.pop(each, None)
+            if default is not REQUIRED:
+                return default
+            if len(names) == 1:
+                raise missing(names[0], self)
+            problem = f"the fields {', '.join(names)} are all missing"
+            raise UserError(problem, f"the record has: {', '.join(self) or 'none'}")
+        value = self.pop(name)
+        if kind is float and type(value) is int:
+            value = float(value)
+        if type(value) is not kind:
+            raise UserError(f'field "{name}" is {json_kind(value)}, not {KINDS[kind]}', MEND)
+        return value
+
+    def _first(self, names: Sequence[str]) -> str | None:
+        return next((name for name in names if self.get(name) is not None), None)
+
+    def take_id(self, *names: str) -> str:
+        """Take an id: a string, or a whole number as one."""
+        name = self._first(names) or names[0]
+        whole = type(self.get(name)) is int
+        return str(self.pop(name) if whole else self.take(name))
+
+    def take_texts(self, *names: str) -> list[str]:
+        """Take a list of strings; a missing one is empty."""
+        texts: list[str] = self.take(*names, kind=list, default=[])
+        for item in texts:
+            if type(item) is not str:
+                problem = f'field "{names[0]}" is an array with {json_kind(item)}'
+                raise UserError(problem, "give strings only")
+        return texts
+
+    def take_numbers(self, *names: str) -> list[float]:
+        """Take a list of numbers, at least one."""
+        numbers: list[float] = self.take(*names, kind=list)
+        wrong = [json_kind(item) for item in numbers if type(item) not in (int, float)]
+        if wrong or not numbers:
+            problem = f"is an array with {wrong[0]}" if wrong else "is empty"
+            remedy = "give at least one number, and numbers only"
+            raise UserError(f'field "{names[0]}" {problem}', remedy)
+        return numbers
+
+    def take_number(self, name: str) -> float:
+        """Take a number; text is read as one."""
+        value = self.take_text(name)
+        try:
+            return float(value)
+        except ValueError:
+            raise UserError(f'field "{name}" is "{value}", not a number', MEND) from None
+
+    def take_whole(self, name: str) -> int:
+        """Take a whole number; text is read as one."""
+        value = self.take_text(name)
+        try:
+            if int(float(value)) == float(value):
+                return int(float(value)) if "." in value or "e" in value.lower() else int(value)
+        except (ValueError, OverflowError):
+            pass
+        raise UserError(f'field "{name}" is {value}, not a whole number', MEND)
+
+    def take_text(self, name: str) -> str:
+        """Take a string or a number, as text."""
+        number = type(self.get(name)) in (int, float)
+        return repr(self.pop(name)) if number else str(self.take(name))
+
+    def move(self, names: Mapping[str, str]) -> Record:
+        """Move existing fields to other names, in that order; the others stay.
+
+        >>> record = Fields(b=1, c=2)
+        >>> record.move({"a": "x", "b": "y"}), record
+        ({'y': 1}, {'c': 2})
+        """
+        return {new: self.pop(old) for old, new in names.items() if self.get(old) is not None}
+
+
 @dataclass(frozen=True)
 class Part:
     """One kind of content of a format.
@@ -70,7 +164,7 @@ class Part:
     """
 
     files: tuple[str, ...]
-    read: Callable[[Row], Record | list[Record]] | None = None
+    read: Callable[[Fields], Record | list[Record]] | None = None
     write: Callable[..., Row] | None = None
     form: str = "table"
     names: Mapping[str, str] = field(default_factory=dict)
@@ -136,111 +230,11 @@ def read_records(part: Part, rows: Rows) -> Iterator[Record]:
     for row in rows:
         if None in row.values() and not part.as_is:
             row = {name: value for name, value in row.items() if value is not None}
-        given = part.read(row)
+        given = part.read(Fields(row))
         if isinstance(given, list):
             yield from given
         else:
             yield given
-
-
-def take(record: Record, *names: str, kind: type = str, default: Any = REQUIRED) -> Any:
-    """Take a field out of a record: the first of the names that it has; null counts as missing.
-
-    Errors: `UserError` where it is missing (and there is no default), or of another kind.
-
-    >>> record = {"id": "1", "code": "x = 1"}
-    >>> take(record, "text", "code"), record
-    ('x = 1', {'id': '1'})
-    """
-    name = next((name for name in names if record.get(name) is not None), None)
-    if name is None:
-        for each in names:
-            record.pop(each, None)
-        if default is not REQUIRED:
-            return default
-        if len(names) == 1:
-            raise missing(names[0], record)
-        problem = f"the fields {', '.join(names)} are all missing"
-        raise UserError(problem, f"the record has: {', '.join(record) or 'none'}")
-    value = record.pop(name)
-    if kind is float and type(value) is int:
-        value = float(value)
-    if type(value) is not kind:
-        raise UserError(f'field "{name}" is {json_kind(value)}, not {KINDS[kind]}', MEND)
-    return value
-
-
-KINDS = {str: "a string", float: "a number", list: "an array", dict: "an object", int: "a number"}
-
-
-def take_id(record: Record, *names: str) -> str:
-    """Take an id out of a record: a string, or a whole number as one."""
-    name = next((name for name in names if record.get(name) is not None), names[0])
-    if type(record.get(name)) is int:
-        return str(record.pop(name))
-    value: str = take(record, name)
-    return value
-
-
-def take_texts(record: Record, *names: str) -> list[str]:
-    """Take a list of strings out of a record; a missing one is empty."""
-    texts: list[str] = take(record, *names, kind=list, default=[])
-    for item in texts:
-        if type(item) is not str:
-            raise UserError(
-                f'field "{names[0]}" is an array with {json_kind(item)}', "give strings only"
-            )
-    return texts
-
-
-def take_numbers(record: Record, *names: str) -> list[float]:
-    """Take a list of numbers out of a record, at least one."""
-    numbers: list[float] = take(record, *names, kind=list)
-    wrong = next((item for item in numbers if type(item) not in (int, float)), 0.0)
-    if wrong != 0.0 or not numbers:
-        problem = "is empty" if not numbers else f"is an array with {json_kind(wrong)}"
-        raise UserError(
-            f'field "{names[0]}" {problem}', "give at least one number, and numbers only"
-        )
-    return numbers
-
-
-def take_number(record: Record, name: str) -> float:
-    """Take a number out of a record; text is read as one."""
-    value = take_text(record, name)
-    try:
-        return float(value)
-    except ValueError:
-        raise UserError(f'field "{name}" is "{value}", not a number', MEND) from None
-
-
-def take_whole(record: Record, name: str) -> int:
-    """Take a whole number out of a record; text is read as one."""
-    value = take_text(record, name)
-    try:
-        if int(float(value)) == float(value):
-            return int(float(value)) if "." in value or "e" in value.lower() else int(value)
-    except (ValueError, OverflowError):
-        pass
-    raise UserError(f'field "{name}" is {value}, not a whole number', MEND)
-
-
-def take_text(record: Record, name: str) -> str:
-    """Take a string or a number out of a record, as text."""
-    if type(record.get(name)) in (int, float):
-        return repr(record.pop(name))
-    value: str = take(record, name)
-    return value
-
-
-def move(record: Record, names: Mapping[str, str]) -> Record:
-    """Move existing fields to other names, in that order; the others stay.
-
-    >>> record = {"b": 1, "c": 2}
-    >>> move(record, {"a": "x", "b": "y"}), record
-    ({'y': 1}, {'c': 2})
-    """
-    return {new: record.pop(old) for old, new in names.items() if record.get(old) is not None}
 
 
 @dataclass(frozen=True)
@@ -257,14 +251,14 @@ class Labels:
             raise unknown("label", label, self.gains, status=1)
         return {"relevance": self.gains[label], "label": label}
 
-    def take(self, record: Record) -> str:
+    def take(self, record: Fields) -> str:
         """Take the label out of a judgement, or the one that its relevance has."""
-        label: str | None = take(record, "label", default=None)
+        label: str | None = record.take("label", default=None)
         if label is not None:
             if record.get("relevance") == self.gains.get(label):
                 record.pop("relevance", None)
             return label
-        relevance = take_whole(record, "relevance")
+        relevance = record.take_whole("relevance")
         for name, gain in self.gains.items():
             if gain == relevance:
                 return name
@@ -351,7 +345,7 @@ class FormatParts:
         )
 
 
-def _all(record: Record) -> Row:
+def _all(record: Fields) -> Row:
     row = dict(record)
     record.clear()
     return row

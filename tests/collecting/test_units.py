@@ -121,14 +121,6 @@ def test_where_sentences_end(text, expected):
     assert expected == [text[start:end] for start, end in sentences(text)]
 
 
-def test_ids_are_unique_and_say_where():
-    for path in FILES:
-        for unit in NAMES:
-            ids = [record["id"] for record in records(path, unit=unit, chunk_chars=150)]
-            assert len(ids) == len(set(ids))
-            assert all(id == path.name or id.startswith(f"{path.name}#") for id in ids)
-
-
 def test_a_function_keeps_its_id_when_others_move():
     text = (FOLDER / "src/shapes.py").read_text()
     kind = kind_of("shapes.py", "")

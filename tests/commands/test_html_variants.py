@@ -22,8 +22,8 @@ def made(html, id="1", **options):
     return record
 
 
-def tagged(html, *keep, **options):
-    return Reader(keep or STRUCTURE, **options).read(html).tagged
+def tagged(html, *keep):
+    return Reader(keep or STRUCTURE).read(html).tagged
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -89,11 +89,7 @@ def test_other_tags():
     html = '<p id="a&quot;&gt;b" x<y=1>a<em class=c>b</em><br>c</p><div>d</div>'
     assert tagged(html, "em") == "a<em>b</em> c d"
     assert made(html, tags="structure em")["tagged"] == "<p>a<em>b</em> c</p><div>d</div>"
-    kept = '<p id="a&quot;&gt;b">a<em class="c">b</em> c</p><div>d</div>'
-    assert made(html, tags="all", keep_attributes=True)["tagged"] == kept
-    assert tagged(kept, "p", "em", "div", attributes=True) == kept
-    assert untag(kept) == "ab c d"
-    assert remask(kept, 1, random.Random()) == "ab c d"
+    assert remask("<p>a<em>b</em> c</p><div>d</div>", 1, random.Random()) == "ab c d"
 
 
 @pytest.mark.parametrize("tags", ["script", "p,br", "p<", "", "body", "1"])

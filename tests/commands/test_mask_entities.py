@@ -21,12 +21,6 @@ from structkit.registry import load
 from structkit.structure.sentinels import SENTINEL, random_spans, target, unmask
 from structkit.structure.spans import from_bytes
 
-SNIPPET = '''@cached
-def größe(self, maß: float = 1.5) -> "Größe":
-    """Doc of größe."""
-    # maß is in a comment
-    return f"{maß} {self.x}" + str(maß) if maß else None
-'''
 REAL = Path("../shared/data/codesearch").glob("train.jsonl.gz")
 
 
@@ -35,19 +29,6 @@ def masked(code, **options):
         [{"id": "1", "language": "python", "code": code}], MaskSettings(**options)
     )
     return record
-
-
-def test_replaced_byte_for_byte():
-    record = masked(SNIPPET)
-    assert record["masked"] == (
-        "@<extra_id_0>\n"
-        'def <extra_id_1>(<extra_id_2>, <extra_id_3>: <extra_id_4> = 1.5) -> "Größe":\n'
-        '    """Doc of größe."""\n'
-        "    # maß is in a comment\n"
-        '    return f"{maß} {self.x}" + <extra_id_5>(<extra_id_3>) if <extra_id_3> else None\n'
-    )
-    assert record["entities"] == ["cached", "größe", "self", "maß", "float", "str"]
-    assert record["target"].endswith("<extra_id_5> str <extra_id_6>")
 
 
 def test_at_most_99_entities_and_a_closing_sentinel():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.commands.convert import Settings, convert
-from structkit.formats.interchange import Options
+from structkit.formats.interchange import Fields, Options
 from structkit.structure.trees.brackets import write as brackets
 from structkit.structure.trees.tree import from_spans
 
@@ -252,5 +252,5 @@ def test_what_goes_in_comes_out(law, data):
 @given(score=FLOAT)
 def test_a_score_keeps_at_least_nine_digits(score):
     write = registry.load("format", "trec")().parts(Options())["run"].write
-    row = write({"query_id": "q", "doc_id": "d", "rank": 1, "score": score})
+    row = write(Fields(query_id="q", doc_id="d", rank=1, score=score))
     assert math.isclose(float(row["score"]), score, rel_tol=1e-15, abs_tol=0)

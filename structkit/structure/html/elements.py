@@ -68,7 +68,7 @@ def untag(tagged: str) -> str:
     for token in tokens_of(tagged):
         if token[0] != "<":
             parts.append(token)
-        elif is_block(token):
+        elif token in BLOCKS:
             parts.append(" ")
     return unescape(" ".join("".join(parts).split()))
 
@@ -78,11 +78,6 @@ def unescape(text: str) -> str:
     if "&" not in text:
         return text
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-
-
-def is_block(tag: str) -> bool:
-    """Whether a tag, with or without attributes, separates words."""
-    return tag in BLOCKS or (" " in tag and f"{tag.partition(' ')[0]}>" in BLOCKS)
 
 
 def count(elements: int, ratio: float) -> int:
@@ -135,9 +130,9 @@ def _without(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
             before = index - 1
         last = index
         result[index] = ""
-        if is_block(tokens[index]) and before >= 0 and not _separates(result[before], -1):
+        if tokens[index] in BLOCKS and before >= 0 and not _separates(result[before], -1):
             after = index + 1
-            while after in gone and not is_block(tokens[after]):
+            while after in gone and tokens[after] not in BLOCKS:
                 after += 1
             if after < len(tokens) and (after in gone or not _separates(tokens[after], 0)):
                 result[index] = " "
@@ -146,7 +141,7 @@ def _without(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
 
 def _separates(token: str, side: int) -> bool:
     """Whether a token needs no space at its first (0) or last (-1) character."""
-    return is_block(token) if token[0] == "<" else token[side] in SPACES
+    return token in BLOCKS if token[0] == "<" else token[side] in SPACES
 
 
 def _without_content(tokens: Sequence[str], drawn: Sequence[Element]) -> str:
@@ -156,7 +151,7 @@ def _without_content(tokens: Sequence[str], drawn: Sequence[Element]) -> str:
         if start < at:
             continue  # inside one that is removed
         parts += tokens[at:start]
-        if is_block(tokens[start]):
+        if tokens[start] in BLOCKS:
             parts.append(" ")
         at = end + 1
     return "".join([*parts, *tokens[at:]]).strip(SPACES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from structkit.errors import UserError
@@ -67,21 +68,12 @@ def from_text(text: str) -> str:
     >>> from_text("1 < 2\n \nb")
     '<p>1 &lt; 2</p><p>b</p>'
     """
-    paragraphs: list[list[str]] = [[]]
-    for line in text.splitlines():
-        if line.strip():
-            paragraphs[-1].append(line)
-        elif paragraphs[-1]:
-            paragraphs.append([])
-    return "".join(f"<p>{escape(chr(10).join(lines))}</p>" for lines in paragraphs if lines)
-
-
-def _as_it_is(text: str) -> str:
-    return text
+    blocks = groupby(text.splitlines(), key=lambda line: bool(line.strip()))
+    return "".join(f"<p>{escape(chr(10).join(lines))}</p>" for filled, lines in blocks if filled)
 
 
 CONVERTERS: dict[str, Callable[[str], str]] = {
-    "html": _as_it_is,
+    "html": str,
     "markdown": from_markdown,
     "text": from_text,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from structkit.structure.spans import Span
@@ -204,17 +204,3 @@ def escape(text: str) -> str:
     '1 &lt; 2 &amp;amp; 3 &gt; 2'
     """
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def with_attributes(name: str, attributes: Mapping[str, str]) -> str:
-    """A start tag with those of its attributes that have a plain name.
-
-    >>> with_attributes("a", {"href": "?a=1&b=2", "x<y": ""})
-    '<a href="?a=1&amp;b=2">'
-    """
-    parts = [name]
-    for key, value in attributes.items():
-        if key.replace("-", "").replace("_", "").replace(":", "").isalnum():
-            text = escape(value).replace('"', "&quot;")
-            parts.append(f'{key}="{text}"')
-    return f"<{' '.join(parts)}>"

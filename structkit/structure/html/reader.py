@@ -7,7 +7,7 @@ libxml2's are at most 2,048 deep, and what is deeper is dropped.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from lxml import etree
 
 from structkit.structure.html.elements import BLOCKS, Element, mask
-from structkit.structure.html.markup import escape, repaired, with_attributes
+from structkit.structure.html.markup import escape, repaired
 from structkit.structure.html.tags import SEPARATORS, SILENT, STRUCTURE
 
 SPECIAL = ("pre", "title")
@@ -48,8 +48,8 @@ class Reader:
     '<ul><li>a cd</li><li>e&amp;f</li></ul>'
     """
 
-    def __init__(self, keep: tuple[str, ...] = STRUCTURE, *, attributes: bool = False) -> None:
-        self._events = Events(keep, attributes=attributes)
+    def __init__(self, keep: tuple[str, ...] = STRUCTURE) -> None:
+        self._events = Events(keep)
 
     def read(self, html: str) -> Document:
         """The document in a text, whatever encoding it declares."""
@@ -81,7 +81,7 @@ class Events:
     [' ', ' ', '<p>', 'a', 'c', '</p>', ' ', ' ']
     """
 
-    def __init__(self, keep: tuple[str, ...], *, attributes: bool = False) -> None:
+    def __init__(self, keep: tuple[str, ...]) -> None:
         starts: dict[str, Event] = {}
         ends: dict[str, Event] = {}
         for name in SEPARATORS:
@@ -95,7 +95,7 @@ class Events:
             kept = Kept(name, f"</{name}>", name in SEPARATORS, closes)
             starts[name], ends[name] = (OPEN, kept, f"<{name}>"), (CLOSE, kept, kept.end)
         self._events: list[Any] = []
-        target = _Target(self._events, starts, ends, attributes)
+        target = _Target(self._events.append, starts.get, ends.get)
         self._parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
 
     def of(self, html: str) -> list[Any]:
@@ -110,18 +110,13 @@ class _Target:
 
     def __init__(
         self,
-        events: list[Any],
-        starts: Mapping[str, Event],
-        ends: Mapping[str, Event],
-        attributes: bool,
+        add: Callable[[Any], None],
+        start_of: Callable[[str], Event | None],
+        end_of: Callable[[str], Event | None],
     ) -> None:
-        add, start_of, end_of = events.append, starts.get, ends.get
-
-        def start(name: str, given: Mapping[str, str]) -> None:
+        def start(name: str, _attributes: Mapping[str, str]) -> None:
             event = start_of(name)
             if event is not None:
-                if attributes and given and event[0] is OPEN:
-                    event = OPEN, event[1], with_attributes(name, given)
                 add(event)
 
         def end(name: str) -> None:

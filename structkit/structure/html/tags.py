@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 
 # what a browser starts on a line or in a cell of its own (HTML standard, section 15.3), and what it
 # draws as a box within a line: words at the two sides are not one word
@@ -71,10 +71,10 @@ def kept(names: str) -> tuple[str, ...]:
     for name in sorted(wanted):
         if name in NEVER or not name[0].isalpha() or not name.replace("-", "").isalnum():
             raise UserError(
-                f"--tags: {name!r} is not a tag that can be kept",
+                f"{flag('tags')}: {name!r} is not a tag that can be kept",
                 f"name a tag that encloses text, or a set: {', '.join(SETS)}",
                 status=2,
             )
     if not wanted:
-        raise UserError("--tags names no tag", f"for example {', '.join(SETS)}", status=2)
+        raise UserError(f"{flag('tags')} names no tag", f"for example {', '.join(SETS)}", status=2)
     return tuple(sorted(wanted))

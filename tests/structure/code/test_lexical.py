@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit.registry import load
-from structkit.structure.code.lexical import Lexical, block, quoted, until_line
 
 C = ['"inside"', '"in\\"side inside"', "// inside's\n", '/* inside " */', "'\"'"]
 WITHIN = {
@@ -78,16 +77,3 @@ def test_names_of_broken_code(language, text, names):
     plugin = load("language", language)()
     assert plugin.grammar.parser.parse(text.encode()).root_node.has_error
     assert [text[start:end] for start, end in plugin.names(text)] == names.split()
-
-
-def test_a_form_goes_to_the_end_of_the_text_without_its_own():
-    forms = Lexical((until_line("//"), block(), quoted('"'), quoted("'", line=False)))
-    for text, holes in [
-        ('a "b', ['"b']),
-        ('a "b\nc "d"', ['"b', '"d"']),
-        ("a 'b\nc", ["'b\nc"]),
-        ("a /* b // c */ d // e", ["/* b // c */", "// e"]),
-        ('a "b\\"c" d', ['"b\\"c"']),
-        ("", []),
-    ]:
-        assert [text[start:end] for start, end in forms.holes(text)] == holes

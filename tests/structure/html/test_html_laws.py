@@ -25,8 +25,8 @@ PAGES = Path("fixtures/pages")
 
 
 @cache
-def reader(keep=STRUCTURE, attributes=False):
-    return Reader(keep, attributes=attributes)
+def reader(keep=STRUCTURE):
+    return Reader(keep)
 
 
 def check(html, read, ratio=0.1):
@@ -124,7 +124,6 @@ def test_laws_hold_for_any_order_of_tags(html, ratio):
     check(html, reader().read, ratio)
     check(html, reader(kept("all")).read, ratio)
     check(html, reader(FEW).read, ratio)
-    check(html, reader(kept("all"), attributes=True).read, ratio)
 
 
 @given(st.text(alphabet="<>/!-?=&;'\" \nabp\0\r\x0c漢\u00a0", max_size=60))
