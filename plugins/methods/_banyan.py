@@ -19,7 +19,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.model import NodeModel, dropout_noise, merge
+from structkit.learning.strae.model import BothWays, Dropouts, NodeModel, dropout_noise, merge
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import TreeTraining
 from structkit.learning.training.autograd import vocabulary_loss
@@ -249,8 +249,7 @@ class Banyan(NodeModel):
     def entangled(
         self,
         sentences: Sequence[Sentence],
-        embedding_dropout: float = 0.0,
-        composition_dropout: float = 0.0,
+        dropouts: Dropouts = (0.0, 0.0),
         *,
         separate: bool = False,
     ) -> tuple[TreeBatch, Entangled, Tensor, Tensor]:
@@ -259,45 +258,34 @@ class Banyan(NodeModel):
         Each node has one dropout mask. With `separate`, sentences share no nodes.
         """
         table, size = self.embedding, self.embedding.shape[1]
+        dropouts = dropouts if self.training else (0.0, 0.0)
         rows = sum(map(len, sentences))
-        of_leaves, noise = (
-            dropout_noise((rows, size), each if self.training else 0.0, table)
-            for each in (embedding_dropout, composition_dropout)
-        )
-        batch = TreeBatch.of(self._merge(sentences, of_leaves, noise), table.device)
+        of_leaves, noise = (dropout_noise((rows, size), each, table) for each in dropouts)
+        batch = TreeBatch.of(self.make_trees(sentences, of_leaves, noise), table.device)
         graph = Entangled.of(batch, separate=separate)
         leaves = functional.embedding(graph.ids, self.embedding)
         count = len(leaves)
         leaves = _dropped(leaves, of_leaves, graph.keys[:count])
         noise = None if noise is None else noise[_rows(graph.keys[count:], noise)]
         up: Tensor = Upward.apply(leaves, *self.composition(), noise, graph)  # type: ignore[no-untyped-call]
-        dropout = composition_dropout if self.training else 0.0
-        noise = dropout_noise((len(graph.left), 2, size), dropout, up)
+        noise = dropout_noise((len(graph.left), 2, size), dropouts[1], up)
         down: Tensor = Downward.apply(up, *self.decomposition(), noise, graph)  # type: ignore[no-untyped-call]
         return batch, graph, up, down
 
-    def both_ways(
-        self,
-        sentences: Sequence[Sentence],
-        embedding_dropout: float = 0.0,
-        composition_dropout: float = 0.0,
-    ) -> tuple[TreeBatch, Tensor, Tensor]:
+    def both_ways(self, sentences: Sequence[Sentence], dropouts: Dropouts = (0.0, 0.0)) -> BothWays:
         """All embeddings, without dropout: a sentence's nodes do not depend on other sentences."""
         assert not self.training, "training is on the distinct nodes"
         batch, graph, up, down = self.entangled(sentences, separate=True)
         return batch, up[graph.node], down[graph.node]
 
-    def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """The sentences with the trees of greedy merging."""
-        return self._merge(sentences)
-
     @torch.no_grad()
-    def _merge(
+    def make_trees(
         self,
         sentences: Sequence[Sentence],
         of_leaves: Tensor | None = None,
         noise: Tensor | None = None,
     ) -> list[Sentence]:
+        """The sentences with the trees of greedy merging, of leaves and nodes with this noise."""
         factors = self.composition()
         text = torch.from_numpy(np.concatenate([each.ids for each in sentences]).astype(np.int64))
         keys = pair_keys(text, torch.zeros_like(text)).to(self.embedding.device)
@@ -328,9 +316,7 @@ class BanyanTraining(TreeTraining):
 
     def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
         """The mean over the distinct tokens of one portion."""
-        settings = self.settings
-        dropouts = settings.embedding_dropout, settings.composition_dropout
-        _, graph, _, down = self.model.entangled(sentences, *dropouts)
+        _, graph, _, down = self.model.entangled(sentences, self.settings.dropouts)
         tokens, head = len(graph.ids), self.model.head
         weights = down.new_full((tokens,), 1 / tokens)
         return {"ce": vocabulary_loss(down[:tokens], head.weight, head.bias, graph.ids, weights)}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from floret.floret import floret as library
 from numpy.typing import NDArray
 
 from structkit.errors import UserError, flag
-from structkit.processes import without_script
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -74,22 +73,15 @@ class Learned:
     table: NDArray[np.float32]  # (words + buckets, dim)
 
 
-def learned(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
+def learn(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
     """The rows that the library learns; `arguments` are its own settings (`input`, `lr` …).
 
     Errors: `UserError` with what the library says, for example that no word is frequent enough.
     """
     with tempfile.TemporaryDirectory(prefix="structkit-") as folder:
         target = Path(folder) / "rows"
-        process = get_context("spawn").Process(target=_learn, args=(arguments, ngrams, target))
-        try:
-            with without_script():
-                process.start()
-            process.join()
-        finally:
-            if process.pid:
-                process.kill()
-                process.join()
+        order = orjson.dumps([arguments, astuple(ngrams), str(target)])
+        subprocess.run([sys.executable, "-m", __name__], input=order, check=False)
         if not target.with_suffix(".json").exists():
             raise UserError(
                 "the fastText process died",
@@ -104,12 +96,19 @@ def learned(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
         return Learned(answer["words"], answer["buckets"], np.load(target.with_suffix(".npy")))
 
 
-def _learn(arguments: dict[str, Any], ngrams: NGrams, target: Path) -> None:
+def main() -> None:
+    """Learn in this process, as `learn` orders on stdin, and leave the rows where it says.
+
+    Linux ends it when the one that started it is killed; others have no such call.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _end_with_parent()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    arguments, sizes, name = orjson.loads(sys.stdin.buffer.read())
+    target = Path(name)
     answer: dict[str, Any]
     try:
-        rows = reached(trained(arguments), ngrams)
+        rows = reached_rows(train_library(arguments), NGrams(*sizes))
         np.save(target.with_suffix(".npy"), rows.table)
         answer = {"words": rows.words, "buckets": rows.buckets}
     except (ValueError, RuntimeError) as error:
@@ -117,19 +116,7 @@ def _learn(arguments: dict[str, Any], ngrams: NGrams, target: Path) -> None:
     target.with_suffix(".json").write_bytes(orjson.dumps(answer))
 
 
-def _end_with_parent() -> None:
-    """Let Linux end this process when the one that started it is killed; others have no such call.
-
-    The library gives no other thread a turn until it has finished.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        parent = parent_process()
-        if parent is None or not parent.is_alive():  # it was killed before
-            sys.exit(1)
-
-
-def trained(arguments: dict[str, Any]) -> Any:
+def train_library(arguments: dict[str, Any]) -> Any:
     """The library's own model, trained in this process."""
     chosen = library.args()
     fixed = {
@@ -149,10 +136,14 @@ def trained(arguments: dict[str, Any]) -> Any:
     return model
 
 
-def reached(model: Any, ngrams: NGrams) -> Learned:
+def reached_rows(model: Any, ngrams: NGrams) -> Learned:
     """The rows of the library's model that a word of its vocabulary uses."""
     words = model.getVocab("ignore")[0]
     buckets = sorted({number for word in words for number in ngrams.numbers(word)})
     table = np.asarray(model.getInputMatrix())  # (words + all buckets, dim)
     kept = table[[*range(len(words)), *(len(words) + each for each in buckets)]]
     return Learned(words, buckets, kept)
+
+
+if __name__ == "__main__":
+    main()

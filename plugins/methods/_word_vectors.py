@@ -23,19 +23,7 @@ from structkit.learning.strae.vocabulary import LookedUp, Vocabulary
 from structkit.learning.training.module import TorchModel, TrainingModule
 from structkit.records.jsonl import Record
 
-from ._skip_grams import Learned, NGrams
-
-
-class Reached(LookedUp):
-    """Counts words, and those without a vector, for messages."""
-
-    def messages(self) -> list[str]:
-        return [
-            f"{unknown:,} of {self.words[kind]:,} {kind} ({unknown / self.words[kind]:.1%}) share "
-            "no n-gram with the training words and are ignored"
-            for kind, unknown in self.unknown.items()
-            if unknown
-        ]
+from ._skip_grams import NGrams
 
 
 @dataclass(frozen=True)
@@ -58,7 +46,7 @@ class WordVectors(TorchModel):
     """
 
     settings: WordSettings
-    truncation: Reached
+    truncation: LookedUp
 
     def __init__(
         self,
@@ -73,7 +61,7 @@ class WordVectors(TorchModel):
         self.words, self.ngrams, self.lowercase = list(words), ngrams, lowercase
         self.table = nn.Parameter(table)
         self.buckets = list(buckets)
-        self.truncation = Reached()
+        self.truncation = LookedUp("share no n-gram with the training words and are ignored")
         self._word = {word: row for row, word in enumerate(self.words)}
         self._bucket = {bucket: len(words) + row for row, bucket in enumerate(self.buckets)}
         self._rows: dict[str, list[int]] = {}
@@ -132,12 +120,6 @@ class WordVectors(TorchModel):
         Vocabulary(self.words, lowercase=self.lowercase).save(folder)
         table = self.table.detach().cpu().numpy()
         write_weights(folder, {"table": table, "buckets": np.array(self.buckets, np.int64)})
-
-    @classmethod
-    def of(cls, rows: Learned, ngrams: NGrams, *, lowercase: bool) -> Self:
-        """The vectors that the library has learned."""
-        table = torch.from_numpy(rows.table)
-        return cls(rows.words, table, rows.buckets, ngrams, lowercase=lowercase)
 
     @classmethod
     def load(cls, folder: Path, ngrams: NGrams) -> Self:

@@ -19,7 +19,7 @@ from structkit.plugin import setting
 from structkit.records.jsonl import Record
 from structkit.seeds import key
 
-from ._skip_grams import NGrams, learned
+from ._skip_grams import NGrams, learn
 
 DEFAULT = "fastText's default"
 
@@ -63,6 +63,8 @@ class Method(WordSettings):
             )
 
     def build(self, spool: Spool, *, offline: bool = False) -> Any:
+        import torch
+
         from ._word_vectors import Trained, WordVectors
 
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as text:
@@ -70,8 +72,9 @@ class Method(WordSettings):
                 line = " ".join(spool[index]["words"])
                 text.write((line.lower() if self.lowercase else line) + "\n")
             text.flush()
-            rows = learned(self.arguments(text.name), self.ngrams)
-        model = WordVectors.of(rows, self.ngrams, lowercase=self.lowercase)
+            rows = learn(self.arguments(text.name), self.ngrams)
+        own = rows.words, torch.from_numpy(rows.table), rows.buckets, self.ngrams
+        model = WordVectors(*own, lowercase=self.lowercase)
         return Trained(self, model, seen=len(spool) * self.epochs)
 
     @property

@@ -32,7 +32,7 @@ class Parser(plugin.Parser):
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
         """The tree of each text."""
         parser = open_parser(Path(self.model) if self.model else SHIPPED)
-        return parser.trees(words_of(each.text, tokenized=self.tokenized) for each in texts)
+        return parser.trees([words_of(each.text, tokenized=self.tokenized) for each in texts])
 
 
 @lru_cache(maxsize=2)

@@ -28,7 +28,7 @@ from structkit.structure.trees.parsers import all_trees
 from structkit.structure.trees.tree import Tree
 from tests.benchmarks.processes import STRUCTKIT, compiled, measured
 
-PARSERS = ("right-branching", "balanced", "random", "chunk", "builtin")
+PARSERS = ("right-branching", "balanced", "random", "builtin")
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ def lines(*records):
     return "".join(json.dumps(record) + "\n" for record in records).encode()
 
 
-@pytest.mark.parametrize("parser", [*SIMPLE, "chunk"])
+@pytest.mark.parametrize("parser", SIMPLE)
 @settings(deadline=None, max_examples=40)
 @given(text=texts, tokenized=st.booleans())
 def test_the_leaves_are_the_words(parser, text, tokenized):
@@ -37,7 +37,7 @@ def test_the_leaves_are_the_words(parser, text, tokenized):
     assert len(tree.labels) == 2 * len(tree.words) - 1
 
 
-@pytest.mark.parametrize("parser", [*SIMPLE, "chunk"])
+@pytest.mark.parametrize("parser", SIMPLE)
 def test_one_word_and_two_thousand(parser):
     assert read(made({"text": "Hi"}, parser=parser)["tree"]).words == ("Hi",)
     tree = read(made({"text": "The cat sleeps . " * 500}, parser=parser)["tree"])

@@ -16,7 +16,7 @@ from conftest import PROGRAM, as_at_a_prompt, environment
 from floret.floret import floret as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structkit_plugins.methods._skip_grams import NGrams, learned, trained
+from structkit_plugins.methods._skip_grams import NGrams, learn, train_library
 from structkit_plugins.methods._word_vectors import WordVectors
 
 from structkit import registry
@@ -36,7 +36,7 @@ def test_word_vectors_equal_the_librarys(fasttext, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("\n".join(ANIMALS) + "\n")
     arguments = fasttext.arguments(str(text))
-    theirs, rows = trained(arguments), learned(arguments, fasttext.ngrams)
+    theirs, rows = train_library(arguments), learn(arguments, fasttext.ngrams)
     table = torch.from_numpy(rows.table)
     largest = table.abs().max().item()
     ours = WordVectors(rows.words, table, rows.buckets, fasttext.ngrams, lowercase=True)
@@ -91,7 +91,7 @@ def tiny(tmp_path_factory):
     file = tmp_path_factory.mktemp("tiny") / "text.txt"
     file.write_text("a b a b a b\n" * 5)
     chosen = Method(embedding_size=2, epochs=1, buckets=1000)
-    TINY = trained(chosen.arguments(str(file)))
+    TINY = train_library(chosen.arguments(str(file)))
     return TINY
 
 
@@ -114,9 +114,9 @@ def test_a_sentence_is_the_mean_of_its_words():
 
 LEARNING = """
 import json, sys
-from structkit_plugins.methods._skip_grams import NGrams, learned
+from structkit_plugins.methods._skip_grams import NGrams, learn
 
-learned(json.loads(sys.argv[1]), NGrams(3, 6, 1000))
+learn(json.loads(sys.argv[1]), NGrams(3, 6, 1000))
 """
 
 
@@ -201,4 +201,4 @@ def test_what_the_library_refuses_is_one_clear_line(tmp_path):
     with pytest.raises(
         UserError, match="fastText cannot learn from this: Empty vocabulary.*--minimum-count"
     ):
-        learned(chosen.arguments(str(text)), chosen.ngrams)
+        learn(chosen.arguments(str(text)), chosen.ngrams)

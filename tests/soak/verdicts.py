@@ -19,7 +19,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]")
 # sessions that make a record of each record
 ONE_FOR_ONE = {
     *("mask code", "mask products", "mask nltk", "html pages", "html markdown", "trees builtin"),
-    *("trees chunk", "trees pairs", "trees ast", "trees dom", "trees brackets", "trees own"),
+    *("trees pairs", "trees ast", "trees dom", "trees brackets", "trees own"),
     *("encode santa", "encode self", "encode pairs", "encode words"),
 }
 REJECTS = "rejects.jsonl"

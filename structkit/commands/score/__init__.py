@@ -213,7 +213,7 @@ COMMAND = Command(
     examples="""
 structkit score dense.jsonl bm25.jsonl --qrels self --measures 'nDCG@10 RR@10'
 structkit score dense.jsonl --qrels self --compare bm25.jsonl
-structkit parse-trees --parser chunk sentences.jsonl -o found.jsonl
+structkit parse-trees sentences.jsonl -o found.jsonl
 structkit score --task trees --gold trees.jsonl found.jsonl
 """,
 )

@@ -5,8 +5,7 @@ Source of the design: minimal span-based parsing, Stern et al. 2017 (https://acl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from structkit.structure.trees.tree import Tree, from_spans
 
 Weights = Mapping[str, NDArray[Any]]
 Piece = tuple[int, int, int, Sequence[str]]  # words, text's number, first word, the words
-WINDOW = 2048  # texts to sort by length and parse together
 BATCH, BATCH_WORDS = 64, 4096  # texts, and words with padding, in one pass of the LSTM
 SPAN_NUMBERS = 1 << 17  # hidden numbers of spans in memory at once: they stay in the cache
 
@@ -32,15 +30,12 @@ class SpanParser:
     def __init__(self, weights: Weights, features: Features) -> None:
         self.scores, self.features = Scores(weights), features
 
-    def trees(self, sentences: Iterable[Sequence[str]]) -> Iterator[Tree]:
+    def trees(self, sentences: Sequence[Sequence[str]]) -> Iterator[Tree]:
         """The tree of each sentence, in order; an inner node is a constituent of two or more words.
 
-        Lazily, a window of sentences at a time; a sentence's tree does not depend on the others.
+        All are parsed at once; a sentence's tree does not depend on the others.
         """
-        waiting = iter(sentences)
-        while window := list(islice(waiting, WINDOW)):
-            for words, spans in zip(window, self.spans(window), strict=True):
-                yield from_spans(words, spans)
+        return map(from_spans, sentences, self.spans(sentences))
 
     def spans(self, sentences: Sequence[Sequence[str]]) -> list[list[tuple[int, int]]]:
         """The spans of each sentence, without those of one word and the whole.

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.model import NodeModel
+from structkit.learning.strae.model import BothWays, Dropouts, NodeModel
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.settings import NodeSettings
 from structkit.learning.training.module import seed_parameters
@@ -35,17 +35,11 @@ class TreeBaseline(NodeModel):
         seed_parameters(settings.seed)
         return cls(words, settings.embedding_size, settings.init_range, untied=settings.untied)
 
-    def both_ways(
-        self,
-        sentences: Sequence[Sentence],
-        embedding_dropout: float = 0.0,
-        composition_dropout: float = 0.0,
-    ) -> tuple[TreeBatch, Tensor, Tensor]:
+    def both_ways(self, sentences: Sequence[Sentence], dropouts: Dropouts = (0.0, 0.0)) -> BothWays:
         batch = TreeBatch.of(sentences, self.embedding.device)
         leaves = functional.embedding(batch.ids, self.embedding)  # (leaves, E)
-        leaves = functional.dropout(leaves, embedding_dropout, self.training)
-        dropout = composition_dropout if self.training else 0.0
-        return batch, *self.up_and_down(batch, leaves, dropout)
+        leaves = functional.dropout(leaves, dropouts[0], self.training)
+        return batch, *self.up_and_down(batch, leaves, dropouts[1] if self.training else 0.0)
 
     def up_and_down(
         self, batch: TreeBatch, leaves: Tensor, dropout: float

@@ -35,6 +35,8 @@ from structkit.structure.trees.tree import Ints
 
 TIE = 1e-6  # similarities closer than this are equal, and the leftmost pair wins
 
+Dropouts = tuple[float, float]  # of embeddings, and of what is composed and decomposed
+BothWays = tuple[TreeBatch, Tensor, Tensor]
 # of left and right children (n, E) and their keys (n,): the parents and their keys
 Composing = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -45,12 +47,7 @@ class NodeModel(nn.Module):
     embedding: nn.Parameter  # (words, E)
     head: nn.Linear | None  # scores words, unless their embeddings do
 
-    def both_ways(
-        self,
-        sentences: Sequence[Sentence],
-        embedding_dropout: float = 0.0,
-        composition_dropout: float = 0.0,
-    ) -> tuple[TreeBatch, Tensor, Tensor]:
+    def both_ways(self, sentences: Sequence[Sentence], dropouts: Dropouts = (0.0, 0.0)) -> BothWays:
         """The trees of sentences, and all upward and downward embeddings, (nodes, E) each.
 
         The model makes those that the sentences lack. Dropout is for training only.
@@ -142,16 +139,11 @@ class StrAE(NodeModel):
             summing=settings.composition_init == "sum",
         )
 
-    def both_ways(
-        self,
-        sentences: Sequence[Sentence],
-        embedding_dropout: float = 0.0,
-        composition_dropout: float = 0.0,
-    ) -> tuple[TreeBatch, Tensor, Tensor]:
+    def both_ways(self, sentences: Sequence[Sentence], dropouts: Dropouts = (0.0, 0.0)) -> BothWays:
         """All embeddings: a root's two are the same, and greedy merging makes missing trees."""
         size = self.embedding.shape[1]
-        dropout = composition_dropout if self.training else 0.0
-        leaves = self.embed_text(sentences, embedding_dropout)
+        dropout = dropouts[1] if self.training else 0.0
+        leaves = self.embed_text(sentences, dropouts[0])
         # the composition whose right child begins at a leaf has that leaf's row
         noise = dropout_noise((len(leaves), size), dropout, leaves)
         if not len(sentences[0].depths):

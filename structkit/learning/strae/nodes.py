@@ -95,7 +95,7 @@ class TreeEncoder(VocabularyEncoder):
         exact = deepcopy(self.model).double()
         up = exact.both_ways(deep)[1][: len(deep)]
         scaled = (up / up.abs().amax(1, keepdim=True)).to(roots)  # NaN where float64 is left too
-        self.vocabulary.looked_up.scaled["texts"] += int(scaled.isfinite().all(1).sum())
+        self.vocabulary.looked_up.scaled += int(scaled.isfinite().all(1).sum())
         return roots.index_put((chosen,), scaled)
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
@@ -129,31 +129,33 @@ class TreeEncoder(VocabularyEncoder):
         They are numbered breadth first from the root, 0; spans are half-open, in words; phrases
         have two words or more, the whole text among them; `embedding` is the upward one.
         """
-        leaves, sentences = self._read(records)
-        first = 0
-        for part in portions(list(sentences), batch_tokens):
+        for part in portions([self._leaves(record) for record in records], batch_tokens):
             with torch.inference_mode():
-                batch, up, _ = self.model.both_ways(part)
+                batch, up, _ = self.model.both_ways([leaves.sentence for leaves in part])
             vectors = finish(up.float().cpu().numpy())
             owners = batch.sentence.cpu().numpy()
             starts = batch.start - np.cumsum([0, *batch.lengths[:-1]])[owners]
-            for number, rows in enumerate(_rows(owners, len(part))):
-                spans = [(starts[row], starts[row] + batch.width[row]) for row in rows]
-                nodes = _records(leaves[first + number], spans, vectors[rows])
-                chosen = [record for record, kind in nodes if which in ("all", kind)]
+            order = np.argsort(owners, kind="stable")  # each text's nodes, breadth first
+            ends = np.searchsorted(owners[order], np.arange(1, len(part)))
+            for leaves, rows in zip(part, np.split(order, ends), strict=True):
+                spans = zip(starts[rows].tolist(), batch.width[rows].tolist(), strict=True)
+                nodes = [leaves.node(start, start + width) for start, width in spans]
+                chosen = [
+                    {"node": number, "span": [first, last], "text": text, "embedding": vectors[row]}
+                    for number, (row, (first, last, text, kind)) in enumerate(
+                        zip(rows, nodes, strict=True)
+                    )
+                    if which in ("all", kind)
+                ]
                 self.vocabulary.looked_up.without[which] += not chosen
                 yield chosen
-            first += len(part)
 
-    def _read(self, records: Sequence[Record]) -> tuple[list[Leaves], Sentences]:
-        vocabulary = self.vocabulary
-        leaves, numbers = [], []
-        for record in records:
-            ids = vocabulary.ids(record["words"])
-            pieces = [vocabulary.text(number) for word in ids for number in word]
-            leaves.append(Leaves(list(record["words"]), [len(word) for word in ids], pieces))
-            numbers.append(self.settings.numbers(ids, record))
-        return leaves, Sentences(numbers)
+    def _leaves(self, record: Record) -> Leaves:
+        """A prepared text."""
+        ids = self.vocabulary.ids(record["words"])
+        pieces = [self.vocabulary.text(number) for word in ids for number in word]
+        (sentence,) = Sentences([self.settings.numbers(ids, record)])
+        return Leaves(list(record["words"]), [len(word) for word in ids], pieces, sentence)
 
 
 @dataclass(frozen=True)
@@ -161,13 +163,17 @@ class Leaves:
     """The words of a text, and how many leaves each of them has: one, or its pieces."""
 
     words: list[str]
-    leaves: list[int]
+    counts: list[int]
     pieces: list[str]
+    sentence: Sentence
+
+    def __len__(self) -> int:
+        return len(self.sentence)
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:
         """Where words begin and end, in leaves, (words + 1,)."""
-        return np.cumsum([0, *self.leaves])
+        return np.cumsum([0, *self.counts])
 
     def node(self, start: int, end: int) -> tuple[int, int, str, str]:
         """The node over leaves `start` to `end`: its span in words, its text, and its kind.
@@ -175,7 +181,7 @@ class Leaves:
         A node over part of a word, in trees of subwords, is neither a word nor a phrase: its span
         is that of the words that it touches, its text that of its pieces.
 
-        >>> leaves = Leaves(["The", "cats"], [1, 2], ["the", "cat", "s"])
+        >>> leaves = Leaves(["The", "cats"], [1, 2], ["the", "cat", "s"], None)
         >>> leaves.node(0, 3), leaves.node(1, 3), leaves.node(2, 3)
         ((0, 2, 'The cats', 'phrases'), (1, 2, 'cats', 'words'), (1, 2, 's', 'pieces'))
         """
@@ -186,20 +192,3 @@ class Leaves:
             return first, last, "".join(self.pieces[start:end]), "pieces"
         kind = "words" if last - first == 1 else "phrases"
         return first, last, " ".join(self.words[first:last]), kind
-
-
-def _rows(owners: NDArray[np.int64], sentences: int) -> list[NDArray[np.int64]]:
-    """The rows of each sentence in a batch, in their order: breadth first."""
-    order = np.argsort(owners, kind="stable")
-    return np.split(order, np.searchsorted(owners[order], np.arange(1, sentences)))
-
-
-def _records(
-    leaves: Leaves, spans: Sequence[tuple[int, int]], vectors: NDArray[np.float32]
-) -> Iterator[tuple[Record, str]]:
-    for number, (start, end) in enumerate(spans):
-        first, last, words, kind = leaves.node(int(start), int(end))
-        yield (
-            {"node": number, "span": [first, last], "text": words, "embedding": vectors[number]},
-            kind,
-        )

@@ -212,6 +212,11 @@ class ComposedSettings(VocabularySettings):
     )
 
     @property
+    def dropouts(self) -> tuple[float, float]:
+        """Of embeddings, and of what is composed and decomposed."""
+        return self.embedding_dropout, self.composition_dropout
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The start model, the held-out records and the file of word vectors."""
         return (*super().reads, *filter(None, [self.init_embeddings]))

@@ -159,13 +159,12 @@ class StraeTraining(TreeTraining):
     def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
         """The parts of the objective, each a mean over one portion, which processes share."""
         settings = self.settings
-        dropouts = settings.embedding_dropout, settings.composition_dropout
         own = share(len(sentences))
         chosen, first, total = sentences[own], sentences[: own.start], self.counts(sentences)
         batch = None
         up = down = self.model.embedding[:0]
         if chosen:
-            batch, up, down = self.model.both_ways(chosen, *dropouts)
+            batch, up, down = self.model.both_ways(chosen, settings.dropouts)
         parts = {}
         if settings.objective != "ce":
             before = self.counts(first)["contrastive"]

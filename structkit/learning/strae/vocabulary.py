@@ -29,37 +29,34 @@ START = "▁"  # the first piece of a word begins with it
 class LookedUp(Truncation):
     """Counts of words that were looked up and of those that are unknown, as messages.
 
-    They are not part of a checkpoint: a resumed training reads all its records again.
+    `fate` says what becomes of unknown words. The counts are not part of a checkpoint: a resumed
+    training reads all its records again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fate: str = "are not in the vocabulary and share one embedding") -> None:
         super().__init__()
+        self.fate = fate
         self.words: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
         self.without: Counter[str] = Counter()  # texts without a node of a kind
-        self.scaled: Counter[str] = Counter()  # whose embeddings are too large for float32
+        self.scaled = 0  # texts whose embeddings are too large for float32
 
     def add(self, kind: str, words: int, unknown: int) -> None:
-        """Count words (`words` or `characters`) and the unknown ones among them."""
+        """Count words (`words` or `pieces`) and the unknown ones among them."""
         self.words[kind] += words
         self.unknown[kind] += unknown
 
     def messages(self) -> list[str]:
         lines = super().messages()
-        for kind, unknown in sorted(self.unknown.items()):
+        for kind, unknown in sorted((+self.unknown).items()):
             words = self.words[kind]
-            if unknown:
-                lines.append(
-                    f"{unknown:,} of {words:,} {kind} ({unknown / words:.1%}) are not in the "
-                    "vocabulary and share one embedding"
-                )
-        for kind, texts in self.without.items():
-            if texts:
-                lines.append(f"texts without {kind}, and so without a row: {texts:,}")
-        if texts := self.scaled["texts"]:
+            lines.append(f"{unknown:,} of {words:,} {kind} ({unknown / words:.1%}) {self.fate}")
+        for kind, texts in (+self.without).items():
+            lines.append(f"texts without {kind}, and so without a row: {texts:,}")
+        if self.scaled:
             lines.append(
                 "texts whose embedding is too large for float32, and was divided by its largest "
-                f"number: {texts:,}; their cosines are right, their lengths are not"
+                f"number: {self.scaled:,}; their cosines are right, their lengths are not"
             )
         return lines
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,13 +14,18 @@ from structkit.structure.trees.words import words_of
 
 @dataclass(frozen=True)
 class ShapeParser(Parser):
-    """A parser that looks only at the number of words of a text."""
+    """A parser that looks only at the number of words of a text, as `shape` or `tree` says."""
 
     tokenized: bool = False
 
-    @abstractmethod
+    @staticmethod
+    def shape(words: Sequence[str]) -> Tree:
+        """The tree over words."""
+        raise NotImplementedError
+
     def tree(self, words: Sequence[str], key: str) -> Tree:
         """The tree over the words of the text with this key."""
+        return self.shape(words)
 
     def trees(self, texts: Iterable[Unparsed]) -> Iterator[Tree]:
         """The tree of each text."""

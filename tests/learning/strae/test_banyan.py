@@ -100,7 +100,7 @@ def test_dropout_is_once_for_each_node_and_known_to_the_merging(seed, lengths):
     fast = training(sentences, seed=seed)
     model = fast.model.train()
     torch.manual_seed(seed)
-    batch, graph, up, _ = model.entangled(numbers(sentences), 0.3, 0.3)
+    batch, graph, up, _ = model.entangled(numbers(sentences), (0.3, 0.3))
     pairs = torch.stack([graph.left, graph.right], 1).tolist()
     nodes = list(graph.ids.tolist())  # as the plain version has them
     for left, right in pairs:

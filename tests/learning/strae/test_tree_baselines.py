@@ -98,8 +98,8 @@ def test_parameters_without_embeddings():
 def test_dropout_is_for_training_only(name):
     tree, model = [sentence(((0, 1), (2, 3)))], model_of(name)
     torch.manual_seed(1)
-    first, second = (model.train().both_ways(tree, 0.5, 0.5)[1] for _ in range(2))
+    first, second = (model.train().both_ways(tree, (0.5, 0.5))[1] for _ in range(2))
     assert not torch.equal(first, second)
     assert (first[0] == 0).any() or (second[0] == 0).any()
     model.eval()
-    assert torch.equal(model.both_ways(tree, 0.5, 0.5)[1], model.both_ways(tree)[1])
+    assert torch.equal(model.both_ways(tree, (0.5, 0.5))[1], model.both_ways(tree)[1])

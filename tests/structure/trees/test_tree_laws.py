@@ -28,7 +28,7 @@ from tests.structure.trees.parsed import check_arrays, parsed_texts
 DATA = Path("../shared/data")
 EVERY = int(os.environ.get("LAWS_EVERY", "200"))
 OURS = Path("fixtures")
-PLAIN = ("right-branching", "left-branching", "balanced", "random", "chunk", "builtin")
+PLAIN = ("right-branching", "left-branching", "balanced", "random", "builtin")
 TEXTS = st.lists(
     st.sampled_from(
         ["-LRB-", "-LRB", "(", "]", "LRB-", "-", "a", "b c", " ", "\n", "\x85", "'", '"', ".", "é"]
@@ -124,7 +124,6 @@ def test_edited_code(case, data):
         ("ast", "code/functions.jsonl", "codesearch/*.jsonl.gz", "code", EVERY),
         ("dom", "pages/test.jsonl", "structdoc/*_docs*.jsonl.gz", "html", 4 * EVERY),
         ("right-branching", "code/test.jsonl", "codesearch/*.jsonl.gz", "docstring", EVERY),
-        ("chunk", "pages/test.jsonl", "structdoc/*_queries.jsonl.gz", "query", EVERY),
         ("builtin", "pages/test.jsonl", "structdoc/*_queries.jsonl.gz", "query", EVERY),
     ],
 )
@@ -179,11 +178,6 @@ def test_code_without_a_grammar():
     ]
     for problem, error in zip(expected, found, strict=True):
         assert str(error).startswith(problem)
-
-
-def test_rules_over_tags_read_long_texts():
-    [tree] = parsed_texts("chunk", ["a " * 5000])
-    assert tree.words == ("a",) * 5000
 
 
 PAGE = "<div><p>tea milk water house garden <b>stone</b> and river.</p></div>\n"
