@@ -8,7 +8,7 @@ from structkit import plugin
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.english import STOPWORDS
-from structkit.structure.html.markup import content, visible
+from structkit.structure.html.markup import content, visible_text
 from structkit.structure.spans import Span
 
 WORD = re.compile(r"\w+")
@@ -36,7 +36,7 @@ class Language(plugin.Language):
         query = text_field(
             record, "query", "entities of HTML are terms that also occur in its query"
         )
-        plain = visible(text)
+        plain = visible_text(text)
         title, (start, end) = _title(record, text, plain)
         body = plain[:start] + " " + plain[end:]
         shared = terms(query) & terms(title) & terms(body)

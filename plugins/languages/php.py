@@ -20,7 +20,7 @@ from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.code.outline import DocComments, Outline
-from structkit.structure.spans import Span, outside
+from structkit.structure.spans import Span, spans_outside
 
 WORDS = (
     "abstract and array as break callable case catch class clone const continue declare default "
@@ -116,7 +116,7 @@ class Language(ReleasedLanguage):
         grammar = FILE if text.lstrip().startswith("<") else GRAMMAR
         spans = grammar.leaves(text, types=self.types)
         if not self.types and (holes := [match.span() for match in INSTANCEOF.finditer(text)]):
-            spans = outside(spans, holes)
+            spans = spans_outside(spans, holes)
         return [
             (start, end)
             for start, end in spans

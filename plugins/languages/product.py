@@ -16,7 +16,7 @@ from structkit import plugin
 from structkit.errors import UserError, unknown
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.english import TAGS
-from structkit.structure.html.markup import visible
+from structkit.structure.html.markup import visible_text
 from structkit.structure.spans import Span
 
 NOUNS = frozenset(("NN", "NNS", "NNP", "NNPS"))
@@ -96,7 +96,7 @@ def tokens(text: str) -> list[Span]:
     >>> [text[start:end] for text in ["<b>It's</b> 5.5 in. Buy!"] for start, end in tokens(text)]
     ['It', "'s", '5.5', 'in', '.', 'Buy', '!']
     """
-    plain = OPENING.sub("“", visible(text)).translate(QUOTES)
+    plain = OPENING.sub("“", visible_text(text)).translate(QUOTES)
     plain = plain.replace("``", "““").replace("''", "””")
     spans: list[Span] = []
     for start, end in TOKENIZER.span_tokenize(plain):
@@ -180,7 +180,7 @@ def supplied(tags: Any, text: str) -> tuple[list[Span], list[str]]:
     >>> supplied([["usb", "NN"], ["plugs", "NNS"]], "<b>usb</b> plugs")
     ([(3, 6), (11, 16)], ['NN', 'NNS'])
     """
-    plain = visible(text)
+    plain = visible_text(text)
     spans: list[Span] = []
     at = 0
     for number, pair in enumerate(tags if isinstance(tags, list) else [None]):

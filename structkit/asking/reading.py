@@ -13,7 +13,7 @@ import orjson
 
 from structkit.asking.cache import File
 from structkit.asking.folder import is_sure
-from structkit.collecting.batches import BATCH_BYTES, Collected, Reading, batches, collected
+from structkit.collecting.batches import BATCH_BYTES, Collected, Reading, batches, collect_batch
 from structkit.collecting.kinds import CODE, HTML, MARKDOWN, TEXT
 from structkit.collecting.sources import LeftOut, Source, too_large
 from structkit.collecting.units import Units
@@ -44,7 +44,7 @@ class PassageReader:
     def read(self, pending: Pending, known: Mapping[str, File]) -> Iterator[ReadFile]:
         """Every pending file that could be read."""
         units = Units(chunk_chars=self.chunk_chars, xpaths=False, defaults=PASSAGES)
-        work = partial(collected, reading=Reading(units, self.max_file_bytes))
+        work = partial(collect_batch, reading=Reading(units, self.max_file_bytes))
         noted: dict[str, File] = {}
         tasks = batches(self._changed(pending, known, noted))
         size = sum(source.size for source, _ in pending)

@@ -35,7 +35,7 @@ from structkit.collecting.sources import (
     content_of,
     is_archive,
     is_packed,
-    readable,
+    readable_path,
     too_large,
 )
 from structkit.errors import UserError
@@ -93,22 +93,22 @@ class Archives:
                 with OPENERS[ending.lower()](path) as handle:
                     yield content_of(f"{shown}/{stem}", handle, self.max_file_bytes)
         except DAMAGE as error:
-            yield LeftOut.because(shown, _damaged(error))
+            yield LeftOut.because(shown, _damage(error))
 
     def _members(self, shown: str, members: list[Member]) -> Iterator[Found]:
         last: dict[str, Member] = {}  # of two with the same name the later counts, as in unpacking
         for member in members:
             name = posixpath.normpath(member.name)
             if name == ".":
-                yield LeftOut.because(f"{shown}/{readable(member.name)}", NAMELESS)
+                yield LeftOut.because(f"{shown}/{readable_path(member.name)}", NAMELESS)
             elif member.name.startswith("/") or "\\" in name or name.split("/")[0] == "..":
-                yield LeftOut.because(f"{shown}/{readable(member.name)}", OUTSIDE)
+                yield LeftOut.because(f"{shown}/{readable_path(member.name)}", OUTSIDE)
             else:
                 last.pop(name, None)
                 last[name] = member
         rules = _Rules(last) if self.ignore_files else None
         for name, member in last.items():
-            yield self._member(f"{shown}/{readable(name)}", name, member, rules)
+            yield self._member(f"{shown}/{readable_path(name)}", name, member, rules)
 
     def _member(self, path: str, name: str, member: Member, rules: _Rules | None) -> Found:
         parts = name.split("/")
@@ -125,7 +125,7 @@ class Archives:
         try:
             return Source(path, data=member.read(), size=member.size)
         except DAMAGE as error:
-            return LeftOut.because(path, _damaged(error))
+            return LeftOut.because(path, _damage(error))
 
     def _pages(self, handle: IO[bytes]) -> Iterator[Found]:
         """The responses of servers, each under its address."""
@@ -223,7 +223,7 @@ def _content(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: in
     return data
 
 
-def _damaged(error: Exception) -> UserError:
+def _damage(error: Exception) -> UserError:
     if isinstance(error, RuntimeError) and "password" in str(error):
         return UserError("is locked with a password", "unpack it, and collect the folder")
     if isinstance(error, gzip.BadGzipFile) or (isinstance(error, OSError) and error.strerror):

@@ -74,11 +74,11 @@ def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
         yield batch
 
 
-def collected(batch: list[Found], reading: Reading) -> Collected:
+def collect_batch(batch: list[Found], reading: Reading) -> Collected:
     """The result of a batch, whatever its files do to the process that reads them."""
     for each in batch:
         load_language(each.path)  # once, and not in each child
-    done = in_child(partial(_collected, batch, reading), reading.seconds)
+    done = in_child(partial(_read_batch, batch, reading), reading.seconds)
     if done is not None:
         return done
     if len(batch) == 1:
@@ -89,7 +89,7 @@ def collected(batch: list[Found], reading: Reading) -> Collected:
         return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
     whole = Collected()
     for each in batch:
-        part = collected([each], reading)
+        part = collect_batch([each], reading)
         whole.files += part.files
         whole.records += part.records
         whole.output += part.output
@@ -97,7 +97,7 @@ def collected(batch: list[Found], reading: Reading) -> Collected:
     return whole
 
 
-def _collected(batch: list[Found], reading: Reading) -> Collected:
+def _read_batch(batch: list[Found], reading: Reading) -> Collected:
     parts: list[bytes] = []
     done = Collected(len(batch))
     for each in batch:

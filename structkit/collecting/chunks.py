@@ -58,12 +58,12 @@ def cut(lines: Sequence[str], root: tree_sitter.Node | None, maximum: int) -> li
     """
     room = Room(lines, maximum)
     if root is None:
-        pieces = _merged(
+        pieces = _merge(
             [piece for rows in _paragraphs(lines) for piece in _lines(rows, room)], room
         )
     else:
         pieces = _along_tree(_Lines((0, len(lines)), [root]), room)
-    trimmed = (_trimmed(lines, rows) for rows in pieces)
+    trimmed = (_trim(lines, rows) for rows in pieces)
     return [rows for rows in trimmed if rows[0] < rows[1]]
 
 
@@ -75,7 +75,7 @@ def _along_tree(whole: _Lines, room: Room) -> list[LineSpan]:
         group = next(frame.groups, None)
         if group is None:
             stack.pop()
-            pieces = _merged(frame.pieces, room)
+            pieces = _merge(frame.pieces, room)
             if not stack:
                 return pieces
             stack[-1].pieces += pieces
@@ -149,10 +149,10 @@ def _lines(rows: LineSpan, room: Room) -> list[LineSpan]:
     """Pieces with as many lines as there is room for."""
     if room.holds(rows):
         return [rows]
-    return _merged([(row, row + 1) for row in range(*rows)], room)
+    return _merge([(row, row + 1) for row in range(*rows)], room)
 
 
-def _merged(pieces: list[LineSpan], room: Room) -> list[LineSpan]:
+def _merge(pieces: list[LineSpan], room: Room) -> list[LineSpan]:
     """Pieces merged with their neighbors while there is room."""
     merged: list[LineSpan] = []
     for piece in pieces:
@@ -164,7 +164,7 @@ def _merged(pieces: list[LineSpan], room: Room) -> list[LineSpan]:
     return merged
 
 
-def _trimmed(lines: Sequence[str], rows: LineSpan) -> LineSpan:
+def _trim(lines: Sequence[str], rows: LineSpan) -> LineSpan:
     """The lines without blank ones at both ends."""
     first, end = rows
     while first < end and not lines[first].strip():

@@ -95,10 +95,10 @@ def too_large(maximum: int) -> UserError:
     return UserError(f"has more than {maximum:,} bytes", f"raise {flag('max_file_bytes')}")
 
 
-def readable(path: str) -> str:
+def readable_path(path: str) -> str:
     r"""A path as text: bytes that are not UTF-8 are written as `\xff`, so that names differ.
 
-    >>> readable(os.fsdecode(b"caf\xe9.py"))
+    >>> readable_path(os.fsdecode(b"caf\xe9.py"))
     'caf\\xe9.py'
     """
     return os.fsencode(path).decode("utf-8", "backslashreplace")

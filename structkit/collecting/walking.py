@@ -29,7 +29,7 @@ from structkit.collecting.sources import (
     files_in,
     is_archive,
     is_packed,
-    readable,
+    readable_path,
 )
 from structkit.errors import UserError
 from structkit.paths import is_pipe
@@ -68,7 +68,7 @@ class Walk:
         roots = {os.path.normpath(path): path for path in _named(paths)}
         seen: dict[str, str] = {}
         for root in sorted(roots, key=lambda root: _sort_key(root, os.path.isdir(roots[root]))):
-            for found in self._root(readable(root), roots[root]):
+            for found in self._root(readable_path(root), roots[root]):
                 if len(roots) == 1 and "\\" not in found.path:  # it comes once
                     yield found
                     continue
@@ -132,8 +132,8 @@ class Walk:
 
     def _entry(self, entry: os.DirEntry[str] | OSError, here: _Folder) -> Found | _Folder:
         if isinstance(entry, OSError):
-            return LeftOut.because(readable(here.shown) or ".", cannot_read(entry))
-        path, real = readable(here.shown + entry.name), here.real + entry.name
+            return LeftOut.because(readable_path(here.shown) or ".", cannot_read(entry))
+        path, real = readable_path(here.shown + entry.name), here.real + entry.name
         folder = _is_folder(entry)
         if entry.name in VERSIONS or (entry.name.startswith(".") and not self.hidden):
             return LeftOut(path, *HIDDEN)

@@ -118,12 +118,12 @@ def collect(settings: Settings) -> Iterator[Record]:
 
 def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collected]:
     """The records of some files at a time, as lines, with what is left out of these."""
-    from structkit.collecting.batches import Reading, batches, collected
+    from structkit.collecting.batches import Reading, batches, collect_batch
     from structkit.collecting.units import Units
 
     units = Units(settings.unit, settings.chunk_chars)
     reading = Reading(units, settings.max_file_bytes, settings.generated, settings.record_timeout)
-    files, work = batches(settings.files(outputs)), partial(collected, reading=reading)
+    files, work = batches(settings.files(outputs)), partial(collect_batch, reading=reading)
     if settings.workers == 1:
         yield from map(work, files)
     else:

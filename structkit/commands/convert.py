@@ -217,14 +217,14 @@ class Conversion:
 
         def converted(rows: Rows) -> Iterator[Any]:
             for record in read_records(source, rows):
-                yield output.made(written(target, [record], losses, rows.count))
+                yield output.made(row_of(target, [record], losses, rows.count))
 
         with progress(f"convert {job.part}", lambda: Position(rows.count)):
             if target.group:
                 records = accepted(partial(read_records, source), rows, reject)
                 for _, group in groupby(records, lambda record: record.get(target.group)):
                     try:
-                        output.add(output.made(written(target, list(group), losses, 0)))
+                        output.add(output.made(row_of(target, list(group), losses, 0)))
                     except UserError as error:
                         raise rows.place(error) from None
             else:
@@ -236,7 +236,7 @@ class Conversion:
         losses.tell()
 
 
-def written(target: Part, records: list[Record], losses: Losses, number: int) -> Row:
+def row_of(target: Part, records: list[Record], losses: Losses, number: int) -> Row:
     """The row of one record, or of a group of them; fields that it cannot hold are counted."""
     assert target.write
     left = [Fields(record) for record in records]

@@ -12,7 +12,7 @@ from structkit.records.stream import WorkerOptions, staged
 from structkit.seeds import random_for
 from structkit.settings import Command, seed_setting, setting
 from structkit.structure.html.markdown import CONVERTERS
-from structkit.structure.html.tags import kept
+from structkit.structure.html.tags import tag_names
 
 if TYPE_CHECKING:
     from structkit.structure.html.reader import Document
@@ -52,7 +52,7 @@ class Settings:
     seed: int = seed_setting()
 
     def __post_init__(self) -> None:
-        kept(self.tags)
+        tag_names(self.tags)
 
     def masked(self, document: Document, *key: str | int) -> str:
         """The document with a share of its elements masked, drawn by the seed and a key."""
@@ -74,7 +74,7 @@ def html_variants(records: Iterable[Record], settings: Settings | None = None) -
     from structkit.structure.html.reader import Reader
 
     settings = settings or Settings()
-    reader = Reader(kept(settings.tags))
+    reader = Reader(tag_names(settings.tags))
     convert = CONVERTERS[settings.from_]
     for record in records:
         id = record["id"]

@@ -12,7 +12,7 @@ from structkit.records.jsonl import Record, several, text_field
 from structkit.records.stream import WorkerOptions, staged
 from structkit.seeds import random_for
 from structkit.settings import Command, seed_setting, setting
-from structkit.structure.code.languages import Language, language_named, language_of, within
+from structkit.structure.code.languages import Language, check_spans, language_named, language_of
 from structkit.structure.sentinels import (
     Masked,
     draw,
@@ -147,7 +147,7 @@ def _entities(record: Record, settings: Settings) -> Marked:
         language = text_field(record, "language", remedy)
     configured = settings.configured(language)
     text = _text(record, settings.field, configured.fields)
-    return text, within(configured.entities(text, record), text, configured)
+    return text, check_spans(configured.entities(text, record), text, configured)
 
 
 def _replaced(record: Record, text: str, spans: list[Span], settings: Settings) -> Masked:

@@ -50,10 +50,10 @@ def show(settings: Settings, *, width: int | None = None, colors: bool = False) 
     records = Records.read(settings.files)
     wanted = (each for each in records if settings.id is None or each["id"] == settings.id)
     some = islice(wanted, settings.number)
-    return drawn(some, width=width, colors=colors, place=records.place)
+    return draw_records(some, width=width, colors=colors, place=records.place)
 
 
-def drawn(
+def draw_records(
     records: Iterable[Record],
     *,
     width: int | None = None,

@@ -12,7 +12,7 @@ from terminals import plain, seen
 from structkit.cli.main import app
 from structkit.commands.html_variants import html_variants
 from structkit.commands.mask_entities import mask_entities
-from structkit.commands.show import drawn
+from structkit.commands.show import draw_records
 from structkit.errors import UserError
 from structkit.structure.html.elements import outline, tokens_of
 from structkit.structure.trees.brackets import read
@@ -25,7 +25,7 @@ def records(path):
 
 def test_a_masked_text_is_the_text_with_its_entities_marked():
     for record in mask_entities(records("fixtures/code/test.jsonl")):
-        shown = drawn([record])
+        shown = draw_records([record])
         assert record["code"].expandtabs(4) in shown.replace("⟦", "").replace("⟧", "") + "\n"
         assert all(f"⟦{entity}⟧" in shown for entity in record["entities"])
         assert "<extra_id" not in shown and "\x1b" not in shown
@@ -33,7 +33,7 @@ def test_a_masked_text_is_the_text_with_its_entities_marked():
 
 def test_a_sentinel_without_its_entity_is_told():
     with pytest.raises(UserError, match="masked.*<extra_id_3>"):
-        drawn([{"id": "1", "masked": "a <extra_id_3>", "entities": ["b"]}])
+        draw_records([{"id": "1", "masked": "a <extra_id_3>", "entities": ["b"]}])
 
 
 def test_the_masked_elements_of_a_page_are_marked():
@@ -42,7 +42,7 @@ def test_the_masked_elements_of_a_page_are_marked():
         left = [each for each in tokens_of(record["masked"]) if each.startswith("<")]
         entries = outline(record["tagged"], record["masked"])
         assert (len(tags) - len(left)) / 2 == sum(each.masked for each in entries) > 0
-        assert drawn([record]).count("⟦masked⟧") == sum(each.masked for each in entries)
+        assert draw_records([record]).count("⟦masked⟧") == sum(each.masked for each in entries)
         assert [each.text for each in entries if each.is_tag] == [
             tag for tag in tags if not tag.startswith("</")
         ]
@@ -71,7 +71,7 @@ def test_a_tree_has_a_line_for_each_node_and_words_in_order():
     record = {"id": "1", "tree": "(S (NP (DT the) (NN cat)) (VP (VBD sat)))"}
     tree = read(record["tree"])
     rows = lines(tree)
-    assert "\n".join(rows) in drawn([record])
+    assert "\n".join(rows) in draw_records([record])
     nodes = zip(rows, preorder(tree), strict=True)
     leaves = [line.split()[-1] for line, (node, _) in nodes if tree.word[node] >= 0]
     assert [*tree.words] == leaves
@@ -82,20 +82,22 @@ HIT |= {"path": "a.py", "lines": [7, 8], "code": "def add(a, b):\n    return a +
 
 
 def test_a_hit_has_its_place_and_its_lines():
-    shown = drawn([HIT])
+    shown = draw_records([HIT])
     assert " 1  a.py:7" in shown and "1.500" in shown
     assert "7  def add(a, b):" in shown and "\x1b" not in shown
 
 
 def test_other_fields_are_named():
     record = {"id": "e", "embedding": [0.6, 0.8] + [0.0] * 10, "note": "x\x1b[31m", "n": 3}
-    assert "e\n\nembedding: 12 numbers, length 1.000\nnote: x\\x1b[31m\nn: 3\n" == drawn([record])
+    assert "e\n\nembedding: 12 numbers, length 1.000\nnote: x\\x1b[31m\nn: 3\n" == draw_records(
+        [record]
+    )
 
 
 @pytest.mark.parametrize("width", [60, 100])
 def test_lines_fit_the_terminal(width):
     pages = list(html_variants(records("fixtures/pages/test.jsonl")[:3]))
-    shown = plain(drawn([*pages, HIT], width=width, colors=True))
+    shown = plain(draw_records([*pages, HIT], width=width, colors=True))
     assert max(map(len, shown.splitlines())) <= width
 
 

@@ -5,7 +5,7 @@ from hostile.good import tarred, zipped
 from hostile.spoiling import examples, spoiled
 from hypothesis import given
 
-from structkit.collecting.batches import Reading, collected
+from structkit.collecting.batches import Reading, collect_batch
 from structkit.collecting.sources import Ignoring, LeftOut
 from structkit.collecting.units import Units
 from structkit.collecting.walking import Walk
@@ -46,7 +46,7 @@ def test_spoiled_archives(tmp_path, name, good):
     path.write_bytes(good)
     sources, left = found(path)
     assert (3, []) == (len(sources), left)
-    assert collected(sources, Reading(Units(None))).records >= 3
+    assert collect_batch(sources, Reading(Units(None))).records >= 3
     check()
 
 

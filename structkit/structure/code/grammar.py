@@ -16,7 +16,7 @@ import tree_sitter
 from structkit.errors import UserError
 from structkit.processes import in_child
 from structkit.structure.code.lexical import Lexical
-from structkit.structure.spans import Span, from_bytes, outside
+from structkit.structure.spans import Span, from_bytes, spans_outside
 
 LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
 LONG = 8_000  # bytes
@@ -58,10 +58,10 @@ def _too_slow() -> UserError:
     return UserError(f"parsing takes longer than {LIMIT:g} s", "leave the record out")
 
 
-def blanked(pattern: re.Pattern[bytes] | None, data: bytes) -> bytes:
+def blank_out(pattern: re.Pattern[bytes] | None, data: bytes) -> bytes:
     """Text with spaces for what a pattern finds: each place stays, lines end where they did.
 
-    >>> blanked(re.compile(rb"(?<=class )API"), b"class API A {")
+    >>> blank_out(re.compile(rb"(?<=class )API"), b"class API A {")
     b'class     A {'
     """
     if pattern is None:
@@ -181,7 +181,7 @@ class Grammar:
             holes = self.lexical.holes(text) if self.lexical else []
         spans = from_bytes(text, data, leaves)
         if holes:
-            spans = outside(spans, holes)
+            spans = spans_outside(spans, holes)
         if any(map(text.__contains__, barred)):
             return [(start, end) for start, end in spans if text[start:end] not in barred]
         return spans
@@ -195,7 +195,7 @@ class Grammar:
         """
         if self.member is None:
             tree = parse(self.parser, data)
-            if tree.root_node.has_error and (seen := blanked(self.blank, data)) != data:
+            if tree.root_node.has_error and (seen := blank_out(self.blank, data)) != data:
                 tree = parse(self.parser, seen)
             return tree, 0
         trees: list[tuple[tree_sitter.Tree, int]] = []
@@ -239,7 +239,7 @@ class Grammar:
                 leaves.append(node.byte_range)  # type: ignore[union-attr]
             while not along():
                 if not out():
-                    return outside(leaves, sorted(hidden)) if hidden else leaves
+                    return spans_outside(leaves, sorted(hidden)) if hidden else leaves
 
     def _hidden(self, node: tree_sitter.Node) -> Iterator[Span]:
         """Those children of a node that are types."""

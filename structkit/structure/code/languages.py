@@ -159,7 +159,7 @@ def language_of(record: Record, given: str | None = None) -> Any:
     return named
 
 
-def within(spans: list[Span], text: str, language: Language) -> list[Span]:
+def check_spans(spans: list[Span], text: str, language: Language) -> list[Span]:
     """The spans, if a language may give them for this text; a bug of its plugin raises."""
     last = 0
     for start, end in spans:
@@ -188,7 +188,7 @@ def without_docstring(code: str, record: Record) -> str:
             "the record is masked already, with the docstring inside",
             "run pair before mask-entities",
         )
-    return cut(code, *within([span], code, language))
+    return cut(code, *check_spans([span], code, language))
 
 
 def cut(text: str, span: Span) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import tree_sitter
 
-from structkit.structure.code.grammar import blanked, language_of
+from structkit.structure.code.grammar import blank_out, language_of
 
 # what a scope is called: the first word of its kind that is one of these
 WORDS = {
@@ -88,7 +88,7 @@ class DocComments:
         if self.inside:
             return _first_string(node)
         comments = list(self._above(node, data))
-        return plain("\n".join(reversed(comments)), xml=self.xml)
+        return comment_text("\n".join(reversed(comments)), xml=self.xml)
 
     def _above(self, node: tree_sitter.Node, data: bytes) -> Iterator[str]:
         """The comments that end on the line before a node, the nearest first."""
@@ -137,7 +137,7 @@ class Outline:
         """The program in a text, whose bytes are `data`."""
         second = self.other is not None and re.search(self.other[0], text) is not None
         parser = self.other[1] if self.other and second else self.parser
-        tree = parser.parse(blanked(self.blank, data))
+        tree = parser.parse(blank_out(self.blank, data))
         return Program(self, data, tree, self._queries[second])
 
     @cached_property
@@ -273,12 +273,12 @@ def _first_string(node: tree_sitter.Node) -> str:
     return inspect.cleandoc(b"".join(texts).decode("utf-8", "replace")).strip()
 
 
-def plain(comment: str, *, xml: bool = False) -> str:
+def comment_text(comment: str, *, xml: bool = False) -> str:
     r"""The text of a comment without its markers.
 
-    >>> plain("/**\n * Adds.\n * @param x one\n */")
+    >>> comment_text("/**\n * Adds.\n * @param x one\n */")
     'Adds.\n@param x one'
-    >>> plain('/// <summary>As <see cref="T:Foo"/>.</summary>', xml=True)
+    >>> comment_text('/// <summary>As <see cref="T:Foo"/>.</summary>', xml=True)
     'As Foo.'
     """
     text = MARKS.sub("", comment)

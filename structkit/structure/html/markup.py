@@ -26,13 +26,13 @@ class Tag(NamedTuple):
     end: int
 
 
-def visible(text: str) -> str:
+def visible_text(text: str) -> str:
     """The text with every character of its markup made a space: all the rest stays where it is.
 
     Markup is tags, comments, the content of scripts and styles, and character references; a
     reference to a letter becomes underscores, so that its word is not taken for a shorter one.
 
-    >>> visible('<a href="x">caf&eacute;</a> &amp; bar')
+    >>> visible_text('<a href="x">caf&eacute;</a> &amp; bar')
     '            caf________           bar'
     """
     if "<" not in text and "&" not in text:
@@ -159,7 +159,7 @@ def _closing(text: str, name: str, at: int) -> int:
     return len(text)
 
 
-def repaired(html: str) -> str:
+def repair(html: str) -> str:
     """The text changed so that libxml2 reads it as the HTML standard says.
 
     Line ends become one character, null characters go. An end tag `</p>` or `</br>` separates

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from lxml import etree
 
 from structkit.structure.html.elements import BLOCKS, Element, mask
-from structkit.structure.html.markup import escape, repaired
+from structkit.structure.html.markup import escape, repair
 from structkit.structure.html.tags import SEPARATORS, SILENT, STRUCTURE
 
 SPECIAL = ("pre", "title")
@@ -133,7 +133,7 @@ class _Target:
 def parse(html: str, parser: Any) -> Any:
     """What a parser's target makes of a text, whatever the text declares to be encoded in."""
     # UTF-8 cannot hold half of a surrogate pair
-    return etree.fromstring(HEAD + repaired(html).encode("utf-8", "replace"), parser)
+    return etree.fromstring(HEAD + repair(html).encode("utf-8", "replace"), parser)
 
 
 class _Nesting:

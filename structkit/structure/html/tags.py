@@ -57,12 +57,12 @@ SETS = {
 }
 
 
-def kept(names: str) -> tuple[str, ...]:
+def tag_names(names: str) -> tuple[str, ...]:
     """The tags that a list names, which may also name sets: `structure`, `phrases`, `all`.
 
-    >>> kept("h1, P")
+    >>> tag_names("h1, P")
     ('h1', 'p')
-    >>> "strong" in kept("structure phrases")
+    >>> "strong" in tag_names("structure phrases")
     True
     """
     wanted: set[str] = set()

@@ -60,7 +60,7 @@ def parts(html: str) -> list[Excerpt]:
     in_order.append(Tag("", len(html), len(html)))
     parser = etree.HTMLParser(target=_Walk(html, in_order), huge_tree=True, encoding="utf-8")
     # UTF-8 cannot hold half of a surrogate pair
-    return _chosen(etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser))
+    return _choose(etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser))
 
 
 class _Block:
@@ -185,7 +185,7 @@ class _Walk:
         return "".join(reversed(steps)) or "/html"
 
 
-def _chosen(walk: _Walk) -> list[Excerpt]:
+def _choose(walk: _Walk) -> list[Excerpt]:
     """The parts, top down: a block as a whole, or what is in it."""
     parts: list[Excerpt] = []
     waiting: list[tuple[int, int | tuple[int, int]]] = [(0, 0)]

@@ -13,7 +13,7 @@ from structkit.commands.mask_entities import Settings as MaskSettings
 from structkit.commands.mask_entities import mask_entities
 from structkit.errors import UserError
 from structkit.registry import find
-from structkit.structure.html.markup import tags, visible
+from structkit.structure.html.markup import tags, visible_text
 from structkit.structure.sentinels import SENTINEL, unmask
 
 product = find("language", "product").imported()
@@ -88,7 +88,7 @@ def test_unmask_undoes_mask_and_no_tag_is_touched(text):
 @given(st.text(alphabet="ab<>/!-\"'=&; scriptle", max_size=50))
 @settings(max_examples=400, deadline=None)
 def test_visible_moves_nothing(text):
-    plain = visible(text)
+    plain = visible_text(text)
     assert len(plain) == len(text)
     assert all(p == t or p in " _" for p, t in zip(plain, text, strict=True))
     covered = [number for tag in tags(text) for number in range(tag.start, tag.end)]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from structkit.structure.html.elements import count, elements_of, remask, tokens_of, untag
 from structkit.structure.html.reader import Reader
-from structkit.structure.html.tags import NEVER, SEPARATORS, SILENT, STRUCTURE, kept
+from structkit.structure.html.tags import NEVER, SEPARATORS, SILENT, STRUCTURE, tag_names
 
 DATA = Path("../shared/data/structdoc")
 EVERY = int(os.environ.get("LAWS_EVERY", "500"))
@@ -64,7 +64,7 @@ def balanced(tagged):
     return not stack
 
 
-NAMES = sorted({*STRUCTURE, *kept("all")})
+NAMES = sorted({*STRUCTURE, *tag_names("all")})
 SPECIAL = sorted((NEVER - {"plaintext"}) | {"x", "math", "foreignobject"})
 ATTRIBUTES = (" a=1", ' class="x>y" b', "/")
 WORDS = st.text(alphabet="ab é\u00a0\n&<>;漢", max_size=5)
@@ -122,7 +122,7 @@ def trees(draw):
 @settings(max_examples=200, deadline=None)
 def test_laws_hold_for_any_order_of_tags(html, ratio):
     check(html, reader().read, ratio)
-    check(html, reader(kept("all")).read, ratio)
+    check(html, reader(tag_names("all")).read, ratio)
     check(html, reader(FEW).read, ratio)
 
 
@@ -137,7 +137,7 @@ def test_laws_hold_for_any_characters(text):
 @settings(max_examples=80, deadline=None)
 def test_words_of_a_tree_are_its_words(tree):
     html, words = tree
-    for keep in (STRUCTURE, kept("all"), FEW):
+    for keep in (STRUCTURE, tag_names("all"), FEW):
         assert check(html, reader(keep).read).text.split() == words
     assert words_of_the_standard(html) == words
 
@@ -166,7 +166,7 @@ def documents():
 def test_laws_hold_for_real_documents():
     for _, html in documents():
         assert check(html, reader().read).elements
-        check(html, reader(kept("structure phrases")).read)
+        check(html, reader(tag_names("structure phrases")).read)
 
 
 def test_words_are_those_that_html5lib_reads():
