@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -81,13 +81,22 @@ def convert(settings: Settings, errors: ErrorOptions | None = None) -> None:
     conversion.run(conversion.jobs(), Rejects(errors.on_error, errors.rejects))
 
 
-@dataclass
+@dataclass(frozen=True)
+class Job:
+    """One part of the conversion: files in, a file out."""
+
+    part: str
+    files: list[str]
+    path: str
+    rows: Rows | None = None  # opened already, where the first one told the part
+
+
 class Losses:
     """What the target cannot hold: how many records had each field."""
 
-    where: str
-    strict: bool = False
-    counts: Counter[str] = field(default_factory=Counter)
+    def __init__(self, where: str, strict: bool) -> None:
+        self.where, self.strict = where, strict
+        self.counts: Counter[str] = Counter()
 
     def add(self, left: Record, number: int) -> None:
         """Count the fields not written; an id that the row's number gives back is not lost."""
@@ -104,21 +113,9 @@ class Losses:
     def tell(self) -> None:
         """One line for people, if anything was lost."""
         if self.counts:
-            fields = ", ".join(
-                f"{name} ({count:,} {'record' if count == 1 else 'records'})"
-                for name, count in self.counts.most_common()
-            )
-            say(f"{self.where} cannot hold: {fields}")
-
-
-@dataclass(frozen=True)
-class Job:
-    """One part of the conversion: files in, a file out."""
-
-    part: str
-    files: list[str]
-    path: str
-    rows: Rows | None = None  # opened already, where the first one told the part
+            counts = self.counts.most_common()
+            fields = [f"{name} ({count:,} record{'s' * (count > 1)})" for name, count in counts]
+            say(f"{self.where} cannot hold: {', '.join(fields)}")
 
 
 class Conversion:
