@@ -30,9 +30,10 @@ from structkit.progress import Position, progress, say
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import RESCORED, Approximate, read_corpus
+from structkit.searching.hits import RESCORED, Approximate, check_options, read_corpus
 from structkit.searching.options import SearchOptions, parse_parameters
 
+TAKEN = ("similarity", "explain", "index", "parameters", "save_index")
 BOUNDED = ("nprobe", "efSearch", "k_factor_rf")
 STEP = 1024  # rows added between updates of the progress
 SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
@@ -54,6 +55,7 @@ class Backend(plugin.Backend):
 
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Approximate:
         """The index of a corpus in JSONL or .npy files, or the one in a folder."""
+        check_options(options, "approximate", *TAKEN)
         if len(corpus) == 1 and os.path.isdir(corpus[0]):
             index, embeddings = read_index(Path(corpus[0]), options)
         else:

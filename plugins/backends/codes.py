@@ -25,9 +25,9 @@ from structkit.embeddings.vectors import (
     Vectors,
     pack_signs,
 )
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import RESCORED, Approximate, read_corpus
+from structkit.searching.hits import RESCORED, Approximate, check_options, read_corpus
 from structkit.searching.index import RESULTS, Index, places
 from structkit.searching.options import FACTOR, SearchOptions, parse_parameters
 
@@ -107,13 +107,7 @@ class Backend(plugin.Backend):
 
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Codes:
         """The corpus in .npy files of codes. Errors: `UserError` with file and line."""
-        if options.index != "flat" or options.save_index:
-            others = f"{flag('index')} or {flag('save_index')}"
-            raise UserError(
-                f"{flag('rescore')} and {flag('backend', 'codes')} take no {others}",
-                f"leave it out: the codes of {program('encode')} are the index",
-                status=2,
-            )
+        check_options(options, "codes", "similarity", "explain", "parameters", "rescore")
         values = parse_parameters(options.parameters)
         if strangers := set(values) - {FACTOR}:
             raise UserError(
@@ -131,25 +125,14 @@ class Backend(plugin.Backend):
         vectors = codes
         if options.rescore:  # most of these rows are never read
             vectors = read_corpus(options.rescore, options, scan=False)
-        agree(codes, vectors, corpus[0], [*options.rescore, ""][0])
+            _check_rows(vectors, options.rescore[0], codes, corpus[0])
         return Codes(Candidates(codes, vectors, values.get(FACTOR)), vectors, options)
 
 
-def agree(codes: Embeddings, vectors: Embeddings, corpus: str, rescore: str) -> None:
+def _check_rows(vectors: Embeddings, file: str, codes: Embeddings, corpus: str) -> None:
     """Raise if two files do not hold the same rows of one model."""
-    same_model(vectors.model, codes.model, rescore, corpus)
-    if codes.vectors.shape != vectors.vectors.shape:
-        (rows, dimensions), (others, theirs) = vectors.vectors.shape, codes.vectors.shape
-        problem = (
-            f"holds {rows:,} rows of {dimensions} numbers, and {corpus} {others:,} of {theirs}"
-        )
-    elif codes.ids != vectors.ids or codes.doc_ids != vectors.doc_ids:
-        pairs = zip(vectors.ids, codes.ids, vectors.doc_ids, codes.doc_ids, strict=True)
-        row = next(row for row, (a, b, c, d) in enumerate(pairs, 1) if (a, c) != (b, d))
-        names = f'"{vectors.ids[row - 1]}", and in {corpus} "{codes.ids[row - 1]}"'
-        problem = f"row {row:,} is {names}"
-    else:
-        return
-    raise UserError(problem, "name what was encoded from the same records, in the same order").at(
-        rescore
-    )
+    same_model(vectors.model, codes.model, file, corpus)
+    rows = [(each.vectors.shape, each.ids, each.doc_ids) for each in (codes, vectors)]
+    if rows[0] != rows[1]:
+        remedy = "name what was encoded from the same records, in the same order"
+        raise UserError(f"holds other rows than {corpus}", remedy).at(file)

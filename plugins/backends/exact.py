@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from structkit import plugin
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Vectors, unit
-from structkit.errors import UserError, flag
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import Searcher, read_corpus, row_record
+from structkit.searching.hits import Searcher, check_options, read_corpus, row_record
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 
@@ -19,10 +18,7 @@ class Backend(plugin.Backend):
 
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Exact:
         """The corpus in JSONL or .npy files. Errors: `UserError` with file and line."""
-        if options.save_index or options.parameters:
-            given = flag("save_index" if options.save_index else "parameters")
-            remedy = f"use {flag('index', 'hnsw')}, for example"
-            raise UserError(f"{given} goes with an approximate index", remedy, status=2)
+        check_options(options, "exact", "similarity", "explain")
         return Exact(read_corpus(corpus, options), options)
 
 

@@ -20,7 +20,7 @@ from structkit.extras import require
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import Searcher, best_of_documents, refuse_filters
+from structkit.searching.hits import Searcher, best_of_documents, check_options, refuse_filters
 from structkit.searching.options import SearchOptions
 
 MAXIMUM = 1000  # rows that pgvector's HNSW returns (hnsw.ef_search)
@@ -44,14 +44,14 @@ class Backend(plugin.Backend):
 
         The name of a loaded table is a corpus too.
         """
-        problem, remedy = "", "leave the others out"
+        check_options(options, "pgvector", "similarity", "explain", "index", "database_url")
+        backend = flag("backend", "pgvector")
         if not options.database_url:
-            problem, remedy = f"needs {flag('database_url')}", "give postgresql://…"
-        elif options.index not in ("flat", "hnsw") or options.parameters or options.save_index:
-            others = f"{flag('parameters')} or {flag('save_index')}"
-            problem = f"takes {flag('index')} flat or hnsw, not {others}"
-        if problem:
-            raise UserError(f"{flag('backend', 'pgvector')} {problem}", remedy, status=2)
+            problem = f"{backend} needs {flag('database_url')}"
+            raise UserError(problem, "give postgresql://…", status=2)
+        if options.index not in ("flat", "hnsw"):
+            problem = f"{backend} takes no {flag('index', options.index)}"
+            raise UserError(problem, "use flat or hnsw", status=2)
         psycopg, url = require("psycopg", "pgvector"), str(options.database_url)
         try:
             connection = psycopg.connect(url, autocommit=True)

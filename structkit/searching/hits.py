@@ -27,6 +27,7 @@ from structkit.scoring.runs import Hit
 from structkit.searching.fusion import hybrid
 from structkit.searching.index import RESULTS
 from structkit.searching.options import DEPTH, SearchOptions
+from structkit.settings import flags_given
 
 if TYPE_CHECKING:
     from structkit.searching.bm25 import BM25  # which a search of embeddings does not need
@@ -72,6 +73,14 @@ class Backend(Contract):
     @abstractmethod
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Searcher:
         """The corpus in these files, ready to be searched; an option it cannot follow raises."""
+
+
+def check_options(options: SearchOptions, backend: str, *taken: str) -> None:
+    """Raise for options that a backend does not take; filters are what `read_corpus` follows."""
+    known = [flag(name) for name in (*taken, "filter")]
+    if others := [name for name in flags_given(options, SearchOptions) if name not in known]:
+        problem = f"{flag('backend', backend)} takes no {', '.join(others)}"
+        raise UserError(problem, f"leave it out, or name another {flag('backend')}", status=2)
 
 
 def read_corpus(files: Sequence[str], options: SearchOptions, *, scan: bool = True) -> Embeddings:

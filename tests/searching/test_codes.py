@@ -169,20 +169,13 @@ def test_queries_may_be_codes(tmp_path: Path, vectors: Vectors) -> None:
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (["int8.npy", "--rescore", "f.npy", "--index", "hnsw"], "take no --index or --save-index"),
-        (
-            ["int8.npy", "--rescore", "f.npy", "--save-index", "i"],
-            "take no --index or --save-index",
-        ),
+        (["int8.npy", "--rescore", "f.npy", "--index", "hnsw"], "--backend codes takes no --ind"),
         (
             ["int8.npy", "--rescore", "f.npy", "--backend", "exact"],
-            "goes with --backend codes, not",
+            "goes with --backend codes",
         ),
-        (
-            ["int8.npy", "--rescore", "f.npy", "--parameters", "nprobe=2"],
-            "--parameters nprobe: codes have no such parameter; k_factor_rf=20",
-        ),
-        (["f.npy", "--rescore", "f.npy"], "f.npy: holds floats, not codes; encode with --quantize"),
+        (["int8.npy", "--rescore", "f.npy", "--parameters", "nprobe=2"], "codes have no such para"),
+        (["f.npy", "--rescore", "f.npy"], "f.npy: holds floats, not codes; encode with"),
         (["f.npy", "--rescore", "f.npy", "--method", "bm25"], "--method bm25 takes no --rescore"),
     ],
 )
@@ -191,24 +184,18 @@ def test_wrong_usage(run, tmp_path: Path, flags: list[str], problem: str) -> Non
     codes(tmp_path, np.eye(3, dtype="f4"), "int8")
     write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 0, 0]}])
     done = run("search", *flags, "--queries", "q.jsonl")
-    told = done.stderr if isinstance(done.stderr, str) else done.stderr.decode()
-    assert 2 == done.returncode and problem in told, told
-    assert 1 == len(told.splitlines())
+    assert 2 == done.returncode and problem in done.stderr.decode(), done.stderr
+    assert 1 == len(done.stderr.splitlines())
 
 
 @pytest.mark.parametrize(
-    ("rows", "ids", "message"),
-    [
-        (np.eye(3, 4), "abc", r"other.npy: holds 3 rows of 4 numbers, and .*int8.npy 3 of 3"),
-        (np.eye(2, 3), "ab", r"other.npy: holds 2 rows of 3 numbers, and .*int8.npy 3 of 3"),
-        (np.eye(3), "axc", r'other.npy: row 2 is "x", and in .*int8.npy "b"; name what was'),
-    ],
+    ("rows", "ids"), [(np.eye(3, 4), "abc"), (np.eye(2, 3), "ab"), (np.eye(3), "axc")]
 )
-def test_vectors_of_other_rows(tmp_path: Path, rows: Vectors, ids: str, message: str) -> None:
+def test_vectors_of_other_rows(tmp_path: Path, rows: Vectors, ids: str) -> None:
     corpus = written(tmp_path / "int8.npy", np.eye(3, dtype="f4"), "int8", list("abc"))
     other = written(tmp_path / "other.npy", rows.astype("f4"), None, list(ids))
     queries = write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 0, 0]}])
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=r"other.npy: holds other rows than .*int8.npy; name what"):
         found(corpus, queries, rescore=(other,))
 
 

@@ -3,7 +3,6 @@
 pgserver is the PyPI package that carries both, for Python up to 3.12.
 """
 
-import json
 import logging
 import os
 import tempfile
@@ -17,7 +16,7 @@ import pytest
 from structkit import registry
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
-from tests.searching.index_runs import found
+from tests.searching.index_runs import found, matrix, write
 from tests.tolerances import rounding
 
 pgserver = pytest.importorskip("pgserver")
@@ -60,11 +59,6 @@ def queries(tmp_path: Path) -> str:
     vectors = np.random.default_rng(1).normal(size=(130, SIZE))
     rows = [{"id": f"q{n}", "embedding": row.tolist()} for n, row in enumerate(vectors)]
     return write(tmp_path / "queries.jsonl", rows)
-
-
-def write(path: Path, records: list[Record]) -> str:
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
-    return str(path)
 
 
 def in_files(corpus: str, queries: str, **options: object) -> list[Record]:
@@ -208,21 +202,19 @@ def test_a_table_of_somebody_else_stays(corpus: str, queries: str, url: str) -> 
     ("options", "problem"),
     [
         ({"database_url": None}, "--backend pgvector needs --database-url"),
-        ({"database_url": "postgresql://127.0.0.1:1/x"}, "the database cannot be reached: "),
-        ({"index": "ivf"}, "takes --index flat or hnsw"),
+        ({"database_url": "postgresql://127.0.0.1:1/x"}, "cannot be reached: .*Connection refused"),
+        ({"index": "ivf"}, "--backend pgvector takes no --index ivf; use flat or hnsw"),
+        ({"parameters": "nprobe=1"}, "--backend pgvector takes no --parameters"),
+        ({"corpus": "nowhere"}, "there is no file and no loaded table nowhere"),
     ],
     ids=str,
 )
 def test_wrong_usage(
     corpus: str, queries: str, url: str, options: dict[str, object], problem: str
 ) -> None:
+    given = {"corpus": corpus, "database_url": url, **options}
     with pytest.raises(UserError, match=problem):
-        found(corpus, queries, K, backend="pgvector", **{"database_url": url, **options})
-
-
-def test_a_missing_corpus(queries: str, url: str) -> None:
-    with pytest.raises(UserError, match="there is no file and no loaded table nowhere"):
-        in_table("nowhere", queries, url, "")
+        found(given.pop("corpus"), queries, K, backend="pgvector", **given)
 
 
 @pytest.mark.parametrize("index", ["flat", "hnsw"])
@@ -241,13 +233,10 @@ def test_queries_of_other_dimensions_or_of_another_model(
     short = write(tmp_path / "short.jsonl", [{"id": "q", "embedding": [1.0] * 7}])
     with pytest.raises(UserError, match=r"short.jsonl:1: .*7"):
         in_table(corpus, short, url, "eight")
-    for name, count in (("corpus", 5), ("queries", 2)):
-        np.save(tmp_path / f"{name}.npy", np.eye(count, 8, dtype=np.float32))
-        ids = "".join(f"{name}{number}\n" for number in range(count))
-        (tmp_path / f"{name}.ids.txt").write_text(ids)
-        meta = {"dim": 8, "count": count, "model_sha256": name}
-        (tmp_path / f"{name}.meta.json").write_text(json.dumps(meta))
-    files = [str(tmp_path / f"{name}.npy") for name in ("corpus", "queries")]
+    files = [
+        matrix(tmp_path / f"{name}.npy", np.eye(2, 8, dtype="f4"), ["1", "2"], model_sha256=name)
+        for name in ("corpus", "queries")
+    ]
     for known in (files[0], "structkit_corpus"):  # the table remembers whose embeddings it holds
         with pytest.raises(UserError, match="queries.npy: was encoded with another model than"):
             in_table(known, files[1], url, "")
@@ -272,9 +261,3 @@ def test_no_message_holds_a_secret(corpus: str, queries: str, address: str) -> N
     with pytest.raises(UserError, match="the database cannot be reached; check --data") as caught:
         found(corpus, queries, K, backend="pgvector", database_url=address)
     assert "secret" not in str(caught.value)
-
-
-def test_what_holds_no_secret_is_told(corpus: str, queries: str) -> None:
-    address = "postgresql://u:secret@127.0.0.1:1/x"
-    with pytest.raises(UserError, match="cannot be reached: .*Connection refused; check"):
-        found(corpus, queries, K, backend="pgvector", database_url=address)
