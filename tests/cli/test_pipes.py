@@ -52,9 +52,7 @@ FILES = {
     "gold.jsonl": TREES,
     "sides.jsonl": SIDES,
     "sides2.jsonl": SIDES[::-1],
-    "examples.jsonl": [{"query": "tea", "positive": "green tea", "negatives": ["milk"]}] * 3,
     "scores.jsonl": [{"run": each, "queries": 2, "RR": 0.5, "RR_low": 0.25} for each in "ab"],
-    "losses.jsonl": [{"step": step, "loss": 1 / step} for step in range(1, 5)],
     "products.jsonl": [
         {"id": "us:1", "language": "product", "title": "Pan", "description": "A steel pan."}
     ],
@@ -64,7 +62,6 @@ RANKED = "--corpus texts.jsonl --queries queries.jsonl --ranker path-words --ran
 # every input of every line is a pipe once
 LINES = [
     "mask-entities code.jsonl",
-    "mask-entities code.jsonl --workers 2",
     "html-variants pages.jsonl",
     "parse-trees texts.jsonl --parser balanced",
     "pair pages.jsonl --negatives-from run.jsonl --corpus texts.jsonl --query query --positive text"
@@ -73,12 +70,10 @@ LINES = [
     "pair --qrels qrels.jsonl --queries queries.jsonl --corpus texts.jsonl"
     " --negatives-from run.jsonl",
     "train static texts.jsonl -o out --vocabulary-size 400 --dimensions 4 -q",
-    "encode texts.jsonl -m model",
     "encode texts.jsonl -m model -o out.npy",
     "search texts.jsonl --method bm25 --queries queries.jsonl",
     "search texts.jsonl code.jsonl --method bm25 --save-index out --query tea",
     "search vectors.jsonl --queries asked.jsonl",
-    "search vectors.jsonl --queries asked.jsonl --index hnsw",
     "search encoded.jsonl -m model --queries queries.jsonl",
     "search encoded.jsonl -m model --method hybrid --texts texts.jsonl --queries queries.jsonl",
     "fuse run.jsonl run.trec other.jsonl",
@@ -89,7 +84,6 @@ LINES = [
     " --embeddings vectors.jsonl --query-embeddings asked.jsonl",
     "score --qrels qrels.jsonl run.jsonl other.jsonl --compare run.trec",
     "score --qrels qrels.jsonl run.jsonl --by query --by-records queries.jsonl",
-    "score --qrels self run.jsonl --queries queries.jsonl",
     "score --qrels places.jsonl run.jsonl --passages passages.jsonl",
     "score --task similarity sides.jsonl sides2.jsonl",
     "score --task classification sides.jsonl --train sides2.jsonl --seeds 1",
@@ -98,29 +92,19 @@ LINES = [
     "show code.jsonl",
     "plot embeddings vectors.jsonl asked.jsonl -o out.svg",
     "plot ranks run.jsonl other.jsonl --qrels qrels.jsonl -o out.svg",
-    "plot losses losses.jsonl -o out.svg",
     "plot trees trees.jsonl -o out.svg",
     "select texts.jsonl --in run.jsonl --on id=doc_id",
-    "select texts.jsonl --not-in qrels.jsonl --on id=doc_id",
     "select qrels.jsonl --join queries.jsonl --on query_id=id",
     "collect notes.txt",
     "collect --records texts.jsonl --unit file",
     "ask notes.txt tea --no-cache --no-model -q",
     "convert --to beir texts.jsonl",
-    "convert --to beir queries.jsonl",
     "convert --to codesearchnet code.jsonl",
-    "convert --to codesearchnet-hub code.jsonl",
-    "convert --to flagembedding examples.jsonl",
     "convert --to ptb trees.jsonl",
-    "convert --to sentence-transformers examples.jsonl",
-    "convert --to structdocretrieval pages.jsonl",
-    "convert --to tevatron examples.jsonl",
     "convert --to trec run.jsonl",
-    "convert --to trec qrels.jsonl -o out.txt",
     "convert --to wands products.jsonl",
     "convert --from trec --part run run.trec",
     "convert --from ptb trees.ptb",
-    "convert --from flagembedding rows.flag",
     "convert --from beir --part qrels rows.tsv",
 ]
 
@@ -142,7 +126,6 @@ def store(tmp_path_factory):
         (folder / name).write_text("".join(json.dumps(each) + "\n" for each in records))
     (folder / "run.trec").write_text(COLUMNS)
     (folder / "trees.ptb").write_text("(X (X a b) c)\n(X a (X b c))\n")
-    (folder / "rows.flag").write_text('{"query": "tea", "pos": ["green"], "neg": []}\n' * 3)
     (folder / "rows.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
     (folder / "notes.txt").write_text("Green tea is hot.\n")
     assert 0 == program("train static texts.jsonl -o model --dimensions 4 -q", folder)
@@ -209,7 +192,7 @@ def drain(path, served):
 
 def inputs(line):
     words = line.split()
-    known = {*FILES, "run.trec", "trees.ptb", "rows.flag", "rows.tsv", "notes.txt", "encoded.jsonl"}
+    known = {*FILES, "run.trec", "trees.ptb", "rows.tsv", "notes.txt", "encoded.jsonl"}
     return [word for word in words if word in {*known, "weights.json"}]
 
 
@@ -236,7 +219,6 @@ JUMPS = [
     ("rows.npy", "encode texts.jsonl -m model --reuse rows.npy -o out.npy"),
     ("rows.npy", "merge-embeddings rows.npy -o out.npy"),
     ("rows.npy", "plot embeddings rows.npy -o out.svg"),
-    ("rows.parquet", "convert --to beir --part corpus rows.parquet"),
 ]
 
 
@@ -250,11 +232,8 @@ def test_what_is_read_in_any_order_is_no_pipe(line, pipe, store, tmp_path, capfd
 
 TWICE = [
     ("texts.jsonl", "pair texts.jsonl --negatives-from run.jsonl --corpus texts.jsonl"),
-    ("run.jsonl", "fuse run.jsonl run.jsonl"),
     ("texts.jsonl", f"rerank run.jsonl {RANKED} --queries texts.jsonl"),
     ("trees.jsonl", "score --task trees trees.jsonl --gold trees.jsonl"),
-    ("run.jsonl", "plot ranks run.jsonl --qrels run.jsonl -o out.svg"),
-    ("texts.jsonl", "train static texts.jsonl texts.jsonl -o out"),
 ]
 
 
@@ -275,12 +254,6 @@ def test_workers_read_no_pipe(store, tmp_path, monkeypatch, capfdbinary):
     monkeypatch.setattr("structkit.commands.score.suite.ProcessPoolExecutor", None)
     line = "score --task suite sides.jsonl sides2.jsonl --seeds 1 --workers 2"
     assert 0 == made(line, store, tmp_path / "pipe", capfdbinary, "sides2.jsonl")[0]
-
-
-def test_the_name_of_a_pipe_says_nothing(store, tmp_path, capfdbinary):
-    told = made("convert --from trec runs", store, tmp_path / "pipe", capfdbinary, "runs")
-    line = b"structkit: a pipe may be any part of trec; name it with --part: run, qrels\n"
-    assert (2, b"", line, {}) == told
 
 
 def test_lines_of_a_pipe_come_whole_wherever_the_first_good_one_is(store, tmp_path, capfdbinary):

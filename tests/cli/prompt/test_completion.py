@@ -75,11 +75,6 @@ def test_several_measures_complete(completed):
         measure(name)
 
 
-def test_what_is_no_name_is_left_to_the_shell(completed):
-    assert [] == completed("mask-entities ")  # files
-    assert [] == completed("mask-entities x --field ")
-
-
 @pytest.mark.parametrize("line", ["nope ", "train nope ", "plot nope "])
 def test_a_wrong_word_before_is_not_told(line, completed):
     completed(line)

@@ -12,24 +12,16 @@ from structkit.cli.main import _run
 # what was typed, and what was meant
 TYPOS = {
     "serch in.jsonl": "'search'",
-    "plot embedings in.jsonl": "'embeddings'",
     "train sntaa in.jsonl": "'santa'",
     "search in.jsonl --mehtod bm25": "--method",
     "train santa --temperatur 1": "--temperature",
-    "search in.jsonl --method bm2": "'bm25'",
-    "train santa --size mni": "'mini'",
     "mask-entities in.jsonl --language Pyton": "'python'",
-    "parse-trees in.jsonl --parser bultin": "'builtin'",
-    "search in.jsonl --backend exat": "'exact'",
     "convert in.jsonl --from bier": "'beir'",
     "rerank in.jsonl --corpus in.jsonl --queries in.jsonl --ranker path-word": "'path-words'",
     "mask-entities in.jsonl --field cde": "'code'",
     "pair in.jsonl --query docstrin --positive code": "'docstring'",
-    "pair in.jsonl --positive-template {cod}": "'code'",
-    "search in.jsonl --method bm25 --query x --document-field coed": "'code'",
     "select in.jsonl --where languag=go": "'language'",
     "score in.jsonl --qrels self --measures nDGC@10": "'nDCG'",
-    "score in.jsonl --qrels self --by languag --by-records in.jsonl": "'language'",
     "score in.jsonl --qrels in.jsonl --gains esci-documentd": "'esci-documented'",
 }
 

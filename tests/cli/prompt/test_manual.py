@@ -7,16 +7,8 @@ import subprocess
 import pytest
 
 from structkit.cli import manual
-from structkit.registry import names
-from structkit.settings import COMMANDS
 
 PAGES = dict(manual.pages())
-
-
-def test_each_command_has_a_page():
-    methods = {f"structkit-train-{name}" for name in names("method")}
-    commands = {f"structkit-{name}" for name in COMMANDS}
-    assert {*PAGES} >= {"structkit", "structkit-plot-ranks", *methods, *commands}
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -38,13 +30,6 @@ def golden_help():
             return file.read()
 
     return golden_help
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_line_begins_with_a_known_macro_or_text(name):
-    macros = re.findall(r"^[.'](\S*)", PAGES[name], re.M)
-    assert {*macros} <= {"TH", "SH", "PP", "TP", "B", "nf", "fi"}
-    assert not re.search(r"(?<!\\)-", PAGES[name].replace('1 "" "', ""))
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from dataclasses import dataclass, fields, make_dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ import pytest
 from structkit import registry
 from structkit.cli.flags import command
 from structkit.cli.main import app
-from structkit.settings import COMMANDS, GROUPS, flag_of, group_of, setting
+from structkit.settings import COMMANDS, group_of, setting
 
 FIXTURES = Path("fixtures").absolute()
 
@@ -53,23 +53,6 @@ def test_groups_come_in_their_order_and_common_flags_first():
     assert ["Options", "Method", "Schedule and validation"] == list(sections)
     assert "--cups" in sections["Options"] and "--help" in sections["Options"]
     assert "--n0" in sections["Method"] and "--warmth" in sections["Schedule and validation"]
-
-
-def test_a_short_page_has_one_group():
-    assert ["Options"] == list(page(command("tea", "Make tea.", [Tea], lambda *made: None)))
-
-
-@pytest.mark.parametrize("name", registry.names("method"))
-def test_every_setting_of_a_method_is_on_its_page_once(name):
-    method = registry.load("method", name)
-    text = Path(f"fixtures/help/train-{name}.txt").read_text("utf-8")
-    for field in fields(method):
-        if field.name in method.idle_options():
-            continue
-        flag = re.escape(flag_of(field.name))
-        heading = GROUPS[group_of(method, field.name)]
-        assert 1 == len(re.findall(rf"^  (?:-., )?{flag}(?= )", text, re.M)), field.name
-        assert re.search(rf"^{heading}:\n(  .*\n)*?  (?:-., )?{flag} ", text, re.M), field.name
 
 
 @pytest.mark.parametrize("name", registry.names("method"))
@@ -129,11 +112,6 @@ def test_a_page_names_all_fields_that_a_command_writes(name, tmp_path, monkeypat
     for line in Path("out.jsonl").read_text("utf-8").splitlines():
         written = json.loads(line).keys()
         assert always <= written <= every
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_page_names_fields(name):
-    assert "reads" in app.get_command(None, name).records or told(name, "writes")[0]
 
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
