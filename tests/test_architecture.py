@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,22 @@ def test_a_file_imports_only_floors_below(path):
     here = room(module_of(path))
     above = {each for each in rooms_of(path) - {here} if HEIGHT[each] >= HEIGHT[here]}
     assert set() == above, f"{path} is in {here}"
+
+
+def test_no_imports_go_in_a_circle():
+    modules = {module_of(path): path for path in STRUCTKIT}
+    graph = {
+        module: {within(modules, name) for name, _ in imports(path)} - {module, ""}
+        for module, path in modules.items()
+    }
+    TopologicalSorter(graph).prepare()
+
+
+def within(modules, name):
+    """Which of our modules an imported name is, or is in; empty for others' names."""
+    while name and name not in modules:
+        name = name.rpartition(".")[0]
+    return name
 
 
 def test_commands_do_not_import_each_other():

@@ -1,6 +1,7 @@
 """Plugins: found without being imported, also those of a pack that somebody else installs."""
 
 import os
+import pydoc
 import shutil
 import subprocess
 import sys
@@ -147,3 +148,8 @@ def test_a_summary_is_a_docstring_and_nothing_after_it_is_parsed(tmp_path):
     ):
         path.write_text(text)
         assert summary == registry.Plugin("parser", "tea", "pack", path).summary()
+
+
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_what_a_plugin_must_have_is_found_where_a_message_says(kind):
+    assert pydoc.locate(f"structkit.plugin.{kind.capitalize()}").__abstractmethods__

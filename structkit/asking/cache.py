@@ -29,6 +29,7 @@ from structkit.registry import plugins
 
 T = TypeVar("T")
 
+MARGIN = 2_000_000_000  # nanoseconds: some file systems count in seconds
 FORMAT = 3  # of the cache: with another number it is another cache
 GRAMMAR = re.compile(r"^import (tree_sitter\w+)", re.MULTILINE)
 LONG = 90 * 24 * 3600  # seconds after which a cache that nobody uses is removed
@@ -266,3 +267,14 @@ def _checked(name: object, data: object, total: object) -> bytes:
     if not (isinstance(name, str) and isinstance(data, bytes) and total == _sum(name, data)):
         raise DamagedError(f"{name!r} is not as it was written")
     return data
+
+
+def is_sure(state: str, now: int) -> bool:
+    """Whether a file in this state gets another one if it is written to from now on.
+
+    A file that was just written to may be written to again without a trace.
+
+    >>> is_sure("10 5000000000 5000000000 1 1", now=6_000_000_000)
+    False
+    """
+    return bool(state) and max(map(int, state.split()[1:3])) < now - MARGIN

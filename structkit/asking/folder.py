@@ -25,7 +25,6 @@ from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
 from structkit.searching.postings import Postings, WordCounts
 
-MARGIN = 2_000_000_000  # nanoseconds: some file systems count in seconds
 ARRAYS = {"lengths": np.int32, "starts": np.int64, "documents": np.int32, "counts": np.int32}
 
 
@@ -99,17 +98,6 @@ def state_of(source: Source) -> str:
     status = os.stat(source.file)
     times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
     return f"{status.st_size} {times} {status.st_dev} {status.st_ino}"
-
-
-def is_sure(state: str, now: int) -> bool:
-    """Whether a file in this state gets another one if it is written to from now on.
-
-    A file that was just written to may be written to again without a trace.
-
-    >>> is_sure("10 5000000000 5000000000 1 1", now=6_000_000_000)
-    False
-    """
-    return bool(state) and max(map(int, state.split()[1:3])) < now - MARGIN
 
 
 class IndexedFile(NamedTuple):

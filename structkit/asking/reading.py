@@ -11,8 +11,7 @@ from itertools import groupby
 
 import orjson
 
-from structkit.asking.cache import File
-from structkit.asking.folder import is_sure
+from structkit.asking.cache import File, is_sure
 from structkit.collecting.batches import BATCH_BYTES, Collected, Reading, batches, collect_batch
 from structkit.collecting.kinds import CODE, HTML, MARKDOWN, TEXT
 from structkit.collecting.sources import LeftOut, Source, too_large

@@ -20,7 +20,7 @@ from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import write_records
 from structkit.records.stream import OutputOptions
-from structkit.searching.questions import best_rows, is_for_a_list, unicode, write_answers
+from structkit.searching.questions import best_rows, is_for_a_list, unicode
 from structkit.settings import Command, files_of, setting
 
 if TYPE_CHECKING:
@@ -216,6 +216,8 @@ def _main(settings: Settings, output: ListOutput) -> None:
         raise SystemExit(1)
     answers = chain([first], answers)
     if is_for_a_list(settings.questions, output.output, None):
+        from structkit.searching.listing import write_answers
+
         write_answers(answers, settings.questions, rows=2 * output.context + 1)
     else:
         write_records(answers, output.output)

@@ -27,7 +27,6 @@ from structkit.searching.questions import (
     is_for_a_list,
     question_records,
     unicode,
-    write_answers,
 )
 from structkit.settings import Command, files_of, flags_given, setting
 
@@ -221,6 +220,8 @@ def _main(settings: Settings, output: RunOutput) -> None:
     if not is_for_a_list(settings.query, output.output, output.format):
         write_run(search(settings), output.output, format=output.format or "jsonl")
         return
+    from structkit.searching.listing import write_answers
+
     lexical = method_of(settings.corpus, settings.method) == "bm25"
     documents = settings.texts or (settings.corpus if lexical else ())
     write_answers(search(replace(settings, k=settings.k or 10)), settings.query, documents)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -12,13 +13,29 @@ from rich.style import Style
 from rich.text import Text
 
 from structkit.progress import colored, printable
-from structkit.records.jsonl import Record
-from structkit.searching.questions import Line, best_rows, occurrences
+from structkit.records.jsonl import Record, Records
+from structkit.records.output import Output
+from structkit.searching.questions import Line, best_rows, occurrences, unicode
 from structkit.searching.words import words
 
 NARROWEST = 40
 RANK = 4  # columns of a rank, and of the margin under it
 NAMES = 3
+
+
+def write_answers(
+    run: Iterable[Record], questions: Sequence[str], files: Iterable[str] = (), rows: int = 3
+) -> None:
+    """Write a run as a list, with some lines of each hit: of its record in files, or its own."""
+    hits = list(run)
+    wanted = {hit["doc_id"] for hit in hits}
+    again = [name for name in files if os.path.isfile(name)]  # that can be read again
+    every = Records.read(again) if again else ()
+    documents = {record["id"]: record for record in every if record["id"] in wanted}
+    numbered = {str(number): unicode(text) for number, text in enumerate(questions, 1)}
+    width = shutil.get_terminal_size().columns
+    with Output("-") as output:
+        output.write(f"{listing(hits, numbered, documents, width, rows)}\n".encode())
 
 
 def listing(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 import orjson
@@ -15,7 +14,6 @@ from structkit.errors import UserError, flag
 from structkit.records.fields import DOCUMENT
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import Block
-from structkit.records.output import Output
 from structkit.searching.words import PART, WORD, same_stem, words
 from structkit.structure.spans import Span
 
@@ -55,23 +53,6 @@ def unicode(text: str) -> str:
 def is_for_a_list(questions: Sequence[str], output: str, format: str | None) -> bool:
     """Whether the answers are a list for a person at a terminal."""
     return bool(questions) and output == "-" and format is None and os.isatty(1)
-
-
-def write_answers(
-    run: Iterable[Record], questions: Sequence[str], files: Iterable[str] = (), rows: int = 3
-) -> None:
-    """Write a run as a list, with some lines of each hit: of its record in files, or its own."""
-    from structkit.searching.listing import listing  # imports rich, which only a terminal needs
-
-    hits = list(run)
-    wanted = {hit["doc_id"] for hit in hits}
-    again = [name for name in files if os.path.isfile(name)]  # that can be read again
-    every = Records.read(again) if again else ()
-    documents = {record["id"]: record for record in every if record["id"] in wanted}
-    numbered = {str(number): unicode(text) for number, text in enumerate(questions, 1)}
-    width = shutil.get_terminal_size().columns
-    with Output("-") as output:
-        output.write(f"{listing(hits, numbered, documents, width, rows)}\n".encode())
 
 
 class Line(NamedTuple):

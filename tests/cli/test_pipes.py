@@ -52,7 +52,6 @@ FILES = {
     "gold.jsonl": TREES,
     "sides.jsonl": SIDES,
     "sides2.jsonl": SIDES[::-1],
-    "scores.jsonl": [{"run": each, "queries": 2, "RR": 0.5, "RR_low": 0.25} for each in "ab"],
     "products.jsonl": [
         {"id": "us:1", "language": "product", "title": "Pan", "description": "A steel pan."}
     ],
