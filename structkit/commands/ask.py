@@ -114,7 +114,7 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     from structkit.asking.answers import file_filter
     from structkit.asking.cache import cache_file, kept_files, with_cache
     from structkit.asking.folder import Folder, Target
-    from structkit.ranking.weights import choose
+    from structkit.ranking.reranking import choose
 
     if not settings.questions:
         raise UserError("there is no question", f"give {flag('questions')}", status=2)

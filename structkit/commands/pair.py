@@ -43,7 +43,7 @@ class Settings:
         requires=("queries", "negatives_from"),
     )
     queries: str | None = file_setting(
-        "With --qrels: file with the judged queries.", requires="qrels", group=JUDGED
+        "With --qrels: file with the judged queries.", requires="corpus", group=JUDGED
     )
     corpus: str | None = file_setting(
         "With --qrels or --negatives-from: file with the documents.",
@@ -85,8 +85,6 @@ class Settings:
         self.fields()
         if self.split is not None:
             parse_split(self.split)
-        if self.queries is not None and self.qrels is not None and self.corpus is None:
-            raise UserError(f"{flag('queries')} needs {flag('corpus')}", "add it", status=2)
 
     def fields(self) -> Fields:
         """Where a record has its query and its document."""

@@ -76,8 +76,8 @@ def rerank(settings: Settings) -> Iterator[Record]:
     """
     from structkit.ranking.candidates import Candidates
     from structkit.ranking.fitting import fit
+    from structkit.ranking.reranking import choose
     from structkit.ranking.reranking import rerank as reranked
-    from structkit.ranking.weights import choose
     from structkit.scoring.runs import read_run, run_records
     from structkit.searching.fusion import by_query, fused, stretched
 

@@ -74,7 +74,6 @@ class Judged:
     per_query: int | None = None
     seed: int = 0
     seen: set[str] = field(default_factory=set)
-    alone: bool = False  # there are no negatives, which has not been reported yet
 
     def __post_init__(self) -> None:
         self.top = max(max(grades.values()) for grades in self.qrels.values())
@@ -88,7 +87,8 @@ class Judged:
             raise problem.at(self.qrels_path)
         if self.per_query is None:
             self.per_query = 1 if both else 0
-            self.alone = not both
+            if not both:
+                say("the judgements hold no lower grades; the examples get no negatives")
         self.corpus.wanted.update(*self.qrels.values())
 
     def __call__(self, queries: Iterable[Record]) -> Iterator[Record]:
@@ -108,9 +108,6 @@ class Judged:
             lack = "lower grade" if positives else f"highest grade, {self.top}"
             raise UserError(f"the query has no document of the {lack}", leave_out("such queries"))
         text = self.query_text(query)
-        if self.alone:
-            say("the judgements hold no lower grades; the examples get no negatives")
-            self.alone = False
         for doc_id in positives:
             example = {
                 "id": f"{name}:{doc_id}",

@@ -28,8 +28,7 @@ import numpy as np
 import orjson
 
 from structkit.commands.score.table import table
-from structkit.scoring.comparison import compare
-from structkit.scoring.measures import Values, interval
+from structkit.scoring.measures import Values, compare, interval
 
 Record = dict[str, Any]
 TESTED = ("difference", "difference_low", "difference_high", "p_randomization")

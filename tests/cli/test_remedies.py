@@ -83,7 +83,7 @@ REMEDIES = [
      "fuse run.jsonl run2.jsonl --weight 1 --weight 2"),
     ("fuse run.jsonl run2.jsonl --method weighted --weight 1e39 --weight 1", "lower --weight",
      "fuse run.jsonl run2.jsonl --method weighted --weight 1e3 --weight 1"),
-    ("pair --queries queries.jsonl", "--queries needs --qrels; add it",
+    ("pair --queries queries.jsonl", "--queries needs --corpus; add it",
      f"{JUDGED} graded.tsv"),
     ("pair --margin 3 examples.jsonl", "--margin needs --negatives-from",
      f"{HARD} run.jsonl --margin 1"),

@@ -6,7 +6,7 @@ import pytest
 
 from structkit import rerank, score
 from structkit.errors import UserError
-from structkit.ranking.weights import choose, read
+from structkit.ranking.reranking import choose, read_weights
 
 CORPUS = [
     {"id": "a", "path": "src/pool.py", "code": "x"},
@@ -209,12 +209,12 @@ def test_a_fit_judges_lines_as_score_does(judged, write, tmp_path):
 )
 def test_weights_that_cannot_be_read(write, wrong):
     with pytest.raises(UserError, match="file: holds no weights"):
-        read(write("file", [wrong]))
+        read_weights(write("file", [wrong]))
 
 
 def test_what_cannot_be_fitted(judged, write, tmp_path):
     with pytest.raises(UserError, match="nothing: cannot be read: No such file"):
-        read(str(tmp_path / "nothing"))
+        read_weights(str(tmp_path / "nothing"))
     with pytest.raises(UserError, match="fit has no rankers"):
         list(rerank(**judged))
     with pytest.raises(UserError, match='query "qalpha" has no field repository'):

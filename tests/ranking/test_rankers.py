@@ -10,7 +10,7 @@ import pytest
 
 from structkit.errors import UserError
 from structkit.ranking.candidates import Candidate, Query
-from structkit.ranking.weights import Weights
+from structkit.ranking.reranking import Weights
 from structkit.registry import load, names
 
 

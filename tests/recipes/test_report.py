@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 import pytest
 
-from structkit.scoring.comparison import compare
+from structkit.scoring.measures import compare
 from tests.benchmarks.report import REPORT, Systems, main, outside, report, section
 
 

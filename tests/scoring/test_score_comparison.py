@@ -13,7 +13,7 @@ from scipy import stats
 
 from structkit import score
 from structkit.errors import UserError
-from structkit.scoring.comparison import PERMUTATIONS, compare, randomization, student
+from structkit.scoring.measures import PERMUTATIONS, compare, randomization, student
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=8))

@@ -12,7 +12,7 @@ from structkit.errors import UserError, flag, guess
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import shown
 from structkit.scoring.judgements import Judgements
-from structkit.scoring.measures import Evaluation, evaluate, macro, measure
+from structkit.scoring.measures import Evaluation, compare, evaluate, macro, measure
 from structkit.scoring.qrels import Qrels
 from structkit.scoring.runs import read_run
 
@@ -128,8 +128,6 @@ def _compared(
     run: str, evaluation: Evaluation, other_name: str, other: Evaluation, seed: int
 ) -> Iterator[Record]:
     """Paired tests over the queries that are judged for both."""
-    from structkit.scoring.comparison import compare
-
     place = {query_id: row for row, query_id in enumerate(other.query_ids)}
     both = [row for row, query_id in enumerate(evaluation.query_ids) if query_id in place]
     theirs = [place[evaluation.query_ids[row]] for row in both]
