@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 import tomllib
 from pathlib import Path
 
@@ -83,9 +82,8 @@ def test_a_terminal_gets_a_table_that_fits(columns, tmp_path):
 
 
 def test_the_version_names_what_results_depend_on():
-    started = time.process_time()
     heavy, told = imported("--version")
-    assert set() == heavy and time.process_time() - started < 1
+    assert set() == heavy
     lines = told.decode().splitlines()
     assert f"structkit {__version__}" == lines[0]
     assert {"python", "torch", "transformers", "numpy"} <= {line.split()[0] for line in lines}
