@@ -17,7 +17,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -52,36 +52,29 @@ WAYS = (
 Encode = Callable[[list[str]], Any]
 
 
-def documents(data: Path | None) -> Iterator[str]:
-    """Documents without their tags, of StructDocRetrieval or of the fixtures, again and again."""
+def sources(data: Path | None) -> tuple[Iterator[str], Iterator[str]]:
+    """Documents without their tags, and sentences: of the data, or fixtures and README's lines."""
     if data is None:
-        paths = sorted(Path("fixtures/html").rglob("*.html"))
-        paths += sorted(Path("fixtures/languages").rglob("*.txt"))
-        pages = [path.read_text("utf-8") for path in paths]
-        yield from cycle([" ".join(TAG.sub(" ", page).split()) for page in pages])
+        pages = [path.read_text("utf-8") for path in sorted(Path("fixtures").rglob("*/*.txt"))]
+        lines = Path("README.md").read_text("utf-8").split("\n")
     else:
-        with gzip.open(data / "structdoc" / "dev_docs.jsonl.gz", "rb") as lines:
-            for line in lines:
-                yield " ".join(TAG.sub(" ", orjson.loads(line)["html"]).split())
+        pages = [row["html"] for row in records(data / "structdoc/dev_docs.jsonl.gz")]
+        lines = [row["text"] for row in records(data / "wikitext/wiki_sentences_dev.jsonl.gz")]
+    return cycle(" ".join(TAG.sub(" ", page).split()) for page in pages), cycle(lines)
 
 
-def sentences(data: Path | None) -> Iterator[str]:
-    """Sentences of Wikipedia; without data the lines of the README."""
-    if data is None:
-        yield from cycle(Path("README.md").read_text("utf-8").split("\n"))
-    else:
-        with gzip.open(data / "wikitext" / "wiki_sentences_dev.jsonl.gz", "rb") as lines:
-            for line in lines:
-                yield orjson.loads(line)["text"]
+def records(file: Path) -> list[Any]:
+    with gzip.open(file, "rb") as lines:
+        return [orjson.loads(line) for line in islice(lines, 1000)]
 
 
 def texts(data: Path | None, tokenizer: Any) -> list[str]:
     """Documents cut at a random number of tokens, and as many sentences, mixed."""
     draw, found = random.Random(0), list[str]()
-    sources = documents(data), sentences(data)
+    both = sources(data)
     while len(found) < TEXTS:
         of_sentences = draw.random() > 0.5
-        text = next(sources[of_sentences])
+        text = next(both[of_sentences])
         if not of_sentences:
             start = draw.randrange(max(1, len(text) - 4000))
             text = text[start : start + 4000]

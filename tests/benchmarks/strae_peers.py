@@ -98,25 +98,22 @@ class PlainStrae(Peer):
 
     def embedded(self, inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Up, down (nodes, E), and the leaves among the nodes."""
-        return self.stacked([self.sentence(self.leaves(ids), tree) for ids, tree in inputs])
+        found = []
+        for ids, tree in inputs:
+            up = self.leaves(ids)
+            for left, right in tree:
+                up.append(self.composed(up[left], up[right]))
+            found.append((up, self.unfolded(up, tree, len(ids))))
+        return self.stacked(found)
 
     def leaves(self, ids: Tensor) -> list[Tensor]:
         found: Tensor = self.drop_leaves(self.embedding(ids))
         return list(found.view(-1, CHANNELS, COLUMNS))
 
-    def sentence(
-        self, up: list[Tensor], tree: Sequence[tuple[int, int]]
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """Up and down of a tree, in the order of the merges."""
-        words = len(up)
-        if len(up) == words and tree:
-            for left, right in tree[len(up) - words :]:
-                up.append(self.composed(up[left], up[right]))
-        return up, self.unfolded(up, tree, words)
-
     def unfolded(
         self, up: list[Tensor], tree: Sequence[tuple[int, int]], words: int
     ) -> list[Tensor]:
+        """Down of a tree, in the order of the merges."""
         down = list(up)
 
         def visit(node: int, embedding: Tensor) -> None:
