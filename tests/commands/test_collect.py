@@ -166,14 +166,6 @@ def test_the_output_may_stand_in_the_folder(project, run):
     assert {record["id"] for record in read(alone)} <= {record["id"] for record in read(found)}
 
 
-def test_code_that_keeps_a_grammar_is_left_out(tmp_path, run):
-    (tmp_path / "strange.js").write_text("a={b:[(" * 60_000)
-    (tmp_path / "good.js").write_text("function f() {}\n")
-    done = run("collect", ".", "--unit", "function", "--generated")
-    assert 0 == done.returncode, done.stderr
-    assert ["good.js#f"] == [record["id"] for record in read(done.stdout)]
-
-
 RECORDS = [
     {"id": "r/a.py", "repository": "r", "path": "src/a.py", "code": "x = 1\n\n\ny = 2\n"},
     {"id": "2", "language": "go", "code": "package a\n"},

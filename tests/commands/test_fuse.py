@@ -1,6 +1,5 @@
 """Fusing runs: numbers worked by hand, laws, and wrong usage."""
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -93,17 +92,3 @@ def test_a_run_fused_with_itself_keeps_its_documents_and_order(
     paths = files(tmp_path, {"q": documents})
     result = [record["doc_id"] for record in fuse(paths * 2, method=method)]
     assert ranking(documents) == result
-
-
-def test_wrong_usage_is_refused(tmp_path: Path) -> None:
-    paths = files(tmp_path, ONE, TWO)
-    for options, problem in (
-        ({"method": "max"}, "no method 'max'; there are: merge, rrf, weighted"),
-        ({"weight": [1.0]}, "weight gives 1 weights for 2 runs"),
-        ({"weight": [1.0, math.nan]}, "weight=nan is not a finite number"),
-        ({"k": 0}, "k=0 is not 1 or more"),
-    ):
-        with pytest.raises(UserError) as error:
-            list(fuse(paths, **options))
-        assert str(error.value).startswith(problem)
-        assert 2 == error.value.status

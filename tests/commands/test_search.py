@@ -96,22 +96,6 @@ def test_equal_documents_tie_wherever_they_stand() -> None:
     assert expected[:3] == [doc_id for doc_id, _ in found(index, queries[:1], 3)[0]]
 
 
-def test_a_matrix_and_its_records_give_the_same_run(tmp_path: Path, write: Write) -> None:
-    vectors = np.random.default_rng(1).normal(size=(50, 6)).astype(np.float32)
-    ids = [f"d{number}" for number in range(50)]
-    records = [
-        {"id": name, "embedding": row.tolist()} for name, row in zip(ids, vectors, strict=True)
-    ]
-    matrix(tmp_path, vectors, ids)
-    path = write("corpus.jsonl", *records)
-    expected = run_of(path, path)
-    assert 50 * 5 == len(expected)
-    assert {"query_id": "d0", "doc_id": "d0", "rank": 1} == {
-        name: expected[0][name] for name in ("query_id", "doc_id", "rank")
-    }
-    assert expected == run_of(str(tmp_path / "m.npy"), path)
-
-
 def matrix(folder: Path, vectors: np.ndarray, ids: list[str]) -> str:
     np.save(folder / "m.npy", vectors)
     (folder / "m.ids.txt").write_text("".join(f"{name}\n" for name in ids))
@@ -177,15 +161,6 @@ def test_a_bad_corpus_embedding_is_refused_with_its_place(
         run_of(path, write("q", GOOD))
     assert str(error.value).startswith(f"{path}:2: ")
     assert problem in str(error.value)
-
-
-def test_an_empty_or_missing_corpus_is_refused(write: Write, tmp_path: Path) -> None:
-    queries = write("q", GOOD)
-    empty, missing = write("empty.jsonl"), str(tmp_path / "no.npy")
-    for path, problem in ((empty, "the corpus is empty"), (missing, "cannot be read: No such")):
-        with pytest.raises(UserError) as error:
-            run_of(path, queries)
-        assert str(error.value).startswith(f"{path}: {problem}")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -93,16 +92,11 @@ class Soaking:
                 yield from pool.map(_judge, numbers, chunksize=8)
 
     def _told(self, judged: Iterator[Judged]) -> Iterator[Judged]:
-        started = time.monotonic()
         for count, each in enumerate(judged, 1):
             if each.findings:
                 print(f"\n{each}", file=sys.stderr, flush=True)
-            if sys.stderr.isatty() or count % 500 == 0:
-                seconds = time.monotonic() - started
-                end = "\r" if sys.stderr.isatty() else "\n"
-                print(
-                    f"{count:,} of {len(self.chosen):,}, {seconds:.0f} s", end=end, file=sys.stderr
-                )
+            if count % 500 == 0:
+                print(f"{count:,} of {len(self.chosen):,}", file=sys.stderr)
             yield each
 
     def judge(self, number: int) -> Judged:

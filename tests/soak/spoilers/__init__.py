@@ -9,7 +9,6 @@ from ..sessions import Session
 from .files import file_cases
 from .flags import flag_cases
 from .records import record_cases
-from .tables import table_cases
 
 
 def cases(sessions: list[Session]) -> Iterator[Case]:
@@ -17,7 +16,7 @@ def cases(sessions: list[Session]) -> Iterator[Case]:
     shown = set()
     for session in sessions:
         yield Case(session, "nothing", "good", untouched, statuses=frozenset({0}))
-        for kind in (record_cases, table_cases, file_cases):
+        for kind in (record_cases, file_cases):
             yield from kind(session)
         yield from flag_cases(session, everything=session.command not in shown)
         shown.add(session.command)

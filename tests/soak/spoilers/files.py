@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import json
 import lzma
 import os
 import random
@@ -55,7 +54,6 @@ CONTENTS: dict[str, Callable[[bytes], bytes]] = {
     "array": lambda data: b"[1]",
     "object": lambda data: b"{}",
 }
-OTHER_VALUES = (None, "", "x", -1, 0, 1e300, True, [], [1, "x"], {}, {"a": None})
 
 
 def file_cases(session: Session) -> Iterator[Case]:
@@ -67,8 +65,6 @@ def file_cases(session: Session) -> Iterator[Case]:
         for how, change_file in KINDS.items():
             if file != session.stdin or how not in UNSTARTED:
                 yield Case(session, file, how, partial(change_file, file=file), names)
-        if file.endswith(".json"):
-            yield from json_cases(session, file)
     for name in session.inputs:
         if name in session.arguments and (session.store / name).is_file():
             for suffix in (".gz", ".npy", ".parquet", ".zst", ".csv", ""):
@@ -89,29 +85,6 @@ def named(session: Session, file: str) -> tuple[str, ...]:
     whole += [session.arguments[-1]] if "--resume" in session.arguments else []
     whole += ['id "'] if path.name.endswith(".ids.txt") else []  # one that an output cannot hold
     return ("stdin",) if file == session.stdin else (path.name, file, beside, *folders, *whole)
-
-
-def json_cases(session: Session, file: str) -> Iterator[Case]:
-    """Each field of a JSON file gone, and of other types."""
-    data = (session.store / file).read_bytes()
-    if b"\n{" in data or not data.startswith(b"{"):
-        return  # JSON lines, or an array
-    content = json.loads(data)
-    for field, value in content.items():
-        without = {key: each for key, each in content.items() if key != field}
-        changes = [("gone", without)] + [
-            (json.dumps(other), {**content, field: other})
-            for other in OTHER_VALUES
-            if type(other) is not type(value)
-        ]
-        for how, changed in changes:
-            data = json.dumps(changed).encode()
-            spoil = partial(rewrite, file=file, change=partial(constant, data=data))
-            yield Case(session, f"{file} field {field}", how, spoil, named(session, file))
-
-
-def constant(old: bytes, *, data: bytes) -> bytes:
-    return data
 
 
 def rewrite(scene: Scene, *, file: str, change: Callable[[bytes], bytes]) -> None:
