@@ -44,7 +44,6 @@ def collect(
     generated: bool = False,
     shard: str | None = None,
     workers: int = 1,
-    record_timeout: float = 5.0,
 ) -> Iterator[Record]: ...
 
 def convert(

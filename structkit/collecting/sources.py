@@ -38,7 +38,6 @@ TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 WARC = (".warc", ".warc.gz")
 SINGLE = (".gz", ".bz2", ".xz")  # one file, compressed; its name is what is left without it
 
-SECONDS = 5.0  # of CPU time for a file; a megabyte takes 0.5
 TEXTS = ("code", *HTML, "text")  # the fields of a record that may hold a file
 
 IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts

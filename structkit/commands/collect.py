@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import orjson
 
-from structkit.collecting.sources import SECONDS, Found, LeftOut, files_of_records
+from structkit.collecting.sources import Found, LeftOut, files_of_records
 from structkit.collecting.walking import WalkOptions
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
@@ -63,14 +63,6 @@ class Settings(WalkOptions):
         None, "Keep part I of N of the files, I from 0.", metavar="I/N", group="run"
     )
     workers: int = workers_setting()
-    record_timeout: float = setting(
-        SECONDS,
-        "Leave out a file whose parsing takes more CPU time, ends or fills its process.",
-        low=0.01,
-        high=1e6,
-        metavar="SECONDS",
-        group="run",
-    )
 
     def __post_init__(self) -> None:
         self.part()
@@ -122,7 +114,7 @@ def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collec
     from structkit.collecting.units import Units
 
     units = Units(settings.unit, settings.chunk_chars)
-    reading = Reading(units, settings.max_file_bytes, settings.generated, settings.record_timeout)
+    reading = Reading(units, settings.max_file_bytes, settings.generated)
     files, work = batches(settings.files(outputs)), partial(collect_batch, reading=reading)
     if settings.workers == 1:
         yield from map(work, files)
