@@ -91,7 +91,7 @@ class Entangled:
             node,
         )
 
-    def gathered(self, level: tuple[int, int, int, int], of_edges: Tensor, mode: str) -> Tensor:
+    def gather_edges(self, level: tuple[int, int, int, int], of_edges: Tensor, mode: str) -> Tensor:
         """Sum or mean over the edges to each node of a height, of their rows (I, 2, E)."""
         first, last, start, end = level
         starts = self.starts[first:last] - start
@@ -118,7 +118,7 @@ class Upward(torch.autograd.Function):
         up[:count] = leaves
         for first, last, _, _ in graph.levels[1:]:
             part = slice(first - count, last - count)
-            made = composed(up[graph.left[part]], up[graph.right[part]], a, b, c)
+            made = compose_pairs(up[graph.left[part]], up[graph.right[part]], a, b, c)
             up[first:last] = made if noise is None else made.mul_(noise[part])
         ctx.save_for_backward(up, a, b, noise)
         ctx.graph, ctx.leaves = graph, count
@@ -134,7 +134,7 @@ class Upward(torch.autograd.Function):
         for level in reversed(graph.levels):
             first, last = level[:2]
             made = gradient[first:last]
-            made += graph.gathered(level, edges, "sum")
+            made += graph.gather_edges(level, edges, "sum")
             if first >= count:
                 part = slice(first - count, last - count)
                 if noise is not None:
@@ -146,10 +146,10 @@ class Upward(torch.autograd.Function):
         return gradient[:count], to_a, to_b, made.sum(0), None, None
 
 
-def composed(left: Tensor, right: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+def compose_pairs(left: Tensor, right: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     """The parents (n, E) of nodes: left · a + right · b + c.
 
-    >>> composed(*torch.tensor([[[1.0]], [[2.0]], [[3.0]], [[4.0]], [[0.5]]]))
+    >>> compose_pairs(*torch.tensor([[[1.0]], [[2.0]], [[3.0]], [[4.0]], [[0.5]]]))
     tensor([[11.5000]])
     """
     return torch.addcmul(c, left, a).addcmul_(right, b)
@@ -179,7 +179,7 @@ class Downward(torch.autograd.Function):
         for level in reversed(graph.levels):
             first, last = level[:2]
             here = down[first:last]
-            here += graph.gathered(level, edges, "mean")  # roots have no edges: 0
+            here += graph.gather_edges(level, edges, "mean")  # roots have no edges: 0
             if first >= count:
                 part = slice(first - count, last - count)
                 torch.addcmul(s, here, p, out=edges[part, 0])
@@ -246,7 +246,7 @@ class Banyan(NodeModel):
         factors = self.decompose.sigmoid().repeat(1, self.channels)
         return *factors, *self.decompose_bias.repeat(1, self.channels)
 
-    def entangled(
+    def entangle(
         self,
         sentences: Sequence[Sentence],
         dropouts: Dropouts = (0.0, 0.0),
@@ -265,7 +265,7 @@ class Banyan(NodeModel):
         graph = Entangled.of(batch, separate=separate)
         leaves = functional.embedding(graph.ids, self.embedding)
         count = len(leaves)
-        leaves = _dropped(leaves, of_leaves, graph.keys[:count])
+        leaves = _drop(leaves, of_leaves, graph.keys[:count])
         noise = None if noise is None else noise[_rows(graph.keys[count:], noise)]
         up: Tensor = Upward.apply(leaves, *self.composition(), noise, graph)  # type: ignore[no-untyped-call]
         noise = dropout_noise((len(graph.left), 2, size), dropouts[1], up)
@@ -275,7 +275,7 @@ class Banyan(NodeModel):
     def both_ways(self, sentences: Sequence[Sentence], dropouts: Dropouts = (0.0, 0.0)) -> BothWays:
         """All embeddings, without dropout: a sentence's nodes do not depend on other sentences."""
         assert not self.training, "training is on the distinct nodes"
-        batch, graph, up, down = self.entangled(sentences, separate=True)
+        batch, graph, up, down = self.entangle(sentences, separate=True)
         return batch, up[graph.node], down[graph.node]
 
     @torch.no_grad()
@@ -289,13 +289,13 @@ class Banyan(NodeModel):
         factors = self.composition()
         text = torch.from_numpy(np.concatenate([each.ids for each in sentences]).astype(np.int64))
         keys = pair_keys(text, torch.zeros_like(text)).to(self.embedding.device)
-        leaves = _dropped(self.embed_text(sentences), of_leaves, keys)
+        leaves = _drop(self.embed_text(sentences), of_leaves, keys)
 
         def compose(
             left: Tensor, right: Tensor, left_keys: Tensor, right_keys: Tensor
         ) -> tuple[Tensor, Tensor]:
             keys = pair_keys(left_keys, right_keys)
-            return _dropped(composed(left, right, *factors), noise, keys), keys
+            return _drop(compose_pairs(left, right, *factors), noise, keys), keys
 
         return merge(sentences, leaves, keys, compose)
 
@@ -305,7 +305,7 @@ def _rows(keys: Tensor, noise: Tensor) -> Tensor:
     return keys.remainder(len(noise))
 
 
-def _dropped(vectors: Tensor, noise: Tensor | None, keys: Tensor) -> Tensor:
+def _drop(vectors: Tensor, noise: Tensor | None, keys: Tensor) -> Tensor:
     return vectors if noise is None else vectors * noise[_rows(keys, noise)]
 
 
@@ -316,7 +316,7 @@ class BanyanTraining(TreeTraining):
 
     def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
         """The mean over the distinct tokens of one portion."""
-        _, graph, _, down = self.model.entangled(sentences, self.settings.dropouts)
+        _, graph, _, down = self.model.entangle(sentences, self.settings.dropouts)
         tokens, head = len(graph.ids), self.model.head
         weights = down.new_full((tokens,), 1 / tokens)
         return {"ce": vocabulary_loss(down[:tokens], head.weight, head.bias, graph.ids, weights)}

@@ -65,7 +65,7 @@ def fnv(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedRows:
     """The result of training: the words, the buckets of their n-grams, and a row for each."""
 
     words: list[str]
@@ -73,7 +73,7 @@ class Learned:
     table: NDArray[np.float32]  # (words + buckets, dim)
 
 
-def learn(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
+def learn(arguments: dict[str, Any], ngrams: NGrams) -> LearnedRows:
     """The rows that the library learns; `arguments` are its own settings (`input`, `lr` …).
 
     Errors: `UserError` with what the library says, for example that no word is frequent enough.
@@ -93,7 +93,7 @@ def learn(arguments: dict[str, Any], ngrams: NGrams) -> Learned:
             if "NaN" in answer["error"]:
                 remedy = f"lower {flag('learning_rate')}"
             raise UserError(f"fastText cannot learn from this: {answer['error']}", remedy)
-        return Learned(answer["words"], answer["buckets"], np.load(target.with_suffix(".npy")))
+        return LearnedRows(answer["words"], answer["buckets"], np.load(target.with_suffix(".npy")))
 
 
 def main() -> None:
@@ -136,13 +136,13 @@ def train_library(arguments: dict[str, Any]) -> Any:
     return model
 
 
-def reached_rows(model: Any, ngrams: NGrams) -> Learned:
+def reached_rows(model: Any, ngrams: NGrams) -> LearnedRows:
     """The rows of the library's model that a word of its vocabulary uses."""
     words = model.getVocab("ignore")[0]
     buckets = sorted({number for word in words for number in ngrams.numbers(word)})
     table = np.asarray(model.getInputMatrix())  # (words + all buckets, dim)
     kept = table[[*range(len(words)), *(len(words) + each for each in buckets)]]
-    return Learned(words, buckets, kept)
+    return LearnedRows(words, buckets, kept)
 
 
 if __name__ == "__main__":

@@ -45,23 +45,21 @@ class WordVectors(TorchModel):
     that were never trained); if no bucket is known, it is ignored.
     """
 
-    settings: WordSettings
-    truncation: LookedUp
-
     def __init__(
         self,
+        settings: WordSettings,
+        ngrams: NGrams,
         words: Sequence[str],
         table: Tensor,
         buckets: Sequence[int],
-        ngrams: NGrams,
-        *,
-        lowercase: bool,
     ) -> None:
         super().__init__()
-        self.words, self.ngrams, self.lowercase = list(words), ngrams, lowercase
+        self.settings, self.ngrams = settings, ngrams
+        self.words, self.buckets = list(words), list(buckets)
         self.table = nn.Parameter(table)
-        self.buckets = list(buckets)
-        self.truncation = LookedUp("share no n-gram with the training words and are ignored")
+        self.truncation = self.looked_up = LookedUp(
+            "share no n-gram with the training words and are ignored"
+        )
         self._word = {word: row for row, word in enumerate(self.words)}
         self._bucket = {bucket: len(words) + row for row, bucket in enumerate(self.buckets)}
         self._rows: dict[str, list[int]] = {}
@@ -89,10 +87,10 @@ class WordVectors(TorchModel):
 
     def bag(self, words: Sequence[str]) -> WeightedRows:
         """A text as the mean of its words' vectors."""
-        if self.lowercase:
+        if self.settings.lowercase:
             words = [word.lower() for word in words]
         of_words = [rows for rows in map(self.rows, words) if rows]
-        self.truncation.add("words", len(words), len(words) - len(of_words))
+        self.looked_up.add("words", len(words), len(words) - len(of_words))
         return WeightedRows(
             [row for rows in of_words for row in rows],
             [1 / (len(of_words) * len(rows)) for rows in of_words for _ in rows],
@@ -117,30 +115,27 @@ class WordVectors(TorchModel):
 
     def save(self, folder: Path) -> None:
         """Write the words, the table and the buckets' numbers."""
-        Vocabulary(self.words, lowercase=self.lowercase).save(folder)
+        Vocabulary(self.words, lowercase=self.settings.lowercase).save(folder)
         table = self.table.detach().cpu().numpy()
         write_weights(folder, {"table": table, "buckets": np.array(self.buckets, np.int64)})
 
     @classmethod
-    def load(cls, folder: Path, ngrams: NGrams) -> Self:
+    def load(cls, settings: WordSettings, ngrams: NGrams, folder: Path) -> Self:
         """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
-        vocabulary, stored = Vocabulary.load(folder), read_weights(folder)
+        words, stored = Vocabulary.load(folder).words, read_weights(folder)
         table, buckets = stored.get("table"), stored.get("buckets")
         if (
             table is None
             or buckets is None
             or (table.ndim, buckets.ndim) != (2, 1)
-            or len(table) != len(vocabulary.words) + len(buckets)
+            or len(table) != len(words) + len(buckets)
         ):
             problem = "its rows do not match the vocabulary and the buckets"
             raise damaged(problem, folder / WEIGHTS)
-        words, numbers = vocabulary.words, buckets.tolist()
-        return cls(
-            words, torch.from_numpy(table).float(), numbers, ngrams, lowercase=vocabulary.lowercase
-        )
+        return cls(settings, ngrams, words, torch.from_numpy(table).float(), buckets.tolist())
 
 
-class Trained(TrainingModule):
+class FastTextTraining(TrainingModule):
     """Word vectors as the library trained them: there are no steps here."""
 
     def __init__(self, settings: WordSettings, model: WordVectors, seen: int) -> None:

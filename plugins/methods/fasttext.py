@@ -65,7 +65,7 @@ class Method(WordSettings):
     def build(self, spool: Spool, *, offline: bool = False) -> Any:
         import torch
 
-        from ._word_vectors import Trained, WordVectors
+        from ._word_vectors import FastTextTraining, WordVectors
 
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as text:
             for index in range(len(spool)):
@@ -73,9 +73,9 @@ class Method(WordSettings):
                 text.write((line.lower() if self.lowercase else line) + "\n")
             text.flush()
             rows = learn(self.arguments(text.name), self.ngrams)
-        own = rows.words, torch.from_numpy(rows.table), rows.buckets, self.ngrams
-        model = WordVectors(*own, lowercase=self.lowercase)
-        return Trained(self, model, seen=len(spool) * self.epochs)
+        table = torch.from_numpy(rows.table)
+        model = WordVectors(self, self.ngrams, rows.words, table, rows.buckets)
+        return FastTextTraining(self, model, seen=len(spool) * self.epochs)
 
     @property
     def ngrams(self) -> NGrams:
@@ -102,6 +102,4 @@ class Method(WordSettings):
         from ._word_vectors import WordVectors
 
         settings = cls.of(facts["settings"])
-        model = WordVectors.load(folder, settings.ngrams)
-        model.settings = settings
-        return model
+        return WordVectors.load(settings, settings.ngrams, folder)

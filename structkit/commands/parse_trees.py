@@ -80,7 +80,7 @@ class Settings:
         known = self.configured.fields
         return (next((name for name in known if name in record), known[0]),)
 
-    def written(self, tree: Tree) -> str:
+    def write_tree(self, tree: Tree) -> str:
         """A tree as the record gets it."""
         from structkit.structure.trees.brackets import binarize, lift_final, write
 
@@ -101,10 +101,10 @@ def parse_trees(records: Iterable[Record], settings: Settings | None = None) -> 
     >>> [record["tree"] for record in parse_trees(records, Settings(parser="right-branching"))]
     ['(X (X The) (X (X cat) (X (X sleeps) (X .))))']
     """
-    return several(records, partial(_parsed, settings=settings or Settings()), BATCH)
+    return several(records, partial(_parse, settings=settings or Settings()), BATCH)
 
 
-def _parsed(records: list[Record], settings: Settings) -> Iterator[Record | UserError]:
+def _parse(records: list[Record], settings: Settings) -> Iterator[Record | UserError]:
     """The records with their trees: all texts at once, for parsers that work on batches."""
     from structkit.structure.trees.parsers import all_trees
 
@@ -150,7 +150,7 @@ def _with_trees(
         # a field that holds a tree is replaced
         target = "tree" if len(trees) == 1 else name if is_tree(name) else f"{name}_tree"
         try:
-            made[target] = settings.written(tree)
+            made[target] = settings.write_tree(tree)
         except UserError as error:
             return error.with_traceback(None)
     return {**record, **made}

@@ -39,7 +39,7 @@ def test_word_vectors_equal_the_librarys(fasttext, tmp_path):
     theirs, rows = train_library(arguments), learn(arguments, fasttext.ngrams)
     table = torch.from_numpy(rows.table)
     largest = table.abs().max().item()
-    ours = WordVectors(rows.words, table, rows.buckets, fasttext.ngrams, lowercase=True)
+    ours = WordVectors(fasttext, fasttext.ngrams, rows.words, table, rows.buckets)
     assert "</s>" in ours.words
     known = [word for word in ours.words if word != "</s>"]
     for word in [*known, "chase", "birds", "doghear"]:  # of the last three no row is their own
@@ -98,14 +98,14 @@ def tiny(tmp_path_factory):
 def test_a_sentence_is_the_mean_of_its_words():
     table = torch.tensor([[4.0, 0.0], [0.0, 2.0], [2.0, 2.0]])
     ngrams = NGrams(3, 3, 1)  # one bucket for all n-grams
-    model = WordVectors(["ab", "c"], table, [0], ngrams, lowercase=True)
+    model = WordVectors(Method(), ngrams, ["ab", "c"], table, [0])
     # "ab" has <ab and ab>: (row 0 + twice row 2) / 3; "c" has <c>: (row 1 + row 2) / 2
     expected = [[(8 / 3 + 1) / 2, (4 / 3 + 2) / 2], [1.0, 2.0], [0.0, 0.0], [2.0, 2.0]]
     texts = [["AB", "c"], ["c"], [], ["unknown"]]
     found = model.embed(model.batch([model.bag(words) for words in texts]))
     torch.testing.assert_close(found, torch.tensor(expected), **rounding(3, 4.0))
     assert [] == model.truncation.messages()
-    lost = WordVectors(["ab"], table, [], NGrams(3, 3, 1), lowercase=True)
+    lost = WordVectors(Method(), ngrams, ["ab"], table, [])
     assert 0 == len(lost.bag(["unknown"]))
     assert (
         "1 of 1 words (100.0%) share no n-gram with the training" in lost.truncation.messages()[0]

@@ -69,18 +69,17 @@ class Sizes:
     span: int = 200
 
 
-@dataclass(frozen=True)
 class Features:
-    """The rows of the four tables; `numbers` looks words up and caches them."""
+    """The rows of the four tables; `numbers` looks words up and caches them.
 
-    tables: dict[str, list[str]]
-    # how often a training word occurred, for the dropout of rare ones; empty in a loaded model
-    counts: dict[str, int]
+    `counts` is how often each training word occurred, for the dropout of rare ones; a loaded model
+    has none.
+    """
 
-    def __post_init__(self) -> None:
-        rows = {kind: {name: row for row, name in enumerate(self.tables[kind])} for kind in KINDS}
-        object.__setattr__(self, "_rows", rows)
-        object.__setattr__(self, "_seen", {})
+    def __init__(self, tables: dict[str, list[str]], counts: dict[str, int]) -> None:
+        self.tables, self.counts = tables, counts
+        self._rows = {kind: {name: row for row, name in enumerate(tables[kind])} for kind in KINDS}
+        self._seen: dict[str, tuple[int, ...]] = {}
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], maximum_words: int, minimum: int) -> Self:
@@ -105,14 +104,12 @@ class Features:
 
     def numbers(self, words: Sequence[str]) -> NDArray[np.int32]:
         """The rows (4, words + 2) of a text and its two ends."""
-        seen: dict[str, tuple[int, ...]] = self._seen  # type: ignore[attr-defined]
-        rows: dict[str, dict[str, int]] = self._rows  # type: ignore[attr-defined]
-        columns = [(START,) * len(KINDS)]
+        seen, columns = self._seen, [(START,) * len(KINDS)]
         for word in words:
             row = seen.get(word)
             if row is None:
                 named = zip(KINDS, features(word), strict=True)
-                row = tuple(rows[kind].get(name, UNKNOWN) for kind, name in named)
+                row = tuple(self._rows[kind].get(name, UNKNOWN) for kind, name in named)
                 if len(seen) < 1_000_000:  # memory must not grow with the input
                     seen[word] = row
             columns.append(row)

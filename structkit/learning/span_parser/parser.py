@@ -79,7 +79,7 @@ class SpanParser:
     def load(cls, folder: Path, sizes: Sizes) -> SpanParser:
         """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         features = Features.load(folder)
-        return cls(own_weights(folder, shapes(features.sizes(), sizes)), features)
+        return cls(own_weights(folder, weight_shapes(features.sizes(), sizes)), features)
 
 
 class Scores:
@@ -165,7 +165,7 @@ class _Lstm:
         return after
 
 
-def shapes(rows: Sequence[int], sizes: Sizes) -> dict[str, tuple[int, ...]]:
+def weight_shapes(rows: Sequence[int], sizes: Sizes) -> dict[str, tuple[int, ...]]:
     """The shape of each weight of a `SpanScorer` with these numbers of rows in its tables."""
     columns = (sizes.word, sizes.suffix, sizes.suffix, sizes.shape)
     of_weights: dict[str, tuple[int, ...]] = {

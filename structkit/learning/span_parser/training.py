@@ -56,18 +56,18 @@ class SpanScorer(nn.Module):
         self.score = nn.Linear(sizes.span, 1)
         self.dropout = nn.Dropout(dropout)
 
-    def embedded(self, numbers: Tensor) -> Tensor:
+    def embed(self, numbers: Tensor) -> Tensor:
         """The words (texts, words + 2, columns) of their rows (texts, 4, words + 2)."""
         columns = [table(numbers[:, kind]) for kind, table in enumerate(self.tables)]
         return torch.cat(columns, dim=-1)
 
     def states(self, numbers: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The states (texts, words + 2, hidden) after each word, read forward and backward."""
-        states = self.embedded(numbers)
+        states = self.embed(numbers)
         for ahead, back in zip(self.forwards, self.backwards, strict=True):
             states = self.dropout(states)
             forward = ahead(states)[0]
-            backward = turned(back(turned(states, lengths))[0], lengths)
+            backward = reverse(back(reverse(states, lengths))[0], lengths)
             states = torch.cat([forward, backward], dim=-1)
         forward, backward = self.dropout(states).chunk(2, dim=-1)
         return forward, backward
@@ -93,7 +93,7 @@ class SpanScorer(nn.Module):
         return {name: each.detach().cpu().numpy() for name, each in self.state_dict().items()}
 
 
-def turned(states: Tensor, lengths: Tensor | None) -> Tensor:
+def reverse(states: Tensor, lengths: Tensor | None) -> Tensor:
     """The states (texts, words, columns) of each text from its last word to its first.
 
     Padding after a text stays where it is.
@@ -106,7 +106,7 @@ def turned(states: Tensor, lengths: Tensor | None) -> Tensor:
     return states.gather(1, order.expand_as(states))
 
 
-def hidden_words(numbers: Tensor, rarity: Tensor) -> Tensor:
+def hide_words(numbers: Tensor, rarity: Tensor) -> Tensor:
     """The rows (texts, 4, words) with rare words hidden at random: they become the unknown one."""
     words = numbers[:, 0]
     hide = torch.rand(words.shape, device=words.device) < rarity[words]
@@ -181,7 +181,7 @@ class SpanTraining(TrainingModule):
         """The summed cross-entropy of all spans, per word."""
         numbers, lengths, left, right, gold, weight = inputs
         if self.training:
-            numbers = hidden_words(numbers, self.rarity)  # type: ignore[arg-type]
+            numbers = hide_words(numbers, self.rarity)  # type: ignore[arg-type]
         places = self.places(numbers, lengths)
         logits = self.scorer.logits(places.index_select(0, left), places.index_select(0, right))
         total = functional.binary_cross_entropy_with_logits(logits, gold, weight, reduction="sum")

@@ -119,7 +119,7 @@ class TreeLSTM(TreeBaseline):
             both = hidden.flatten(1)  # (n, 2E)
             kept = self.forget(both).sigmoid().view_as(cells) * cells
             made = lstm_state(self.compose(both) + self.bias, kept.sum(1))
-            return dropped(made, dropout)
+            return drop_hidden(made, dropout)
 
         states = upward(batch, start, compose)  # (nodes, 2E)
 
@@ -127,7 +127,7 @@ class TreeLSTM(TreeBaseline):
             hidden, cells = parents.chunk(2, dim=1)  # (n, E) each
             gates = self.decompose(hidden).view(-1, 2, 3 * size) + self.down_bias
             kept = self.keep(hidden).sigmoid().view(-1, 2, size) * cells[:, None]
-            return dropped(lstm_state(gates, kept), dropout)
+            return drop_hidden(lstm_state(gates, kept), dropout)
 
         down = downward(batch, states[: batch.sentences], decompose)
         return states[:, :size], down[:, :size]
@@ -146,7 +146,7 @@ def lstm_state(gates: Tensor, kept: Tensor | None = None) -> Tensor:
     return torch.cat([out.sigmoid() * cell.tanh(), cell], dim=-1)
 
 
-def dropped(states: Tensor, dropout: float) -> Tensor:
+def drop_hidden(states: Tensor, dropout: float) -> Tensor:
     """States with dropout on what others see of them, the hidden half; cells stay whole."""
     if not dropout:
         return states

@@ -101,8 +101,8 @@ class TreeEncoder(VocabularyEncoder):
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """The trees that the model induces over words, or over their pieces."""
         settings, vocabulary = self.settings, self.vocabulary
-        numbers = [settings.numbers(vocabulary.ids(settings.kept(each)), {}) for each in sentences]
-        inputs = Sentences(numbers)
+        ids = [vocabulary.ids(settings.without_final_punct(words)) for words in sentences]
+        inputs = Sentences(settings.numbers(each, {}) for each in ids)
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
         trees: dict[int, Tree] = {}
         for some in portions([inputs[place] for place in order], settings.batch_tokens):

@@ -30,7 +30,7 @@ POOLINGS = (ROOT, "mean")
 HERE = "structkit.learning.strae"
 
 
-def named(path: str) -> Any:
+def import_class(path: str) -> Any:
     """The class that `module:name` stands for, imported now."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
@@ -73,17 +73,17 @@ class WordSettings(PassSettings):
             words: Sequence[str] = words_of(text_field(record, "text", "give texts to learn from"))
         else:
             words = read_tree(text_field(record, "tree")).words
-        return {"id": record["id"], "words": self.fitting(words)}
+        return {"id": record["id"], "words": self.words_to_learn(words)}
 
     def prepared(self, text: str) -> Record:
         """What is kept of a text of `encode`."""
-        return {"id": "", "words": self.fitting(self.words(text))}
+        return {"id": "", "words": self.words_to_learn(self.words(text))}
 
-    def fitting(self, words: Sequence[str]) -> Sequence[str]:
+    def words_to_learn(self, words: Sequence[str]) -> Sequence[str]:
         """The words to learn. Errors: none at all, too few or too many."""
         if not words:
             raise UserError("there are no words", "leave the record out")
-        words = self.kept(words)
+        words = self.without_final_punct(words)
         if len(words) < self.min_length:
             raise UserError(
                 f"there are fewer than {self.min_length} words "
@@ -106,9 +106,9 @@ class WordSettings(PassSettings):
     def words(self, text: str) -> Sequence[str]:
         """The words of a text of `encode`: its leaves, where it is a tree in brackets."""
         leaves = leaves_of(text)
-        return self.kept(words_of(text) if leaves is None else leaves)
+        return self.without_final_punct(words_of(text) if leaves is None else leaves)
 
-    def kept(self, words: Sequence[str]) -> Sequence[str]:
+    def without_final_punct(self, words: Sequence[str]) -> Sequence[str]:
         """Words without the final punctuation, if it is dropped and other words are left."""
         return words[: before_final_punct(words)] if self.final_punct == "drop" else words
 
@@ -172,14 +172,14 @@ class VocabularySettings(WordSettings, GradientSettings):
 
     def untrained(self, words: int) -> Any:
         """A model with random parameters, by the seed."""
-        return named(self.network).untrained(words, self)
+        return import_class(self.network).untrained(words, self)
 
     def build(self, spool: Spool, *, offline: bool = False) -> Any:
-        return named(self.training).of(self, spool)
+        return import_class(self.training).of(self, spool)
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> Any:
-        return named(cls.encoder).read(folder, cls.of(facts["settings"]), facts)
+        return import_class(cls.encoder).read(folder, cls.of(facts["settings"]), facts)
 
 
 @dataclass(frozen=True)
@@ -319,7 +319,7 @@ class GivenTrees(VocabularySettings):
         tree = read_tree(text_field(record, "tree", remedy_for("tree")))
         if isinstance(text := record.get("text"), str):
             check_same(tree.words, text)
-        words = self.fitting(tree.words)
+        words = self.words_to_learn(tree.words)
         depths = without_last(leaf_depths(tree), len(tree.words) - len(words))
         return {"id": record["id"], "words": words, "depths": depths}
 

@@ -44,7 +44,7 @@ class TextModel(nn.Module):
 
     embedding: nn.Parameter  # (words, E), or more rows for special tokens
 
-    def learned(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
+    def predictions(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
         """What is predicted: vectors (tokens, E), their ids (tokens,), and the head's bias."""
         raise NotImplementedError
 
@@ -94,7 +94,7 @@ class BiLSTM(TextModel):
         forward, backward = states.chunk(2, dim=2)
         return forward, backward
 
-    def learned(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
+    def predictions(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
         forward, backward = self.states(batch, dropout)
         before = functional.pad(forward[:, :-1], (0, 0, 1, 0))  # (texts, length, E)
         after = functional.pad(backward[:, 1:], (0, 0, 0, 1))
@@ -143,7 +143,7 @@ class RoBERTa(TextModel):
             states.append(layer(states[-1], batch.real, dropout))
         return states
 
-    def learned(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
+    def predictions(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
         real = batch.real
         draws = torch.rand(real.shape, device=real.device).masked_fill(~real, 2.0)
         # each text has a token to predict, however short it is
@@ -224,7 +224,7 @@ class TextIds:
         return len(self.ids)
 
 
-def padded(texts: Sequence[TextIds], device: torch.device) -> TextBatch:
+def pad(texts: Sequence[TextIds], device: torch.device) -> TextBatch:
     """Texts as one batch, as wide as its longest."""
     lengths = np.array([len(text) for text in texts])
     ids = np.zeros((len(texts), lengths.max()), np.int64)
@@ -245,11 +245,11 @@ class TextTraining(VocabularyTraining):
         """A batch in portions, sorted by length, so that there is little padding."""
         texts = sorted((TextIds(sentence.ids) for sentence in sentences), key=len)
         size = self.settings.batch_tokens
-        return [padded(portion, self.device) for portion in portions(texts, size)]
+        return [pad(portion, self.device) for portion in portions(texts, size)]
 
     def sums(self, inputs: TextBatch) -> tuple[Tensor, int]:
         """The summed cross-entropy of one portion, and its number of tokens."""
-        vectors, ids, bias = self.model.learned(inputs, self.settings.embedding_dropout)
+        vectors, ids, bias = self.model.predictions(inputs, self.settings.embedding_dropout)
         table = self.model.embedding[: len(self.vocabulary)]
         one = torch.ones_like(ids, dtype=vectors.dtype)
         return vocabulary_loss(vectors, table, bias, ids, one), len(ids)
@@ -290,7 +290,7 @@ class TextEncoder(VocabularyEncoder):
 
     def batch(self, inputs: Sequence[TextIds]) -> TextBatch:
         """Some inputs, padded."""
-        return padded(inputs, self.device)
+        return pad(inputs, self.device)
 
     def embed(self, batch: TextBatch) -> Tensor:
         """The embeddings of texts, (texts, E)."""

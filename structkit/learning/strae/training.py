@@ -170,7 +170,7 @@ class StraeTraining(TreeTraining):
             before = self.counts(first)["contrastive"]
             parts["contrastive"] = self.contrastive(batch, up, down, before, total["contrastive"])
         if settings.objective != "contrastive":
-            words = self.scored(sentences)
+            words = self.draw_words(sentences)
             parts["ce"] = summed(self.cross_entropy(batch, down, total["ce"], words))
         if not chosen:  # the others need this process in every exchange
             learned = next(weight for weight in self.parameters() if weight.requires_grad)
@@ -193,7 +193,7 @@ class StraeTraining(TreeTraining):
         up, down = joined(up, first, total), joined(down, first, total)
         return contrastive_loss(up, down, self.settings.scale)
 
-    def scored(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor] | None:
+    def draw_words(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor] | None:
         """The words that a training step compares, and what their scores get; None for all."""
         settings = self.settings
         if not (settings.ce_samples and self.training):

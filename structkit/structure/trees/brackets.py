@@ -12,7 +12,7 @@ from io import StringIO
 
 from structkit.errors import MEND, UserError
 from structkit.records.jsonl import Record, text_field
-from structkit.structure.trees.tree import Tree, from_spans, grown
+from structkit.structure.trees.tree import Tree, from_spans, grow
 
 TOPS = frozenset(("", "ROOT", "TOP", "S1"))
 TRACE = "-NONE-"
@@ -66,7 +66,7 @@ def read_all(text: str) -> Iterator[Tree]:
                     "give it a word, or leave it out",
                 )
             if not open_nodes:
-                yield grown(node, nodes.expand)
+                yield grow(node, nodes.expand)
                 nodes = _Nodes()
         elif labeled:
             nodes.add("", unescaped(token), open_nodes)
@@ -185,7 +185,7 @@ def clean(tree: Tree) -> Tree:
             return label, tree.words[tree.word[node]], []
         return label, None, [child for child in tree.children(node) if kept[child]]
 
-    return grown(root, expand)
+    return grow(root, expand)
 
 
 def binarize(tree: Tree, factor: str = "right") -> Tree:
@@ -223,7 +223,7 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
             return name, tree.words[tree.word[node]], []
         return name, None, cut(name, first[node], first[node] + count[node])
 
-    return grown(("", 0, 1), expand)
+    return grow(("", 0, 1), expand)
 
 
 def before_final_punct(words: Sequence[str]) -> int:
@@ -266,7 +266,7 @@ def lift_final(tree: Tree) -> Tree:
         label = f"{top}|<>" * bool(top) if node == 0 else labels[node]
         return label, None, [(child, 0) for child in tree.children(node) if starts[child] < last]
 
-    return grown((0, len(words)), expand)
+    return grow((0, len(words)), expand)
 
 
 def leaves_of(text: str) -> tuple[str, ...] | None:

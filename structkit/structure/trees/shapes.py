@@ -8,7 +8,7 @@ from functools import lru_cache
 from random import Random
 
 from structkit.structure.trees.parsers import Parser, Unparsed
-from structkit.structure.trees.tree import Tree, from_depths, grown, no_words
+from structkit.structure.trees.tree import Tree, from_depths, grow, no_words
 from structkit.structure.trees.words import words_of
 
 
@@ -39,7 +39,7 @@ def right_branching(words: Sequence[str]) -> Tree:
     >>> right_branching(["a", "b", "c"]).spans().tolist()
     [[0, 3], [0, 1], [1, 3], [1, 2], [2, 3]]
     """
-    return _shaped(words, _right)
+    return _tree(words, _right)
 
 
 def left_branching(words: Sequence[str]) -> Tree:
@@ -48,7 +48,7 @@ def left_branching(words: Sequence[str]) -> Tree:
     >>> left_branching(["a", "b", "c"]).spans().tolist()
     [[0, 3], [0, 2], [2, 3], [0, 1], [1, 2]]
     """
-    return _shaped(words, _left)
+    return _tree(words, _left)
 
 
 def balanced(words: Sequence[str]) -> Tree:
@@ -57,7 +57,7 @@ def balanced(words: Sequence[str]) -> Tree:
     >>> balanced(list("abcde")).spans().tolist()[:5]
     [[0, 5], [0, 2], [2, 5], [0, 1], [1, 2]]
     """
-    return _shaped(words, _balanced)
+    return _tree(words, _balanced)
 
 
 def random(words: Sequence[str], rng: Random) -> Tree:
@@ -76,10 +76,10 @@ def random(words: Sequence[str], rng: Random) -> Tree:
         middle = start + 1 + int(rng.random() * (end - start - 1))
         return "", None, ((start, middle), (middle, end))
 
-    return grown((0, len(words)), expand)
+    return grow((0, len(words)), expand)
 
 
-def _shaped(words: Sequence[str], depths: Callable[[int], list[int]]) -> Tree:
+def _tree(words: Sequence[str], depths: Callable[[int], list[int]]) -> Tree:
     if not words:
         raise no_words()
     tree = _shape(len(words), depths)

@@ -63,7 +63,7 @@ def no_words() -> UserError:
     return UserError("there are no words to make a tree of", "leave the record out")
 
 
-def grown(root: Item, expand: Callable[[Item], tuple[str, str | None, Sequence[Item]]]) -> Tree:
+def grow(root: Item, expand: Callable[[Item], tuple[str, str | None, Sequence[Item]]]) -> Tree:
     """The tree that grows from a root: `expand` gives label, word (at a leaf) and children."""
     items, open_depths = [root], [0]
     labels: list[str] = []

@@ -1,14 +1,10 @@
 """The parser that ships: one tree per text in order, with its words, whatever the text is."""
 
 import gzip
-from copy import copy
 from pathlib import Path
 
 import orjson
 import pytest
-import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from imported import imported
 
 from structkit import registry
@@ -16,8 +12,6 @@ from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.commands.score.trees import agreement, binarized_spans, f1
 from structkit.errors import UserError
-from structkit.learning.span_parser.parser import SpanParser
-from structkit.learning.span_parser.training import SpanScorer
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees import brackets as trees
@@ -59,62 +53,11 @@ def test_neither_torch_nor_nltk_is_needed():
     assert b"(X (X The) (X (X old) (X cat)))" in output
 
 
-def by_torch(parser):
-    """The same parser, its scores by torch in place of numpy."""
-    sizes = registry.load("method", "span-parser")().sizes
-    scorer = SpanScorer(parser.features.sizes(), sizes).eval()
-    weights = {name: torch.from_numpy(each) for name, each in parser.scores.weights.items()}
-    scorer.load_state_dict(weights)
-
-    class Scores:
-        def fenceposts(self, numbers, lengths):
-            with torch.inference_mode():
-                found = scorer.fenceposts(torch.from_numpy(numbers), torch.from_numpy(lengths))
-            return found.numpy()
-
-        def table(self, places):
-            with torch.inference_mode():
-                ends = torch.from_numpy(places)
-                return scorer.logits(ends[:, None], ends[None]).numpy()
-
-    other = copy(parser)
-    other.scores = Scores()
-    return other
-
-
-def test_trees_are_those_that_torch_gives():
-    # all of GUM's development set, where it is
-    sentences = [list(tree.words) for path in GOLD for tree in gold_trees(path)]
-    parser = SpanParser.load(WEIGHTS, registry.load("method", "span-parser")().sizes)
-    assert parser.spans(sentences) == by_torch(parser).spans(sentences)
-
-
 def test_a_text_without_words_is_an_error_in_its_place():
     found = parsed_texts("builtin", ["It rains.", " \u2003 ", "", "It snows."])
     assert [isinstance(tree, UserError) for tree in found] == [False, True, True, False]
     with pytest.raises(UserError, match="empty"):
         list(parse_trees([{"id": "1", "text": " "}], ParseSettings()))
-
-
-# letters of several scripts, marks that combine or turn the direction, brackets, quotes, surrogates
-SIGNS = st.sampled_from(
-    [*"abcAB 01.,;:()[]{}\"'`-/\\\n\té", "ß", "日", "ا", "\u0301", "\u202e", "🐈"]
-)
-
-
-@settings(max_examples=40, deadline=None)
-@given(texts=st.lists(st.text(SIGNS, max_size=60), max_size=6))
-def test_any_texts_give_their_words_in_order_and_the_same_tree_in_any_batch(texts):
-    found = parsed_texts("builtin", texts)
-    assert len(found) == len(texts)
-    for text, tree in zip(texts, found, strict=True):
-        words = words_of(text)
-        if not words:
-            assert isinstance(tree, UserError)
-            continue
-        assert list(tree.words) == words
-        assert trees.read(trees.write(trees.binarize(tree))).words == tree.words
-        assert spans(parsed(text)) == spans(tree)
 
 
 @pytest.mark.parametrize(

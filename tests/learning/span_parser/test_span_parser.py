@@ -13,7 +13,7 @@ from structkit.learning.encoders.encoder import open_model
 from structkit.learning.span_parser.decoding import LONGEST, best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import SpanParser
-from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts, turned
+from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts, reverse
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions, Step
 from tests.model_encodings import encoding_of
@@ -138,7 +138,7 @@ def test_padding_changes_no_state():
         alone = scorer.fenceposts(row[None, :, :length])[0]
         torch.testing.assert_close(places[: length - 1], alone, **near(length))
     states = torch.arange(10.0).reshape(2, 5, 1)
-    found = turned(states, torch.tensor([3, 5]))[..., 0]
+    found = reverse(states, torch.tensor([3, 5]))[..., 0]
     assert found.tolist() == [[2, 1, 0, 3, 4], [9, 8, 7, 6, 5]]
 
 

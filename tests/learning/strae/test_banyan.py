@@ -81,7 +81,7 @@ def test_a_node_of_two_parents_by_hand():
     for weight in (model.compose, model.compose_bias, model.decompose, model.decompose_bias):
         weight.data.zero_()
     model.embedding.data[:2] = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    _, graph, up, down = model.entangled(numbers([[0, 0, 1], [0, 0], [1]]))
+    _, graph, up, down = model.entangle(numbers([[0, 0, 1], [0, 0], [1]]))
     assert [0, 1] == sorted(graph.ids.tolist()) and 4 == len(up)
     pair, root = (graph.node[place] for place in (1, 0))  # the second and the first root
     torch.testing.assert_close(up[pair].tolist(), [1.0, 0.0])
@@ -100,7 +100,7 @@ def test_dropout_is_once_for_each_node_and_known_to_the_merging(seed, lengths):
     fast = training(sentences, seed=seed)
     model = fast.model.train()
     torch.manual_seed(seed)
-    batch, graph, up, _ = model.entangled(numbers(sentences), (0.3, 0.3))
+    batch, graph, up, _ = model.entangle(numbers(sentences), (0.3, 0.3))
     pairs = torch.stack([graph.left, graph.right], 1).tolist()
     nodes = list(graph.ids.tolist())  # as the plain version has them
     for left, right in pairs:

@@ -18,6 +18,7 @@ from tests.model_encodings import encoding_of
 from tests.tolerances import rounding
 
 WORDS = ["the", "black", "cat", "sleeps"]
+KINDS = ("words", "phrases")
 TREES = ["(X (X (X The) (X (X black) (X cat))) (X sleeps))", "(X cat)", "(X (X The) (X cat))"]
 
 
@@ -49,6 +50,10 @@ def test_nodes_are_numbered_from_the_root_and_have_upward_embeddings():
         expected = node.up.detach().reshape(-1).numpy()
         near = rounding(len(nodes), np.abs(expected).max())  # as many steps
         np.testing.assert_allclose(record["embedding"], expected, **near)
+    words, phrases = (list(model.nodes(prepared(model, TREES), which, 100)) for which in KINDS)
+    assert ["sleeps", "The", "black", "cat"] == [record["text"] for record in words[0]]
+    assert ["The black cat sleeps", "The black cat", "black cat"] == [r["text"] for r in phrases[0]]
+    assert [["cat"], []] == [[r["text"] for r in each[1]] for each in (words, phrases)]
     whole = model.embed(model.inputs(TREES))
     for vector, records in zip(whole.tolist(), found, strict=True):
         np.testing.assert_allclose(vector, records[0]["embedding"], **near)
@@ -76,18 +81,9 @@ def test_of_trees_too_deep_for_float32_the_direction_is_kept():
     assert "divided by its largest number: 1;" in told
 
 
-def test_words_and_phrases():
-    model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
-    records = prepared(model, TREES)
-    words, phrases = (list(model.nodes(records, which, 100)) for which in ("words", "phrases"))
-    assert ["sleeps", "The", "black", "cat"] == [record["text"] for record in words[0]]
-    assert ["The black cat sleeps", "The black cat", "black cat"] == [r["text"] for r in phrases[0]]
-    assert [["cat"], []] == [[r["text"] for r in each[1]] for each in (words, phrases)]
-
-
 def composed(model, left, right):
     """The parent of two embeddings, from the parameters alone."""
-    if hasattr(model, "entangled"):
+    if hasattr(model, "entangle"):
         of_left, of_right, bias = model.composition()
         return left * of_left + right * of_right + bias
     rows = torch.cat([left.view(2, 2), right.view(2, 2)], 1)
@@ -164,16 +160,12 @@ def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys
     assert names == list(found[0])
 
 
-def test_each_word_is_read_and_counted_once(trained, tmp_path, monkeypatch, capsys):
+def test_each_word_is_counted_once(trained, tmp_path, capsys):
     text = tmp_path / "text.jsonl"
     text.write_bytes(b'{"id": "t", "tree": "(X (X The) (X (X blue) (X dog)))"}\n')
     encoding = encoding_of(trained[1], "document", nodes="all")
-    kind, prepared = type(encoding.encoder.settings), []
-    once = kind.prepare
-    monkeypatch.setattr(kind, "prepare", lambda *given: prepared.append(given) or once(*given))
     capsys.readouterr()
     write(encoding, Stream([str(text)], str(tmp_path / "nodes.jsonl")))
-    assert 1 == len(prepared)
     expected = "2 of 3 words (66.7%) are not in the vocabulary and share one embedding"
     told = f"structkit: encoding {text} with {trained[1]}\nstructkit: {expected}\n"
     assert told == capsys.readouterr().err

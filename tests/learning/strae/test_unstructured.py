@@ -10,7 +10,7 @@ from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.sentences import Sentences
-from structkit.learning.strae.texts import BiLSTM, RoBERTa, TextIds, TextTraining, padded
+from structkit.learning.strae.texts import BiLSTM, RoBERTa, TextIds, TextTraining, pad
 from tests.learning.strae import reference_baselines as reference
 from tests.learning.strae.samples import train_on, vocabulary, write_records
 from tests.model_encodings import encoding_of
@@ -47,7 +47,7 @@ IDS = st.lists(st.integers(0, 8), min_size=1, max_size=7)
 
 def batch_of(texts, words):
     found = [TextIds(np.array(ids, np.int32), word) for ids, word in zip(texts, words, strict=True)]
-    return padded(found, torch.device("cpu"))
+    return pad(found, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("name", ["bi-lstm", "roberta"])
@@ -97,7 +97,7 @@ def test_roberta_predicts_masked_tokens_only_from_what_it_may_see():
     )[1]
     texts = [[number % 9 for number in range(40)]] * 50 + [[1]]
     batch = batch_of(texts, [False] * 51)
-    _, ids, bias = model.learned(batch, 0.0)
+    _, ids, bias = model.predictions(batch, 0.0)
     changed = seen[0] != batch.ids
     hidden = seen[0] == 9
     share = len(ids) / (50 * 40 + 1)

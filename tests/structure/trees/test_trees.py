@@ -215,11 +215,6 @@ def test_a_parsers_span_outside_its_text_is_refused(span):
     assert f"the parser {__name__} makes no tree: the span {span} is empty or" in error.problem
 
 
-def test_words_of_a_corpus_are_those_of_nltk():
-    texts = [" ".join(read(tree).words) for tree in real_trees()]
-    assert list(map(NLTKWordTokenizer().tokenize, texts)) == list(map(tokenize, texts))
-
-
 def test_stanza_is_an_extra():
     with pytest.raises(UserError) as error:
         list(load("parser", "stanza")().trees([Unparsed("It is.")]))
