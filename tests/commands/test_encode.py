@@ -229,16 +229,6 @@ def test_length(model):
     assert "length" not in encoding_of(model, "document").meta()
 
 
-def test_what_the_model_cannot_read():
-    with pytest.raises(UserError, match="--length 513 is more than the 512 tokens") as caught:
-        encoding_of("minilm", "document", length=513)
-    assert 2 == caught.value.status
-    lines = [{"id": "1", "text": "word " * 600}]
-    with pytest.raises(UserError, match="chunk=511 is 513 tokens .* reads 512; use chunk=510"):
-        list(encode(lines, model="minilm", as_="document", chunk=511))
-    assert 2 == len(list(encode(lines, model="minilm", as_="document", chunk=510)))
-
-
 def test_lines_have_the_shortest_form_of_32_bits_beside_numbers_of_any_size(model, tmp_path):
     source, target = tmp_path / "texts.jsonl", tmp_path / "v.jsonl"
     source.write_bytes(

@@ -4,11 +4,14 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow
 import pytest
 from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 
-from structkit.embeddings.reading import read_parquet
+from structkit import merge_embeddings
+from structkit.embeddings.pairs import read_pairs
+from structkit.embeddings.reading import read_embeddings, read_parquet
 from structkit.errors import UserError
 from structkit.learning.encoding.encoding import check_finite
 from structkit.learning.encoding.reading import ReadRecord
@@ -70,29 +73,21 @@ def test_the_place_is_the_weights_where_they_are_to_blame(tmp_path, weight, told
         check_finite([record], ["1"], np.full((1, 2), np.inf), tmp_path)
 
 
-def test_matrices_that_are_not_finite_are_refused_by_every_reader(run, tmp_path):
-    vectors = np.ones((3, 4), "f4")
-    vectors[1, 2] = float("inf")
-    np.save(tmp_path / "v.npy", vectors)
+def test_embeddings_that_are_not_finite_are_refused_by_every_reader(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    np.save("v.npy", np.array([[1, 1], [1, np.inf], [1, 1]], "f4"))
     (tmp_path / "v.ids.txt").write_text("a\nb\nc\n")
-    lines = [{"id": "a", "embedding": [1.0, None, 1.0, 1.0]}]
-    written(tmp_path / "v.jsonl", lines)
+    written(tmp_path / "v.jsonl", [{"id": "a", "embedding": [1.0, None]}])
     pair = {"text_a_embedding": [1, 2], "text_b_embedding": [1, None], "score": 1}
     written(tmp_path / "p.jsonl", [pair])
-    good = written(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 1, 1, 1]}])
-    for arguments, told in (
-        (["search", "v.npy", "--queries", good], b"v.npy: row 2 holds NaN, infinity"),
-        (["search", good, "--queries", "v.npy"], b"v.npy: row 2 holds NaN, infinity"),
-        (["merge-embeddings", "v.npy", "-o", "m.npy"], b"v.npy: row 2 holds NaN, infinity"),
-        (["plot", "embeddings", "v.npy", "-o", "p.svg"], b"v.npy: row 2 holds NaN, infinity"),
-        (["search", "v.jsonl", "--queries", good], b'v.jsonl:1: field "embedding" holds a JSON'),
-        (["search", good, "--queries", "v.jsonl"], b'v.jsonl:1: field "embedding" holds a JSON'),
-        (["score", "--task", "similarity", "p.jsonl"], b'p.jsonl:1: field "text_b_embedding"'),
+    for read, told in (
+        (lambda: read_embeddings(["v.npy"]), "v.npy: row 2 holds NaN, infinity"),
+        (lambda: merge_embeddings(["v.npy"], output="m.npy"), "v.npy: row 2 holds NaN, infinity"),
+        (lambda: read_embeddings(["v.jsonl"]), 'v.jsonl:1: field "embedding" holds a JSON null'),
+        (lambda: read_pairs(["p.jsonl"]), 'p.jsonl:1: field "text_b_embedding" holds a JSON null'),
     ):
-        done = run(*arguments)
-        assert 1 == done.returncode, arguments
-        assert told in done.stderr, done.stderr
-        assert 1 == done.stderr.count(b"\n"), done.stderr
+        with pytest.raises(UserError, match=told):
+            read()
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "true", '"1"', "1e39"])
@@ -104,46 +99,43 @@ def test_a_number_that_float32_cannot_hold(run, tmp_path, number):
     assert b"Traceback" not in done.stderr
 
 
-def test_parquet_that_holds_no_embeddings(run, tmp_path):
-    arrow = pytest.importorskip("pyarrow")
-    (tmp_path / "q.jsonl").write_text('{"id":"q","embedding":[1,1]}\n')
-    for columns, told in (
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
         ({"id": ["a"]}, "holds 1 rows of id, not id and embedding"),
         ({"id": ["a", "b"], "embedding": [[1.0], [1.0, 2.0]]}, "not a list of as many floats"),
         ({"id": ["a"], "embedding": [None]}, "not a list of as many floats"),
         ({"id": ["a"], "embedding": ["x"]}, "not a list of as many floats"),
         ({"id": ["a", "a"], "embedding": [[1.0], [2.0]]}, 'v.parquet:2: id "a" is repeated'),
         ({"id": ["a"], "embedding": [[float("nan")]]}, "row 1 holds NaN"),
-    ):
-        parquet.write_table(arrow.table(columns), tmp_path / "v.parquet")
-        done = run("search", "v.parquet", "--queries", "q.jsonl")
-        assert 1 == done.returncode
-        assert "structkit: v.parquet:" in done.stderr.decode()
-        assert told in done.stderr.decode()
-    (tmp_path / "v.parquet").write_bytes(b"x")
-    assert b"is not a Parquet file, or a damaged one (" in run("search", "v.parquet").stderr
+        (None, r"is not a Parquet file, or a damaged one \("),
+    ],
+)
+def test_parquet_that_holds_no_embeddings(tmp_path, columns, told):
+    path = tmp_path / "v.parquet"
+    path.write_bytes(b"x")
+    if columns:
+        parquet.write_table(pyarrow.table(columns), path)
+    with pytest.raises(UserError, match=told) as caught:
+        read_embeddings([str(path)])
+    assert str(path) == caught.value.file
 
 
 @pytest.mark.parametrize("name", ["embedding", "vector"])  # ours, Pyserini's
 def test_parquet_of_lists_of_one_length_and_64_bits(name, tmp_path):
-    arrow = pytest.importorskip("pyarrow")
-    wide = arrow.array([[1.0, 2.0]], arrow.list_(arrow.float64(), 2))
-    parquet.write_table(arrow.table({"id": ["a"], name: wide}), tmp_path / "v.parquet")
+    wide = pyarrow.array([[1.0, 2.0]], pyarrow.list_(pyarrow.float64(), 2))
+    parquet.write_table(pyarrow.table({"id": ["a"], name: wide}), tmp_path / "v.parquet")
     assert [[1.0, 2.0]] == read_parquet(str(tmp_path / "v.parquet")).vectors[:1].tolist()
 
 
-def test_npz_and_what_only_looks_like_a_matrix(run, tmp_path):
+def test_npz_and_what_only_looks_like_a_matrix(tmp_path):
     np.savez(tmp_path / "v.npz", a=np.ones((2, 2)))
     shutil.copy(tmp_path / "v.npz", tmp_path / "z.npy")
     np.save(tmp_path / "o.npy", np.array([["x", {}]], object), allow_pickle=True)
     (tmp_path / "t.npy").write_bytes(b"\x93NUMPY\x01\x00")
-    for name, told in (
-        ("v.npz", b"v.npz: is an archive of arrays; give the array in it alone"),
-        ("z.npy", b"z.npy: is an archive of arrays; give the array in it alone"),
-        ("o.npy", b"o.npy: is damaged, or not a .npy file of numbers ("),
-        ("t.npy", b"t.npy: is damaged, or not a .npy file of numbers ("),
-    ):
-        done = run("search", name)
-        assert 1 == done.returncode
-        assert told in done.stderr
-        assert b"allow_pickle" not in done.stderr
+    archive, damaged = "is an archive of arrays; give the array in it", "is damaged, or not a .npy"
+    for names, told in ((("v.npz", "z.npy"), archive), (("o.npy", "t.npy"), damaged)):
+        for name in names:
+            with pytest.raises(UserError, match=f"{name}: {told}") as caught:
+                read_embeddings([str(tmp_path / name)])
+            assert "allow_pickle" not in str(caught.value)

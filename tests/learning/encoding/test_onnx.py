@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from shutil import copytree
 
@@ -101,10 +102,17 @@ def test_t5(t5, pooling):
     assert_same(t5, pooling=pooling)
 
 
-def test_chunks(t5, bert_like):
+def test_chunks(t5):
     assert_same(t5, chunk=5, keep=["text"])
-    with pytest.raises(UserError, match="--chunk 99 is 101 tokens with special ones, but"):
-        encoded(bert_like, "auto", chunk=99)
+
+
+def test_more_than_the_model_reads_is_refused_with_what_it_reads(bert_like):
+    for name in ("length", "chunk"):
+        with pytest.raises(UserError, match=f"--{name} 99 is .* reads") as caught:
+            encoded(bert_like, "torch", **{name: 99})
+        assert 2 == caught.value.status
+        most = int(re.search(f"use --{name} ([0-9]+)", caught.value.remedy)[1])
+        encoded(bert_like, "torch", **{name: most})
 
 
 def plain(model):
