@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from structkit import plugin
-from structkit.embeddings.reading import Embeddings, read_embeddings, same_model
+from structkit.embeddings.reading import read_embeddings, same_model
 from structkit.embeddings.vectors import Floats, unit
 from structkit.errors import UserError
 from structkit.ranking.candidates import Candidate, Query
@@ -31,11 +31,8 @@ class Ranker(plugin.Ranker):
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """-1 … 1 for each hit."""
         rows = unit(self.queries.of(query.id, "query"))
-        scores = []
-        for hit in hits:
-            products = rows @ unit(self.documents.of(hit.doc_id, "document")).T
-            scores.append(float(products.max(axis=1).mean()))
-        return np.array(scores)
+        found = (unit(self.documents.of(hit.doc_id, "document")) for hit in hits)
+        return np.array([float((rows @ each.T).max(axis=1).mean()) for each in found])
 
     @cached_property
     def documents(self) -> RowsOfTexts:
@@ -45,23 +42,21 @@ class Ranker(plugin.Ranker):
     @cached_property
     def queries(self) -> RowsOfTexts:
         """The rows of the queries, by the same model."""
-        rows, documents = RowsOfTexts(self.query_embeddings), self.documents.read
-        same_model(rows.read.model, documents.model, self.query_embeddings, self.embeddings)
-        if rows.read.dimensions != documents.dimensions:
-            raise UserError(
-                f"has {rows.read.dimensions} dimensions, but {self.embeddings} has "
-                f"{documents.dimensions}",
-                "encode queries and documents with one model",
-            ).at(self.query_embeddings)
-        return rows
+        queries, documents = RowsOfTexts(self.query_embeddings), self.documents
+        same_model(queries.read.model, documents.read.model, queries.file, documents.file)
+        dimensions, others = queries.read.dimensions, documents.read.dimensions
+        if dimensions != others:
+            problem = f"has {dimensions} dimensions, but {documents.file} has {others}"
+            remedy = "encode queries and documents with one model"
+            raise UserError(problem, remedy).at(queries.file)
+        return queries
 
 
 class RowsOfTexts:
     """The rows of a file of embeddings, by the texts that they are parts of."""
 
     def __init__(self, file: str) -> None:
-        self.file = file
-        self.read: Embeddings = read_embeddings([file])
+        self.file, self.read = file, read_embeddings([file])
         self.places: dict[str, list[int]] = {}
         for place, doc_id in enumerate(self.read.doc_ids):
             self.places.setdefault(doc_id, []).append(place)
@@ -69,7 +64,6 @@ class RowsOfTexts:
     def of(self, identifier: str, kind: str) -> Floats:
         """The rows of one text, (rows, dimensions)."""
         if identifier not in self.places:
-            raise UserError(
-                f'{kind} "{identifier}" of the run has no row', "encode what was searched"
-            ).at(self.file)
+            problem = f'{kind} "{identifier}" of the run has no row'
+            raise UserError(problem, "encode what was searched").at(self.file)
         return self.read.vectors[np.array(self.places[identifier])]

@@ -58,10 +58,8 @@ class Fields:
                     return self.query or kind[0], self.positive or kind[1]
         if self.template and self.query:
             return self.query, "positive"
-        raise UserError(
-            f"the record is not code, product or HTML document: it has {', '.join(record)}",
-            f"name its fields with {flag('query')} and {flag('positive')}",
-        )
+        problem = f"the record is not code, product or HTML document: it has {', '.join(record)}"
+        raise UserError(problem, f"name its fields with {flag('query')} and {flag('positive')}")
 
     def query_text(self, record: Record) -> str:
         """The text of a record that is a query."""

@@ -48,10 +48,8 @@ def right_answers(
         raise UserError(f'all labels are "{known[0]}"', "train with two classes or more")
     strange = next((label for label in asked if label not in classes), None)
     if strange is not None:
-        raise UserError(
-            f'label "{strange}" is not among the training pairs\' ({", ".join(classes)})',
-            "test on the labels that were trained",
-        )
+        problem = f'label "{strange}" is not among the training pairs\' ({", ".join(classes)})'
+        raise UserError(problem, "test on the labels that were trained")
     dimensions = train.left.shape[1], test.left.shape[1]
     if dimensions[0] != dimensions[1]:
         problem = f"the pairs have {dimensions[1]} dimensions, the training pairs {dimensions[0]}"

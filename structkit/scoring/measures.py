@@ -116,11 +116,9 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
     query_ids = list(qrels)
     judged = {query_id: documents for query_id, documents in run.items() if query_id in qrels}
     if not judged:
-        raise UserError(
-            f'no query of the run is judged: it has "{next(iter(run), "")}", '
-            f'the judgements have "{next(iter(qrels), "")}"',
-            "give the judgements of this run",
-        )
+        first, other = next(iter(run), ""), next(iter(qrels), "")
+        problem = f'no query of the run is judged: it has "{first}", the judgements have "{other}"'
+        raise UserError(problem, "give the judgements of this run")
     values = np.zeros((len(query_ids), len(names)))
     columns = dict(_columns(dict.fromkeys(measures), qrels, judged))
     rows = [number for number, query_id in enumerate(query_ids) if query_id in judged]

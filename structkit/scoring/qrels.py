@@ -76,10 +76,8 @@ def _rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Row]:
     if rows.first.startswith(b"{"):
         return _gained(rows, gains) if gains else json_rows(rows, "relevance")
     if gains and rows.first:
-        raise UserError(
-            "the judgements have no labels",
-            f"give {flag('gains')} JSONL with query_id, doc_id, label",
-        )
+        remedy = f"give {flag('gains')} JSONL with query_id, doc_id, label"
+        raise UserError("the judgements have no labels", remedy)
     if columns(rows.first) == ["query-id", "corpus-id", "score"]:
         return column_rows(islice(rows, 1, None), 3, 1, 2, FORMS, "\t")
     return column_rows(rows, 4, 2, 3, FORMS)
@@ -91,10 +89,8 @@ def _lines(record: Record) -> LineRange | None:
         return None
     first, last = ends
     if type(first) is not int or type(last) is not int or not 1 <= first <= last:
-        raise UserError(
-            f"start_line and end_line are {first!r} and {last!r}",
-            "write the first and the last judged line, counted from 1",
-        )
+        problem = f"start_line and end_line are {first!r} and {last!r}"
+        raise UserError(problem, "write the first and the last judged line, counted from 1")
     return first, last
 
 
@@ -113,9 +109,8 @@ def _relevance(relevance: float | str) -> int:
             return int(relevance)
     except (ValueError, OverflowError):
         pass
-    raise UserError(
-        f"the relevance is {relevance!r}, not a whole number", "write 0 if not relevant"
-    )
+    problem = f"the relevance is {relevance!r}, not a whole number"
+    raise UserError(problem, "write 0 if not relevant")
 
 
 def parse_gains(text: str) -> Gains:

@@ -61,9 +61,8 @@ def _add_rows(run: Run, rows: PlacedLines) -> None:
         if query_id != query:  # the rows of a query are adjacent
             query, documents = query_id, run.setdefault(query_id, {})
         if doc_id in documents:
-            raise UserError(
-                f'document "{doc_id}" is ranked twice for query "{query_id}"', "keep one of them"
-            )
+            problem = f'document "{doc_id}" is ranked twice for query "{query_id}"'
+            raise UserError(problem, "keep one of them")
         if not isfinite(score):
             raise UserError(f'field "score" is {score}', "compute it again: it must be finite")
         documents[doc_id] = score
@@ -121,10 +120,8 @@ def trec_line(record: Record) -> bytes:
     query_id, doc_id = record["query_id"], record["doc_id"]
     for identifier in (query_id, doc_id):
         if len(identifier.split()) != 1:
-            raise UserError(
-                f'id "{identifier}" is empty or holds a space, which TREC columns cannot',
-                f"use {flag('format', 'jsonl')}",
-            )
+            problem = f'id "{identifier}" is empty or holds a space, which TREC columns cannot'
+            raise UserError(problem, f"use {flag('format', 'jsonl')}")
     return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
 
 
@@ -227,6 +224,5 @@ def columns(line: bytes, separator: str | None = None) -> list[str]:
     try:
         return line.decode("utf-8").rstrip("\r\n").split(separator)
     except UnicodeDecodeError as error:
-        raise UserError(
-            f"the line is not UTF-8 (byte {error.start + 1})", "convert it with iconv -t utf-8"
-        ) from None
+        problem = f"the line is not UTF-8 (byte {error.start + 1})"
+        raise UserError(problem, "convert it with iconv -t utf-8") from None

@@ -1,7 +1,6 @@
 """Measures against pytrec_eval and numbers worked by hand; what `score` writes and refuses."""
 
 import math
-from pathlib import Path
 
 import orjson
 import pytest
@@ -14,8 +13,7 @@ from structkit import score
 from structkit.cli.main import app
 from structkit.errors import UserError
 from structkit.scoring.measures import evaluate, interval, measure
-from structkit.scoring.qrels import Qrels
-from structkit.scoring.runs import Run, ranking
+from structkit.scoring.runs import ranking
 from tests.tolerances import bound
 
 IDS = st.sampled_from([*(f"d{number}" for number in range(8)), "D", "é", "ﬀ", "𝔡", "d 1"])
@@ -37,7 +35,7 @@ NAMES = {
 
 @settings(max_examples=300, deadline=None)
 @given(run=RUNS, qrels=QRELS)
-def test_measures_equal_pytrec_eval(run: Run, qrels: Qrels) -> None:
+def test_measures_equal_pytrec_eval(run, qrels):
     found = pytrec_eval.RelevanceEvaluator(qrels, set(NAMES.values())).evaluate(run)
     if not set(run) & set(qrels):
         with pytest.raises(UserError, match="no query of the run is judged"):
@@ -60,7 +58,7 @@ def test_measures_equal_pytrec_eval(run: Run, qrels: Qrels) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(run=RUNS, qrels=QRELS, k=st.integers(1, 12))
-def test_cut_measures_follow_the_ranking(run: Run, qrels: Qrels, k: int) -> None:
+def test_cut_measures_follow_the_ranking(run, qrels, k):
     run = {query_id: documents for query_id, documents in run.items() if query_id in qrels}
     if not run:
         return
@@ -74,7 +72,7 @@ def test_cut_measures_follow_the_ranking(run: Run, qrels: Qrels, k: int) -> None
         assert expected == pytest.approx(values[1])
 
 
-def test_numbers_worked_by_hand() -> None:
+def test_numbers_worked_by_hand():
     # ranking of q1: c, b, a (b and c tie: the later id first); q2 is not in the run
     run = {"q1": {"a": 1.0, "b": 2.0, "c": 2.0}, "q3": {"a": 1.0}}
     qrels = {"q1": {"a": 2, "b": 1, "x": 0}, "q2": {"a": 1}}
@@ -90,7 +88,7 @@ def test_numbers_worked_by_hand() -> None:
     assert names == result.names
 
 
-def test_the_interval_holds_the_mean_and_does_not_change() -> None:
+def test_the_interval_holds_the_mean_and_does_not_change():
     qrels = {f"q{number}": {"a": 1} for number in range(40)}
     run = {f"q{number}": {"a": 1.0 if number % 2 else 3.0, "b": 2.0} for number in range(40)}
     result = evaluate(run, qrels, ["RR", "R@5"])
@@ -106,7 +104,7 @@ def test_the_interval_holds_the_mean_and_does_not_change() -> None:
 @pytest.mark.parametrize(
     "name", ["nope@10", "nDCG@x", "P", "Success", "nDCG(@10", "", "@10", "RR@0", "ERR@5"]
 )
-def test_an_unknown_measure_is_refused_with_examples(name: str) -> None:
+def test_an_unknown_measure_is_refused_with_examples(name):
     with pytest.raises(UserError) as error:
         measure(name)
     assert str(error.value).startswith(f"no measure {name!r}; ")
@@ -114,62 +112,53 @@ def test_an_unknown_measure_is_refused_with_examples(name: str) -> None:
     assert 2 == error.value.status
 
 
-def files(folder: Path) -> tuple[str, str]:
-    run = [("q1", "a", 1.0), ("q1", "b", 2.0), ("q2", "q2", 1.0), ("q3", "a", 1.0)]
-    qrels = [("q1", "a", 1), ("q2", "q2", 1), ("q4", "a", 1)]
-    for name, rows, value in (("run", run, "score"), ("qrels", qrels, "relevance")):
-        records = [dict(zip(("query_id", "doc_id", value), row, strict=True)) for row in rows]
-        (folder / name).write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
-    return str(folder / "run"), str(folder / "qrels")
+HITS = [("q1", "a", 1.0), ("q1", "b", 2.0), ("q2", "q2", 1.0), ("q3", "a", 1.0)]
+FOUND = [{"query_id": query, "doc_id": doc, "score": score} for query, doc, score in HITS]
+ANSWERS = {"q1": "a", "q2": "q2", "q4": "a"}
+JUDGED = [{"query_id": query, "doc_id": doc, "relevance": 1} for query, doc in ANSWERS.items()]
 
 
-def test_score_gives_one_flat_record_for_each_run(tmp_path: Path) -> None:
-    run, qrels = files(tmp_path)
-    one, two = score({"one": run, "two": run}, qrels=qrels, measures=["MRR", "R@10"])
+def test_score_gives_one_flat_record_for_each_run():
+    one, two = score({"one": FOUND, "two": FOUND}, qrels=JUDGED, measures=["MRR", "R@10"])
     counts = {"run": "one", "queries": 3, "missing": 1, "unjudged": 1}
     assert counts == {name: one[name] for name in counts}
     assert [*counts, "MRR", "MRR_low", "MRR_high", "R@10", "R@10_low", "R@10_high"] == list(one)
-    assert 0.5 == pytest.approx(one["MRR"])
-    assert 2 / 3 == pytest.approx(one["R@10"])
+    assert (pytest.approx(0.5), pytest.approx(2 / 3)) == (one["MRR"], one["R@10"])
     assert 0 <= one["MRR_low"] < one["MRR"] < one["MRR_high"] <= 1
     assert {**one, "run": "two"} == two
 
 
-def test_score_per_query(tmp_path: Path) -> None:
-    run, qrels = files(tmp_path)
+def test_score_per_query():
+    found = score({"r": FOUND}, qrels=JUDGED, measures=["MRR"], per_query=True)
     assert [
         {"run": "r", "query_id": "q1", "MRR": 0.5},
         {"run": "r", "query_id": "q2", "MRR": 1.0},
         {"run": "r", "query_id": "q4", "MRR": 0.0},
-    ] == list(score({"r": run}, qrels=qrels, measures=["MRR"], per_query=True))
+    ] == list(found)
 
 
-def test_score_against_the_queries_own_documents(tmp_path: Path) -> None:
-    run, _ = files(tmp_path)
-    (record,) = score({"r": run}, qrels="self", measures=["RR"])
+def test_score_against_the_queries_own_documents():
+    (record,) = score(FOUND, qrels="self", measures=["RR"])
     assert (3, 0, 1 / 3) == (record["queries"], record["missing"], record["RR"])
-    queries = tmp_path / "queries"
-    queries.write_text("".join(f'{{"id": "q{number}"}}\n' for number in (1, 2, 8, 9)))
-    (record,) = score({"r": run}, qrels="self", measures=["RR"], queries=[str(queries)])
+    queries = [{"id": f"q{number}"} for number in (1, 2, 8, 9)]
+    (record,) = score(FOUND, qrels="self", measures=["RR"], queries=queries)
     assert (4, 2, 1 / 4) == (record["queries"], record["missing"], record["RR"])
 
 
-def test_a_run_of_other_queries_is_refused_with_its_file(tmp_path: Path) -> None:
-    run, qrels = files(tmp_path)
-    Path(run).write_text('{"query_id":"1","doc_id":"a","score":1}\n')
-    with pytest.raises(UserError) as error:
-        list(score({"r": run}, qrels=qrels))
-    assert str(error.value).startswith(f'{run}: no query of the run is judged: it has "1", ')
+def test_a_run_of_other_queries_is_refused_with_its_file():
+    other = [{"query_id": "1", "doc_id": "a", "score": 1}]
+    with pytest.raises(UserError, match='r: no query of the run is judged: it has "1", '):
+        list(score({"r": other}, qrels=JUDGED))
 
 
-def test_an_unknown_measure_is_refused_before_files_are_read() -> None:
+def test_an_unknown_measure_is_refused_before_files_are_read():
     with pytest.raises(UserError, match="no measure 'foo@1'"):
         list(score({"r": "no file"}, qrels="no file", measures=["nDCG@10", "foo@1"]))
 
 
-def test_self_is_no_file_and_measures_may_have_parameters(tmp_path: Path, monkeypatch) -> None:
-    files(tmp_path)
+def test_self_is_no_file_and_measures_may_have_parameters(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").write_bytes(b"\n".join(map(orjson.dumps, FOUND)))
     names = "P(rel=1, judged_only=True)@1,RR R@10"
     arguments = ["score", "run", "--qrels", "self", "--measures", names, "-o", "self"]
     app(arguments, standalone_mode=False)

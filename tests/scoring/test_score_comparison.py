@@ -64,60 +64,60 @@ def test_a_comparison_counts_wins_ties_and_losses():
     assert found.p_randomization == other.p_randomization
 
 
-def written(path, rows):
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return str(path)
+QRELS = [{"query_id": f"q{n}", "doc_id": f"d{n}", "relevance": 1} for n in range(4)]
+GOOD = [{"query_id": f"q{n}", "doc_id": f"d{n}", "score": 1.0} for n in range(4)]
+POOR = [{**row, "doc_id": row["doc_id"] if n else "other"} for n, row in enumerate(GOOD)]
+GROUPS = [{"id": f"q{n}", "kind": ["go", "ruby"][n // 3], "words": 9 + n} for n in range(4)]
+DOCUMENTS = [{"id": f"d{n}", "kind": "odd" if n % 2 else "even"} for n in range(3)]
 
 
-@pytest.fixture
-def files(tmp_path):
-    qrels = [{"query_id": f"q{n}", "doc_id": f"d{n}", "relevance": 1} for n in range(4)]
-    good = [{"query_id": f"q{n}", "doc_id": f"d{n}", "score": 1.0} for n in range(4)]
-    poor = [{**row, "doc_id": row["doc_id"] if n else "other"} for n, row in enumerate(good)]
-    groups = [{"id": f"q{n}", "kind": ["go", "ruby"][n // 3], "words": 9 + n} for n in range(4)]
-    documents = [{"id": f"d{n}", "kind": "odd" if n % 2 else "even"} for n in range(3)]
-    rows = {"qrels": qrels, "good": good, "poor": poor, "groups": groups, "documents": documents}
-    return {name: written(tmp_path / f"{name}.jsonl", each) for name, each in rows.items()}
-
-
-def test_compare_gives_one_record_for_each_run_and_measure(files, tmp_path):
-    options = {"qrels": files["qrels"], "measures": ["RR@10", "Success@1"]}
-    first, second = score({"good": files["good"]}, compare={"poor": files["poor"]}, **options)
+def test_compare_gives_one_record_for_each_run_and_measure():
+    measures = ["RR@10", "Success@1"]
+    first, second = score({"good": GOOD}, qrels=QRELS, measures=measures, compare={"poor": POOR})
     assert ("RR@10", "Success@1") == (first["measure"], second["measure"])
     assert ("good", "poor", 4) == (first["run"], first["against"], first["queries"])
     assert (1.0, 0.75, 0.25) == (first["value"], first["against_value"], first["difference"])
     assert (1, 3, 0) == (first["wins"], first["ties"], first["losses"])
     assert 1.0 == first["p_randomization"]  # one difference: its sign alone says nothing
-    # a run is not compared with itself
-    os.symlink(files["good"], tmp_path / "link")
-    runs = [files["good"], files["poor"]]
-    assert {"poor"} == {each["run"] for each in score(runs, compare=tmp_path / "link", **options)}
+
+
+def test_a_run_is_not_compared_with_itself(tmp_path):
+    for name, rows in (("good", GOOD), ("poor", POOR)):
+        (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    os.symlink(tmp_path / "good", tmp_path / "link")
+    options = {"qrels": QRELS, "measures": ["RR"], "compare": tmp_path / "link"}
+    found = score([tmp_path / "good", tmp_path / "poor"], **options)
+    assert ["poor"] == [each["run"] for each in found]
     with pytest.raises(UserError, match="is the run itself; name another run") as error:
-        list(score(files["good"], compare=tmp_path / "link", **options))
+        list(score(tmp_path / "good", **options))
     assert 2 == error.value.status
 
 
 @pytest.mark.parametrize(
-    ("field", "name", "expected"),
+    ("field", "records", "expected"),
     [
-        ("kind", "groups", [("go", 3, pytest.approx(2 / 3)), ("ruby", 1, 1.0)]),
+        ("kind", GROUPS, [("go", 3, pytest.approx(2 / 3)), ("ruby", 1, 1.0)]),
         # the documents that answer: d3 has no record
-        ("kind", "documents", [("even", 2, 0.5), ("none", 1, 1.0), ("odd", 1, 1.0)]),
-        ("words", "groups", [("9", 1, 0.0), ("10", 1, 1.0), ("11", 1, 1.0), ("12", 1, 1.0)]),
+        ("kind", DOCUMENTS, [("even", 2, 0.5), ("none", 1, 1.0), ("odd", 1, 1.0)]),
+        ("words", GROUPS, [("9", 1, 0.0), ("10", 1, 1.0), ("11", 1, 1.0), ("12", 1, 1.0)]),
     ],
 )
-def test_by_gives_one_record_for_each_group(files, field, name, expected):
-    options = {"qrels": files["qrels"], "measures": ["RR"], "by_records": files[name]}
-    found = score(files["poor"], by=field, **options)
+def test_by_gives_one_record_for_each_group(field, records, expected):
+    options = {"qrels": QRELS, "measures": ["RR"], "by": field, "by_records": records}
+    found = score(POOR, **options)
     assert expected == [(each[field], each["queries"], each["RR"]) for each in found]
-    (mean,) = score(files["poor"], by=field, mean=True, **options)
-    values = [value.expected if hasattr(value, "expected") else value for *_, value in expected]
-    assert (len(values), np.mean(values)) == (mean[field], pytest.approx(mean["RR"]))
+    (mean,) = score(POOR, mean=True, **options)
+    values = [getattr(value, "expected", value) for *_, value in expected]
+    assert (len(values), pytest.approx(np.mean(values))) == (mean[field], mean["RR"])
 
 
-def test_bad_groups_are_one_line(files, tmp_path):
-    with pytest.raises(UserError, match="no record has the field x of by; there are: id, kind"):
-        list(score(files["good"], qrels=files["qrels"], by="x", by_records=files["groups"]))
-    strangers = written(tmp_path / "s.jsonl", [{"id": "stranger", "kind": "go"}])
-    with pytest.raises(UserError, match="has neither the queries nor the documents"):
-        list(score(files["good"], qrels=files["qrels"], by="kind", by_records=strangers))
+@pytest.mark.parametrize(
+    ("field", "records", "problem"),
+    [
+        ("x", GROUPS, 'field "x" is missing; the record has: id, kind'),
+        ("kind", [{"id": "stranger", "kind": "go"}], "has neither the queries nor the documents"),
+    ],
+)
+def test_bad_groups_are_one_line(field, records, problem):
+    with pytest.raises(UserError, match=problem):
+        list(score(GOOD, qrels=QRELS, by=field, by_records=records))

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import orjson
 import pytest
 import torch
 from hypothesis import given, settings
@@ -189,38 +188,18 @@ def test_bad_labels_are_named(pairs_file, labels, problem):
         list(score(pairs_file(score=[1, 1, 1, 1]), task="space"))
 
 
-def test_the_command_line(run, tmp_path):
-    lines = pairs(EAST, ROUND, score=[4, 3, 1, 2])
-    for name in ("strae", "fasttext"):
-        (tmp_path / f"{name}.jsonl").write_bytes(lines)
-    done = run("score", "--task", "similarity", "strae.jsonl", "fasttext.jsonl")
-    assert (0, b"") == (done.returncode, done.stderr)
-    found = [orjson.loads(line) for line in done.stdout.splitlines()]
-    assert ["strae", "fasttext"] == [record["run"] for record in found]
-    assert [pytest.approx(80), pytest.approx(80)] == [record["spearman"] for record in found]
-    assert b"80.000 [" in run("score", "--task", "similarity", "--markdown", input=lines).stdout
-
-
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
         ("", "score needs one of --qrels and --task; give one"),
         ("--task space --qrels self", "score needs one of --qrels and --task; give one"),
         ("--task classification", "--train goes with --task classification; give both or none"),
-        ("--task space --train x", "--train goes with --task classification; give both or none"),
         ("--task similarity --gold x", "--gold goes with --task trees; give both or none"),
         ("--task space --compare x", "--compare goes with --qrels or --task suite; leave it out"),
         ("--task space --by x --by-records x", "--by and --task exclude each other; leave one out"),
-        ("--task space --per-query", "--per-query needs --qrels; add it"),
-        ("--qrels self --seeds 2", "--seeds needs --task; add it"),
         ("--qrels self --by x", "--by needs --by-records; add it"),
-        ("--qrels self --mean", "--mean needs --by; add it"),
         ("--qrels self --gains exact", "--gains and --qrels self exclude each other;"),
         ("--qrels q --queries x", "--queries goes with --qrels self;"),
-        (
-            "--qrels q --by x --by-records x --compare x",
-            "--compare and --by exclude each other; leave one out",
-        ),
     ],
 )
 def test_flags_that_do_not_go_together(wrong, told):

@@ -2,7 +2,6 @@
 
 import math
 
-import orjson
 import pytest
 
 from structkit import score
@@ -28,26 +27,15 @@ QRELS = [
 ]
 
 
-def files(folder, **contents):
-    """The path of each file of records."""
-    paths = {}
-    for name, records in contents.items():
-        paths[name] = str(folder / f"{name}.jsonl")
-        (folder / f"{name}.jsonl").write_bytes(b"".join(orjson.dumps(r) + b"\n" for r in records))
-    return paths
-
-
-def scored(folder, run=RUN, qrels=QRELS, passages=PASSAGES, **options):
-    paths = files(folder, run=run, qrels=qrels, passages=passages)
-    options = {"passages": [paths["passages"]], **options}
-    (record,) = score({"run": paths["run"]}, qrels=paths["qrels"], **options)
+def scored(run=RUN, qrels=QRELS, passages=PASSAGES, **options):
+    (record,) = score({"run": run}, qrels=qrels, passages=passages, **options)
     return record
 
 
-def test_gains_count_once_at_the_rank_of_the_first_passage(tmp_path):
+def test_gains_count_once_at_the_rank_of_the_first_passage():
     # a.py at rank 1, c.py at 5 (c#2 is the first on its lines), d.py nowhere
     names = ["nDCG@10", "nDCG@3", "RR@10", "R@100", "Judged@4"]
-    found = scored(tmp_path, measures=names, gains="binary")
+    found = scored(measures=names, gains="binary")
     ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
     assert (1 + 1 / math.log2(6)) / ideal == pytest.approx(found["nDCG@10"])
     assert 1 / ideal == pytest.approx(found["nDCG@3"])
@@ -55,44 +43,42 @@ def test_gains_count_once_at_the_rank_of_the_first_passage(tmp_path):
     assert [1, 2 / 3, 3 / 4] == pytest.approx([found["RR@10"], found["R@100"], found["Judged@4"]])
 
 
-def test_graded_gains_are_those_of_the_judgements(tmp_path):
-    found = scored(tmp_path, measures=["nDCG@10"])
+def test_graded_gains_are_those_of_the_judgements():
+    found = scored(measures=["nDCG@10"])
     ideal = 2 + 1 / math.log2(3) + 1 / math.log2(4)
     assert (2 + 1 / math.log2(6)) / ideal == pytest.approx(found["nDCG@10"])
 
 
-def test_a_passage_that_meets_two_judgements_counts_for_the_better_one(tmp_path):
+def test_a_passage_that_meets_two_judgements_counts_for_the_better_one():
     qrels = [
         {"query_id": "q", "doc_id": "a.py", "relevance": 1, "start_line": 1, "end_line": 2},
         {"query_id": "q", "doc_id": "a.py", "relevance": 2, "start_line": 9, "end_line": 11},
     ]
     # a#1 meets both, and a#2 the second again
-    found = scored(tmp_path, qrels=qrels, measures=["nDCG@10", "P@2"])
+    found = scored(qrels=qrels, measures=["nDCG@10", "P@2"])
     assert 2 / (2 + 1 / math.log2(3)) == pytest.approx(found["nDCG@10"])
     assert 1 / 2 == found["P@2"]
 
 
-def test_a_passage_without_lines_is_all_of_its_document(tmp_path):
+def test_a_passage_without_lines_is_all_of_its_document():
     passages = [{"id": passage["id"], "doc_id": passage["path"]} for passage in PASSAGES]
-    found = scored(tmp_path, passages=passages, measures=["nDCG@10"], gains="binary")
+    found = scored(passages=passages, measures=["nDCG@10"], gains="binary")
     ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
     assert (1 + 1 / math.log2(5)) / ideal == pytest.approx(found["nDCG@10"])
 
 
-def test_ties_are_broken_as_in_a_run_of_documents(tmp_path):
+def test_ties_are_broken_as_in_a_run_of_documents():
     run = [{**hit, "score": 1.0} for hit in RUN]
     # c#3, c#2, c#1, b#1, a#2, a#1: ids from behind
-    found = scored(tmp_path, run=run, measures=["RR@10", "nDCG@10"], gains="binary")
+    found = scored(run=run, measures=["RR@10", "nDCG@10"], gains="binary")
     ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
     assert 1 == found["RR@10"]
     assert (1 + 1 / math.log2(6)) / ideal == pytest.approx(found["nDCG@10"])
 
 
-def test_passages_of_the_query_s_own_document(tmp_path):
+def test_passages_of_the_query_s_own_document():
     run = [{**hit, "query_id": "c.py"} for hit in RUN]
-    paths = files(tmp_path, run=run, passages=PASSAGES)
-    (found,) = score(paths["run"], qrels="self", measures=["RR"], passages=paths["passages"])
-    assert 1 / 4 == found["RR"]
+    assert 1 / 4 == scored(run=run, qrels="self", measures=["RR"])["RR"]
 
 
 @pytest.mark.parametrize(
@@ -106,6 +92,6 @@ def test_passages_of_the_query_s_own_document(tmp_path):
         ({"qrels": [QRELS[1], QRELS[1]]}, "judged twice"),
     ],
 )
-def test_what_does_not_fit_is_told(tmp_path, changes, told):
+def test_what_does_not_fit_is_told(changes, told):
     with pytest.raises(UserError, match=told):
-        scored(tmp_path, **changes)
+        scored(**changes)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from structkit.commands.score import Settings, named
-from structkit.errors import UserError, flag, guess
+from structkit.errors import UserError, flag, missing
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import shown
 from structkit.scoring.judgements import Judgements
@@ -108,10 +108,8 @@ def _by_group(
 ) -> Iterator[Record]:
     groups = groups_of(evaluation.query_ids, evaluation.qrels, values)
     if set(groups) == {NONE}:
-        raise UserError(
-            f"{flag('by_records')} has neither the queries nor the documents that answer them",
-            "give records with the ids of queries or documents",
-        )
+        problem = f"{flag('by_records')} has neither the queries nor the documents that answer them"
+        raise UserError(problem, "give records with their ids")
     parts = {
         group: evaluation.part([place for place, name in enumerate(groups) if name == group])
         for group in order(groups)
@@ -154,18 +152,14 @@ def _per_query(run: str, evaluation: Evaluation) -> Iterator[Record]:
 
 def read_values(files: Sequence[str], field: str) -> FieldValues:
     """The value of a field for each id. Errors: a field that no record has."""
-    records = Records.read(files)
     values: FieldValues = {}
     known: set[str] = set()
-    for record in records:
+    for record in Records.read(files):
         known.update(record)
         if field in record:
             values[record["id"]] = record[field]
     if not values:
-        raise UserError(
-            f"no record has the field {field} of {flag('by')}",
-            f"{guess(field, known)}there are: {', '.join(sorted(known))}",
-        ).at(files[0])
+        raise missing(field, sorted(known), named=True).at(files[0])
     return values
 
 
