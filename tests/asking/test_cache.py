@@ -1,32 +1,93 @@
 """The laws of the cache: whatever happens to files or to it, answers are those of no cache."""
 
-from __future__ import annotations
-
+import json
 import os
 import random
+import resource
+import signal
+import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import PROGRAM, environment
 
-from structkit.asking.cache import Store, grammars
+from structkit import ask
+from structkit.asking.cache import Store, grammars, locked, try_lock
 from structkit.asking.folder import FileChanges, Target
 from structkit.collecting.walking import Walk
-from tests.asking.folders import FILES, answers, asked, edit, folder_in, ids, same, settle
+
+QUESTION = "where are retries counted, and how long is the wait?"
+FILES = {
+    "net/retry.py": "def retry(count):\n    '''Count retries.'''\n    return count + 1\n",
+    "net/wait.py": "def wait(seconds):\n    '''How long a wait is.'''\n    sleep(seconds)\n",
+    "notes.md": "# Notes\n\nWe wait.\n\n## Retries\n\nThey are counted from one.\n",
+    "page.html": "<h1>Manual</h1><p>Retries.<h2>Waiting</h2><p>A wait is long.",
+    "data.bin": "\0\1",
+    "empty.txt": "",
+}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return folder_in(tmp_path)
+def folder(tmp_path):
+    folder = tmp_path / "project"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Path:
+def cache(tmp_path):
     return tmp_path / "cache"
 
 
-def edit_in_place(folder: Path) -> None:
+def answers(folder, cache):
+    kept = {"no_cache": True} if cache is None else {"cache": str(cache)}
+    return list(ask(folder, [QUESTION], **kept))
+
+
+def same(folder, cache):
+    """The answers over a cache, which are those over none."""
+    expected = answers(folder, None)
+    assert expected == answers(folder, cache)
+    return expected
+
+
+def settle(folder):
+    """Let files be old, so that their states are sure."""
+    for path in folder.rglob("*"):
+        os.utime(path, (1e9, 1e9))
+
+
+def edit(folder):
+    (folder / "net/retry.py").write_text(FILES["net/retry.py"].replace("Count", "Wait for"))
+
+
+def ids(output):
+    return [json.loads(line)["doc_id"] for line in output.splitlines()]
+
+
+def command(folder, cache):
+    return [*PROGRAM, "ask", str(folder), QUESTION, "--cache", str(cache)]
+
+
+def asked(folder, cache, limit=None):
+    def limited():
+        if limit:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    return subprocess.run(
+        command(folder, cache),
+        env=environment(PYTHONDONTWRITEBYTECODE="1"),
+        capture_output=True,
+        timeout=60,
+        check=False,
+        preexec_fn=limited,
+    )
+
+
+def edit_in_place(folder):
     """Another content of the same size, at the same time, in the same file."""
     path = folder / "net/wait.py"
     before = path.stat()
@@ -35,23 +96,23 @@ def edit_in_place(folder: Path) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def replace(folder: Path) -> None:
+def replace(folder):
     (folder / "new").write_text(FILES["net/wait.py"].replace("wait", "tiaw"))
     os.utime(folder / "new", ns=(0, (folder / "net/wait.py").stat().st_mtime_ns))
     (folder / "new").rename(folder / "net/wait.py")
 
 
-def rename_folder(folder: Path) -> None:
+def rename_folder(folder):
     (folder / "net").rename(folder / "network")
 
 
-def swap(folder: Path) -> None:
+def swap(folder):
     (folder / "net/retry.py").rename(folder / "x")
     (folder / "net/wait.py").rename(folder / "net/retry.py")
     (folder / "x").rename(folder / "net/wait.py")
 
 
-CHANGES: dict[str, Callable[[Path], object]] = {
+CHANGES = {
     "edited": edit,
     "edited-in-place": edit_in_place,
     "replaced": replace,
@@ -72,9 +133,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("settled", [True, False], ids=["old", "young"])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_answers_follow_the_files(
-    folder: Path, cache: Path, change: Callable[[Path], object], settled: bool
-) -> None:
+def test_answers_follow_the_files(folder, cache, change, settled):
     if settled:
         settle(folder)
     before = same(folder, cache)
@@ -84,7 +143,7 @@ def test_answers_follow_the_files(
     assert (before == after) == (change in unseen)
 
 
-def pending(folder: Path, cache: Path) -> list[str]:
+def pending(folder, cache):
     """The files that would be read again."""
     (place,) = cache.glob("*.sqlite")
     with Store(place) as store:
@@ -92,7 +151,7 @@ def pending(folder: Path, cache: Path) -> list[str]:
     return [source.path for source, _ in found.pending]
 
 
-def test_only_what_changed_is_read_again(folder: Path, cache: Path) -> None:
+def test_only_what_changed_is_read_again(folder, cache):
     settle(folder)
     time.sleep(2.1)  # what a file system that counts in seconds may not tell apart
     same(folder, cache)
@@ -107,9 +166,7 @@ def test_only_what_changed_is_read_again(folder: Path, cache: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read all")
-def test_a_file_that_may_not_be_read_is_told_each_time(
-    folder: Path, cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_may_not_be_read_is_told_each_time(folder, cache, capsys):
     same(folder, cache)
     (folder / "notes.md").chmod(0)
     for _ in range(2):
@@ -123,10 +180,8 @@ def test_a_file_that_may_not_be_read_is_told_each_time(
 AGAIN = ("read ", "searched by words alone; ")
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_a_damaged_cache_is_made_anew(
-    folder: Path, cache: Path, capsys: pytest.CaptureFixture[str], seed: int
-) -> None:
+@pytest.mark.parametrize("seed", range(15))
+def test_a_damaged_cache_is_made_anew(folder, cache, capsys, seed):
     expected = same(folder, cache)
     (place,) = cache.glob("*.sqlite")
     data = bytearray(place.read_bytes())
@@ -140,36 +195,26 @@ def test_a_damaged_cache_is_made_anew(
     else:
         first = rng.randrange(len(data))
         data[first : first + 4096] = rng.randbytes(len(data[first : first + 4096]))
-    place.write_bytes(data)
-    capsys.readouterr()
-    assert expected == answers(folder, cache)
-    told = capsys.readouterr().err
-    assert expected == answers(folder, cache)
-    assert "" == capsys.readouterr().err
-    known = (f"structkit: the cache {place} is damaged (", *map("structkit: {}".format, AGAIN))
-    assert all(line.startswith(known) for line in told.splitlines()), told
-
-
-def test_damage_is_told(folder: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    same(folder, cache)
-    (place,) = cache.glob("*.sqlite")
-    place.write_bytes(b"no database at all" * 1000)
-    capsys.readouterr()
-    answers(folder, cache)
-    told = capsys.readouterr().err
-    assert f"structkit: the cache {place} is damaged (file is not a database); it is built" in told
+    for damaged in (data, b"no database at all" * 1000):
+        place.write_bytes(damaged)
+        capsys.readouterr()
+        assert expected == answers(folder, cache)
+        told = capsys.readouterr().err
+        assert expected == answers(folder, cache)
+        assert "" == capsys.readouterr().err
+        known = (f"structkit: the cache {place} is damaged (", *map("structkit: {}".format, AGAIN))
+        assert all(line.startswith(known) for line in told.splitlines()), told
+    assert "is damaged (file is not a database); it is built again" in told
 
 
 @pytest.mark.parametrize("how", ["a-file", "read-only", "full"])
-def test_where_nothing_can_be_kept(folder: Path, tmp_path: Path, how: str) -> None:
+def test_where_nothing_can_be_kept(folder, tmp_path, how):
     cache = tmp_path / "cache"
-    limit = None
     if how == "a-file":
         cache.write_text("")
     elif how == "read-only":
         cache = Path("/proc/structkit")
-    else:
-        limit = 8192
+    limit = 8192 if how == "full" else None
     done = asked(folder, cache, limit=limit)
     assert 0 == done.returncode, done.stderr
     assert [hit["doc_id"] for hit in answers(folder, None)] == ids(done.stdout)
@@ -180,9 +225,7 @@ def test_where_nothing_can_be_kept(folder: Path, tmp_path: Path, how: str) -> No
         same(folder, cache)
 
 
-def test_another_version_of_a_grammar_is_another_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version_of_a_grammar_is_another_cache(tmp_path, monkeypatch):
     language = tmp_path / "toy.py"
     language.write_text("import tree_sitter_toy\n")
     assert ["tree_sitter"] == list(grammars([language]))  # it is not installed
@@ -198,17 +241,85 @@ def test_another_version_of_a_grammar_is_another_cache(
 
 
 @pytest.mark.parametrize("before", [None, 0o644])
-def test_the_cache_is_its_users_alone(tmp_path: Path, before: int | None) -> None:
+def test_the_cache_is_its_users_alone(tmp_path, before):
     place = tmp_path / "a.sqlite"
     if before:
         with Store(place):
             place.chmod(before)
     with Store(place):
         assert 0o600 == place.stat().st_mode & 0o777
-
-
-def test_the_cache_follows_no_link(tmp_path: Path) -> None:
-    (tmp_path / "a.sqlite").symlink_to("victim")
-    with pytest.raises(OSError, match="symbolic links"), Store(tmp_path / "a.sqlite"):
+    (tmp_path / "b.sqlite").symlink_to("victim")
+    with pytest.raises(OSError, match="symbolic links"), Store(tmp_path / "b.sqlite"):
         pass
-    assert ["a.sqlite"] == os.listdir(tmp_path)
+    assert {"a.sqlite", "b.sqlite"} == {*os.listdir(tmp_path)}
+
+
+def test_caches_that_were_not_used_for_long_go(folder, cache):
+    same(folder, cache)
+    same(folder / "net", cache)
+    old, young = sorted(cache.glob("*.lock"))
+    os.utime(old, (time.time() - 100 * 24 * 3600,) * 2)
+    same(folder / "notes.md", cache)
+    assert not old.exists() and not old.with_suffix(".sqlite").exists()
+    assert young.exists() and young.with_suffix(".sqlite").exists()
+    assert 4 == len(list(cache.iterdir()))
+
+
+def test_a_lock_that_was_removed_is_none(cache):
+    cache.mkdir()
+    path = cache / "x.lock"
+    with locked(path):
+        path.unlink()
+        with locked(path):
+            assert try_lock(path) is None
+
+
+def grow(folder, count):
+    """Files enough to be read for a while."""
+    for number in range(count):
+        lines = (f"def wait_{number}_{line}():\n    return retries[{line}]\n" for line in range(40))
+        (folder / f"grown_{number}.py").write_text("\n".join(lines))
+
+
+def test_two_at_once(folder, cache):
+    grow(folder, 60)
+    both = [
+        subprocess.Popen(command(folder, cache), env=environment(), stdout=-1, stderr=-1)
+        for _ in range(2)
+    ]
+    results = [each.communicate(timeout=60) for each in both]
+    assert [0, 0] == [each.returncode for each in both]
+    expected = [hit["doc_id"] for hit in answers(folder, None)]
+    assert [expected, expected] == [ids(stdout) for stdout, _ in results]
+    assert 1 == sum(stderr.count(b"structkit: read ") for _, stderr in results)
+    same(folder, cache)
+
+
+# `make soak` kills more often
+KILLS = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 3
+
+
+@pytest.mark.long
+@pytest.mark.hypothesis
+def test_a_killed_process_leaves_a_cache_that_is_right(folder, cache):
+    grow(folder, 150)
+    start = time.monotonic()
+    assert 0 == asked(folder, cache).returncode
+    whole = time.monotonic() - start
+    rng = random.Random(0)
+    for kill in range(KILLS):
+        for path in cache.iterdir():
+            if kill % 2:  # from nothing; else from a cache of some other files
+                path.unlink()
+        grow(folder, 150 + kill)
+        edit(folder)
+        with subprocess.Popen(
+            command(folder, cache), env=environment(), stdout=-3, stderr=-3, start_new_session=True
+        ) as program:
+            time.sleep(rng.uniform(0.1, 1) * whole)
+            os.killpg(program.pid, rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGINT)))
+        done = asked(folder, cache)
+        assert 0 == done.returncode
+        assert b"damaged" not in done.stderr
+        assert [hit["doc_id"] for hit in answers(folder, None)] == ids(done.stdout)
+        same(folder, cache)

@@ -1,10 +1,5 @@
 """Chance: how close passages come to questions that mean nothing, in numbers worked by hand."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -15,19 +10,19 @@ from structkit.asking.meaning import NONSENSE, Chance, nonsense
 class Given:
     """An encoding of questions with given vectors."""
 
-    def __init__(self, *vectors: Iterable[float]) -> None:
+    def __init__(self, *vectors):
         self.vectors = np.array(vectors, np.float32)
 
-    def embedded(self, records: Iterable[object], source: object = None) -> Iterator[object]:
+    def embedded(self, records, source=None):
         questions = list(records)
         assert NONSENSE == len(questions)
         yield [], np.resize(self.vectors, (len(questions), self.vectors.shape[1]))
 
-    def meta(self) -> dict[str, object]:
+    def meta(self):
         return {}
 
 
-def test_standard_scores_by_hand() -> None:
+def test_standard_scores_by_hand():
     # half of the questions along the first axis, half along the second, whatever their lengths
     passages = np.array([[1, 0], [0.6, 0.8], [0, 0]], np.float32)
     chance = Chance.of(passages, Given([3, 0], [0, 0.5]))
@@ -40,7 +35,7 @@ def test_standard_scores_by_hand() -> None:
     assert chance.least == again.least
 
 
-def test_nonsense_is_always_the_same() -> None:
+def test_nonsense_is_always_the_same():
     questions = nonsense(NONSENSE)
     assert questions == nonsense(NONSENSE)
     assert NONSENSE == len(set(questions))
@@ -49,9 +44,7 @@ def test_nonsense_is_always_the_same() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("model", ["minilm", "table"])
-def test_what_chance_finds_is_no_answer(
-    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_chance_finds_is_no_answer(model, tmp_path, capsys):
     if model == "table":  # of the words of some functions
         code = "fixtures/code/functions.jsonl"
         model = structkit.train(
@@ -59,7 +52,7 @@ def test_what_chance_finds_is_no_answer(
         )["folder"]
     asked = ["zzzqqq xxyyzz", "qwertz", "radius", "surface of a disc"]
     found = structkit.ask("fixtures/collect/src", asked, k=5, model=model, no_cache=True)
-    paths: dict[str, set[str]] = {question: set() for question in asked}
+    paths = {question: set() for question in asked}
     for record in found:
         paths[record["query"]].add(record["path"])
     assert not paths["zzzqqq xxyyzz"] | paths["qwertz"]
