@@ -37,9 +37,9 @@ sys.exit(status)
 """
 BOUNDS = {
     "train santa": 66,
-    "ask": 72,
+    "ask": 64,
     "encode": 42,
-    "search -m": 49,
+    "search -m": 45,
     "mask-entities": 20,
     "score": 17,
 }

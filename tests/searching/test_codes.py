@@ -1,16 +1,13 @@
 """Search in rows of encode --quantize: exact, and codes first with vectors afterwards."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from structkit import merge_embeddings
 from structkit.embeddings.reading import read_embeddings
-from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
-from structkit.records.jsonl import Record
 from tests.embeddings.test_quantized import written
 from tests.searching.index_runs import SIZE, found, matrix, pairs, write
 
@@ -19,36 +16,36 @@ EVERY = "k_factor_rf=600"
 
 
 @pytest.fixture
-def vectors() -> Vectors:
+def vectors():
     generator = np.random.default_rng(0)
     centers = generator.normal(size=(20, SIZE))
     return (centers[np.arange(600) % 20] + 0.3 * generator.normal(size=(600, SIZE))).astype("f4")
 
 
 @pytest.fixture
-def queries(tmp_path: Path, vectors: Vectors) -> str:
+def queries(tmp_path, vectors):
     rows = [{"id": f"q{n}", "embedding": (vectors[n] * 2).tolist()} for n in range(0, 600, 30)]
     return write(tmp_path / "queries.jsonl", rows)
 
 
 @pytest.fixture
-def floats(tmp_path: Path, vectors: Vectors) -> str:
+def floats(tmp_path, vectors):
     return written(tmp_path / "floats.npy", vectors, None)
 
 
-def codes(folder: Path, vectors: Vectors, kind: str) -> str:
+def codes(folder, vectors, kind):
     return written(folder / f"{kind}.npy", vectors, kind)
 
 
-def recall(run: list[Record], truth: list[Record]) -> float:
+def recall(run, truth):
     return len({*pairs(run)} & {*pairs(truth)}) / len(truth)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_exact_search_is_that_of_the_floats_they_stand_for(
-    tmp_path: Path, vectors: Vectors, queries: str, kind: str, similarity: str
-) -> None:
+    tmp_path, vectors, queries, kind, similarity
+):
     corpus = codes(tmp_path, vectors, kind)
     rows = read_embeddings([corpus])
     plain = matrix(tmp_path / "plain.npy", rows.vectors[:], rows.ids)
@@ -57,9 +54,7 @@ def test_exact_search_is_that_of_the_floats_they_stand_for(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_shards_are_searched_as_the_whole(
-    tmp_path: Path, vectors: Vectors, floats: str, queries: str, kind: str
-) -> None:
+def test_shards_are_searched_as_the_whole(tmp_path, vectors, floats, queries, kind):
     whole = codes(tmp_path, vectors, kind)
     ids = [f"r{number}" for number in range(600)]
     shards = [
@@ -77,9 +72,7 @@ def test_shards_are_searched_as_the_whole(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
-def test_all_rows_rescored_is_exact_search(
-    tmp_path: Path, vectors: Vectors, floats: str, queries: str, kind: str, similarity: str
-) -> None:
+def test_all_rows_rescored_is_exact_search(tmp_path, vectors, floats, queries, kind, similarity):
     vectors[7] = vectors[8]  # equal scores, in the order of exact search
     floats = written(tmp_path / "floats.npy", vectors, None)
     corpus = codes(tmp_path, vectors, kind)
@@ -88,14 +81,7 @@ def test_all_rows_rescored_is_exact_search(
 
 
 @pytest.mark.parametrize(("kind", "least"), [("int8", 0.999), ("binary", 0.75)])
-def test_some_rows_rescored_have_true_scores(
-    tmp_path: Path,
-    vectors: Vectors,
-    floats: str,
-    queries: str,
-    kind: str,
-    least: float,
-) -> None:
+def test_some_rows_rescored_have_true_scores(tmp_path, vectors, floats, queries, kind, least):
     truth = found(floats, queries)
     corpus = codes(tmp_path, vectors, kind)
     run = found(corpus, queries, rescore=(floats,))
@@ -106,7 +92,7 @@ def test_some_rows_rescored_have_true_scores(
         assert row["score"] == scores.get(pair, row["score"])
 
 
-def test_hamming_distance_by_hand(tmp_path: Path) -> None:
+def test_hamming_distance_by_hand(tmp_path):
     """Signs of the query are + + - -: of four rows, c is at distance 0, b 1, a 3, d 4.
 
     With k_factor_rf=2, one wanted document has two candidates, c and b; b's product is larger.
@@ -116,7 +102,7 @@ def test_hamming_distance_by_hand(tmp_path: Path) -> None:
     bits = written(tmp_path / "b.npy", rows, "binary", ["a", "b", "c", "d"])
     queries = write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [5, 4, -1, -1]}])
 
-    def first(factor: float) -> tuple[str, float]:
+    def first(factor):
         parameters = f"k_factor_rf={factor}"
         (hit,) = found(bits, queries, 1, rescore=(floats,), parameters=parameters)
         return hit["doc_id"], hit["score"]
@@ -127,9 +113,7 @@ def test_hamming_distance_by_hand(tmp_path: Path) -> None:
     assert ("c", 5.5) == (hit["doc_id"], hit["score"])  # half of 5 + 4 + 1 + 1
 
 
-def test_documents_of_several_rows_and_filters(
-    tmp_path: Path, vectors: Vectors, queries: str
-) -> None:
+def test_documents_of_several_rows_and_filters(tmp_path, vectors, queries):
     names, docs = [f"c{n}" for n in range(600)], [f"d{n // 3}" for n in range(600)]
     kept = "".join(f'{{"language":"{["go", "python"][n % 2]}"}}\n' for n in range(600))
     corpora = []
@@ -147,15 +131,13 @@ def test_documents_of_several_rows_and_filters(
             assert expected == found(corpus, queries, **options)
 
 
-def test_8_bit_rows_rescore_binary_ones(
-    tmp_path: Path, vectors: Vectors, floats: str, queries: str
-) -> None:
+def test_8_bit_rows_rescore_binary_ones(tmp_path, vectors, floats, queries):
     bits, bytes_ = codes(tmp_path, vectors, "binary"), codes(tmp_path, vectors, "int8")
     run = found(bits, queries, rescore=(bytes_,), parameters=EVERY)
     assert run == found(bytes_, queries)
 
 
-def test_queries_may_be_codes(tmp_path: Path, vectors: Vectors) -> None:
+def test_queries_may_be_codes(tmp_path, vectors):
     """The inner product of signs is what their Hamming distance says."""
     corpus = codes(tmp_path, vectors, "binary")
     queries = written(tmp_path / "q.npy", vectors[:3], "binary")
@@ -179,7 +161,7 @@ def test_queries_may_be_codes(tmp_path: Path, vectors: Vectors) -> None:
         (["f.npy", "--rescore", "f.npy", "--method", "bm25"], "--method bm25 takes no --rescore"),
     ],
 )
-def test_wrong_usage(run, tmp_path: Path, flags: list[str], problem: str) -> None:  # type: ignore[no-untyped-def]
+def test_wrong_usage(run, tmp_path, flags, problem):
     written(tmp_path / "f.npy", np.eye(3, dtype="f4"), None)
     codes(tmp_path, np.eye(3, dtype="f4"), "int8")
     write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 0, 0]}])
@@ -191,7 +173,7 @@ def test_wrong_usage(run, tmp_path: Path, flags: list[str], problem: str) -> Non
 @pytest.mark.parametrize(
     ("rows", "ids"), [(np.eye(3, 4), "abc"), (np.eye(2, 3), "ab"), (np.eye(3), "axc")]
 )
-def test_vectors_of_other_rows(tmp_path: Path, rows: Vectors, ids: str) -> None:
+def test_vectors_of_other_rows(tmp_path, rows, ids):
     corpus = written(tmp_path / "int8.npy", np.eye(3, dtype="f4"), "int8", list("abc"))
     other = written(tmp_path / "other.npy", rows.astype("f4"), None, list(ids))
     queries = write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 0, 0]}])
@@ -200,14 +182,12 @@ def test_vectors_of_other_rows(tmp_path: Path, rows: Vectors, ids: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_indexes_are_built_of_codes_too(
-    tmp_path: Path, vectors: Vectors, queries: str, kind: str
-) -> None:
+def test_indexes_are_built_of_codes_too(tmp_path, vectors, queries, kind):
     corpus = codes(tmp_path, vectors, kind)
     assert recall(found(corpus, queries, index="hnsw"), found(corpus, queries)) > 0.9
 
 
-def test_only_candidates_are_read(tmp_path: Path) -> None:
+def test_only_candidates_are_read(tmp_path):
     """NaN in a row of the vectors is found when the row is a candidate, and not before."""
     rows = np.array([[1, 1, 1, 1], [1, 1, -1, -1], [-1, -1, -1, -1]], np.float32)
     bits = written(tmp_path / "b.npy", rows, "binary")
@@ -215,7 +195,7 @@ def test_only_candidates_are_read(tmp_path: Path) -> None:
     floats = written(tmp_path / "f.npy", rows, None)
     queries = write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 1, 1, 1]}])
 
-    def run(factor: int) -> list[Record]:
+    def run(factor):
         parameters = f"k_factor_rf={factor}"
         return found(bits, queries, 1, rescore=(floats,), parameters=parameters)
 

@@ -52,8 +52,7 @@ def best(corpus, vector, tmp_path, **options):
     return hit["doc_id"], hit["best"]
 
 
-@pytest.mark.parametrize("index", ["flat", "hnsw"])
-@pytest.mark.parametrize("name", ["v.npy", "v.jsonl"])
+@pytest.mark.parametrize(("name", "index"), [("v.npy", "hnsw"), ("v.jsonl", "flat")])
 def test_a_hit_names_its_element(model, tmp_path, name, index):  # noqa: F811
     corpus = written(pages(tmp_path), tmp_path / name, model, elements=True, keep=["site"])
     asked = {"id": "q", "text": "Steep it for three minutes."}
@@ -130,10 +129,9 @@ def strae(tmp_path_factory):
     return str(folder / "model"), source
 
 
-@pytest.mark.parametrize("name", ["v.npy", "v.jsonl"])
-def test_a_hit_in_a_tree_names_its_phrase(strae, tmp_path, name):
+def test_a_hit_in_a_tree_names_its_phrase(strae, tmp_path):
     folder, source = strae
-    corpus = written(source, tmp_path / name, folder, nodes="all", keep=["n"])
+    corpus = written(source, tmp_path / "v.npy", folder, nodes="all", keep=["n"])
     (query,) = encode([{"id": "q", "tree": "(X (X black) (X cat))"}], model=folder, as_="query")
     hit = best(corpus, query["embedding"], tmp_path, similarity="cosine")
     assert ("t0", {"id": "t0#4", "n": 0, "node": 4, "span": [1, 3], "text": "black cat"}) == hit

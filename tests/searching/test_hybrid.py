@@ -1,17 +1,14 @@
 """Hybrid search: the sum of two searches; paths as words; what it refuses."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import orjson
 import pytest
 
 from structkit import fuse
-from structkit.embeddings.vectors import EmbeddingRow, Vectors
+from structkit.embeddings.vectors import EmbeddingRow
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import write_run
 from tests.searching.index_runs import found as run_of
 
@@ -34,7 +31,7 @@ QUERIES = [
 ]
 
 
-def vector_of(text: str) -> Vectors:
+def vector_of(text):
     counts = np.bincount([ord(letter) % 8 for letter in text], minlength=8)
     return (counts / np.linalg.norm(counts)).astype(np.float32)
 
@@ -42,25 +39,23 @@ def vector_of(text: str) -> Vectors:
 class Letters:
     """Counts letters, of some texts at a time."""
 
-    def embedded(
-        self, records: Iterable[Record], source: Records | None = None
-    ) -> Iterator[tuple[Sequence[EmbeddingRow], Vectors]]:
+    def embedded(self, records, source=None):
         every = list(records)
         for some in (every[:2], every[2:]):
             rows = [EmbeddingRow(record["id"]) for record in some]
             yield rows, np.array([vector_of(record["query"]) for record in some])
 
-    def meta(self) -> Record:
+    def meta(self):
         return {"model_sha256": None}
 
 
-def written(path: Path, records: Iterable[Record]) -> str:
+def written(path, records):
     path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
     return str(path)
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> dict[str, str]:
+def files(tmp_path):
     embedded = [
         {"id": record["id"], "embedding": vector_of(record["code"]).tolist()} for record in CHUNKS
     ]
@@ -71,15 +66,13 @@ def files(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def found(files: dict[str, str], **options) -> list[Record]:  # type: ignore[no-untyped-def]
+def found(files, **options):
     corpus = files["texts" if options.get("method") == "bm25" else "corpus"]
     return run_of(corpus, files["queries"], 100, **options)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_it_is_the_weighted_fusion_of_both_searches(
-    files: dict[str, str], tmp_path: Path, share: float
-) -> None:
+def test_it_is_the_weighted_fusion_of_both_searches(files, tmp_path, share):
     dense, lexical = str(tmp_path / "dense"), str(tmp_path / "lexical")
     write_run(found(files, encoding=Letters()), dense)
     write_run(found(files, method="bm25"), lexical)
@@ -91,8 +84,8 @@ def test_it_is_the_weighted_fusion_of_both_searches(
     assert ["b", "a", "c"] == list(dict.fromkeys(row["query_id"] for row in both))
 
 
-def test_words_of_paths_are_read_where_they_are_wanted(files: dict[str, str]) -> None:
-    def first(**options: object) -> list[str]:
+def test_words_of_paths_are_read_where_they_are_wanted(files):
+    def first(**options):
         run = found(files, method="bm25", **options)
         return [row["doc_id"] for row in run if row["query_id"] == "a"]
 
@@ -100,14 +93,14 @@ def test_words_of_paths_are_read_where_they_are_wanted(files: dict[str, str]) ->
     assert ["1", "2"] == first(paths=True) == first()
 
 
-def test_embeddings_without_a_text_are_refused(files: dict[str, str], tmp_path: Path) -> None:
+def test_embeddings_without_a_text_are_refused(files, tmp_path):
     files["texts"] = written(tmp_path / "fewer.jsonl", CHUNKS[:2])
     told = 'document "[34]" has an embedding, but no text in --texts'
     with pytest.raises(UserError, match=f"{re.escape(files['corpus'])}, .*fewer.jsonl: {told}"):
         found(files, method="hybrid", encoding=Letters(), texts=[files["texts"]])
 
 
-def test_wrong_usage(files: dict[str, str]) -> None:
+def test_wrong_usage(files):
     texts = [files["texts"]]
     with pytest.raises(UserError, match="--method hybrid needs --texts"):
         found(files, method="hybrid", encoding=Letters())

@@ -6,7 +6,6 @@ pgserver is the PyPI package that carries both, for Python up to 3.12.
 import logging
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ import pytest
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.records.jsonl import Record
 from tests.searching.index_runs import found, matrix, write
 from tests.tolerances import rounding
 
@@ -25,7 +23,7 @@ K, SIZE = 4, 8
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def url():
     logging.getLogger("pgserver").setLevel(logging.WARNING)
     # not in pytest's folder: another run of pytest closes that for PostgreSQL's own user
     with tempfile.TemporaryDirectory(prefix="structkit-postgres-") as folder:
@@ -35,7 +33,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> str:
+def corpus(tmp_path):
     """100 documents of three chunks each; the last quarter of them in Go."""
     vectors = np.random.default_rng(0).normal(size=(300, SIZE)).round(3)
     rows = [
@@ -55,17 +53,17 @@ def corpus(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def queries(tmp_path: Path) -> str:
+def queries(tmp_path):
     vectors = np.random.default_rng(1).normal(size=(130, SIZE))
     rows = [{"id": f"q{n}", "embedding": row.tolist()} for n, row in enumerate(vectors)]
     return write(tmp_path / "queries.jsonl", rows)
 
 
-def in_files(corpus: str, queries: str, **options: object) -> list[Record]:
+def in_files(corpus, queries, **options):
     return found(corpus, queries, K, **options)
 
 
-def in_table(corpus: str, queries: str, url: str, table: str, **options: object) -> list[Record]:
+def in_table(corpus, queries, url, table, **options):
     """The run of a corpus, whose file is named so that its table has this name."""
     if table:
         named = Path(corpus).with_name(f"{table}{Path(corpus).suffix}")
@@ -74,7 +72,7 @@ def in_table(corpus: str, queries: str, url: str, table: str, **options: object)
     return found(corpus, queries, K, backend="pgvector", database_url=url, **options)
 
 
-def assert_equal(expected: list[Record], result: list[Record]) -> None:
+def assert_equal(expected, result):
     names = ("query_id", "doc_id", "rank", "best")
     assert [[record.get(name) for name in names] for record in expected] == [
         [record.get(name) for name in names] for record in result
@@ -94,25 +92,21 @@ def assert_equal(expected: list[Record], result: list[Record]) -> None:
     ],
     ids=str,
 )
-def test_an_exact_scan_gives_the_run_of_files(
-    corpus: str, queries: str, url: str, options: dict[str, object]
-) -> None:
+def test_an_exact_scan_gives_the_run_of_files(corpus, queries, url, options):
     expected = in_files(corpus, queries, **options)
     assert 130 * K == len(expected)
     table = f"exact_{options.get('similarity', 'dot')}"
     assert_equal(expected, in_table(corpus, queries, url, table, **options))
 
 
-def test_hnsw_finds_nearly_all(corpus: str, queries: str, url: str) -> None:
+def test_hnsw_finds_nearly_all(corpus, queries, url):
     result = in_table(corpus, queries, url, "hnsw", index="hnsw")
     expected = {(record["query_id"], record["doc_id"]) for record in in_files(corpus, queries)}
     pairs = {(record["query_id"], record["doc_id"]) for record in result}
     assert len(expected & pairs) / len(expected) > 0.95
 
 
-def test_an_index_is_built_where_workers_can_share_no_memory(
-    corpus: str, queries: str, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_is_built_where_workers_can_share_no_memory(corpus, queries, url, monkeypatch):
     expected = in_table(corpus, queries, url, "crowded")
     shared = os.statvfs("/dev/shm")
     with psycopg.connect(url) as connection:
@@ -129,9 +123,7 @@ def test_an_index_is_built_where_workers_can_share_no_memory(
     assert (True,) == built
 
 
-def test_a_filter_that_leaves_few_rows_does_not_leave_few_hits(
-    corpus: str, queries: str, url: str
-) -> None:
+def test_a_filter_that_leaves_few_rows_does_not_leave_few_hits(corpus, queries, url):
     options = {
         "filter": ("language=go", "year=2001")
     }  # 15 of 300 rows: the index alone misses some
@@ -141,9 +133,7 @@ def test_a_filter_that_leaves_few_rows_does_not_leave_few_hits(
 
 
 @pytest.mark.parametrize("filters", [("year=1900",), ("language=go", "venue=x")], ids=str)
-def test_a_filter_that_nothing_passes_is_refused_as_with_files(
-    corpus: str, queries: str, url: str, filters: tuple[str, ...]
-) -> None:
+def test_a_filter_that_nothing_passes_is_refused_as_with_files(corpus, queries, url, filters):
     with pytest.raises(UserError) as expected:
         in_files(corpus, queries, filter=filters)
     with pytest.raises(UserError) as refused:
@@ -156,9 +146,7 @@ def test_a_filter_that_nothing_passes_is_refused_as_with_files(
     assert (False,) == built
 
 
-def test_a_corpus_is_loaded_once_and_its_table_is_a_corpus(
-    corpus: str, queries: str, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_corpus_is_loaded_once_and_its_table_is_a_corpus(corpus, queries, url, tmp_path, capsys):
     expected = in_table(corpus, queries, url, "once")
     with psycopg.connect(url) as connection:
         before = connection.execute("SELECT min(xmin::text) FROM structkit_once").fetchone()
@@ -178,7 +166,7 @@ def test_a_corpus_is_loaded_once_and_its_table_is_a_corpus(
     assert told == capsys.readouterr().err
 
 
-def test_hostile_names_are_only_names(corpus: str, queries: str, url: str) -> None:
+def test_hostile_names_are_only_names(corpus, queries, url):
     name = 'x"; DROP TABLE structkit_tables; --'
     expected = in_table(corpus, queries, url, name)
     with pytest.raises(UserError, match="there is no file and no loaded table x"):
@@ -189,7 +177,7 @@ def test_hostile_names_are_only_names(corpus: str, queries: str, url: str) -> No
     assert expected == in_table(corpus, queries, url, name)
 
 
-def test_a_table_of_somebody_else_stays(corpus: str, queries: str, url: str) -> None:
+def test_a_table_of_somebody_else_stays(corpus, queries, url):
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE structkit_theirs (content text)")
     with pytest.raises(UserError, match="has a table structkit_theirs that structkit did"):
@@ -209,27 +197,21 @@ def test_a_table_of_somebody_else_stays(corpus: str, queries: str, url: str) -> 
     ],
     ids=str,
 )
-def test_wrong_usage(
-    corpus: str, queries: str, url: str, options: dict[str, object], problem: str
-) -> None:
+def test_wrong_usage(corpus, queries, url, options, problem):
     given = {"corpus": corpus, "database_url": url, **options}
     with pytest.raises(UserError, match=problem):
         found(given.pop("corpus"), queries, K, backend="pgvector", **given)
 
 
 @pytest.mark.parametrize("index", ["flat", "hnsw"])
-def test_more_hits_are_asked_for_than_there_are_documents(
-    corpus: str, queries: str, url: str, index: str
-) -> None:
+def test_more_hits_are_asked_for_than_there_are_documents(corpus, queries, url, index):
     result = found(corpus, queries, 150, backend="pgvector", database_url=url, index=index)
     documents = [record["doc_id"] for record in result if record["query_id"] == "q7"]
     assert {f"d{number}" for number in range(100)} == set(documents)
     assert 130 * 100 == len(result)
 
 
-def test_queries_of_other_dimensions_or_of_another_model(
-    corpus: str, queries: str, url: str, tmp_path: Path
-) -> None:
+def test_queries_of_other_dimensions_or_of_another_model(corpus, queries, url, tmp_path):
     short = write(tmp_path / "short.jsonl", [{"id": "q", "embedding": [1.0] * 7}])
     with pytest.raises(UserError, match=r"short.jsonl:1: .*7"):
         in_table(corpus, short, url, "eight")
@@ -257,7 +239,7 @@ def test_queries_of_other_dimensions_or_of_another_model(
         "postgresql://127.0.0.1:1/x?connect_timeout=secret",
     ],
 )
-def test_no_message_holds_a_secret(corpus: str, queries: str, address: str) -> None:
+def test_no_message_holds_a_secret(corpus, queries, address):
     with pytest.raises(UserError, match="the database cannot be reached; check --data") as caught:
         found(corpus, queries, K, backend="pgvector", database_url=address)
     assert "secret" not in str(caught.value)
