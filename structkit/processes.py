@@ -43,18 +43,18 @@ def check_ray(address: str) -> None:
         raise UserError(f"--ray {address} is no address", "give local, auto or HOST:PORT", status=2)
 
 
-def ended_by(number: int) -> BaseException:
+def exit_for(number: int) -> BaseException:
     """What ends a program that got a signal: Ctrl-C, or an exit status of 128 and its number."""
     return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
 
 
-def heard() -> list[signal.Signals]:
+def handled_signals() -> list[signal.Signals]:
     """The signals that end this program: nohup and a shell's `&` make it ignore some."""
     return [each for each in ENDINGS if signal.getsignal(each) != signal.SIG_IGN]
 
 
 @contextmanager
-def ending() -> Iterator[None]:
+def raise_at_signals() -> Iterator[None]:
     """Let a signal raise, so that what is open is cleaned up.
 
     Meanwhile a second signal is ignored, so that no files are left over; where cleaning up takes
@@ -67,20 +67,20 @@ def ending() -> Iterator[None]:
         now = time.monotonic()
         if not since:
             since = now
-            raise ended_by(number)
+            raise exit_for(number)
         if now - since > PATIENCE:
             os._exit(128 + number)
 
-    for number in heard():
+    for number in handled_signals():
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number in heard():  # nothing is left to clean up
+        for number in handled_signals():  # nothing is left to clean up
             signal.signal(number, lambda number, _: os._exit(128 + number))
 
 
-def leave(status: int) -> NoReturn:
+def exit_program(status: int) -> NoReturn:
     """End the program; after a signal, without waiting for threads or libraries."""
     if status > 128:
         for stream in (sys.stdout, sys.stderr):

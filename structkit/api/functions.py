@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 
 from structkit.errors import Python, UserError, spelled_for, unknown
 from structkit.paths import Named
-from structkit.records.jsonl import Record, Records, accepted, raising
+from structkit.records.jsonl import Record, Records, accepted, raise_error
 from structkit.records.lines import Block, Lines
 from structkit.records.output import dump
 from structkit.records.stream import InputOptions, Options, OutputOptions
@@ -147,7 +147,7 @@ def function_of(name: str) -> Callable[..., Any]:
 
     def function(*given: Any, **values: Any) -> Any:
         with spelled_for(PYTHON):
-            return _called(command, bound(name, declared, given, values))
+            return _called(command, bind(name, declared, given, values))
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "structkit"
@@ -162,7 +162,7 @@ def _of_group(name: str, group: Group) -> Callable[..., Any]:
         with spelled_for(PYTHON):
             below = group.command(command)
             assert isinstance(below, Command)
-            return _called(below, bound(command, parameters(below), given, values))
+            return _called(below, bind(command, parameters(below), given, values))
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "structkit"
@@ -172,7 +172,7 @@ def _of_group(name: str, group: Group) -> Callable[..., Any]:
     return function
 
 
-def bound(
+def bind(
     name: str, declared: list[inspect.Parameter], given: tuple[Any, ...], values: dict[str, Any]
 ) -> dict[str, Any]:
     """Arguments by parameter. Errors: one that there is not, or that is missing."""
@@ -245,7 +245,9 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
             if command.texts:
                 records = texts_as(command.texts(settings[0]), records, "records")
             work = partial(command.work, settings=settings[0])
-            result = accepted(work, Records(DictLines(records), numbered=command.numbered), raising)
+            result = accepted(
+                work, Records(DictLines(records), numbered=command.numbered), raise_error
+            )
         if isinstance(result, Iterator):
             return _each(result, stack.pop_all())
         return result

@@ -1,3 +1,6 @@
-"""The command line: one file a command, its flags beside its name. May import every room."""
+"""The command line: flags, help, completion and manual pages made of settings.
+
+May import every room but api.
+"""
 
 from structkit.cli.main import main as main

@@ -14,7 +14,7 @@ from typer.main import get_install_completion_arguments
 
 from structkit.cli.flags import CONTEXT, Page, brief, command, examples_part
 from structkit.errors import UserError
-from structkit.processes import ending, leave
+from structkit.processes import exit_program, raise_at_signals
 from structkit.progress import complain
 from structkit.records.output import cannot_write
 from structkit.settings import Command, Group, Program
@@ -109,9 +109,9 @@ app.params.extend(get_install_completion_arguments())
 def main() -> NoReturn:
     """Run the program, and turn what the user can fix into one line and an exit status."""
     _keep_closed()
-    with ending():
+    with raise_at_signals():
         status = _run()
-    leave(status)
+    exit_program(status)
 
 
 def _keep_closed() -> None:

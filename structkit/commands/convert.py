@@ -18,7 +18,7 @@ from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Rows, accepted
-from structkit.records.lines import shown
+from structkit.records.lines import input_name
 from structkit.records.output import Output, cannot_write, name_together
 from structkit.records.stream import ErrorOptions, Rejects
 from structkit.settings import Command, quiet_setting, setting
@@ -229,7 +229,8 @@ class Conversion:
                     output.add(made)
             output.finish()
         if not rows.count:
-            say(f"no records in {', '.join(map(shown, job.files or ['-']))}; the output is empty")
+            names = ", ".join(map(input_name, job.files or ["-"]))
+            say(f"no records in {names}; the output is empty")
         losses.tell()
 
 

@@ -15,7 +15,7 @@ from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.progress import announce, say
 from structkit.records.jsonl import Record, accepted
-from structkit.records.lines import shown
+from structkit.records.lines import input_name
 from structkit.records.stream import Options, Stream, ray_setting
 from structkit.settings import Command, setting
 
@@ -113,13 +113,13 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
     `resume` goes on where a killed run of the same command stopped (`NAME.npy` only).
     """
     model, files = encoding.settings.model, stream.files or ["-"]
-    announce(f"encoding {', '.join(map(shown, files))} with {model}")
+    announce(f"encoding {', '.join(map(input_name, files))} with {model}")
     if not stream.output.endswith((".npy", ".parquet")):
         stream.run(encoding.texts, encoding.embeddings, label="encode")
     else:
         with stream.reading("encode") as (records, reject):
             texts = accepted(encoding.texts, records, reject)
-            source = shown(files[0])
+            source = input_name(files[0])
             encode_to_file(texts, stream.output, encoding, resume=resume, source=source)
     encoding.report()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, json_kind, text_field
-from structkit.records.stream import WorkerOptions, staged
+from structkit.records.stream import WorkerOptions, stage_of
 from structkit.seeds import random_for
 from structkit.settings import Command, seed_setting, setting
 from structkit.structure.html.markdown import CONVERTERS
@@ -141,7 +141,7 @@ def _negatives(record: Record) -> list[str]:
 COMMAND = Command(
     html_variants,
     Settings,
-    staged(html_variants),
+    stage_of(html_variants),
     also=(WorkerOptions,),
     reads="`html`, or `content`, `positive`; with --from: `markdown`, `text`; `negatives`",
     adds="`tagged`, `untagged`, `masked`; with `negatives`: `negatives_tagged`, "

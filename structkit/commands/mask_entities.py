@@ -9,7 +9,7 @@ from typing import Literal
 
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, several, text_field
-from structkit.records.stream import WorkerOptions, staged
+from structkit.records.stream import WorkerOptions, stage_of
 from structkit.seeds import random_for
 from structkit.settings import Command, seed_setting, setting
 from structkit.structure.code.languages import Language, check_spans, language_named, language_of
@@ -190,7 +190,7 @@ def _text(record: Record, field: str | None, fields: Sequence[str]) -> str:
 COMMAND = Command(
     mask_entities,
     Settings,
-    staged(mask_entities),
+    stage_of(mask_entities),
     also=(WorkerOptions,),
     reads="`code` and `language`; `title` and `description`; `html`; or `positive`",
     adds="`masked`, `target`, `entities`; what is not given: `language`",

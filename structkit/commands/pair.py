@@ -11,7 +11,7 @@ from structkit.errors import UserError, flag
 from structkit.pairs.examples import Fields
 from structkit.progress import say
 from structkit.records.jsonl import Command as Stage
-from structkit.records.jsonl import Record, Records, accepted, raising
+from structkit.records.jsonl import Record, Records, accepted, raise_error
 from structkit.records.stream import Stream, WorkerOptions
 from structkit.seeds import key
 from structkit.settings import Command, file_setting, is_given, seed_setting, setting, spelled
@@ -117,7 +117,7 @@ def pair(
     if records is not None:
         return _examples(records, settings)
     work = partial(_examples, settings=settings)
-    return accepted(work, Records.read([settings.queries or ""]), raising)
+    return accepted(work, Records.read([settings.queries or ""]), raise_error)
 
 
 def _examples(records: Iterable[Record], settings: Settings) -> Iterator[Record]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from structkit import plugin, registry
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, several, text_field
-from structkit.records.stream import WorkerOptions, staged
+from structkit.records.stream import WorkerOptions, stage_of
 from structkit.settings import Command, seed_setting, setting
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def is_tree(name: str) -> bool:
 COMMAND = Command(
     parse_trees,
     Settings,
-    staged(parse_trees),
+    stage_of(parse_trees),
     also=(WorkerOptions,),
     reads="`text`; ast: `code`, `language`; dom: `html` or `content`; brackets: `tree`",
     adds="`tree`; of several fields: `FIELD_tree`",

@@ -13,7 +13,7 @@ from structkit.learning.encoding.settings import EncodingSettings, Engine, engin
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
-from structkit.records.lines import shown
+from structkit.records.lines import input_name
 from structkit.records.stream import OutputOptions, ray_setting
 from structkit.searching.options import (
     INDEX,
@@ -139,7 +139,7 @@ def _rankings(
         return by_words(index, queries, field, depth)
     assert encoding
     searcher, index = _opened(settings), lexical_index(settings.texts, settings)
-    files = ", ".join(map(shown, [*corpus, *settings.texts]))
+    files = ", ".join(map(input_name, [*corpus, *settings.texts]))
     share = settings.dense_share
     return by_both(searcher, index, queries, depth, encoding, field, share, files)
 

@@ -27,7 +27,7 @@ from structkit.formats.rows import Row as Row
 from structkit.progress import say
 from structkit.records.fields import DOCUMENT
 from structkit.records.jsonl import Record, Rows, json_kind
-from structkit.records.lines import cannot_read, shown
+from structkit.records.lines import cannot_read, input_name
 from structkit.records.output import dump
 from structkit.settings import setting
 
@@ -339,7 +339,7 @@ class FormatParts:
             except OSError as error:
                 raise cannot_read(error).at(files[0]) from None
         raise UserError(
-            f"{shown(base)} may be any part of {self.name}",
+            f"{input_name(base)} may be any part of {self.name}",
             f"name it with --part: {', '.join(known)}",
             status=2,
         )

@@ -18,7 +18,7 @@ from structkit.errors import UserError
 from structkit.extras import require
 from structkit.processes import ENDINGS, LOCAL
 from structkit.records.lines import Block, limit_bytes, maximum_bytes
-from structkit.records.workers import Done, Pool, R, T, Workers
+from structkit.records.workers import Outcome, Pool, R, T, Workers
 
 RETRIES = 3
 STORE = 80 << 20  # bytes for blocks on their way; the least that Ray allows is 75 MiB
@@ -64,7 +64,7 @@ class RayPool(Pool[T, R]):
             ) from None
 
 
-class RayWorkers(RayPool[Block, Done], Workers):
+class RayWorkers(RayPool[Block, Outcome], Workers):
     """Workers that are processes of a Ray cluster."""
 
 

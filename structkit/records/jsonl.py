@@ -334,6 +334,6 @@ def accepted(
             reject(Rejected(records.place(error), records.raw))
 
 
-def raising(rejected: Rejected) -> None:
+def raise_error(rejected: Rejected) -> None:
     """Take no rejected record: raise its error."""
     raise rejected.error

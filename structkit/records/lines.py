@@ -120,18 +120,18 @@ def open_input(name: str) -> io.BufferedReader:
         handle: io.BufferedReader = raw
         head = handle.peek(8)
     except OSError as error:
-        raise cannot_read(error).at(shown(name)) from None
+        raise cannot_read(error).at(input_name(name)) from None
     if name.endswith(".gz") or head.startswith(GZIP):
         return io.BufferedReader(cast(Any, _Unpacked(handle)), BUFFER)
     if not head:  # a terminal is not asked twice for its end
         handle.close()
         return io.BufferedReader(io.BytesIO())
     if head.startswith(PARQUET):
-        return io.BufferedReader(ParquetLines(handle, shown(name)), BUFFER)
+        return io.BufferedReader(ParquetLines(handle, input_name(name)), BUFFER)
     for start, tool in OTHERS.items():
         if head.startswith(start):
             handle.close()
-            raise UserError("is compressed", f"unpack it with {tool}").at(shown(name))
+            raise UserError("is compressed", f"unpack it with {tool}").at(input_name(name))
     return handle
 
 
@@ -199,7 +199,7 @@ def cannot_read(error: Exception) -> UserError:
     return UserError(f"cannot be read: {error.strerror}", remedy)
 
 
-def shown(name: str) -> str:
+def input_name(name: str) -> str:
     """A file's name as messages show it."""
     return "stdin" if name == "-" else name
 
@@ -214,7 +214,7 @@ class Lines:
     def __init__(self, files: Sequence[str] = (), *, cut: bool = False) -> None:
         self.files = list(files) or ["-"]
         self.cut = cut
-        self.file = shown(self.files[0])
+        self.file = input_name(self.files[0])
         self.line = 0
         self.number = 0
         self.bytes = 0
@@ -222,7 +222,7 @@ class Lines:
             try:
                 os.stat(0 if name == "-" else name)  # a wrong name is reported before any work
             except OSError as error:
-                raise cannot_read(error).at(shown(name)) from None
+                raise cannot_read(error).at(input_name(name)) from None
         self.total = total_bytes(self.files)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -240,7 +240,7 @@ class Lines:
         A line that is too long is there with its first bytes, one more than a line may have.
         """
         for name in self.files:
-            self.file, self.line = shown(name), 0
+            self.file, self.line = input_name(name), 0
             with open_input(name) as handle:
                 yield from self._blocks_of(handle, least)
 

@@ -15,7 +15,7 @@ from structkit.paths import keep_apart, lines_name
 from structkit.processes import LOCAL, check_ray, cores
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Records, Rejected, Shard, accepted
-from structkit.records.lines import Block, Lines, shown
+from structkit.records.lines import Block, Lines, input_name
 from structkit.records.output import Output
 from structkit.settings import files_of, quiet_setting, setting
 
@@ -178,7 +178,7 @@ class Rejects:
             self._output.flush()  # what cannot be written is known before the records are
 
 
-def staged(work: Callable[..., Iterator[Record]]) -> Callable[[Any, WorkerOptions], None]:
+def stage_of(work: Callable[..., Iterator[Record]]) -> Callable[[Any, WorkerOptions], None]:
     """What the command line calls for a record-wise command: its records go through `work`."""
 
     def main(settings: Any, options: WorkerOptions) -> None:
@@ -271,10 +271,10 @@ class Stream:
                 output.write_records(then(made) if then else made)
             else:
                 with self._workers(command).lines(records, reject) as lines:
-                    output.write_records(then(parsed(lines)) if then else lines)
+                    output.write_records(then(records_of(lines)) if then else lines)
         if not records.count and not self.shard:
             files = self.files or ["-"]
-            names = ", ".join(map(shown, files[:3])) + ", …" * (len(files) > 3)
+            names = ", ".join(map(input_name, files[:3])) + ", …" * (len(files) > 3)
             say(f"no records in {names}; the output is empty")
 
     @property
@@ -300,6 +300,6 @@ def _position(lines: Lines, count: int) -> Position:
     return Position(count, lines.bytes, lines.total)
 
 
-def parsed(lines: Iterable[bytes]) -> Iterator[Record]:
+def records_of(lines: Iterable[bytes]) -> Iterator[Record]:
     """The records in lines that a command has written, some lines at a time."""
     return chain.from_iterable(Records(Block("", 0, 0, some)) for some in lines)

@@ -29,7 +29,7 @@ class Column(NamedTuple):
         return max(map(len, self.cells))
 
 
-def padded(columns: Sequence[Column]) -> list[tuple[str, ...]]:
+def pad(columns: Sequence[Column]) -> list[tuple[str, ...]]:
     """The lines of a table: cells as wide as their columns."""
     cells = [
         [cell.rjust(each.width) if each.to_right else cell.ljust(each.width) for cell in each.cells]
@@ -47,9 +47,9 @@ def markdown_text(text: str) -> str:
     return html.escape(SPECIAL.sub(r"\\\g<0>", " ".join(text.split())), quote=False)
 
 
-def aligned(columns: Sequence[Column]) -> list[str]:
+def align(columns: Sequence[Column]) -> list[str]:
     """The lines of a table as text."""
-    return ["  ".join(line).rstrip() for line in padded(columns)]
+    return ["  ".join(line).rstrip() for line in pad(columns)]
 
 
 def rows(records: Iterable[Record], names: Sequence[str], width: int | None = None) -> list[str]:
@@ -63,7 +63,7 @@ def rows(records: Iterable[Record], names: Sequence[str], width: int | None = No
     if width:
         taken = sum(max(map(len, cells)) + 2 for cells in list(zip(*lines, strict=True))[:-1])
         lines = [part for line in lines for part in _folded(line, max(width - taken, NARROW))]
-    return aligned([Column(list(cells)) for cells in zip(*lines, strict=True)])
+    return align([Column(list(cells)) for cells in zip(*lines, strict=True)])
 
 
 def _folded(line: list[str], room: int) -> list[list[str]]:

@@ -39,7 +39,7 @@ class Pool(Generic[T, R]):
         self.ends: tuple[int, ...] = ()  # of the pipe by which workers know that their parent lives
 
     def start(self) -> Executor:
-        """What runs `do` on tasks."""
+        """What runs `work_on` on tasks."""
         self.ends = os.pipe()
         return ProcessPoolExecutor(
             self.workers,
@@ -107,7 +107,7 @@ class Pool(Generic[T, R]):
     def _futures(self, pool: Executor, tasks: Iterator[T]) -> Iterator[Future[R]]:
         try:
             for task in tasks:
-                yield pool.submit(do, task)
+                yield pool.submit(work_on, task)
         except UserError as error:  # comes out in its turn, after what was read before it
             yield failing(error)
 
@@ -141,7 +141,7 @@ def start_worker(work: Callable[[Any], Any], reader: int, writer: int) -> None:
         os._exit(1)
 
 
-def do(task: Any) -> Any:
+def work_on(task: Any) -> Any:
     """The result of the worker's work on a task."""
     return _assigned(task)
 
@@ -150,7 +150,7 @@ BLOCK = 1 << 18  # bytes that a worker gets at a time
 
 
 @dataclass
-class Done:
+class Outcome:
     """What a worker made of a block."""
 
     output: bytes = b""
@@ -158,7 +158,7 @@ class Done:
     rejected: list[Rejected] = field(default_factory=list)
 
 
-class Workers(Pool[Block, Done]):
+class Workers(Pool[Block, Outcome]):
     """Processes that run a command over blocks of lines; results come in input order."""
 
     def __init__(
@@ -187,7 +187,7 @@ class Workers(Pool[Block, Done]):
                 raise
 
     def _taken(
-        self, results: Iterable[Done], records: Records, reject: Callable[[Rejected], None]
+        self, results: Iterable[Outcome], records: Records, reject: Callable[[Rejected], None]
     ) -> Iterator[bytes]:
         for done in results:
             records.count += done.count
@@ -202,9 +202,9 @@ def _work(
     shard: Shard | None,
     skip: bool,
     seconds: float,
-) -> Done:
+) -> Outcome:
     """What the command makes of a block; between two records go by `seconds` at most, if any."""
-    done = Done()
+    done = Outcome()
     records = Records(block, shard)
 
     def reject(rejected: Rejected) -> None:
@@ -238,7 +238,7 @@ class _Given:
 
     block: Block
     lane: int
-    future: Future[Done]
+    future: Future[Outcome]
 
 
 class TimedWorkers(Workers):
@@ -248,7 +248,7 @@ class TimedWorkers(Workers):
     that ended one, the records are done again one at a time, until the one to blame is known.
     """
 
-    def _results(self, tasks: Iterator[Block]) -> Generator[Done]:
+    def _results(self, tasks: Iterator[Block]) -> Generator[Outcome]:
         self.ends = os.pipe()
         self._new_lane = partial(
             ProcessPoolExecutor,
@@ -285,13 +285,13 @@ class TimedWorkers(Workers):
         except UserError as error:  # comes out in its turn, after what was read before it
             yield _Given(Block("", 0, 0, b""), 0, failing(error))
 
-    def _submitted(self, lane: int, block: Block) -> Future[Done]:
+    def _submitted(self, lane: int, block: Block) -> Future[Outcome]:
         try:
-            return self.lanes[lane].submit(do, block)
+            return self.lanes[lane].submit(work_on, block)
         except BrokenProcessPool as error:  # by a block before it, whose turn will come
             return failing(error)
 
-    def _done(self, given: _Given) -> Done:
+    def _done(self, given: _Given) -> Outcome:
         """What came of a block, whatever it did to its process."""
         try:
             return self.result(given.future)
@@ -305,9 +305,9 @@ class TimedWorkers(Workers):
                     each.future = self._submitted(each.lane, each.block)
             return self._one_by_one(given.block)
 
-    def _one_by_one(self, block: Block) -> Done:
+    def _one_by_one(self, block: Block) -> Outcome:
         """What comes of the records of a block, each on its own in a process besides."""
-        whole = Done()
+        whole = Outcome()
         parts = []
         for at, line in enumerate(block.lines()):
             single = Block(block.file, block.line + at, block.number + at, line)
@@ -320,10 +320,10 @@ class TimedWorkers(Workers):
         whole.output = b"".join(parts)
         return whole
 
-    def _alone(self, single: Block) -> Done:
+    def _alone(self, single: Block) -> Outcome:
         started = time.monotonic()
         try:
-            return self.result(self.single.submit(do, single))
+            return self.result(self.single.submit(work_on, single))
         except MemoryError:
             error = UserError("needs more memory than there is", "leave the record out")
         except BrokenProcessPool:
@@ -331,7 +331,7 @@ class TimedWorkers(Workers):
             self.single = self._new_lane()
             error = self._ended(time.monotonic() - started)
         rejected = Rejected(error.at(single.file, single.line + 1), single.data)
-        return Done(count=1, rejected=[rejected])
+        return Outcome(count=1, rejected=[rejected])
 
     def _ended(self, seconds: float) -> UserError:
         if seconds < self.seconds:

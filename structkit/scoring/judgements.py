@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from structkit.errors import MEND, UserError
 from structkit.records.jsonl import Record, Records, parse_each
-from structkit.records.lines import shown
+from structkit.records.lines import input_name
 from structkit.scoring.qrels import (
     BINARY,
     Judgement,
@@ -153,7 +153,7 @@ class Judgements:
         documents = {target.doc_id for target in names}
         ids = ranking(hits)
         if lost := [each for each in ids if each not in self.passages]:
-            problem = f'"{lost[0]}" is not among the passages in {shown(self.files[0])}'
+            problem = f'"{lost[0]}" is not among the passages in {input_name(self.files[0])}'
             raise UserError(problem, "give the records that were searched")
         met = (
             {n for n, target in enumerate(best_first) if self.passages[each].meets(target)}

@@ -93,7 +93,7 @@ def test_a_second_signal_changes_nothing(
 
 SLOW = """
 import os, time
-from structkit.processes import ending, leave
+from structkit.processes import exit_program, raise_at_signals
 from structkit.records.stream import Stream
 
 def slow(records):
@@ -102,11 +102,11 @@ def slow(records):
         time.sleep(60)
         yield record
 
-with ending():
+with raise_at_signals():
     try:
         Stream(output="out.jsonl", workers=2).run(slow)
     except KeyboardInterrupt:
-        leave(130)
+        exit_program(130)
 """
 
 

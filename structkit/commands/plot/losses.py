@@ -9,7 +9,7 @@ from typing import Any
 from structkit.commands.plot.pictures import COLORS, LINES, PictureSettings, looks, names, save
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
-from structkit.records.lines import shown
+from structkit.records.lines import input_name
 from structkit.settings import Command, file_setting
 
 
@@ -34,7 +34,7 @@ def losses(settings: Settings) -> None:
                 values.append(record["loss"])
     if not curves:
         problem = UserError("no line holds a step and a loss", "train with --log-format json")
-        raise problem.at(shown(settings.files[0]))
+        raise problem.at(input_name(settings.files[0]))
 
     def draw(axes: Any) -> None:
         rows = zip(curves.items(), looks(LINES, COLORS), strict=False)

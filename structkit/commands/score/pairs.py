@@ -10,7 +10,7 @@ from structkit.commands.score import Settings
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
-from structkit.records.lines import shown
+from structkit.records.lines import input_name
 from structkit.scoring.classification import right_answers
 from structkit.scoring.similarity import alignment, correlation, cosines, ends, uniformity
 
@@ -29,7 +29,7 @@ def similarity(settings: Settings) -> Iterator[Record]:
         try:
             value, draws = correlation(cosines(pairs.left, pairs.right), gold, settings.seed)
         except UserError as error:
-            raise error.at(shown(path)) from None
+            raise error.at(input_name(path)) from None
         low, high = ends(draws)
         zero = ~(pairs.left.any(1) & pairs.right.any(1))
         counts = {"pairs": len(pairs), "zero": int(zero.sum())}
@@ -55,7 +55,7 @@ def classification(settings: Settings) -> Iterator[Record]:
         try:
             right = right_answers(learned, test, numbers)
         except UserError as error:
-            raise error.at(shown(path)) from None
+            raise error.at(input_name(path)) from None
         accuracies, labels = right.mean(1), test.labels()
         yield {
             "run": name,
@@ -81,7 +81,7 @@ def space(settings: Settings) -> Iterator[Record]:
         both = np.unique(np.concatenate([pairs.left, pairs.right]), axis=0)
         if not positive.any() or len(both) < 2:
             lack = "different embeddings" if positive.any() else "positive pairs"
-            raise UserError(f"there are no {lack}", "give more pairs").at(shown(path))
+            raise UserError(f"there are no {lack}", "give more pairs").at(input_name(path))
         yield {
             "run": name,
             "positives": int(positive.sum()),

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from structkit.commands.score import Settings, named
 from structkit.errors import UserError, flag, missing
 from structkit.records.jsonl import Record, Records
-from structkit.records.lines import shown
+from structkit.records.lines import input_name
 from structkit.scoring.judgements import Judgements
 from structkit.scoring.measures import Evaluation, compare, evaluate, macro, measure
 from structkit.scoring.qrels import Qrels
@@ -85,7 +85,7 @@ def _evaluated(path: str, judgements: Judgements, measures: Sequence[str]) -> Ev
     try:
         return evaluate(*judgements.of(run), measures)
     except UserError as error:
-        raise error.at(shown(path)) from None
+        raise error.at(input_name(path)) from None
 
 
 def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()) -> Record:

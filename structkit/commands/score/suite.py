@@ -17,7 +17,7 @@ from structkit.errors import UserError, flag
 from structkit.paths import is_pipe
 from structkit.processes import without_script
 from structkit.records.jsonl import Record
-from structkit.records.lines import shown
+from structkit.records.lines import input_name
 from structkit.scoring.classification import right_answers
 from structkit.scoring.measures import Values
 from structkit.scoring.similarity import bootstrap, correlation, cosines, ends
@@ -54,7 +54,7 @@ def suite(settings: Settings) -> Iterator[Record]:
         if first.keys() != found.keys():
             problem = f"has the tasks {', '.join(found)}, not {', '.join(first)}"
             remedy = "score all models on the same pairs"
-            raise UserError(problem, remedy).at(shown(files[name]))
+            raise UserError(problem, remedy).at(input_name(files[name]))
         models.setdefault(name.partition("@")[0], []).append(found)
     compared = (name for name, path in files.items() if path in settings.compare)
     against = list(dict.fromkeys(name.partition("@")[0] for name in compared))
@@ -129,7 +129,7 @@ def _of_file(path: str, seed: int, seeds: int) -> tuple[Results, Results]:
         rows.setdefault(str(record.get("task", "")), []).append(row)
     if "" in rows:
         problem = f'the pair "{pairs.records[rows[""][0]]["id"]}": field "task" is missing'
-        raise UserError(problem, f"encode with {flag('keep', 'task')}").at(shown(path))
+        raise UserError(problem, f"encode with {flag('keep', 'task')}").at(input_name(path))
     found: Results = {}
     majority: Results = {}
     for task, chosen in rows.items():
@@ -137,7 +137,7 @@ def _of_file(path: str, seed: int, seeds: int) -> tuple[Results, Results]:
             found[task], frequent = _of_task(pairs.take(chosen), seed, seeds)
         except UserError as error:
             error.problem = f"{task}: {error.problem}"
-            raise error.at(shown(path)) from None
+            raise error.at(input_name(path)) from None
         if frequent:
             majority[task] = frequent
     values, draws = zip(*found.values(), strict=True)

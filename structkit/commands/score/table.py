@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import takewhile
 
 from structkit.records.jsonl import Record
-from structkit.records.table import Column, aligned, markdown_text, padded
+from structkit.records.table import Column, align, markdown_text, pad
 
 SMALLEST = 0.001  # a smaller p is shown as `<0.001`
 
@@ -67,8 +67,8 @@ def _width(columns: list[Column], markdown: bool) -> int:
 
 def _drawn(columns: list[Column], markdown: bool) -> str:
     if not markdown:
-        return "\n".join(aligned(columns))
-    lines = padded(columns)
+        return "\n".join(align(columns))
+    lines = pad(columns)
     rule = ["-" * (each.width - each.to_right) + ":" * each.to_right for each in columns]
     return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
 

@@ -11,7 +11,7 @@ from structkit.commands.score import Settings
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError, program
 from structkit.records.jsonl import Record, Records, parse_each, text_field
-from structkit.records.lines import shown
+from structkit.records.lines import input_name
 from structkit.scoring.measures import Values
 from structkit.scoring.similarity import bootstrap, ends
 from structkit.structure.trees.brackets import UNLABELED, binarize, clean, read
@@ -115,10 +115,10 @@ def trees(settings: Settings) -> Iterator[Record]:
         found = _trees(path)
         for id_ in found.keys() & gold.keys():
             if found[id_].words != gold[id_].words:
-                raise _other_words(id_, found[id_], gold[id_]).at(shown(path))
+                raise _other_words(id_, found[id_], gold[id_]).at(input_name(path))
         if found.keys().isdisjoint(gold):
-            problem = f"no tree has the id of one in {shown(settings.gold)}"
-            raise UserError(problem, "parse the gold file itself").at(shown(path))
+            problem = f"no tree has the id of one in {input_name(settings.gold)}"
+            raise UserError(problem, "parse the gold file itself").at(input_name(path))
         yield {"run": name, **_scores(found, gold, settings.seed)}
     for name, shape in BASELINES.items():
         shaped = {id_: shape(tree.words) for id_, tree in gold.items()}
@@ -133,7 +133,7 @@ def _trees(path: str) -> dict[str, Tree]:
 
     if found := dict(parse_each(Records.read([path]), tree)):
         return found
-    raise UserError("there are no trees", "name a file that has some").at(shown(path))
+    raise UserError("there are no trees", "name a file that has some").at(input_name(path))
 
 
 def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> Record:

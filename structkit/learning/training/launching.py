@@ -31,7 +31,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from structkit.errors import UserError, flag
 from structkit.learning.training.devices import chosen_device
-from structkit.processes import ended_by, heard, without_script
+from structkit.processes import exit_for, handled_signals, without_script
 from structkit.progress import say
 
 SHUTDOWN = 120  # seconds that a process may take to finish its step and save a checkpoint
@@ -86,7 +86,7 @@ def launch(call: Callable[..., Any], count: int, device: str | None, *arguments:
             config = _config(count, folder)
             results = elastic_launch(config, _process)(call, count, device, arguments)
         except SignalException as error:
-            raise ended_by(error.sigval) from None
+            raise exit_for(error.sigval) from None
         except ChildFailedError as error:
             raise _cause(error) from None
     return results[0]
@@ -107,7 +107,7 @@ def _config(count: int, folder: str) -> LaunchConfig:
         logs_specs=DefaultLogsSpecs(log_dir=folder, redirects=silent),
     )
     # older versions of torch do not have these two, and go without
-    config.signals_to_handle = ",".join(number.name for number in heard())
+    config.signals_to_handle = ",".join(number.name for number in handled_signals())
     config.shutdown_timeout = SHUTDOWN
     return config
 
@@ -116,7 +116,7 @@ def _config(count: int, folder: str) -> LaunchConfig:
 def _watched() -> Iterator[None]:
     """Put back the handlers of signals, and leave no process behind."""
     main = threading.current_thread() is threading.main_thread()
-    handlers = {number: signal.getsignal(number) for number in heard() if main}
+    handlers = {number: signal.getsignal(number) for number in handled_signals() if main}
     others, silenced = multiprocessing.active_children(), logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # torch logs what is raised
     try:
@@ -139,7 +139,7 @@ def _cause(error: ChildFailedError) -> BaseException:
         known: UserError = pickle.loads(left.read_bytes())  # noqa: S301 our own process wrote it
         return known
     if failure.exitcode > 128:
-        return ended_by(failure.exitcode - 128)
+        return exit_for(failure.exitcode - 128)
     if failure.exitcode < 0:
         return UserError(
             f"process {failure.local_rank} of the training ended with status {failure.exitcode}",
@@ -159,7 +159,7 @@ def _process(
 ) -> Any:
     """Run one process from start to end."""
     os.setsid()  # Ctrl-C reaches only the launcher, which passes it on
-    for number in heard():  # until there are steps to finish, nothing is to be saved
+    for number in handled_signals():  # until there are steps to finish, nothing is to be saved
         signal.signal(number, signal.SIG_DFL)
     launcher = multiprocessing.parent_process()
     if launcher is None or not launcher.is_alive():  # torch asks for a signal from here on only
@@ -167,7 +167,7 @@ def _process(
     torch.set_num_threads(max(1, torch.get_num_threads() // count))
     try:
         result = joined(partial(call, *arguments), device)
-        for number in heard():  # torch waits now, until the launcher has the result
+        for number in handled_signals():  # torch waits now, until the launcher has the result
             signal.signal(number, signal.SIG_DFL)
         if not launcher.is_alive():  # its end was told while the model was written
             sys.exit(1)

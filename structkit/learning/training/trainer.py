@@ -39,7 +39,7 @@ from structkit.learning.training.module import HeldOut, TrainingModule
 from structkit.learning.training.settings import Plan, RunOptions, Step
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
-from structkit.processes import ended_by, heard
+from structkit.processes import exit_for, handled_signals
 from structkit.progress import Position, announce, progress, say
 from structkit.seeds import key
 
@@ -380,7 +380,9 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._ask) for number in heard()}
+            self._before = {
+                number: signal.signal(number, self._ask) for number in handled_signals()
+            }
         return self
 
     def __exit__(
@@ -391,9 +393,9 @@ class Interrupt:
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
-            raise ended_by(number)
+            raise exit_for(number)
         self.asked = number
 
     def ending(self) -> BaseException:
         """The exception for the signal; another process may have received it instead."""
-        return ended_by(self.asked or signal.SIGTERM)
+        return exit_for(self.asked or signal.SIGTERM)

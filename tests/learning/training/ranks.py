@@ -9,7 +9,7 @@ import torch
 
 from structkit.errors import UserError
 from structkit.learning.training.distributed import add_gradients, rank, share, total
-from structkit.processes import heard
+from structkit.processes import handled_signals
 from structkit.registry import load
 
 
@@ -35,7 +35,7 @@ def dies(*, device):
 
 def outlives(folder, *, device):
     """Lose the launcher while a signal to end is only noted, as it is while a step is finished."""
-    for number in heard():
+    for number in handled_signals():
         signal.signal(number, lambda *_: None)
     (folder / str(os.getpid())).touch()
     total(1)
