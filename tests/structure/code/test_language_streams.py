@@ -33,20 +33,7 @@ def test_a_text_that_takes_too_long_is_rejected_and_the_next_one_is_read() -> No
 
 
 # what nests, repeats and stays open: in most grammars something of it is ambiguous
-DEEP = (
-    "(",
-    "[",
-    "{",
-    "a<b",
-    "a<b<",
-    "(a)(",
-    "a?(b):",
-    "(a)=>",
-    "a(b,",
-    "if(a<b>(",
-    "x=>",
-    "\n \t{",
-)
+DEEP = [*"([{", "a<b", "a<b<", "(a)(", "a?(b):", "(a)=>", "a(b,", "if(a<b>(", "x=>", "\n \t{"]
 
 
 # one for the quick tests: what differs between languages is in their laws

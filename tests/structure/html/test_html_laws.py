@@ -148,14 +148,9 @@ def documents():
     rows = []
     for path in sorted(PAGES.glob("*.jsonl")):
         rows += [(row["id"], row["html"]) for row in map(json.loads, path.open("rb"))]
-    for name, field in (
-        ("dev_docs", "html"),
-        ("train_docs-00", "html"),
-        ("train_docs-01", "html"),
-        ("raw_samples", "raw_html"),
-    ):
-        if not DATA.exists():
-            break
+    names = ("dev_docs", "train_docs-00", "train_docs-01", "raw_samples") if DATA.exists() else ()
+    for name in names:
+        field = "raw_html" if name == "raw_samples" else "html"
         with gzip.open(DATA / f"{name}.jsonl.gz", "rt", encoding="utf-8") as handle:
             step = max(1, EVERY // 50) if name == "raw_samples" else EVERY
             found = [line for number, line in enumerate(handle) if number % step == 0]
