@@ -22,8 +22,8 @@ from structkit.learning.encoding.exported import (
     Onnx,
     OpenVino,
     Runtime,
+    fastest_dtype,
     find_export,
-    has_bf16,
 )
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders.hub import model_folder
@@ -83,13 +83,12 @@ class TableEngine:
 
 def open_engine(settings: EncodingSettings) -> tuple[Engine, Record]:
     """What computes the model of these settings, with the model in it, and the model's facts."""
-    _check_engine(settings)
-    changes = settings.changes
+    runtimes, changes = _runtimes(settings), settings.changes
     folder = model_folder(settings.model, offline=settings.offline)
     given = {name: value for name, value in changes.items() if value is not None}
     if table := opened_table(folder, given):
         return TableEngine(table[0]), table[1]
-    exports: Exports = {each: find_export(folder, changes, each) for each in _runtimes(settings)}
+    exports: Exports = {each: find_export(folder, changes, each) for each in runtimes}
     if exports and all(exports.values()) and (opened := _open_fastest(settings, folder, exports)):
         return opened
     # torch takes seconds to import, which nobody waits for whose exports are there
@@ -110,35 +109,25 @@ def open_engine(settings: EncodingSettings) -> tuple[Engine, Record]:
     return engine, facts
 
 
-def _check_engine(settings: EncodingSettings) -> None:
-    """Raise if an engine that is named is not installed, or takes no such device or precision."""
-    engine = settings.engine
-    if engine not in RUNTIMES:
-        return
-    RUNTIMES[engine][0].version()  # or which extra it needs
-    able, wrong = [each.dtype for each in RUNTIMES[engine]], ""
-    if settings.device not in (None, "cpu"):
-        wrong = flag("device", settings.device)
-    if settings.dtype not in ("auto", "fp32", *able):  # fp32 is the default, int8 has a name
-        wrong = flag("dtype", settings.dtype)
-    if wrong:
-        problem = f"{flag('engine', engine)} takes no {wrong}"
-        raise UserError(problem, f"use {flag('engine', 'torch')}", status=2)
-
-
 def _runtimes(settings: EncodingSettings) -> list[Runtime]:
     """Those that may compute the model; for `auto` the installed ones, where there is no GPU.
 
-    8-bit integers are only for those who ask for them.
+    8-bit integers are only for those who ask for them. Errors: an engine that is named is not
+    installed, or takes no such device or precision.
     """
     engine, dtype, device = settings.engine, settings.dtype, settings.device
-    if engine == "torch":
-        return []
     if engine in RUNTIMES:
+        RUNTIMES[engine][0].version()  # or which extra it needs
         able = {each.dtype: each for each in RUNTIMES[engine]}
-        fastest = _fastest_dtype() if dtype == "auto" and len(able) > 1 else dtype
+        wrong = flag("device", device) if device not in (None, "cpu") else ""
+        if dtype not in ("auto", "fp32", *able):  # fp32 is the default, int8 has a name
+            wrong = flag("dtype", dtype)
+        if wrong:
+            problem = f"{flag('engine', engine)} takes no {wrong}"
+            raise UserError(problem, f"use {flag('engine', 'torch')}", status=2)
+        fastest = fastest_dtype() if dtype == "auto" and len(able) > 1 else dtype
         return [able.get(fastest, RUNTIMES[engine][0])]
-    if not (device == "cpu" or not device and no_gpu()):
+    if engine == "torch" or not (device == "cpu" or not device and no_gpu()):
         return []
     installed = [
         each
@@ -147,12 +136,8 @@ def _runtimes(settings: EncodingSettings) -> list[Runtime]:
         if name != "openvino-int8" and find_spec(each.package)
     ]
     if dtype == "auto" and any(each.package == "openvino" for each in installed):
-        return [each for each in installed if each.dtype == _fastest_dtype()]
+        return [each for each in installed if each.dtype == fastest_dtype()]
     return [each for each in installed if each.dtype == dtype]  # for auto, torch knows
-
-
-def _fastest_dtype() -> str:
-    return "bf16" if has_bf16() else "fp32"
 
 
 def _open_fastest(

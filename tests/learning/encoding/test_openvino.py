@@ -11,7 +11,7 @@ from conftest import environment
 from structkit.embeddings.reading import read_matrix
 from structkit.errors import UserError
 from structkit.learning.encoding import engines
-from structkit.learning.encoding.exported import has_bf16
+from structkit.learning.encoding.exported import fastest_dtype
 from tests.learning.encoders.test_encoders import bert_like
 from tests.learning.encoding.test_onnx import POOLINGS, assert_same, cache, encoded, note, t5
 
@@ -47,8 +47,7 @@ def test_fewer_bits(t5, capsys):
     assert "" == capsys.readouterr().out  # where the rows go
     assert ("openvino-int8", "int8") == (encoding.meta()["engine"], encoding.run()["dtype"])
     assert 0.9 < cosines(found, expected).min() < 0.999999  # a model of random weights
-    wanted = "bf16" if has_bf16() else "fp32"
-    assert wanted == encoded(t5, "openvino", dtype="auto")[0].engine.dtype
+    assert fastest_dtype() == encoded(t5, "openvino", dtype="auto")[0].engine.dtype
 
 
 TELLING = "import os; open(os.environ['TOLD'], 'a').write('told')\n"
