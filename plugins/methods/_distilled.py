@@ -35,6 +35,8 @@ from structkit.seeds import key
 if TYPE_CHECKING:
     from .static import Method
 
+MAXIMUM_WORDS = 10_000  # that are added from the records
+SIF_COEFFICIENT = 1e-4  # the share at which a token has weight 1/2 (model2vec's default)
 BATCH_TOKENS = 1024  # in sequences of two or three tokens: fits a processor's cache
 UNUSED = "[unused"  # BERT's tokens that no text has
 
@@ -64,7 +66,7 @@ def distilled(settings: Method, spool: Spool, offline: bool) -> Distilled:
         )
     own = plain(encoder.tokenizing.tokenizer.backend_tokenizer)
     words = Frequencies(own).count(settings.texts(spool))
-    new = words.common(settings.minimum_count, settings.most_words) if len(spool) else []
+    new = words.common(settings.minimum_count, MAXIMUM_WORDS) if len(spool) else []
     tokenizer = with_words(own, new) if new else own
     vocabulary = tokenizer.get_vocab_size()
     special = set(encoder.tokenizing.tokenizer.all_special_ids)
@@ -97,7 +99,6 @@ def from_scratch(settings: Method, spool: Spool) -> Distilled:
     made = train_tokenizer(
         settings.texts(spool),
         settings.vocabulary_size,
-        split_identifiers=settings.split_identifiers,
         words_alike=True,  # a query has `retry` where code has `.retry(`
     )
     tokenizer = plain(made.backend_tokenizer)
@@ -115,12 +116,12 @@ def weighted(settings: Method, tokenizer: Tokenizer, spool: Spool, kept: list[in
     kind = settings.weights or ("zipf" if settings.model else "idf")
     weights: Weights = np.ones(len(kept))
     if kind == "zipf":
-        weights = smooth_inverse_frequencies(zipf(len(kept)), settings.sif_coefficient)
+        weights = smooth_inverse_frequencies(zipf(len(kept)), SIF_COEFFICIENT)
     elif kind != "none":
         texts, times, having = counted(tokenizer, settings, spool)
         if kind == "sif":
             shares = times[kept] / max(1, times.sum())
-            weights = smooth_inverse_frequencies(shares, settings.sif_coefficient)
+            weights = smooth_inverse_frequencies(shares, SIF_COEFFICIENT)
         else:
             weights = roots_of_idf(texts, having[kept])
     return weights.astype(np.float32)

@@ -11,8 +11,6 @@ from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs
 from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.training.settings import Step
 from structkit.records.jsonl import Record
-from structkit.seeds import random_for
-from structkit.structure.html.elements import remask
 
 if TYPE_CHECKING:
     from .seal import Method
@@ -43,25 +41,12 @@ class Seal(DualEncoder[Pairs]):
 
     def variants(self, records: list[Record], step: Step, name: str) -> list[str]:
         """One variant of each record's document, then of its drawn negatives."""
-        again = name == "masked" and self.settings.remask
         texts: list[str] = []
         for record in records:
+            texts.append(record[name])
             drawn = self.drawn(record, step, "negatives_tagged")
-            if again:
-                texts.append(self.masked(record["tagged"], record["id"], step.epoch))
-                texts += [
-                    self.masked(record["negatives_tagged"][place], record["id"], step.epoch, place)
-                    for place in drawn
-                ]
-            else:
-                texts.append(record[name])
-                texts += [record[f"negatives_{name}"][place] for place in drawn]
+            texts += [record[f"negatives_{name}"][place] for place in drawn]
         return texts
-
-    def masked(self, tagged: str, *keys: str | int) -> str:
-        """A document with other elements masked in each epoch."""
-        settings = self.settings
-        return remask(tagged, settings.mask_ratio, random_for(settings.seed, "remask", *keys))
 
     def objective(
         self, inputs: Pairs, embeddings: dict[str, Tensor]

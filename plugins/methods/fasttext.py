@@ -48,9 +48,6 @@ class Method(WordSettings):
         high=10**9,
         group="model",
     )
-    threads: int = setting(
-        1, "more are faster, but no two runs give the same result", low=1, high=1024, group="speed"
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +91,7 @@ class Method(WordSettings):
             "minn": self.shortest_ngram,
             "maxn": self.longest_ngram,
             "bucket": self.buckets if self.longest_ngram else 0,
-            "thread": self.threads,
+            "thread": 1,  # with more, no two runs give the same result
         }
 
     @classmethod

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.settings import COSINES, POOLINGS, EncoderSettings
+from structkit.learning.encoders.settings import COSINES, EncoderSettings
 from structkit.learning.training.settings import LENGTH
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
@@ -44,30 +44,21 @@ class Method(EncoderSettings):
     records: ClassVar[str] = "`query`, `positive`, `masked`, `target`; if there: `negatives`"
     needs: ClassVar[tuple[str, ...]] = ("query", "positive", "masked", "target")
 
-    pooling: str | None = setting(
-        None,
-        "how token states become one embedding",
-        "SANTA, eq. 1",
-        POOLINGS,
-        usual="first-decoder-token",
-    )
-    normalize: bool | None = setting(
-        None, "scale embeddings to length 1", "SANTA, eq. 2: dot product", usual=False
-    )
-    query_length: int | None = setting(None, "most tokens of a query", CODE, usual=50)
-    document_length: int | None = setting(None, "most tokens of a document", CODE, usual=240)
+    pooling: str | None = setting(None, source="SANTA, eq. 1", usual="first-decoder-token")
+    normalize: bool | None = setting(None, source="SANTA, eq. 2: dot product", usual=False)
+    query_length: int | None = setting(None, source=CODE, usual=50)
+    document_length: int | None = setting(None, source=CODE, usual=240)
     target_length: int | None = setting(
-        None, "most tokens of a target", CODE, low=2, high=LENGTH, usual=35, group="texts"
+        None, "maximum tokens of a target", CODE, low=2, high=LENGTH, usual=35, group="texts"
     )
     temperature: float | None = setting(
         None,
-        "divides the scores of the contrastive loss",
-        f"SANTA, eq. 5: dot products; {COSINES} where embeddings have length 1",
+        source=f"SANTA, eq. 5: dot products; {COSINES} where embeddings have length 1",
         usual=1.0,
     )
-    epochs: int = setting(6, "passes over the records", CODE)
-    batch_size: int = setting(16, "records in one step", CODE)
-    learning_rate: float = setting(5e-5, "highest learning rate of AdamW", CODE)
+    epochs: int = setting(6, source=CODE)
+    batch_size: int = setting(16, source=CODE)
+    learning_rate: float = setting(5e-5, source=CODE)
     alignment_weight: float = setting(
         1.0, "weight of the contrastive loss (SDA)", "SANTA, eq. 4", low=0.0, high=1e6, group="loss"
     )

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError, program
-from structkit.learning.encoders.settings import POOLINGS, EncoderSettings, check_decoder
+from structkit.learning.encoders.settings import EncoderSettings, check_decoder
 from structkit.learning.training.spool import Spool, checked, remedy_for
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -53,25 +53,12 @@ class Method(EncoderSettings):
         "SEAL, table 7",
         ORDERS,
     )
-    remask: bool = setting(False, "mask other elements in each epoch, and do not use `masked`")
-    mask_ratio: float = setting(
-        0.1, "share of elements that --remask masks", "SEAL, table 6", low=0.0, high=1.0
-    )
-    architecture: str = setting("bert", "kind of model from scratch", choices=("t5", "bert"))
-    pooling: str | None = setting(
-        None, "how token states become one embedding", "FlagEmbedding", POOLINGS, usual="cls"
-    )
-    normalize: bool | None = setting(
-        None, "scale embeddings to length 1", "FlagEmbedding", usual=True
-    )
-    query_length: int | None = setting(None, "most tokens of a query", SECTION, usual=32)
-    document_length: int | None = setting(None, "most tokens of a document", SECTION, usual=4096)
-    temperature: float | None = setting(
-        None,
-        "divides the scores of the contrastive loss",
-        "FlagEmbedding's default for BGE",
-        usual=0.02,
-    )
+    architecture: str = setting("bert")
+    pooling: str | None = setting(None, source="FlagEmbedding", usual="cls")
+    normalize: bool | None = setting(None, source="FlagEmbedding", usual=True)
+    query_length: int | None = setting(None, source=SECTION, usual=32)
+    document_length: int | None = setting(None, source=SECTION, usual=4096)
+    temperature: float | None = setting(None, source="FlagEmbedding's default for BGE", usual=0.02)
     negatives_per_query: int | None = setting(
         None,
         "negatives per query, drawn in each epoch; default 8, or as many as records have",
@@ -79,7 +66,7 @@ class Method(EncoderSettings):
     )
     epochs: int = setting(2, "passes over the records in each stage", SECTION)
     batch_size: int = setting(8, "records in one step, over all processes", SECTION)
-    learning_rate: float = setting(1e-5, "highest learning rate of AdamW", SECTION)
+    learning_rate: float = setting(1e-5, source=SECTION)
 
     def __post_init__(self) -> None:
         super().__post_init__()

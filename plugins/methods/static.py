@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from structkit import plugin
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.settings import FACTS
 from structkit.learning.folders.facts import check_fields
-from structkit.learning.training.settings import TrainingSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.fields import DOCUMENT, QUERY, text_name
@@ -31,7 +31,7 @@ WEIGHTS = ("zipf", "sif", "idf", "none")
 
 
 @dataclass(frozen=True)
-class Method(TrainingSettings):
+class Method(plugin.Method):
     """Settings of a table of token vectors."""
 
     example: ClassVar[str] = "structkit train static functions.jsonl -o models/static"
@@ -58,10 +58,6 @@ class Method(TrainingSettings):
         WEIGHTS,
         group="model",
     )
-    sif_coefficient: float = setting(
-        1e-4, "zipf, sif: share of the texts' tokens at which a token has weight 1/2", MODEL2VEC,
-        low=1e-9, high=1.0, group="model"
-    )  # fmt: skip
     saturating: bool = setting(
         False, "a token that a text has n times counts √n times", group="model"
     )
@@ -75,16 +71,10 @@ class Method(TrainingSettings):
         high=10**9,
         group="model",
     )
-    most_words: int = setting(
-        10_000, "most words to add from the records", low=0, high=10_000_000, group="model"
-    )
     vocabulary_size: int = setting(
         8_000, "from scratch: tokens of a tokenizer trained on the records",
         low=400, high=1_000_000, group="model"
     )  # fmt: skip
-    split_identifiers: bool = setting(
-        True, "from scratch: the tokenizer lowercases, and splits fooBar and foo_bar", group="model"
-    )
 
     @property
     def start(self) -> str | None:

@@ -189,17 +189,15 @@ def test_the_log_is_json(tmp_path, data, capsys):
     ]
 
 
-@pytest.mark.parametrize("split", [False, True])
-def test_the_tokenizer_knows_every_text_and_keeps_sentinels(split):
-    tokenizer = train_tokenizer(["plain words only"], 400, split_identifiers=split)
+def test_the_tokenizer_knows_every_text_and_keeps_sentinels():
+    tokenizer = train_tokenizer(["plain words only"], 400)
     assert (0, 1, 2) == (tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.unk_token_id)
     text = "HTTPServer.fooBar_baz(<extra_id_0>)日本<extra_id_99>\t😀"
     ids = tokenizer(text)["input_ids"]
     assert tokenizer.unk_token_id not in ids
     sentinels = [tokenizer.convert_tokens_to_ids(name) for name in SENTINELS]
     assert [sentinels[0], sentinels[99]] == [number for number in ids if number in sentinels]
-    called = "http server.foo bar baz" if split else "HTTPServer.fooBar_baz"
-    expected = f"{called}(<extra_id_0>)日本<extra_id_99>😀"
+    expected = "http server.foo bar baz(<extra_id_0>)日本<extra_id_99>😀"
     assert 2 == len(tokenizer("<extra_id_0> plain <extra_id_1>")["input_ids"]) - 2
     assert expected == tokenizer.decode(ids, skip_special_tokens=True).strip()
 
@@ -230,7 +228,7 @@ def test_only_the_beginning_of_a_long_text_is_read(length):
         " " * 9000 + "end",
         "<p>a</p>" * 1000,
     ]
-    tokenizer = train_tokenizer(texts, 500, split_identifiers=True, cls=True)
+    tokenizer = train_tokenizer(texts, 500, cls=True)
     tokenizing = Tokenizing(tokenizer, {"document": length})
     whole = tokenizer(texts, truncation=True, max_length=length)
     assert whole["input_ids"] == tokenizing.ids(texts, "document")

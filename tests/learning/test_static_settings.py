@@ -19,13 +19,10 @@ CHANGES = {
     "model": ("bert", {}),
     "dimensions": (4, {}),
     "weights": ("none", {}),
-    "sif_coefficient": (0.1, {"weights": "sif"}),
     "saturating": (True, {}),
     "field": ("id", {}),
     "minimum_count": (10**9, DISTILLED),
-    "most_words": (0, DISTILLED),
     "vocabulary_size": (404, {"field": "many"}),
-    "split_identifiers": (False, {}),
 }
 
 

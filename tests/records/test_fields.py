@@ -9,7 +9,7 @@ import pytest
 
 from structkit import search
 from structkit.formats.interchange import FormatParts, Options
-from structkit.learning.training.settings import TrainingSettings
+from structkit.learning.training.settings import Method
 from structkit.pairs.examples import Fields
 from structkit.records.fields import DOCUMENT, QUERY, SOURCES, text_name
 from structkit.records.jsonl import Record
@@ -35,7 +35,7 @@ def test_the_first_field_of_a_document_is_read(
     for name in ("beir", "pyserini"):
         write = FormatParts.named(name, Options()).part("corpus").write
         assert write and "tea" in write(dict(document)).values()
-    assert earlier == text_name(document, TrainingSettings.document_fields, "")
+    assert earlier == text_name(document, Method.document_fields, "")
 
 
 @pytest.mark.parametrize(("earlier", "later"), list(pairwise((*QUERY, None))))
@@ -47,7 +47,7 @@ def test_the_first_field_of_a_query_is_read(
     assert "tea" == Fields().query_text(query)
     write = FormatParts.named("beir", Options()).part("queries").write
     assert write and "tea" in write(dict(query)).values()
-    assert earlier == text_name(query, TrainingSettings.query_fields, "")
+    assert earlier == text_name(query, Method.query_fields, "")
 
 
 def test_pair_reads_no_positive_of_its_own() -> None:

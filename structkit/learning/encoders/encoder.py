@@ -244,7 +244,6 @@ def _from_scratch(
     tokenizer = train_tokenizer(
         spool.texts(fields),
         settings.vocabulary_size,
-        split_identifiers=settings.split_identifiers,
         cls=settings.architecture == "bert" or pooling in ("cls", "mcls"),
         whole=TAG_TOKENS if tags else (),
     )

@@ -47,15 +47,12 @@ class ModelSettings:
     vocabulary_size: int = setting(
         8000, "tokens of a tokenizer trained on the records", low=400, high=1_000_000, group="model"
     )
-    split_identifiers: bool = setting(
-        True, "the tokenizer from scratch lowercases, and splits fooBar and foo_bar", group="model"
-    )
     tag_tokens: bool | None = setting(
         None, "make each structure tag one token; default: only in seal from scratch", group="model"
     )
     positions: int | None = setting(
         None,
-        "most tokens that the model can read: its position embeddings are interpolated",
+        "maximum tokens that the model can read: its position embeddings are interpolated",
         "BERT, RoBERTa and their like",
         low=8,
         high=LENGTH,
@@ -81,10 +78,10 @@ class ModelSettings:
         None, "text put before each document", usual="", group="texts"
     )
     query_length: int | None = setting(
-        None, "most tokens of a query", low=2, high=LENGTH, usual=64, group="texts"
+        None, "maximum tokens of a query", low=2, high=LENGTH, usual=64, group="texts"
     )
     document_length: int | None = setting(
-        None, "most tokens of a document", low=2, high=LENGTH, usual=256, group="texts"
+        None, "maximum tokens of a document", low=2, high=LENGTH, usual=256, group="texts"
     )
     temperature: float | None = setting(
         None,
@@ -108,7 +105,7 @@ class ModelSettings:
 class EncoderSettings(GradientSettings, ModelSettings):
     """The settings of all encoders; in the help, those of the model come first."""
 
-    calmer: ClassVar[str] = f"{GradientSettings.calmer} or --temperature"
+    divergence_remedy: ClassVar[str] = f"{GradientSettings.divergence_remedy} or --temperature"
 
     weight_decay: float = setting(0.0, "weight decay of AdamW", low=0.0, high=1.0, group="schedule")
     bf16: bool = setting(False, "compute in bfloat16 where it is safe", group="speed")
@@ -129,7 +126,7 @@ class EncoderSettings(GradientSettings, ModelSettings):
         return self.model
 
     def settled(self, *, offline: bool = False) -> Self:
-        """As above; without a start model, what is open is usual."""
+        """These settings; what is open is as in the start model, or usual."""
         from structkit.learning.folders.hub import model_folder
 
         if not self.model:

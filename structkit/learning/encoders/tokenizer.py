@@ -34,22 +34,21 @@ def train_tokenizer(
     texts: Iterable[str],
     size: int,
     *,
-    split_identifiers: bool,
     words_alike: bool = False,
     cls: bool = False,
     whole: Sequence[str] = (),
 ) -> PreTrainedTokenizerFast:
     """A byte-level BPE tokenizer of at most `size` tokens, to which no text is unknown.
 
-    Runs of whitespace become one space, as in T5's own tokenizer. `split_identifiers` lowercases
-    and cuts `fooBar`, `HTTPServer` and `foo_bar` into words. Sentinels are never touched, and the
-    strings of `whole` (structure tags) are one token each. `cls` starts every text with a CLS
-    token. A special token's name in a text is ordinary text. With `words_alike` a word is the same
-    tokens after punctuation or a digit as after a space: `.retry(` has the token of `retry`.
+    Runs of whitespace become one space, as in T5's own tokenizer. Words are
+    lowercased; `fooBar`, `HTTPServer` and `foo_bar` are cut into words. Sentinels are kept, and
+    the strings of `whole` (structure tags) are one token each. `cls` starts every text with a
+    CLS token. A special token's name in a text is ordinary text. With `words_alike` a word is the
+    same tokens after punctuation or a digit as after a space: `.retry(` has the token of `retry`.
     """
     kept = [*SENTINELS, *dict.fromkeys(whole)]
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
-    tokenizer.normalizer = _normalizer(split_identifiers, words_alike)
+    tokenizer.normalizer = _normalizer(words_alike)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -83,7 +82,7 @@ def train_tokenizer(
     )
 
 
-def _normalizer(split_identifiers: bool, words_alike: bool) -> normalizers.Normalizer:
+def _normalizer(words_alike: bool) -> normalizers.Normalizer:
     steps = [
         normalizers.Replace(Regex("(?<=[a-z0-9])(?=[A-Z])"), " "),
         normalizers.Replace(Regex("(?<=[A-Z])(?=[A-Z][a-z])"), " "),
@@ -91,7 +90,7 @@ def _normalizer(split_identifiers: bool, words_alike: bool) -> normalizers.Norma
         normalizers.Lowercase(),
     ]
     # a word begins with a space, also after what is no word, and after digits
-    apart = normalizers.Replace(
+    between = normalizers.Replace(
         Regex(r"(?<=[^\w\s])(?=\w)|(?<=\d)(?=[^\W\d])|(?<=[^\W\d])(?=\d)"), " "
     )
     last = [
@@ -100,9 +99,7 @@ def _normalizer(split_identifiers: bool, words_alike: bool) -> normalizers.Norma
         normalizers.Replace(Regex(r"\s+"), " "),
         normalizers.Replace(Regex(r"\A (?=[^\w\s])"), ""),
     ]
-    return normalizers.Sequence(
-        [*(steps if split_identifiers else ()), *([apart] if words_alike else ()), *last]
-    )
+    return normalizers.Sequence([*steps, *([between] if words_alike else ()), *last])
 
 
 def _without(names: Sequence[str], texts: Iterable[str]) -> Iterable[str]:

@@ -232,7 +232,7 @@ class NodeSettings(ComposedSettings):
 
     training: ClassVar[str] = f"{HERE}.training:StraeTraining"
     shared: ClassVar[bool] = True
-    calmer: ClassVar[str] = f"{VocabularySettings.calmer} or --temperature"
+    divergence_remedy: ClassVar[str] = f"{VocabularySettings.divergence_remedy} or --temperature"
 
     objective: str = setting(
         "contrastive",

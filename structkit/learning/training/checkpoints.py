@@ -23,9 +23,12 @@ from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import cannot_write, remove, replace_folder, whole_file
 
-RUN = "run.json"
 ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
-DAMAGE = (OSError, RuntimeError, ValueError, LookupError, EOFError, pickle.UnpicklingError)
+# what damaged checkpoints have been seen to raise
+DAMAGE = (
+    *(OSError, RuntimeError, ValueError, LookupError, EOFError, TypeError, AttributeError),
+    pickle.UnpicklingError,
+)
 
 
 class RunFolder:
@@ -37,12 +40,6 @@ class RunFolder:
     def __init__(self, output: str, *, overwrite: bool, resume: bool) -> None:
         self.final = Path(output)
         self.run: Record = {}
-        if overwrite and resume:
-            raise UserError(
-                f"{flag('overwrite')} and {flag('resume')} exclude each other",
-                "leave one out",
-                status=2,
-            )
         if self.final.name in ("", ".."):
             raise UserError(f"-o {output} names no new folder", "name one", status=2)
         self.partial = self.final.with_name(self.final.name + ".partial")
@@ -78,8 +75,7 @@ class RunFolder:
             raise UserError(
                 f"{self.final} exists",
                 f"replace it with {flag('overwrite')}, continue a stopped run with "
-                f"{flag('resume')}, "
-                f"or name another folder with {flag('output')}",
+                f"{flag('resume')}, or name another folder with {flag('output')}",
             )
         latest = self.latest()
         if latest:
@@ -95,7 +91,7 @@ class RunFolder:
         return self.final.exists()
 
     def open(self, run: Record) -> None:
-        """Start the run, or check that the stopped run is the same one: the first process does."""
+        """Make the folder where the run lives: the first process does."""
         self.run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
         if rank():
             return
@@ -105,24 +101,8 @@ class RunFolder:
             raise cannot_write(error, "made").at(str(self.partial)) from None
         for path in self.partial.glob(".*.partial"):  # of a process that was killed
             path.unlink()
-        if self.latest() is None:
-            if self.resume:
-                say(f"there is nothing to resume in {self.partial}; the run starts at step 0")
-            with whole_file(self.partial / RUN) as file:
-                file.write(orjson.dumps(run, option=orjson.OPT_INDENT_2))
-            return
-        try:
-            before = orjson.loads((self.partial / RUN).read_bytes())
-            other = differences(before, run)
-        except (OSError, ValueError, AttributeError, TypeError):
-            raise UserError("is missing or damaged", f"start again with {flag('overwrite')}").at(
-                str(self.partial / RUN)
-            ) from None
-        if other:
-            raise UserError(
-                f"the stopped run in {self.partial} differs in {', '.join(other)}",
-                f"resume with the same settings and data, or start again with {flag('overwrite')}",
-            )
+        if self.resume and self.latest() is None:
+            say(f"there is nothing to resume in {self.partial}; the run starts at step 0")
 
     def finished(self, run: Record) -> Record:
         """The summary of the finished run. Errors: it was another run."""
@@ -167,18 +147,17 @@ class RunFolder:
         latest = self.latest()
         if latest is None:
             return None
+        again = f"start again with {flag('overwrite')}"
         try:
             state: dict[str, Any] = torch.load(latest, map_location="cpu", weights_only=True)
-            if not isinstance(state, dict) or "module" not in state:
-                raise ValueError
+            other = differences(state["run"], self.run)
         except DAMAGE:  # torch's advice is to load it unsafely
-            raise UserError("is damaged or cut short", f"start again with {flag('overwrite')}").at(
-                str(latest)
-            ) from None
-        if other := differences(state.get("run", self.run), self.run):
+            raise UserError("is damaged or cut short", again).at(str(latest)) from None
+        if other:
             raise UserError(
-                f"differs in {', '.join(other)}", f"start again with {flag('overwrite')}"
-            ).at(str(latest))
+                f"the stopped run in {self.partial} differs in {', '.join(other)}",
+                f"resume with the same settings and data, or {again}",
+            )
         return state
 
     @property
@@ -259,7 +238,7 @@ def system_error(error: BaseException) -> OSError | None:
 
 
 def differences(before: Record, run: Record) -> list[str]:
-    """How a run differs from an earlier one, for people; settings no longer there are ignored."""
+    """How a run differs from an earlier one, for people."""
     run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
     return [
         f"{name} (was {before.get(name)}, is {run.get(name)})"

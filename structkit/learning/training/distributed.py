@@ -6,11 +6,16 @@ negatives, and gradients are added up: the result is that of one process.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, distributed, nn
+
+from structkit.errors import flag
+from structkit.progress import say
 
 T = TypeVar("T")
 
@@ -23,6 +28,27 @@ def rank() -> int:
 def ranks() -> int:
     """How many processes train together."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
+
+
+def started_by_torchrun() -> bool:
+    """Whether torchrun started this process, and several may be started."""
+    return distributed.is_torchelastic_launched() and not distributed.is_initialized()
+
+
+def working_processes(count: int, batch: int) -> int:
+    """How many of `count` processes have work: a core and a record of the batch for each.
+
+    >>> working_processes(1, 32), working_processes(99, 1)
+    (1, 1)
+    """
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    processes = min(count, batch, cores)
+    if processes < count:
+        say(
+            f"{flag('nproc', count)} becomes {processes}: {batch:,} records in a batch, {cores} "
+            "cores"
+        )
+    return processes
 
 
 def share(records: int) -> slice:

@@ -32,7 +32,6 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from structkit.errors import UserError, flag
 from structkit.learning.training.devices import chosen_device
 from structkit.processes import exit_for, handled_signals, without_script
-from structkit.progress import say
 
 SHUTDOWN = 120  # seconds that a process may take to finish its step and save a checkpoint
 GRACE = 2.0  # seconds that a process lives on that lost another: so the cause is seen first
@@ -51,27 +50,6 @@ def check_ranks(count: int, device: str | None) -> None:
             f"lower it, or use {flag('device', 'cpu')}",
             status=2,
         )
-
-
-def useful(count: int, batch: int) -> int:
-    """How many of `count` processes have work: a core and a record of the batch for each.
-
-    >>> useful(1, 32), useful(99, 1)
-    (1, 1)
-    """
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    processes = min(count, batch, cores)
-    if processes < count:
-        say(
-            f"{flag('nproc', count)} becomes {processes}: {batch:,} records in a batch, {cores} "
-            "cores"
-        )
-    return processes
-
-
-def by_torchrun() -> bool:
-    """Whether torchrun started this process, and several may be started."""
-    return distributed.is_torchelastic_launched() and not distributed.is_initialized()
 
 
 def launch(call: Callable[..., Any], count: int, device: str | None, *arguments: Any) -> Any:
@@ -166,7 +144,7 @@ def _process(
         sys.exit(1)
     torch.set_num_threads(max(1, torch.get_num_threads() // count))
     try:
-        result = joined(partial(call, *arguments), device)
+        result = join(partial(call, *arguments), device)
         for number in handled_signals():  # torch waits now, until the launcher has the result
             signal.signal(number, signal.SIG_DFL)
         if not launcher.is_alive():  # its end was told while the model was written
@@ -179,7 +157,7 @@ def _process(
         raise
 
 
-def joined(call: Callable[..., Any], device: str | None) -> Any:
+def join(call: Callable[..., Any], device: str | None) -> Any:
     """`call(device=…)` in a process that a launcher started, as one of all, when all are done.
 
     Errors: `UserError` where an exchange with another process fails, as it has ended.

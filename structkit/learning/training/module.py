@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from structkit.learning.folders.weights import own_weights, write_weights
-from structkit.learning.training.settings import Step, TrainingSettings
+from structkit.learning.training.settings import Method, Step
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Model, Truncation
 from structkit.records.jsonl import Record
@@ -33,7 +33,7 @@ class TrainingModule(nn.Module):
 
     seen = 0  # records that it learned from before the first step, each as often as it was read
 
-    def __init__(self, settings: TrainingSettings) -> None:
+    def __init__(self, settings: Method) -> None:
         super().__init__()
         self.settings = settings
         self.truncation = Truncation()

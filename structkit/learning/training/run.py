@@ -8,30 +8,28 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import torch
 from huggingface_hub import ModelCardData
 
-import structkit
 from structkit import __version__
 from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import FACTS, FORMAT, json_of
 from structkit.learning.folders.hub import looks_like_path, model_folder
 from structkit.learning.training.checkpoints import RunFolder, differences
 from structkit.learning.training.devices import chosen_device, enough_memory
-from structkit.learning.training.distributed import gathered, rank, ranks
-from structkit.learning.training.launching import (
-    by_torchrun,
-    check_ranks,
-    joined,
-    launch,
-    useful,
+from structkit.learning.training.distributed import (
+    gathered,
+    rank,
+    ranks,
+    started_by_torchrun,
+    working_processes,
 )
+from structkit.learning.training.launching import check_ranks, join, launch
 from structkit.learning.training.module import HeldOut, TrainingModule
 from structkit.learning.training.settings import Method, RunOptions
 from structkit.learning.training.spool import Spool
@@ -45,6 +43,8 @@ from structkit.records.stream import Rejects, Stream
 from structkit.records.table import markdown_text
 from structkit.settings import flag_of
 
+CARD = "README.md"
+
 
 def train(
     name: str, method: Method, files: Sequence[str] = (), options: RunOptions | None = None
@@ -57,13 +57,13 @@ def train(
     is saved.
     """
     options = options or RunOptions()
-    if not by_torchrun():
+    if not started_by_torchrun():
         return _train(name, method, files, options)
     if options.nproc > 1:
         raise UserError(
             f"torchrun starts the processes, not {flag('nproc')}", "leave it out", status=2
         )
-    summary: Record = joined(partial(_train, name, method, files, options), options.device)
+    summary: Record = join(partial(_train, name, method, files, options), options.device)
     return summary
 
 
@@ -86,35 +86,30 @@ def _train(
             files = [os.devnull]  # a person means the start model alone
         folder = run_folder(output, options)
         check_processes(name, method, files, options)
-        chosen, method = method, settled(method, options)
-        spool = read(method, Stream(files), rejects)
-        run = {"method": name, **method.values(), "data": spool.hash}
-        data = {"records": len(spool), "sha256": spool.hash}
+        if method.start:
+            model_folder(method.start, offline=options.offline)  # it is here then
+        complete = method.settled(offline=options.offline)
+        spool = read(complete, Stream(files), rejects)
         held_out = None
         if method.held_out:
-            held_out = read(method, Stream([method.held_out], on_error=options.on_error))
-            run["held_out"] = data["held_out"] = held_out.hash
-        agree(run, folder, options)
+            held_out = read(complete, Stream([method.held_out], on_error=options.on_error))
+        run = Run(name, complete, spool, held_out, options, folder)
+        agree(run.identity, folder, options)
         if folder.complete:
-            return {} if rank() else folder.finished(run)
-        arguments = (name, method, (spool, held_out), options, folder, data)
+            return {} if rank() else folder.finished(run.identity)
         try:
-            folder.open(run)
-            summary = fit(*arguments, device=device) if ranks() > 1 else _fit(*arguments)
+            folder.open(run.identity)
+            summary = run.fit(device=device) if ranks() > 1 else run.launch()
             if rank():
                 return {}
             card = {"method": name, **summary, "sha256": spool.hash}
-            write_card(folder.model, chosen, card, title=folder.final.name, files=files)
+            write_card(folder.model, method, card, title=folder.final.name, files=files)
             folder.finish()
         except BaseException:
             folder.abandon()
             raise
-        return {
-            "folder": str(folder.final),
-            "method": name,
-            **summary,
-            "seconds": round(time.monotonic() - started, 2),
-        }
+        seconds = round(time.monotonic() - started, 2)
+        return {"folder": str(folder.final), "method": name, **summary, "seconds": seconds}
 
 
 def run_folder(output: str, options: RunOptions) -> RunFolder:
@@ -129,42 +124,9 @@ def run_folder(output: str, options: RunOptions) -> RunFolder:
     return folder
 
 
-def _fit(
-    name: str,
-    method: Method,
-    spools: tuple[Spool, Spool | None],
-    options: RunOptions,
-    folder: RunFolder,
-    data: Record,
-) -> Record:
-    """Train in this process, or in as many as are wanted."""
-    arguments = (name, method, spools, options, folder, data)
-    records = len(spools[0])
-    count = useful(options.nproc, min(method.plan(records).batch_size, max(1, records)))
-    if count == 1:
-        return fit(*arguments, device=options.device)
-    summary: Record = launch(_fit_beside, count, options.device, *arguments)
-    return summary
-
-
-def _fit_beside(*arguments: Any, device: str | None) -> Record:
-    """`fit` in a process of its own, which does not know yet whether it may speak."""
-    options: RunOptions = arguments[3]
-    with hushed(options.quiet):
-        return fit(*arguments, device=device)
-
-
-def settled(method: Method, options: RunOptions) -> Method:
-    """The settings of a method with those of its start model, which is here then."""
-    if method.start:
-        model_folder(method.start, offline=options.offline)
-    return method.settled(offline=options.offline)
-
-
 def check_processes(name: str, method: Method, files: Sequence[str], options: RunOptions) -> None:
     """Raise where the devices are not there, or the processes cannot share the work."""
-    count = max(ranks(), options.nproc)
-    if count == 1:
+    if max(ranks(), options.nproc) == 1:
         chosen_device(options.device)
         return
     if not method.shared:
@@ -176,83 +138,11 @@ def check_processes(name: str, method: Method, files: Sequence[str], options: Ru
         check_ranks(options.nproc, options.device)
 
 
-def fit(
-    name: str,
-    method: Method,
-    spools: tuple[Spool, Spool | None],
-    options: RunOptions,
-    folder: RunFolder,
-    data: Record,
-    *,
-    device: str | None,
-) -> Record:
-    """Train, and write the new model into the folder of the run: what each process does.
-
-    The first one writes and tells; returns what a finished run says of itself.
-    """
-    chosen = chosen_device(device)
-    spool, records = spools
-    plan = method.plan(len(spool))
-    with enough_memory():
-        with waiting("making the model"):
-            # what is on the hub is here by now
-            module: TrainingModule = method.build(spool, offline=True).to(chosen)
-        held_out = None
-        if records:
-            looks = plan.look_every, plan.batch_size, plan.patience
-            held_out = HeldOut(module, records, *looks)
-        trainer = Trainer(module, spool, plan, options, folder, held_out)
-        trainer.run()
-    truncation = trainer.truncation()
-    if rank() == 0:
-        with folder.writing(lambda: (trainer.step, trainer.end(truncation))) as target:
-            module.eval().save(target)
-            facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
-            write_facts(target, name, method, data, facts)
-            trainer.log.write(target)
-        for message in truncation.messages():
-            say(message)
-    return {
-        "steps": trainer.taken,
-        "records": len(spool),
-        "parameters": sum(weight.numel() for weight in module.parameters()),
-        "seen": module.seen + trainer.records,
-        "losses": trainer.losses(),
-        **({"held_out": held_out.facts()} if held_out and held_out.losses else {}),
-        "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
-        "texts": dict(truncation.texts),
-        "seconds_per_step": round(trainer.log.seconds, 4),
-        **({"bits": f"may differ in an equal run: {DIFFERENCE}"} if DIFFERENCE else {}),
-    }
-
-
-def write_facts(folder: Path, method: str, settings: Method, data: Record, facts: Record) -> None:
-    """Write `structkit.json`: all that is needed to load the model and to train it again."""
-    content = {
-        "format": FORMAT,
-        "method": method,
-        "settings": settings.values(),
-        "pooling": None,
-        "normalize": None,
-        "query_fields": settings.query_fields,
-        "document_fields": settings.document_fields,
-        **facts,
-        "data": data,
-        "versions": {
-            "structkit": structkit.__version__,
-            "torch": torch.__version__,
-            "transformers": version("transformers"),
-            "python": platform.python_version(),
-        },
-    }
-    write_json(folder / FACTS, content)
-
-
 def agree(run: Record, folder: RunFolder, options: RunOptions) -> None:
     """Raise if a process differs from the first in settings, records or where it goes on."""
     latest = folder.latest()
-    checkpoint = latest.name if latest else None
-    of_ranks = gathered({**run, "save_every": options.save_every, "checkpoint": checkpoint})
+    own = {"save_every": options.save_every, "checkpoint": latest and latest.name}
+    of_ranks = gathered({**run, **own})
     for number, found in enumerate(of_ranks):
         if other := differences(of_ranks[0], found):
             raise UserError(
@@ -268,7 +158,97 @@ def read(method: Method, stream: Stream, rejects: Rejects | None = None) -> Spoo
         return Spool(records, method.prepare, reject, empty=method.without_records)
 
 
-CARD = "README.md"
+@dataclass(frozen=True)
+class Run:
+    """A training of a method on records: what each process of it has."""
+
+    name: str
+    method: Method
+    spool: Spool
+    held_out: Spool | None
+    options: RunOptions
+    folder: RunFolder
+
+    @property
+    def identity(self) -> Record:
+        """What makes it another run: the settings, and hashes of the records."""
+        hashes = {"held_out": self.held_out.hash} if self.held_out else {}
+        return {"method": self.name, **self.method.values(), "data": self.spool.hash, **hashes}
+
+    def launch(self) -> Record:
+        """Train in this process, or in as many as have work."""
+        records, options = len(self.spool), self.options
+        batch = min(self.method.plan(records).batch_size, max(1, records))
+        count = working_processes(options.nproc, batch)
+        if count == 1:
+            return self.fit(device=options.device)
+        summary: Record = launch(self.fit, count, options.device)
+        return summary
+
+    def fit(self, *, device: str | None) -> Record:
+        """Train, and write the new model into the folder of the run: what each process does.
+
+        The first one writes and tells; returns what a finished run says of itself.
+        """
+        with hushed(self.options.quiet or rank() > 0):
+            return self._fit(device)
+
+    def _fit(self, device: str | None) -> Record:
+        chosen, method, spool = chosen_device(device), self.method, self.spool
+        plan = method.plan(len(spool))
+        with enough_memory():
+            with waiting("making the model"):
+                # what is on the hub is here by now
+                module: TrainingModule = method.build(spool, offline=True).to(chosen)
+            held_out = None
+            if self.held_out:
+                looks = plan.look_every, plan.batch_size, plan.patience
+                held_out = HeldOut(module, self.held_out, *looks)
+            trainer = Trainer(module, spool, plan, self.options, self.folder, held_out)
+            trainer.run()
+        truncation = trainer.truncation()
+        if rank() == 0:
+            with self.folder.writing(lambda: (trainer.step, trainer.end(truncation))) as target:
+                module.eval().save(target)
+                facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
+                self.write_facts(target, facts)
+                trainer.log.write(target)
+            for message in truncation.messages():
+                say(message)
+        return {
+            "steps": trainer.taken,
+            "records": len(spool),
+            "parameters": sum(weight.numel() for weight in module.parameters()),
+            "seen": module.seen + trainer.records,
+            "losses": trainer.losses(),
+            **({"held_out": held_out.facts()} if held_out and held_out.losses else {}),
+            "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
+            "texts": dict(truncation.texts),
+            "seconds_per_step": round(trainer.log.seconds, 4),
+            **({"bits": f"may differ in an equal run: {DIFFERENCE}"} if DIFFERENCE else {}),
+        }
+
+    def write_facts(self, folder: Path, facts: Record) -> None:
+        """Write `structkit.json`: all that is needed to load the model and to train it again."""
+        hashes = {"held_out": self.held_out.hash} if self.held_out else {}
+        content = {
+            "format": FORMAT,
+            "method": self.name,
+            "settings": self.method.values(),
+            "pooling": None,
+            "normalize": None,
+            "query_fields": self.method.query_fields,
+            "document_fields": self.method.document_fields,
+            **facts,
+            "data": {"records": len(self.spool), "sha256": self.spool.hash, **hashes},
+            "versions": {
+                "structkit": __version__,
+                "torch": torch.__version__,
+                "transformers": version("transformers"),
+                "python": platform.python_version(),
+            },
+        }
+        write_json(folder / FACTS, content)
 
 
 def write_card(

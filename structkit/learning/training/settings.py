@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import damaged
 from structkit.learning.training.spool import Spool, checked
 from structkit.records.fields import DOCUMENT, QUERY
@@ -35,34 +34,56 @@ class Method(Contract):
     """A file of methods/: how records become a model, and how the model is read back.
 
     Its fields, made by `setting`, are the flags of `train METHOD`. What trains by gradient steps
-    extends `GradientSettings`, what is made without steps `TrainingSettings`, and a Hugging Face
-    encoder `EncoderSettings` (structkit.learning.encoders.settings), which provide most of the
-    rest.
+    extends `GradientSettings`, a Hugging Face encoder `EncoderSettings`
+    (structkit.learning.encoders.settings), which provide most of the rest. Errors: a value out of
+    its range or choices is a `UserError` with status 2 that names the flag.
     """
 
     own_group: ClassVar[str] = "method"
     """Where its help lists settings that name no group."""
 
-    query_fields: ClassVar[tuple[str, ...]]
+    query_fields: ClassVar[tuple[str, ...]] = QUERY
     """Where `encode` finds a query in a record: the first field that it has."""
 
-    document_fields: ClassVar[tuple[str, ...]]
+    document_fields: ClassVar[tuple[str, ...]] = DOCUMENT
     """Where `encode` finds a document."""
 
-    without_records: ClassVar[bool] = False  # whether a model can be made without any
+    needs: ClassVar[tuple[str, ...]] = ("query", "positive")
+    """The fields that a training record must have, as strings."""
+
+    optional: ClassVar[tuple[str, ...]] = ("negatives",)
+    """Those that it may have, as lists of strings."""
+
+    records: ClassVar[str] = "`query`, `positive`; if there: `negatives`"
+    """The fields that it reads of a training record, in words, for its help."""
+
+    without_records: ClassVar[bool] = False
+    """Whether a model can be made without any."""
+
     shared: ClassVar[bool] = False
     """Whether several processes can share a batch."""
-
-    records: ClassVar[str] = ""
-    """The fields that it reads of a training record, in words, for its help."""
 
     example: ClassVar[str] = ""
     """A command that trains it, for the end of its help."""
 
+    divergence_remedy: ClassVar[str] = "try other settings"
+    """What helps where the loss diverges."""
+
+    seed: int = setting(
+        0,
+        "seed of parameters, order, dropout and draws",
+        low=-(2**63),
+        high=2**63 - 1,
+        group="common",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
     @classmethod
     def idle_options(cls) -> frozenset[str]:
         """Options of a run that do nothing for it: `train METHOD` has no such flags."""
-        return frozenset()
+        return frozenset(OF_STEPS)
 
     @property
     def start(self) -> str | None:
@@ -83,13 +104,13 @@ class Method(Contract):
         """These settings; those left open are as in the start model."""
         return self
 
-    @abstractmethod
     def prepare(self, record: Record) -> Record:
         """What is kept of a training record, with its `id`; an unusable one raises."""
+        return checked(record, self.needs, self.optional)
 
-    @abstractmethod
     def plan(self, records: int) -> Plan:
-        """The steps of a training on this number of records."""
+        """The steps of a training on this number of records: none, as it is complete when built."""
+        return Plan(records, 1, 1, warmup=0.0, seed=self.seed, max_steps=0)
 
     @abstractmethod
     def build(self, spool: Spool, *, offline: bool = False) -> Any:
@@ -98,14 +119,23 @@ class Method(Contract):
         It is a `TrainingModule` (structkit.learning.training.module).
         """
 
-    @abstractmethod
     def values(self) -> dict[str, Any]:
         """All settings, as they are written to `structkit.json`."""
+        return asdict(self)
 
     @classmethod
-    @abstractmethod
     def of(cls, values: dict[str, Any]) -> Self:
-        """The settings that a model folder records; invalid ones raise."""
+        """The settings that a model folder records; those that it lacks get their defaults.
+
+        Errors: `UserError` for one of another type or out of bounds.
+        """
+        hints = get_type_hints(cls)
+        kept = {each.name: values[each.name] for each in fields(cls) if each.name in values}
+        for name, value in kept.items():
+            kinds = get_args(hints[name]) or (hints[name],)
+            if type(value) not in ((*kinds, int) if float in kinds else kinds):
+                raise damaged(f"the setting {name} is of another type: {value!r}")
+        return cls(**kept)
 
     @classmethod
     def check_facts(cls, facts: Record) -> None:
@@ -119,65 +149,7 @@ class Method(Contract):
 
 
 @dataclass(frozen=True)
-class TrainingSettings(Method):
-    """The settings of all methods; a method's class adds its own and overrides defaults.
-
-    Errors: a value out of its range or choices is a `UserError` with status 2 that names the flag.
-    """
-
-    query_fields: ClassVar[tuple[str, ...]] = QUERY
-    document_fields: ClassVar[tuple[str, ...]] = DOCUMENT
-    records: ClassVar[str] = "`query`, `positive`; if there: `negatives`"
-    # the fields a training record must have, as strings, and those it may have
-    needs: ClassVar[tuple[str, ...]] = ("query", "positive")
-    optional: ClassVar[tuple[str, ...]] = ("negatives",)
-    # what helps where the loss diverges
-    calmer: ClassVar[str] = "try other settings"
-
-    seed: int = setting(
-        0,
-        "seed of parameters, order, dropout and draws",
-        low=-(2**63),
-        high=2**63 - 1,
-        group="common",
-    )
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    @classmethod
-    def idle_options(cls) -> frozenset[str]:
-        return frozenset(OF_STEPS)
-
-    def plan(self, records: int) -> Plan:
-        """No steps: the model is complete when it is built."""
-        return Plan(records, 1, 1, warmup=0.0, seed=self.seed, max_steps=0)
-
-    def prepare(self, record: Record) -> Record:
-        """The fields of a record that are used: those of `needs` and `optional`."""
-        return checked(record, self.needs, self.optional)
-
-    @classmethod
-    def of(cls, values: dict[str, Any]) -> Self:
-        """The settings of a model folder; those that it lacks get their defaults.
-
-        Errors: `UserError` for one of another type or out of bounds.
-        """
-        hints, known = get_type_hints(cls), {field.name for field in fields(cls)}
-        kept = {name: value for name, value in values.items() if name in known}
-        for name, value in kept.items():
-            kinds = get_args(hints[name]) or (hints[name],)
-            if type(value) not in ((*kinds, int) if float in kinds else kinds):
-                raise damaged(f"the setting {name} is of another type: {value!r}")
-        return cls(**kept)
-
-    def values(self) -> dict[str, Any]:
-        """All settings, as they are written to `structkit.json`."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class PassSettings(TrainingSettings):
+class PassSettings(Method):
     """The settings of a training that passes over the records."""
 
     epochs: int = setting(1, "passes over the records", low=1, high=1_000_000, group="common")
@@ -190,20 +162,17 @@ class PassSettings(TrainingSettings):
 class GradientSettings(PassSettings):
     """The settings of a training by gradient steps, one for each batch."""
 
-    calmer: ClassVar[str] = "lower --learning-rate, or raise --warmup"
+    divergence_remedy: ClassVar[str] = "lower --learning-rate, or raise --warmup"
 
     batch_size: int = setting(32, "records in one step", low=1, high=1_000_000, group="common")
     warmup: float = setting(
-        0.1,
-        "share of the steps over which the learning rate rises",
-        low=0.0,
-        high=1.0,
-        group="schedule",
+        0.1, "share of the steps in which the learning rate rises", low=0, high=1, group="schedule"
     )
     schedule: str = setting(
         "linear",
         "the learning rate after the warm-up",
-        choices=("linear", "constant"),
+        "",
+        ("linear", "constant"),
         group="schedule",
     )
     max_grad_norm: float = setting(
@@ -228,6 +197,7 @@ class GradientSettings(PassSettings):
         "--validate: stop after so many measurements without a lower loss; 0: never",
         low=0,
         high=10**9,
+        requires="validate",
         group="schedule",
     )
     average: float = setting(
@@ -238,15 +208,6 @@ class GradientSettings(PassSettings):
         high=0.999999,
         group="schedule",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.patience and not self.held_out:
-            raise UserError(
-                f"{flag('patience')} waits for a lower loss of held-out records, which are missing",
-                f"add {flag('validate')}, or leave it out",
-                status=2,
-            )
 
     @classmethod
     def idle_options(cls) -> frozenset[str]:
@@ -287,7 +248,7 @@ class RunOptions(ErrorOptions):
         None, "model folder to write (default models/METHOD)", group="common", short="-o"
     )
     overwrite: bool = setting(
-        False, "replace the model folder, and discard a stopped run", group="run"
+        False, "replace the model folder, and discard a stopped run", group="run", excludes="resume"
     )
     resume: bool = setting(False, "continue a stopped run", group="run")
     save_every: int = setting(

@@ -159,7 +159,7 @@ class Trainer:
                 )
             raise UserError(
                 f"the loss is {parts['loss']} at step {step.number + 1:,}",
-                settings.calmer,
+                settings.divergence_remedy,
             )
         if longest := self.plan.max_grad_norm:
             torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)

@@ -293,7 +293,7 @@ def test_folders_that_cannot_be_reproduced(tmp_path, pairs, file, content, messa
 
 def test_special_tokens_have_no_names_in_a_text():
     tags = ["<p>", "</p>", "<h1>", "</s>"]
-    tokenizer = train_tokenizer(["plain words <p>"], 600, split_identifiers=False, whole=tags)
+    tokenizer = train_tokenizer(["plain words <p>"], 600, whole=tags)
     text = "<p>one</p> <s>two</s><pad><mask><unk><|eos|><|cls|><|pad|> <extra_id_3>"
     ids = tokenizer(text)["input_ids"]
     assert not set(ids[:-1]) & set(tokenizer.all_special_ids)

@@ -16,7 +16,6 @@ from structkit.learning.training.settings import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from structkit.structure.html.elements import untag
 from structkit.structure.html.tags import TAG_TOKENS
 from tests.tolerances import TINY, bound, rounding
 
@@ -115,19 +114,6 @@ def test_stages_are_passes_of_two_epochs(stages, expected):
         Method(stages="element,joint")
 
 
-def test_other_elements_are_masked_in_each_epoch(built):
-    module, rows = built(remask=True, mask_ratio=0.3)
-    found = [module.variants(rows, Step(0, "element", epoch, []), "masked") for epoch in (0, 0, 1)]
-    assert found[0] == found[1] != found[2]
-    whole = module.variants(rows, Step(0, "element", 0, []), "tagged")
-    for text, tagged in zip(found[0], whole, strict=True):
-        assert untag(tagged) == untag(text)
-        assert tagged.count("<") - 2 * 2 == text.count("<")  # 0.3 of 8 elements are 2
-    kept, rows = built()
-    first = [kept.variants(rows, Step(0, "element", epoch, []), "masked")[0] for epoch in (0, 1)]
-    assert [rows[0]["masked"]] * 2 == first
-
-
 def test_a_document_of_two_queries_is_no_negative(built):
     module, rows = built(negatives=0)
     rows[1] = {**rows[1], **{name: rows[0][name] for name in ("tagged", "untagged", "masked")}}
@@ -146,7 +132,7 @@ def test_tags_are_one_token_each(built):
 
 
 def test_tags_become_one_token_each_of_a_model_that_exists(built, tmp_path):
-    tokenizer = train_tokenizer(["a tree <p> </p>"] * 9, 400, split_identifiers=True, cls=True)
+    tokenizer = train_tokenizer(["a tree <p> </p>"] * 9, 400, cls=True)
     model = new_model("bert", "tiny", tokenizer, decoder=False, head=False)
     folder = str(tmp_path / "model")
     model.save_pretrained(folder)
@@ -251,7 +237,7 @@ def test_from_html_to_vectors_in_pipes(tmp_path):
     run = " ".join(WARM)
     train = (
         f"{run} html-variants | {run} train seal --size tiny --vocabulary-size 500 --query-length 2"
-        f" --document-length 64 --chunk-size 4 --remask -o {tmp_path}/model"
+        f" --document-length 64 --chunk-size 4 -o {tmp_path}/model"
     )
     found = subprocess.run(
         train, shell=True, input=lines, capture_output=True, env=environment(), check=False

@@ -11,7 +11,7 @@ WORDS = "red green blue black white house tree car door shirt".split()
 def small_bert(folder):
     """Write it into a folder, with a tokenizer of a few words."""
     torch.manual_seed(0)
-    tokenizer = train_tokenizer(WORDS, 400, split_identifiers=True, cls=True)
+    tokenizer = train_tokenizer(WORDS, 400, cls=True)
     config = BertConfig(
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1,
         num_attention_heads=2, max_position_embeddings=64, hidden_dropout_prob=0.0,

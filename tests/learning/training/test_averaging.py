@@ -144,7 +144,7 @@ def test_each_stage_stops_by_itself(files, tmp_path, monkeypatch):
 
 
 def test_patience_needs_held_out_records():
-    with pytest.raises(UserError, match="--patience waits for a lower loss .* add --validate"):
+    with pytest.raises(UserError, match="--patience needs --validate; add it"):
         load("method", "banyan")(patience=1)
     assert 1 == load("method", "banyan")(patience=1, validate="held.jsonl").patience
 

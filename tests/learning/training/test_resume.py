@@ -76,9 +76,8 @@ def test_ctrl_c_saves_a_checkpoint(data, tmp_path):
     assert b"" == output
     assert b"of 2,000; add --resume to continue" in errors
     assert not (tmp_path / "model").exists()
-    names = sorted(path.name for path in (tmp_path / "model.partial").iterdir())
-    assert ["run.json"] == [name for name in names if not name.startswith("step-")]
-    assert 2 == len(names)
+    (name,) = (path.name for path in (tmp_path / "model.partial").iterdir())
+    assert name.startswith("step-")
 
 
 def test_killed_and_resumed_is_uninterrupted(data, tmp_path):
@@ -194,14 +193,6 @@ def test_resume_of_what_is_no_model(data, tmp_path):
     options = RunOptions(output=str(tmp_path / "folder"), resume=True)
     with pytest.raises(UserError, match="is not a model folder; name another folder with -o"):
         train("contrastive", method(), [str(data)], options)
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"\xff"])
-def test_a_damaged_account_of_a_run_is_named(stopped, data, content):
-    (stopped.with_name("model.partial") / "run.json").write_bytes(content)
-    options = RunOptions(output=str(stopped), resume=True)
-    with pytest.raises(UserError, match="run.json: is missing or damaged; start again with --over"):
-        train("contrastive", method(epochs=400), [str(data)], options)
 
 
 def test_sigterm_saves_a_checkpoint_and_is_143(stopped_run):

@@ -150,6 +150,6 @@ def test_what_torchrun_cannot_share_is_refused(monkeypatch):
             check_processes("contrastive", method(), files, RunOptions())
     with pytest.raises(UserError, match="banyan is trained by one process; start it without torch"):
         check_processes("banyan", load("method", "banyan")(), ("a.jsonl",), RunOptions())
-    monkeypatch.setattr(runs, "by_torchrun", lambda: True)
+    monkeypatch.setattr(runs, "started_by_torchrun", lambda: True)
     with pytest.raises(UserError, match="torchrun starts the processes, not --nproc; leave it out"):
         train("contrastive", method(), ["a.jsonl"], RunOptions(nproc=2))

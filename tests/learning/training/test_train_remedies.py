@@ -148,13 +148,6 @@ REMEDIES = [
     ),
     (
         [],
-        "fasttext --buckets 0 --quiet texts.jsonl",
-        "use --longest-ngram 0 to learn words alone",
-        [],
-        "fasttext --buckets 0 --longest-ngram 0 --minimum-count 1 --quiet texts.jsonl",
-    ),
-    (
-        [],
         f"self-strae {SMALL} --max-length 4 long.jsonl",
         "leave the record out",
         [],
