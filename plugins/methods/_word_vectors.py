@@ -23,7 +23,7 @@ from structkit.learning.strae.vocabulary import LookedUp, Vocabulary
 from structkit.learning.training.module import TorchModel, TrainingModule
 from structkit.records.jsonl import Record
 
-from ._skip_grams import NGrams
+from .fasttext import NGrams
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from structkit import plugin, registry
 from structkit.errors import UserError, flag
@@ -16,6 +16,7 @@ from structkit.settings import Command, seed_setting, setting
 if TYPE_CHECKING:
     from structkit.structure.trees.tree import Tree
 
+FLAGS = ("url", "timeout", "model", "language", "tokenized")  # of some parsers
 # texts that a parser gets at a time: enough to sort by length, or to fill a few requests
 BATCH = 256
 
@@ -61,14 +62,8 @@ class Settings:
     def configured(self) -> plugin.Parser:
         """The parser, with those flags that are set; one that it does not take raises."""
         kind: type[plugin.Parser] = registry.load("parser", self.parser)
-        flags: dict[str, Any] = {
-            "url": self.url,
-            "timeout": self.timeout,
-            "model": self.model,
-            "language": self.language,
-            "tokenized": self.tokenized or None,
-        }
-        flags = {flag: value for flag, value in flags.items() if value is not None}
+        values = {name: getattr(self, name) for name in FLAGS}
+        flags = {name: value for name, value in values.items() if value not in (None, False)}
         if registry.takes(kind, "seed"):
             flags["seed"] = self.seed
         return registry.configured(kind, self.parser, flags)

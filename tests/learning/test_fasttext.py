@@ -16,8 +16,8 @@ from conftest import PROGRAM, as_at_a_prompt, environment
 from floret.floret import floret as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structkit_plugins.methods._skip_grams import NGrams, learn, train_library
 from structkit_plugins.methods._word_vectors import WordVectors
+from structkit_plugins.methods.fasttext import NGrams, learn, train_library
 
 from structkit import registry
 from structkit.errors import UserError
@@ -114,7 +114,7 @@ def test_a_sentence_is_the_mean_of_its_words():
 
 LEARNING = """
 import json, sys
-from structkit_plugins.methods._skip_grams import NGrams, learn
+from structkit_plugins.methods.fasttext import NGrams, learn
 
 learn(json.loads(sys.argv[1]), NGrams(3, 6, 1000))
 """
