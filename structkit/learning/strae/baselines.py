@@ -7,7 +7,6 @@ Both embed the words of a batch, go up to the roots and down again. Source: Oppe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import torch
@@ -154,25 +153,18 @@ def drop_hidden(states: Tensor, dropout: float) -> Tensor:
     return torch.cat([functional.dropout(hidden, dropout), cells], dim=-1)
 
 
-@dataclass(frozen=True)
-class Level:
-    """The nodes of one depth: `first` to `last` in the batch's order, leaves and inner nodes."""
+def levels(batch: TreeBatch) -> Iterator[tuple[slice, Tensor, Tensor, int]]:
+    """All depths of a batch, from the roots down, each with leaves and inner nodes.
 
-    first: int
-    last: int
-    leaves: slice  # of `batch.leaves`
-    inner: Tensor  # (inner,) their places among the nodes of the depth
-    order: Tensor  # (nodes,) brings leaves, then inner nodes, into the order of the nodes
-
-
-def levels(batch: TreeBatch) -> Iterator[Level]:
-    """All depths of a batch, from the roots down."""
+    Which of `batch.leaves` are at this depth; the places of its inner nodes among its nodes; the
+    order (nodes,) that brings leaves, then inner nodes, into that of the nodes; and where it ends.
+    """
     first, last, leaf = 0, batch.sentences, 0
     for start, end in [*batch.levels, (0, 0)]:
         inner = batch.inner[start:end] - first
         leaves = slice(leaf, leaf + last - first - len(inner))
         places = torch.cat([batch.leaves[leaves] - first, inner])
-        yield Level(first, last, leaves, inner, places.argsort())
+        yield leaves, inner, places.argsort(), last
         first, last, leaf = last, last + 2 * len(inner), leaves.stop
 
 
@@ -183,11 +175,11 @@ def upward(batch: TreeBatch, leaves: Tensor, compose: Callable[[Tensor], Tensor]
     """
     bottom_up: list[Tensor] = []
     below = leaves[:0]
-    for level in reversed(list(levels(batch))):
-        here = leaves[level.leaves]
+    for own, _, order, _ in reversed(list(levels(batch))):
+        here = leaves[own]
         if len(below):
             here = torch.cat([here, compose(below.view(-1, 2, below.shape[1]))])
-        below = here[level.order]
+        below = here[order]
         bottom_up.append(below)
     return torch.cat(bottom_up[::-1])
 
@@ -201,8 +193,8 @@ def downward(
     the slice of these children in the batch.
     """
     down = [roots]
-    for level in levels(batch):
-        if len(level.inner):
-            children = slice(level.last, level.last + 2 * len(level.inner))
-            down.append(decompose(down[-1][level.inner], children).flatten(0, 1))
+    for _, inner, _, last in levels(batch):
+        if len(inner):
+            children = slice(last, last + 2 * len(inner))
+            down.append(decompose(down[-1][inner], children).flatten(0, 1))
     return torch.cat(down)

@@ -84,11 +84,9 @@ class NodeModel(nn.Module):
     def embed_text(self, sentences: Sequence[Sentence], dropout: float = 0.0) -> Tensor:
         """The embeddings of all leaves in the order of the text, (leaves, E)."""
         text = np.concatenate([sentence.ids for sentence in sentences])
-        return self.embed(torch.from_numpy(text).to(self.embedding.device), dropout)
-
-    def embed(self, ids: Tensor, dropout: float = 0.0) -> Tensor:
-        """The embeddings of leaves, (leaves, E)."""
-        leaves = functional.embedding(ids, self.embedding)
+        leaves = functional.embedding(
+            torch.from_numpy(text).to(self.embedding.device), self.embedding
+        )
         noise = dropout_noise(leaves.shape, dropout if self.training else 0.0, leaves)
         return leaves if noise is None else leaves * noise
 
