@@ -17,8 +17,8 @@ from structkit.ranking.names import QUESTION
 from structkit.ranking.reranking import Ranking, rerank
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
+from structkit.searching import DEPTH, MEANING, RELATED
 from structkit.searching.fusion import hybrid
-from structkit.searching.options import DEPTH, MEANING, RELATED
 from structkit.searching.words import words
 
 if TYPE_CHECKING:

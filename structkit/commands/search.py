@@ -15,9 +15,9 @@ from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
 from structkit.records.stream import OutputOptions, ray_setting
+from structkit.searching import SHARE
 from structkit.searching.options import (
     INDEX,
-    SHARE,
     WORDS,
     SearchOptions,
     WordOptions,

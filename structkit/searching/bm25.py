@@ -20,8 +20,9 @@ from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder, write_json
+from structkit.searching import K1, B
 from structkit.searching.index import best, places
-from structkit.searching.options import K1, WORD_LIST, B, WordOptions, is_saved
+from structkit.searching.options import WORD_LIST, WordOptions, is_saved
 from structkit.searching.postings import Counts, Postings, WordCounts
 from structkit.searching.words import words
 

@@ -24,9 +24,10 @@ from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, add_new, parse_each
 from structkit.registry import Contract
 from structkit.scoring.runs import Hit
+from structkit.searching import DEPTH
 from structkit.searching.fusion import hybrid
 from structkit.searching.index import RESULTS
-from structkit.searching.options import DEPTH, SearchOptions
+from structkit.searching.options import SearchOptions
 from structkit.settings import flags_given
 
 if TYPE_CHECKING:

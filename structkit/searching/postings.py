@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, Numbers, Vectors
-from structkit.searching.options import K1, B
+from structkit.searching import K1, B
 from structkit.searching.words import SHORTEST, WORD, same_stem, words
 
 Counts = NDArray[np.int32]
