@@ -203,26 +203,19 @@ def parse_split(text: str) -> list[tuple[str, float]]:
     >>> parse_split("train:0.9,dev:0.1")
     [('train', 0.9), ('dev', 0.1)]
     """
-    wrong = UserError(
-        f"{flag('split', text)} is not NAME:SHARE,NAME:SHARE with distinct names and shares that "
-        "sum to 1",
-        "for example train:0.9,dev:0.1",
-        status=2,
-    )
-    splits = []
-    for part in text.split(","):
-        name, _, share = part.partition(":")
-        try:
-            splits.append((name, float(share)))
-        except ValueError:
-            raise wrong from None
-    names, shares = zip(*splits, strict=True)
-    if not all(map(str.strip, names)) or len(set(names)) < len(names):
-        raise wrong
+    parts = [part.partition(":") for part in text.split(",")]
+    names = {name.strip() for name, _, _ in parts} - {""}
+    try:
+        shares = [float(share) for _, _, share in parts]
+    except ValueError:
+        shares = []
     # written so that NaN does not pass
-    if not (all(share >= 0 for share in shares) and abs(sum(shares) - 1) <= 1e-6):
-        raise wrong
-    return splits
+    sums = all(share >= 0 for share in shares) and abs(sum(shares) - 1) <= 1e-6
+    if len(names) < len(parts) or not sums:
+        problem = f"{flag('split', text)} is not NAME:SHARE,NAME:SHARE with distinct names and "
+        remedy = "for example train:0.9,dev:0.1"
+        raise UserError(f"{problem}shares that sum to 1", remedy, status=2)
+    return [(name, share) for (name, _, _), share in zip(parts, shares, strict=True)]
 
 
 def split(

@@ -114,7 +114,7 @@ class Judged:
                 "query_id": name,
                 "doc_id": doc_id,
                 "query": text,
-                "positive": self._text(doc_id),
+                "positive": self.corpus.text(doc_id, self.qrels_path),
             }
             yield {**query, **example, **self._negatives(name, doc_id, lower)}
 
@@ -123,10 +123,10 @@ class Judged:
             return {}
         rng = random_for(self.seed, query_id, doc_id, "negatives")
         drawn = rng.sample(lower, min(self.per_query, len(lower)))
-        return {"negatives": [self._text(each) for each in drawn], "negative_ids": drawn}
-
-    def _text(self, doc_id: str) -> str:
-        return self.corpus.text(doc_id, self.qrels_path)
+        return {
+            "negatives": [self.corpus.text(each, self.qrels_path) for each in drawn],
+            "negative_ids": drawn,
+        }
 
     def all_known(self, examples: Iterable[Record]) -> Iterator[Record]:
         """The same records; after the last one, a judged query that was not among them raises."""
@@ -181,7 +181,7 @@ class HardNegatives:
         ranks = sorted(drawn.sample(ranks, min(self.per_query, len(ranks))))
         ids = [self.top[query_id][rank - 1] for rank in ranks]
         return {
-            "negatives": [self._text(doc_id) for doc_id in ids],
+            "negatives": [self.corpus.text(doc_id, self.run_path) for doc_id in ids],
             "negative_ids": ids,
             "negative_ranks": ranks,
             "negative_scores": [self.run[query_id][doc_id] for doc_id in ids],
@@ -199,7 +199,7 @@ class HardNegatives:
             and grades.get(doc_id, 0) <= 0
             and scores[doc_id] < limit
             and self.corpus.is_usable(doc_id)
-            and self._text(doc_id).split() != positive
+            and self.corpus.text(doc_id, self.run_path).split() != positive
         ]
 
     def _limit(self, query_id: str, own: str) -> float:
@@ -210,6 +210,3 @@ class HardNegatives:
             problem = f'{self.run_path} has no score for the positive "{own}"'
             raise UserError(problem, f"search deeper, or leave {flag('margin')} out")
         return self.run[query_id][own] - self.margin
-
-    def _text(self, doc_id: str) -> str:
-        return self.corpus.text(doc_id, self.run_path)

@@ -68,16 +68,16 @@ def rerank(
     summed = dict(zip((each.doc_id for each in candidates), total.tolist(), strict=True))
     groups = {each.doc_id: ranking.group_of(each.doc_id, each.record) for each in candidates}
     best = {hit.doc_id: hit.best for hit in hits}
-    thin = thinned(summed, groups, ranking.repeats)
-    return [hit._replace(best=best[hit.doc_id]) for hit in ranked(thin, k)]
+    kept = thin(summed, groups, ranking.repeats)
+    return [hit._replace(best=best[hit.doc_id]) for hit in ranked(kept, k)]
 
 
-def thinned(scores: Scores, groups: Mapping[str, str], repeats: float) -> Scores:
+def thin(scores: Scores, groups: Mapping[str, str], repeats: float) -> Scores:
     """Scores, multiplied by `repeats` for each better hit of the same group.
 
-    >>> thinned({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0.5)
+    >>> thin({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0.5)
     {'a': 1.0, 'b': 0.4, 'c': 0.5}
-    >>> thinned({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0)
+    >>> thin({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0)
     {'a': 1.0, 'c': 0.5}
     """
     before: dict[str, int] = {}

@@ -172,41 +172,29 @@ def _judged(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
     return np.array(shares)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The result of a paired comparison of one measure over the same queries."""
-
-    difference: float  # mean of ours minus theirs
-    difference_low: float  # 95 % interval, by bootstrap over queries
-    difference_high: float
-    p_randomization: float  # two-sided, by flipping the signs of the differences
-    p_t: float  # two-sided, Student's paired test
-    wins: int
-    ties: int
-    losses: int
-
-
-def compare(ours: Values, theirs: Values, seed: int = 0) -> Comparison:
+def compare(ours: Values, theirs: Values, seed: int = 0) -> dict[str, float]:
     """Compare the values of one measure on the same queries, both (queries,).
 
-    Sources: Smucker, Allan, Carterette, CIKM 2007 (randomization test); Sakai, SIGIR 2006.
+    The mean difference has the ends of its 95 % interval, a bootstrap over queries; p values are
+    two-sided, by flipping the signs of the differences and of Student's paired test. Sources:
+    Smucker, Allan, Carterette, CIKM 2007 (randomization test); Sakai, SIGIR 2006.
 
     >>> same = compare(np.array([1.0, 0.5]), np.array([1.0, 0.5]))
-    >>> same.difference, same.p_randomization, same.p_t, same.ties
+    >>> same["difference"], same["p_randomization"], same["p_t"], same["ties"]
     (0.0, 1.0, 1.0, 2)
     """
     differences = np.where(np.abs(ours - theirs) < EQUAL, 0.0, ours - theirs)  # (queries,)
     low, high = interval(differences[:, None], seed)
-    return Comparison(
-        float(differences.mean()),
-        float(low[0]),
-        float(high[0]),
-        randomization(differences, seed),
-        student(differences),
-        int((differences > 0).sum()),
-        int((differences == 0).sum()),
-        int((differences < 0).sum()),
-    )
+    return {
+        "difference": float(differences.mean()),
+        "difference_low": float(low[0]),
+        "difference_high": float(high[0]),
+        "p_randomization": randomization(differences, seed),
+        "p_t": student(differences),
+        "wins": int((differences > 0).sum()),
+        "ties": int((differences == 0).sum()),
+        "losses": int((differences < 0).sum()),
+    }
 
 
 def randomization(differences: Values, seed: int = 0) -> float:

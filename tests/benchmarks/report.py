@@ -20,7 +20,6 @@ import gzip
 import hashlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +97,7 @@ class Systems:
                     continue
                 theirs, ours = (self.values[name].mean(axis=0)[:, 0] for name in (other, system))
                 names = {"system": system, "against": other, "measure": self.measures[0]}
-                result = asdict(compare(ours, theirs))
+                result = compare(ours, theirs)
                 found.append(names | {name: result[name] for name in TESTED})
         return found
 

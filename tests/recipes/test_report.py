@@ -55,8 +55,8 @@ def test_seeds_are_averaged_for_each_query_before_anything_else():
     (found,) = systems.comparisons(["bm25"])
     result = compare(np.array([0.5, 0.5, 0.5]), np.array([0.5, 0.0, 0.25]))
     assert (found["system"], found["against"]) == ("seal", "bm25")
-    assert found["p_randomization"] == result.p_randomization
-    assert found["difference"] == result.difference == 0.25
+    assert found["p_randomization"] == result["p_randomization"]
+    assert found["difference"] == result["difference"] == 0.25
 
 
 def test_runs_of_one_set_are_named_by_their_folders():

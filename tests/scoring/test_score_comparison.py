@@ -58,10 +58,10 @@ def test_student_by_hand():
 def test_a_comparison_counts_wins_ties_and_losses():
     ours, theirs = np.array([1.0, 0.5, 0.2, 0.0]), np.array([0.5, 0.5, 0.0, 0.1])
     found, other = compare(ours, theirs), compare(theirs, ours)
-    assert (2, 1, 1) == (found.wins, found.ties, found.losses)
-    assert 0.15 == pytest.approx(found.difference) == pytest.approx(-other.difference)
-    assert found.difference_low <= found.difference <= found.difference_high
-    assert found.p_randomization == other.p_randomization
+    assert (2, 1, 1) == (found["wins"], found["ties"], found["losses"])
+    assert 0.15 == pytest.approx(found["difference"]) == pytest.approx(-other["difference"])
+    assert found["difference_low"] <= found["difference"] <= found["difference_high"]
+    assert found["p_randomization"] == other["p_randomization"]
 
 
 QRELS = [{"query_id": f"q{n}", "doc_id": f"d{n}", "relevance": 1} for n in range(4)]

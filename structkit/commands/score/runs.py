@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
 from structkit.commands.score import Settings, named
 from structkit.errors import UserError, flag, missing
@@ -141,7 +140,7 @@ def _compared(
             "queries": len(both),
             "value": float(ours_values.mean()),
             "against_value": float(their_values.mean()),
-            **asdict(compare(ours_values, their_values, seed)),
+            **compare(ours_values, their_values, seed),
         }
 
 

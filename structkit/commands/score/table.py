@@ -43,7 +43,7 @@ def table(records: Sequence[Record], markdown: bool = False, width: int | None =
     if not parts:
         rows = list(zip(*(column.cells for column in columns), strict=True))[1:]
         parts = [[Column([*map(told, names)]), Column([*row])] for row in rows]
-    return "\n\n".join(_drawn(part, markdown) for part in parts)
+    return "\n\n".join("\n".join(_lines(part, markdown)) for part in parts)
 
 
 def _parts(
@@ -52,25 +52,24 @@ def _parts(
     """The columns in tables that fit into the width, labels first; none where one does not."""
     if width is None:
         return [[*labels, *columns]]
+
+    def fits(part: list[Column]) -> bool:
+        return max(map(len, _lines(part, markdown))) <= width
+
     parts = [list(labels)]
     for column in columns:
-        if len(parts[-1]) > len(labels) and _width([*parts[-1], column], markdown) > width:
+        if len(parts[-1]) > len(labels) and not fits([*parts[-1], column]):
             parts.append(list(labels))
         parts[-1].append(column)
-    return parts if all(_width(part, markdown) <= width for part in parts) else []
+    return parts if all(map(fits, parts)) else []
 
 
-def _width(columns: list[Column], markdown: bool) -> int:
-    inside = sum(column.width for column in columns)
-    return inside + 3 * len(columns) + 1 if markdown else inside + 2 * (len(columns) - 1)
-
-
-def _drawn(columns: list[Column], markdown: bool) -> str:
+def _lines(columns: list[Column], markdown: bool) -> list[str]:
     if not markdown:
-        return "\n".join(align(columns))
-    lines = pad(columns)
+        return align(columns)
+    head, *rows = pad(columns)
     rule = ["-" * (each.width - each.to_right) + ":" * each.to_right for each in columns]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
+    return [f"| {' | '.join(line)} |" for line in (head, rule, *rows)]
 
 
 def _is_end(name: str, record: Collection[str]) -> bool:
