@@ -73,8 +73,9 @@ REMEDIES = [
     ("search vectors.jsonl --queries vectors.jsonl --index hnsw --parameters nprobe=3",
      "efSearch=256 for hnsw", "search vectors.jsonl --queries vectors.jsonl --index hnsw "
      "--parameters efSearch=256"),
-    ("search vectors.jsonl --queries vectors.jsonl --parameters efSearch=256", "--index hnsw",
-     "search vectors.jsonl --queries vectors.jsonl --parameters efSearch=256 --index hnsw"),
+    ("search vectors.jsonl --queries vectors.jsonl --parameters efSearch=256",
+     "leave it out, or name another --backend",
+     "search vectors.jsonl --queries vectors.jsonl"),
     ("search corpus.jsonl --queries queries.jsonl", "search texts with --method bm25",
      "search corpus.jsonl --queries queries.jsonl --method bm25"),
     ("search vectors.jsonl --queries large.jsonl", "encode queries and documents with one model",

@@ -17,7 +17,10 @@ ATTRIBUTES = {
     "extract",
     "unpack_archive",
 }
-PROGRAMS = {Path("structkit/commands/doctor.py"): {"subprocess"}}  # asks NVIDIA's for the cards
+PROGRAMS = {
+    Path("structkit/commands/doctor.py"): {"subprocess"},  # asks NVIDIA's for the cards
+    Path("plugins/methods/_skip_grams.py"): {"subprocess"},  # runs itself, so that Ctrl-C works
+}
 # one process of ours reads what its child wrote; the other names only what an unpickler raises
 PICKLES = {
     Path("structkit/processes.py"),
