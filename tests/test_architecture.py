@@ -36,7 +36,7 @@ UNLIMITED = {
     *(Path("tests/commands"), Path("tests/benchmarks")),
 }
 # where a command or a model is opened: its help needs none of what it imports then
-OPENING = ("settled", "build", "untrained", "load")
+OPENING = ("complete", "build", "untrained", "load")
 
 
 def imports(path):

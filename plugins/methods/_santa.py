@@ -32,7 +32,7 @@ from structkit.learning.encoders.poolings import decoder_states
 from structkit.learning.folders.facts import own_facts
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.autograd import vocabulary_loss
-from structkit.learning.training.distributed import share, total
+from structkit.learning.training.devices import share, total
 from structkit.learning.training.settings import Step
 from structkit.learning.training.spool import Spool
 from structkit.progress import say
@@ -395,10 +395,14 @@ def built(method: Method, spool: Spool, offline: bool) -> Santa:
 
 
 def encoder_only(settings: Method, offline: bool) -> bool:
-    """Whether the model has no decoder."""
+    """Whether the model has no decoder; one that cannot be loaded counts as having one."""
     if settings.model is None:
         return settings.architecture == "bert"
-    return not has_decoder(settings.model, offline=offline)
+    try:
+        config = AutoConfig.from_pretrained(_transformer(settings.model, offline), **PLAIN)
+    except DAMAGE:
+        return False  # loading it says what is wrong
+    return not config.is_encoder_decoder
 
 
 def in_place(settings: Method, spool: Spool, negatives: int, offline: bool) -> Santa:
@@ -454,15 +458,6 @@ def _pretrained_head(folder: Path) -> Any:
     full, loading = AutoModelForMaskedLM.from_pretrained(folder, **SAFE, output_loading_info=True)
     missing = any("predictions.transform" in key for key in loading["missing_keys"])
     return None if missing else full.cls.predictions
-
-
-def has_decoder(name: str, *, offline: bool = False) -> bool:
-    """Whether a model has a decoder; one that cannot be loaded counts as having one."""
-    try:
-        config = AutoConfig.from_pretrained(_transformer(name, offline), **PLAIN)
-    except DAMAGE:
-        return True  # loading it says what is wrong
-    return bool(config.is_encoder_decoder)
 
 
 def _transformer(name: str, offline: bool) -> Path:

@@ -91,8 +91,8 @@ class Method(EncoderSettings):
         """Whether a loss needs the masked documents."""
         return self.entity_weight > 0 or self.align_on == "masked"
 
-    def completed(self, own: Record) -> Method:
-        settings = super().completed(own)
+    def fill_in(self, own: Record) -> Method:
+        settings = super().fill_in(own)
         if self.temperature is None and "temperature" not in own and settings.normalize:
             return replace(settings, temperature=COSINES)
         return settings

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
 from structkit.embeddings.vectors import Vectors
@@ -29,12 +28,13 @@ from structkit.learning.folders.facts import (
     plain_facts,
     read_facts,
 )
+from structkit.learning.folders.weights import WEIGHTS, read_weights, write_weights
 from structkit.learning.training.settings import ANY_LENGTH
 from structkit.learning.training.tokens import Chunk, Model, Truncation, beginning
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 
-CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 KIND = "model2vec"  # whose folders these are
 
 
@@ -86,7 +86,7 @@ class Table:
             modules.append({"idx": 1, "name": "1", "path": "1_Normalize", "type": type_})
         write_json(folder / "modules.json", modules)
         write_json(folder / CONFIG, config)
-        save_file({"embeddings": self.rows.astype(np.float16)}, folder / WEIGHTS)
+        write_weights(folder, {"embeddings": self.rows.astype(np.float16)})
         self.tokenizer.save(str(folder / TOKENIZER))
 
     @classmethod
@@ -141,14 +141,7 @@ def _names(file: Path) -> set[str]:
 
 def _rows(file: Path) -> Vectors:
     """The vectors by token; model2vec may store weights and row numbers of tokens separately."""
-    try:
-        stored = load_file(file)
-    except OSError as error:
-        raise damaged(
-            f"cannot be read: {error.strerror or 'there is no such file'}", file
-        ) from None
-    except (SafetensorError, ValueError) as error:
-        raise damaged(f"is damaged or cut short (safetensors: {error})", file) from None
+    stored = read_weights(file.parent)
     name = next((name for name in ("embeddings", "embedding.weight") if name in stored), None)
     if name is None or stored[name].ndim != 2:
         raise damaged("holds no table of embeddings", file)

@@ -92,7 +92,7 @@ def test_negatives_are_drawn_anew_in_each_epoch(tmp_path):
     texts = [f"negative {number}" for number in range(30)]
     file = written(tmp_path / "n.jsonl", pairs(4, negatives=texts))
     spool = Spool(Records.read([file]), Method().prepare)
-    module = method(batch_size=4).settled().build(spool)
+    module = method(batch_size=4).complete().build(spool)
     assert 1 == module.negatives
     plan = Plan(4, 4, 2, 0.0, 0)
     records = [spool[place] for place in range(4)]

@@ -14,7 +14,7 @@ from structkit.learning.encoders.encoder import Encoder, save_encoder
 from structkit.learning.encoders.grad_cache import B, Texts, backward, plain_loss
 from structkit.learning.encoders.losses import duplicates, info_nce
 from structkit.learning.encoders.settings import EncoderSettings
-from structkit.learning.training.distributed import share
+from structkit.learning.training.devices import share
 from structkit.learning.training.module import TrainingModule, adamw
 from structkit.learning.training.settings import Step
 from structkit.learning.training.spool import Spool

@@ -199,7 +199,7 @@ def build_encoder(
 ) -> Encoder:
     """The encoder that a training starts from: `settings.model`, or a new one from scratch.
 
-    The settings come from `settled`. `tags`: a tokenizer from scratch makes each structure tag one
+    The settings come from `complete`. `tags`: a tokenizer from scratch makes each structure tag one
     token, unless the settings say otherwise.
     """
     folder: Path | None = None

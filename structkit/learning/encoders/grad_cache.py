@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from structkit.learning.encoders.packing import Tokens
 from structkit.learning.encoders.settings import EncoderSettings
-from structkit.learning.training.distributed import total, whole
+from structkit.learning.training.devices import total, whole
 
 
 @dataclass(frozen=True)

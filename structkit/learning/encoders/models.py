@@ -38,6 +38,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPI
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
+from structkit.learning.folders.facts import AGAIN
 from structkit.learning.folders.hub import PICKLES, pickled
 from structkit.learning.static import Table, is_table
 
@@ -47,7 +48,6 @@ DAMAGE = (
     *(RuntimeError, AssertionError, SafetensorError, StrictDataclassError),
 )
 
-AGAIN = "copy the folder again"
 # what is loaded of a folder: numbers and settings, no code of its own
 PLAIN = {"local_files_only": True, "trust_remote_code": False}
 SAFE = {**PLAIN, "use_safetensors": True}

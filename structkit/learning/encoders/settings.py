@@ -125,20 +125,20 @@ class EncoderSettings(GradientSettings, ModelSettings):
     def start(self) -> str | None:
         return self.model
 
-    def settled(self, *, offline: bool = False) -> Self:
+    def complete(self, *, offline: bool = False) -> Self:
         """These settings; what is open is as in the start model, or usual."""
         from structkit.learning.folders.hub import model_folder
 
         if not self.model:
-            return self.completed({})
+            return self.fill_in({})
         own = own_facts(model_folder(self.model, offline=offline), pooling=self.pooling)
         for kind, named in (("prompt", "prompts"), ("length", "lengths")):
             own |= {f"{side}_{kind}": value for side, value in own.get(named, {}).items()}
         if self.normalize not in (None, own.get("normalize")):
             own.pop("temperature", None)  # it was for scores on another scale
-        return self.completed(own)
+        return self.fill_in(own)
 
-    def completed(self, own: Record) -> Self:
+    def fill_in(self, own: Record) -> Self:
         """These settings; what is open is as in `own`, the start model's facts, otherwise usual."""
         return replace(
             self,

@@ -18,7 +18,7 @@ from structkit.learning.strae.sentences import Sentence, Sentences, portions
 from structkit.learning.strae.settings import ComposedSettings, NodeSettings, VocabularySettings
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.autograd import vocabulary_loss
-from structkit.learning.training.distributed import joined, share, summed
+from structkit.learning.training.devices import joined, share, summed
 from structkit.learning.training.module import TorchModel, TrainingModule, fill, save_state
 from structkit.learning.training.settings import Step
 from structkit.learning.training.spool import Spool

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import FACTS, read_facts
-from structkit.learning.training.distributed import rank
+from structkit.learning.training.devices import rank
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import cannot_write, remove, replace_folder, whole_file

@@ -1,17 +1,25 @@
-"""The device on which a model computes, and the fastest precision there that loses nothing."""
+"""Where a model computes: the device with its fastest precision, and the processes that share it.
+
+Every process ("rank") embeds its share of a batch; embeddings are exchanged, so that each sees all
+negatives, and gradients are added up: the result is that of one process.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributed, nn
 
 from structkit import machine
 from structkit.errors import UserError, flag
+from structkit.progress import say
 
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
 HARMLESS = 1e-5  # of the largest number of a product
@@ -102,3 +110,125 @@ def timed(compute: Callable[[], Timed]) -> tuple[float, Timed]:
         result = compute()
         seconds = min(seconds, time.process_time() - start)
     return seconds, result
+
+
+T = TypeVar("T")
+
+
+def rank() -> int:
+    """The number of this process, 0 if it is the only one."""
+    return distributed.get_rank() if distributed.is_initialized() else 0
+
+
+def ranks() -> int:
+    """How many processes train together."""
+    return distributed.get_world_size() if distributed.is_initialized() else 1
+
+
+def started_by_torchrun() -> bool:
+    """Whether torchrun started this process, and several may be started."""
+    return distributed.is_torchelastic_launched() and not distributed.is_initialized()
+
+
+def working_processes(count: int, batch: int) -> int:
+    """How many of `count` processes have work: a core and a record of the batch for each.
+
+    >>> working_processes(1, 32), working_processes(99, 1)
+    (1, 1)
+    """
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    processes = min(count, batch, cores)
+    if processes < count:
+        say(
+            f"{flag('nproc', count)} becomes {processes}: {batch:,} records in a batch, {cores} "
+            "cores"
+        )
+    return processes
+
+
+def share(records: int) -> slice:
+    """The records of a batch for this process: adjacent ones, about as many for each process.
+
+    >>> share(5)
+    slice(0, 5, None)
+    """
+    return slice(records * rank() // ranks(), records * (rank() + 1) // ranks())
+
+
+def whole(rows: Tensor, first: int, total: int) -> Tensor:
+    """The rows of all processes, (total, dim), of which this one's begin at `first`."""
+    if ranks() == 1:
+        return rows
+    # zeros and a sum instead of all_gather: shares may be of unequal size, or empty
+    everything = rows.new_zeros(total, rows.shape[1])
+    everything[first : first + len(rows)] = rows
+    distributed.all_reduce(everything)
+    return everything
+
+
+def joined(rows: Tensor, first: int, total: int) -> Tensor:
+    """As `whole`, for any numbers; gradients flow to the rows of this process."""
+    if ranks() == 1:
+        return rows
+    everything = whole(rows.detach(), first, total)
+    return torch.cat([everything[:first], rows, everything[first + len(rows) :]])
+
+
+def summed(part: Tensor) -> Tensor:
+    """The sum of the parts of all processes; gradients flow to that of this process."""
+    if ranks() == 1:
+        return part
+    everything = part.detach().clone()
+    distributed.all_reduce(everything)
+    return part + (everything - part.detach())
+
+
+def total(value: float) -> float:
+    """The sum of a number over all processes."""
+    if ranks() == 1:
+        return value
+    numbers = torch.tensor([value], dtype=torch.float64, device=_device())
+    distributed.all_reduce(numbers)
+    return float(numbers.item())
+
+
+def add_gradients(module: nn.Module) -> None:
+    """Replace every gradient by its sum over all processes; a weight without any keeps none."""
+    if ranks() == 1:
+        return
+    weights = [weight for weight in module.parameters() if weight.requires_grad]
+    grads = [torch.zeros_like(each) if each.grad is None else each.grad for each in weights]
+    has = torch.tensor([weight.grad is not None for weight in weights]).to(grads[0])
+    flat = torch.cat([*(grad.flatten() for grad in grads), has])  # one exchange a step
+    distributed.all_reduce(flat)
+    sizes = [*(weight.numel() for weight in weights), len(weights)]
+    *parts, counts = torch.split(flat, sizes)
+    for weight, part, count in zip(weights, parts, counts.tolist(), strict=True):
+        weight.grad = part.view_as(weight) if count else None
+
+
+def same_parameters(module: nn.Module) -> None:
+    """Give every process the parameters of the first."""
+    if ranks() > 1:
+        for weight in [*module.parameters(), *module.buffers()]:
+            distributed.broadcast(weight.data, 0)
+
+
+def gathered(value: T) -> list[T]:
+    """What all processes have, in their order."""
+    if ranks() == 1:
+        return [value]
+    of_ranks: list[Any] = [None] * ranks()
+    distributed.all_gather_object(of_ranks, value)
+    return of_ranks
+
+
+def merged(counts: Counter[str]) -> Counter[str]:
+    """The sum of counts over all processes."""
+    return sum(gathered(counts), Counter())
+
+
+def _device() -> torch.device:
+    if distributed.get_backend() == "nccl":
+        return torch.device("cuda", torch.cuda.current_device())
+    return torch.device("cpu")

@@ -21,8 +21,9 @@ from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import FACTS, FORMAT, json_of
 from structkit.learning.folders.hub import looks_like_path, model_folder
 from structkit.learning.training.checkpoints import RunFolder, differences
-from structkit.learning.training.devices import chosen_device, enough_memory
-from structkit.learning.training.distributed import (
+from structkit.learning.training.devices import (
+    chosen_device,
+    enough_memory,
     gathered,
     rank,
     ranks,
@@ -88,7 +89,7 @@ def _train(
         check_processes(name, method, files, options)
         if method.start:
             model_folder(method.start, offline=options.offline)  # it is here then
-        complete = method.settled(offline=options.offline)
+        complete = method.complete(offline=options.offline)
         spool = read(complete, Stream(files), rejects)
         held_out = None
         if method.held_out:

@@ -100,7 +100,7 @@ class Method(Contract):
         """Files that the training reads besides the records."""
         return tuple(filter(None, (self.start, self.held_out)))
 
-    def settled(self, *, offline: bool = False) -> Self:
+    def complete(self, *, offline: bool = False) -> Self:
         """These settings; those left open are as in the start model."""
         return self
 
@@ -114,7 +114,7 @@ class Method(Contract):
 
     @abstractmethod
     def build(self, spool: Spool, *, offline: bool = False) -> Any:
-        """The training of a new model on prepared records, by settled settings.
+        """The training of a new model on prepared records, by complete settings.
 
         It is a `TrainingModule` (structkit.learning.training.module).
         """

@@ -27,9 +27,10 @@ from torch import Tensor, nn
 from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import LOSSES
 from structkit.learning.training.checkpoints import RunFolder
-from structkit.learning.training.devices import fastest_matmul, matmul
-from structkit.learning.training.distributed import (
+from structkit.learning.training.devices import (
     add_gradients,
+    fastest_matmul,
+    matmul,
     merged,
     rank,
     same_parameters,

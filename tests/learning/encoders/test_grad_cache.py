@@ -42,7 +42,7 @@ def module_of(tmp_path):
         file = tmp_path / "records.jsonl"
         file.write_text("".join(json.dumps(record) + "\n" for record in records(count)))
         values = {"size": "tiny", "vocabulary_size": 450, "batch_size": count, "epochs": 1}
-        settings = load("method", name)(**(values | changes)).settled()
+        settings = load("method", name)(**(values | changes)).complete()
         spool = Spool(Records.read([str(file)]), settings.prepare)
         module = settings.build(spool)
         step = settings.plan(count).step(0)

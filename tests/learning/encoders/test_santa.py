@@ -42,7 +42,7 @@ def spool(lines=LINES):
 def built(lines=LINES, **changes):
     values = {"size": "tiny", "vocabulary_size": TERMS} | changes
     spooled = spool(lines)
-    module = Method(**values).settled().build(spooled).eval()
+    module = Method(**values).complete().build(spooled).eval()
     records = [spooled[place] for place in range(len(spooled))]
     return module, module.batch(records, STEP), records
 
@@ -243,7 +243,7 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     torch.nn.init.normal_(whole.cls.predictions.bias)
     whole.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    module = Method(model=str(tmp_path)).settled().build(spool(), offline=True).eval()
+    module = Method(model=str(tmp_path)).complete().build(spool(), offline=True).eval()
     assert "no head for masked tokens" not in capsys.readouterr().err
     text = ids(module, "def add(a, b)", "document")
     expected = whole(input_ids=text).logits[0]
@@ -254,7 +254,7 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     scale = expected.abs().max().item()
     torch.testing.assert_close(found, expected, **rounding(terms, scale))
     model.save_pretrained(tmp_path)  # without the head
-    Method(model=str(tmp_path)).settled().build(spool(), offline=True)
+    Method(model=str(tmp_path)).complete().build(spool(), offline=True)
     assert "has no head for masked tokens: a new one is added" in capsys.readouterr().err
 
 
@@ -273,7 +273,7 @@ def test_a_document_without_masks_names_the_command_that_makes_them():
 
 
 def test_defaults_are_the_papers():
-    method = Method().settled()
+    method = Method().complete()
     found = (method.learning_rate, method.epochs, method.batch_size, method.temperature)
     assert (5e-5, 6, 16, 1.0) == found
     lengths = (method.query_length, method.document_length, method.target_length)

@@ -48,7 +48,7 @@ def spool_of(tmp_path, method, found):
 def built(tmp_path):
     def build(count=4, negatives=2, **changes):
         values = {"size": "tiny", "vocabulary_size": 500, "batch_size": count} | changes
-        method = Method(**values).settled()
+        method = Method(**values).complete()
         spool = spool_of(tmp_path, method, html_variants(records(count, negatives)))
         return method.build(spool).eval(), [spool[place] for place in range(count)]
 
@@ -196,7 +196,7 @@ def test_batches_know_which_documents_have_no_tags(built):
 
 
 def test_defaults_are_the_papers():
-    method = Method().settled()
+    method = Method().complete()
     assert (32, 4096, 0.02) == (method.query_length, method.document_length, method.temperature)
     assert (2, 8, 1e-5) == (method.epochs, method.batch_size, method.learning_rate)
     assert ("cls", True, "element,structure") == (method.pooling, method.normalize, method.stages)

@@ -51,7 +51,7 @@ def start(tmp_path_factory, records):
 
 @pytest.mark.parametrize("method", ["contrastive", "seal", "santa"])
 def test_no_default_overrides_the_start_model(tmp_path, records, start, method):
-    settings = load("method", method)(model=start).settled()
+    settings = load("method", method)(model=start).complete()
     assert {name: getattr(settings, name) for name in CHOSEN} == CHOSEN
     folder = trained(tmp_path / "model", records, method, model=start)
     facts = open_model(folder)[1]
@@ -62,12 +62,12 @@ def test_no_default_overrides_the_start_model(tmp_path, records, start, method):
 
 
 def test_a_flag_overrides_the_start_model(start):
-    settings = load("method", "seal")(model=start, pooling="cls", temperature=0.5).settled()
+    settings = load("method", "seal")(model=start, pooling="cls", temperature=0.5).complete()
     assert ("cls", 0.5, 21) == (settings.pooling, settings.temperature, settings.query_length)
 
 
 def test_another_scale_of_scores_has_another_temperature(start):
-    settings = load("method", "santa")(model=start, normalize=False).settled()
+    settings = load("method", "santa")(model=start, normalize=False).complete()
     assert (False, 1.0) == (settings.normalize, settings.temperature)
 
 
@@ -81,11 +81,11 @@ def test_another_scale_of_scores_has_another_temperature(start):
 )
 def test_from_scratch_they_are_as_usual(method, expected):
     names = ("pooling", "normalize", "temperature", "query_length", "document_length")
-    settings = load("method", method)().settled()
+    settings = load("method", method)().complete()
     assert expected == tuple(getattr(settings, name) for name in names)
 
 
 def test_santa_of_cosines_has_their_temperature():
-    settings = load("method", "santa")(model="minilm").settled()
+    settings = load("method", "santa")(model="minilm").complete()
     assert ("mean", True, 0.05) == (settings.pooling, settings.normalize, settings.temperature)
-    assert 1.0 == load("method", "santa")(model="minilm", temperature=1.0).settled().temperature
+    assert 1.0 == load("method", "santa")(model="minilm", temperature=1.0).complete().temperature

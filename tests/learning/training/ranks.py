@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from structkit.errors import UserError
-from structkit.learning.training.distributed import add_gradients, rank, share, total
+from structkit.learning.training.devices import add_gradients, rank, share, total
 from structkit.processes import handled_signals
 from structkit.registry import load
 
@@ -49,7 +49,7 @@ def gradients(cases, *, device):
     """For every method, and every step: the loss and all gradients, added up."""
     found = []
     for name, values, spool in cases:
-        method = load("method", name)(**values).settled()
+        method = load("method", name)(**values).complete()
         module = method.build(spool).eval()  # without dropout, which differs between processes
         plan, steps = method.plan(len(spool)), []
         for number in range(plan.steps):

@@ -106,7 +106,7 @@ def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_held_out_is_not_counted_and_changes_nothing(name, files):
-    method = load("method", name)(**METHODS[name]).settled()
+    method = load("method", name)(**METHODS[name]).complete()
     module = method.build(Spool(Records.read([files[0]]), method.prepare)).train()
     before = {name: weight.clone() for name, weight in module.state_dict().items()}
     counted = deepcopy(vars(module.truncation))
