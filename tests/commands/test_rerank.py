@@ -6,7 +6,7 @@ import pytest
 
 from structkit import rerank, score
 from structkit.errors import UserError
-from structkit.ranking.reranking import choose, read_weights
+from structkit.ranking.reranking import choose
 
 CORPUS = [
     {"id": "a", "path": "src/pool.py", "code": "x"},
@@ -16,27 +16,13 @@ CORPUS = [
 ]
 QUERIES = [{"id": "q", "query": "how does it retry"}, {"id": "unasked", "query": "x"}]
 RUN = {"a": 8.0, "b": 7.0, "c": 4.0}
+HITS = [{"query_id": "q", "doc_id": doc_id, "score": score} for doc_id, score in RUN.items()]
+FILES = {"runs": HITS, "corpus": CORPUS, "queries": QUERIES}
+HALF = {"rankers": {}, "repeats": 0.5}
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(name, records):
-        path = tmp_path / name
-        path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
-        return str(path)
-
-    return write
-
-
-@pytest.fixture
-def files(write):
-    run = [{"query_id": "q", "doc_id": doc_id, "score": score} for doc_id, score in RUN.items()]
-    named = {"runs": write("run", run), "corpus": write("corpus", CORPUS)}
-    return named | {"queries": write("queries", QUERIES)}
-
-
-def scores(files, **options):
-    return {row["doc_id"]: row["score"] for row in rerank(**{**files, **options})}
+def scores(**options):
+    return {row["doc_id"]: row["score"] for row in rerank(**{**FILES, **options})}
 
 
 @pytest.mark.parametrize(
@@ -49,23 +35,19 @@ def scores(files, **options):
         ({"group": "path"}, {"a": 1.0, "c": 0.0}),
     ],
 )
-def test_scores_are_stretched_and_rankers_add_to_them(files, options, expected):
-    assert {name: float(np.float32(each)) for name, each in expected.items()} == scores(
-        files, **options
-    )
+def test_scores_are_stretched_and_rankers_add_to_them(options, expected):
+    assert {name: float(np.float32(each)) for name, each in expected.items()} == scores(**options)
 
 
-def test_later_hits_of_a_group_count_less(files, write):
-    half = write("half", [{"rankers": {}, "group": "path", "repeats": 0.5}])
-    assert {"a": 1.0, "b": 0.375, "c": 0.0} == scores(files, weights=half)
+def test_later_hits_of_a_group_count_less():
+    assert {"a": 1.0, "b": 0.375, "c": 0.0} == scores(weights=[{**HALF, "group": "path"}])
     assert 0.5 == choose("code").repeats == choose("code", group="scope").repeats
 
 
-def test_several_runs_count_together(files, write):
+def test_several_runs_count_together():
     rows = [{"query_id": "q", "doc_id": doc_id, "score": n} for doc_id, n in (("c", 5), ("b", 1))]
     # means 1/2, 3/8 and 1/2, stretched
-    expected = {"a": 1.0, "c": 1.0, "b": 0.0}
-    assert expected == scores(files, runs=[files["runs"], write("other", rows)])
+    assert {"a": 1.0, "c": 1.0, "b": 0.0} == scores(runs={"one": HITS, "other": rows})
 
 
 @pytest.mark.parametrize(
@@ -78,9 +60,9 @@ def test_several_runs_count_together(files, write):
         ("queries", [QUERIES[1], {"id": "q", "query": []}], ':2: field "query" is a JSON array'),
     ],
 )
-def test_what_is_missing_is_told(files, write, name, records, problem):
+def test_what_is_missing_is_told(name, records, problem):
     with pytest.raises(UserError, match=problem):
-        scores(files, **{name: write(name, records)})
+        scores(**{name: records})
 
 
 @pytest.mark.parametrize(
@@ -92,9 +74,9 @@ def test_what_is_missing_is_told(files, write, name, records, problem):
         ({"for_": "prose"}, "no for_ 'prose'"),
     ],
 )
-def test_wrong_usage(files, options, message):
+def test_wrong_usage(options, message):
     with pytest.raises(UserError, match=message) as error:
-        scores(files, **options)
+        scores(**options)
     assert 2 == error.value.status
 
 
@@ -106,45 +88,45 @@ def relevant(answers):
     return [{"query_id": query, "doc_id": doc, "relevance": 1} for query, doc in answers.items()]
 
 
-@pytest.fixture
-def judged(write):
-    corpus = [{"id": word, "path": f"{word}.py", "code": "x"} for word in WORDS]
-    corpus += [{"id": f"{word} test", "path": f"test_{word}.py", "code": "x"} for word in WORDS]
-    queries = [{"id": f"q{word}", "query": f"the {word}", "half": word < "c"} for word in WORDS]
-    run = [
+PATHS = [{"id": word, "path": f"{word}.py", "code": "x"} for word in WORDS]
+PATHS += [{"id": f"{word} test", "path": f"test_{word}.py", "code": "x"} for word in WORDS]
+ASKED = [{"id": f"q{word}", "query": f"the {word}", "half": word < "c"} for word in WORDS]
+JUDGED = {
+    "runs": [
         {"query_id": query["id"], "doc_id": record["id"], "score": -place}
-        for query in queries
-        for place, record in enumerate(sorted(corpus, key=lambda each: each["id"][::-1]))
-    ]
-    files = {"runs": write("run", run), "corpus": write("corpus", corpus)}
-    qrels = relevant({f"q{word}": f"{word}.py" for word in WORDS})
-    return files | {"queries": write("queries", queries), "fit": write("qrels", qrels)}
+        for query in ASKED
+        for place, record in enumerate(sorted(PATHS, key=lambda each: each["id"][::-1]))
+    ],
+    "corpus": PATHS,
+    "queries": ASKED,
+    "fit": relevant({f"q{word}": f"{word}.py" for word in WORDS}),
+}
 
 
 @pytest.mark.parametrize("field", ["path", "doc_id"])
-def test_fitted_weights_find_what_the_judgements_say(judged, write, field):
+def test_fitted_weights_find_what_the_judgements_say(field):
+    files = JUDGED
     if field == "doc_id":  # passages of a document, judged by it
-        corpus = [orjson.loads(line) for line in open(judged["corpus"], "rb")]
-        write("corpus", [{**each, "doc_id": f"x/{each['path']}"} for each in corpus])
-        write("qrels", relevant({f"q{word}": f"x/{word}.py" for word in WORDS}))
-    (found,) = rerank(**judged, ranker=["path-words", "path-kinds", "name-words"], folds="half")
+        corpus = [{**each, "doc_id": f"x/{each['path']}"} for each in PATHS]
+        qrels = relevant({f"q{word}": f"x/{word}.py" for word in WORDS})
+        files = {**JUDGED, "corpus": corpus, "fit": qrels}
+    (found,) = rerank(**files, ranker=["path-words", "path-kinds", "name-words"], folds="half")
     assert found["rankers"]["path-words"] > 0 < found["rankers"]["path-kinds"]
     assert 4 == found["queries"]
     assert 1.0 == found["nDCG@10"]["fitted"] == found["nDCG@10"]["cross_validated"]
     assert 1.0 > found["nDCG@10"]["search"]
     assert {"true": 1.0, "false": 1.0} == found["folds"]
-    run = rerank(**{**judged, "fit": None, "weights": write("weights", [found]), "k": 1})
+    run = rerank(**{**files, "fit": None, "weights": [found], "k": 1})
     expected = [(f"q{word}", word) for word in WORDS]
     assert expected == [(row["query_id"], row["doc_id"]) for row in run]
 
 
-def test_the_run_of_held_out_queries_has_weights_of_the_others(judged, write, tmp_path):
+def test_the_run_of_held_out_queries_has_weights_of_the_others(tmp_path):
     # words of paths answer the first half of the queries, and mislead in the second
     right = {"qalpha": "alpha", "qbravo": "bravo", "qdelta": "gamma test", "qgamma": "delta test"}
-    write("qrels", relevant(right))
     held_out = tmp_path / "held-out.jsonl"
     options = {"ranker": ["path-words"], "folds": "half", "k": 10, "held_out": held_out}
-    (found,) = rerank(**judged, **options)
+    (found,) = rerank(**{**JUDGED, "fit": relevant(right), **options})
     gains = {"true": [], "false": []}
     for row in map(orjson.loads, held_out.read_bytes().splitlines()):
         if right[row["query_id"]] == row["doc_id"]:
@@ -153,7 +135,7 @@ def test_the_run_of_held_out_queries_has_weights_of_the_others(judged, write, tm
     assert found["folds"]["true"] < 1.0  # of the others it learned to leave paths unread
 
 
-def test_a_fit_judges_lines_as_score_does(judged, write, tmp_path):
+def test_a_fit_judges_lines_as_score_does(tmp_path):
     # two passages of each file; the first is the one whose path has the query's word by chance,
     # and the judged lines are in the second, or in both, or are judged twice
     corpus = [
@@ -173,23 +155,20 @@ def test_a_fit_judges_lines_as_score_does(judged, write, tmp_path):
         for word in WORDS
         for place, record in enumerate(corpus)
     ]
-    for name, records in (("run", run), ("corpus", corpus), ("qrels", rows)):
-        write(name, records)
     held_out = str(tmp_path / "held-out.jsonl")
-    half = write("half", [{"rankers": {}, "group": "doc_id", "repeats": 0.5}])
-    options = {"ranker": ["path-words"], "weights": half, "folds": "half", "held_out": held_out}
-    (found,) = rerank(**judged, **options)
-    weights = write("weights", [found])
-    fitted = write("fitted", rerank(**{**judged, "fit": None, "weights": weights}))
+    files = {"runs": run, "corpus": corpus, "queries": ASKED}
+    options = {"ranker": ["path-words"], "weights": [{**HALF, "group": "doc_id"}], "fit": rows}
+    (found,) = rerank(**files, **options, folds="half", held_out=held_out)
+    fitted = list(rerank(**files, weights=[found]))
     scored = score(
         {"held out": held_out, "fitted": fitted},
-        qrels=judged["fit"],
+        qrels=rows,
         measures=["nDCG@10"],
         gains="binary",
         by="half",
-        by_records=judged["queries"],
+        by_records=ASKED,
         mean=True,
-        passages=judged["corpus"],
+        passages=corpus,
     )
     expected = {record["run"]: pytest.approx(record["nDCG@10"]) for record in scored}
     told = found["nDCG@10"]
@@ -207,18 +186,20 @@ def test_a_fit_judges_lines_as_score_does(judged, write, tmp_path):
         {"rankers": {}, "group": 1},
     ],
 )
-def test_weights_that_cannot_be_read(write, wrong):
-    with pytest.raises(UserError, match="file: holds no weights"):
-        read_weights(write("file", [wrong]))
+def test_weights_that_cannot_be_read(wrong):
+    with pytest.raises(UserError, match="weights: holds no weights"):
+        scores(weights=[wrong])
 
 
-def test_what_cannot_be_fitted(judged, write, tmp_path):
-    with pytest.raises(UserError, match="nothing: cannot be read: No such file"):
-        read_weights(str(tmp_path / "nothing"))
-    with pytest.raises(UserError, match="fit has no rankers"):
-        list(rerank(**judged))
-    with pytest.raises(UserError, match='query "qalpha" has no field repository'):
-        list(rerank(**judged, ranker=["path-kinds"], folds="repository"))
-    write("qrels", relevant({"x": "y"}))
-    with pytest.raises(UserError, match="judges no query of the run"):
-        list(rerank(**judged, ranker=["path-kinds"]))
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({}, "fit has no rankers"),
+        ({"ranker": ["path-kinds"], "folds": "x"}, 'query "qalpha" has no field x'),
+        ({"ranker": ["path-kinds"], "fit": relevant({"x": "y"})}, "judges no query of the run"),
+        ({"weights": "nothing"}, "nothing: cannot be read: No such file"),
+    ],
+)
+def test_what_cannot_be_fitted(options, problem):
+    with pytest.raises(UserError, match=problem):
+        list(rerank(**{**JUDGED, **options}))

@@ -1,6 +1,5 @@
 """F1 of trees against gold trees: numbers worked by hand, baselines, bad trees."""
 
-import orjson
 import pytest
 
 from structkit import score
@@ -21,16 +20,12 @@ FOUND = {
 }
 
 
-def file(tmp_path, name, brackets):
-    path = tmp_path / f"{name}.jsonl"
-    lines = (orjson.dumps({"id": id_, "tree": tree}) for id_, tree in brackets.items())
-    path.write_bytes(b"\n".join(lines))
-    return str(path)
+def trees(brackets):
+    return [{"id": id_, "tree": tree} for id_, tree in brackets.items()]
 
 
-def scores(tmp_path, found, gold=GOLD):
-    gold_path = file(tmp_path, "gold", gold)
-    return list(score(file(tmp_path, "found", found), task="trees", gold=gold_path))
+def scores(found, gold=GOLD):
+    return list(score({"found": trees(found)}, task="trees", gold=trees(gold)))
 
 
 def test_agreement_by_hand():
@@ -43,8 +38,8 @@ def test_agreement_by_hand():
     assert ([[2, 2, 3]], 80) == (counts.tolist(), f1(counts.sum(0)))
 
 
-def test_scores_by_hand(tmp_path):
-    found, left, right, balanced = scores(tmp_path, FOUND)
+def test_scores_by_hand():
+    found, left, right, balanced = scores(FOUND)
     # as they are, a: 2 of 2 found and 3 gold, as above; b: gold 1-4, 2-4; found 1-4, 1-3: 1 of 2, 2
     assert pytest.approx(100 * 2 * 3 / (4 + 5)) == found["f1"]
     # binarized, a: 4 of 4, 4; b: as above
@@ -64,10 +59,10 @@ def test_scores_by_hand(tmp_path):
     ]
 
 
-def test_only_trees_with_labels_have_a_labeled_score(tmp_path):
-    found, *baselines = scores(tmp_path, {id_: read_as_x(tree) for id_, tree in FOUND.items()})
+def test_only_trees_with_labels_have_a_labeled_score():
+    found, *baselines = scores({id_: read_as_x(tree) for id_, tree in FOUND.items()})
     assert not any("labeled_f1" in row for row in (found, *baselines))
-    labeled, *_ = scores(tmp_path, FOUND)
+    labeled, *_ = scores(FOUND)
     # a column that the first row lacks is there, too
     drawn = table([found, labeled]).splitlines()
     assert "labeled_f1" in drawn[0]
@@ -81,17 +76,17 @@ def read_as_x(text):
     return tree
 
 
-def test_sentences_without_a_counterpart_are_counted(tmp_path):
-    found, *_ = scores(tmp_path, {"a": FOUND["a"], "c": "(S x (Y y z))"})
+def test_sentences_without_a_counterpart_are_counted():
+    found, *_ = scores({"a": FOUND["a"], "c": "(S x (Y y z))"})
     assert (2, 1, 1) == (found["sentences"], found["missing"], found["unjudged"])
     # b is not found: 2 of 2 found and 3 + 2 gold
     assert pytest.approx(100 * 2 * 2 / (2 + 5)) == found["f1"]
 
 
-def test_bad_trees_are_told(tmp_path):
+def test_bad_trees_are_told():
     def problem(found, gold=GOLD):
         with pytest.raises(UserError) as error:
-            scores(tmp_path, found, gold)
+            scores(found, gold)
         return str(error.value)
 
     other = problem({"b": "(S (NP she) (VP saw (NP a dog)))"})
@@ -100,21 +95,19 @@ def test_bad_trees_are_told(tmp_path):
     shorter = problem({"b": "(S she sees)"})
     assert "has the word '' where the gold tree has 'a'" in shorter
     assert "no tree has the id of one in" in problem({"c": "(S she)"})
-    assert "found.jsonl:1: " in problem({"b": "(S (she)"})
+    assert "found:1: " in problem({"b": "(S (she)"})
     assert "there are no trees" in problem({})
-    path = tmp_path / "twice.jsonl"
-    path.write_bytes(b'{"id":"a","tree":"(S x)"}\n' * 2)
-    with pytest.raises(UserError, match='twice.jsonl:2: id "a" is repeated'):
-        list(score(path, task="trees", gold=file(tmp_path, "gold", GOLD)))
+    with pytest.raises(UserError, match='runs:2: id "a" is repeated'):
+        list(score([{"id": "a", "tree": "(S x)"}] * 2, task="trees", gold=trees(GOLD)))
 
 
 @pytest.mark.parametrize("parser", ["right-branching", "balanced", "builtin"])
-def test_a_parser_reads_the_words_of_gold_trees(tmp_path, parser):
+def test_a_parser_reads_the_words_of_gold_trees(parser):
     gold = {**GOLD, "c": "(NP (-LRB- -LRB-) (NN x) (: 's.) (-NONE- *T*) (-RRB- -RRB-))"}
     records = [{"id": id_, "tree": tree} for id_, tree in gold.items()]
     parsing = ParseSettings(parser=parser, field=("tree",), tokenized=True)
     found = {record["id"]: record["tree"] for record in parse_trees(records, parsing)}
     assert ("(", "x", "'s.", ")") == read(found["c"]).words
-    row, *baselines = scores(tmp_path, found, gold)
+    row, *baselines = scores(found, gold)
     twin = next((line for line in baselines if line["run"] == parser), None)
     assert twin is None or {**twin, "run": "found"} == row
