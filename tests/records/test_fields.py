@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from structkit import search
+from structkit.formats.interchange import Fields as RowFields
 from structkit.formats.interchange import FormatParts, Options
 from structkit.learning.training.settings import Method
 from structkit.pairs.examples import Fields
@@ -34,7 +35,7 @@ def test_the_first_field_of_a_document_is_read(
         assert "tea" == Fields().document_text(document)
     for name in ("beir", "pyserini"):
         write = FormatParts.named(name, Options()).part("corpus").write
-        assert write and "tea" in write(dict(document)).values()
+        assert write and "tea" in write(RowFields(document)).values()
     assert earlier == text_name(document, Method.document_fields, "")
 
 
@@ -46,7 +47,7 @@ def test_the_first_field_of_a_query_is_read(
     assert ["1"] == searched(tmp_path, {"id": "1", "text": "tea"}, query)
     assert "tea" == Fields().query_text(query)
     write = FormatParts.named("beir", Options()).part("queries").write
-    assert write and "tea" in write(dict(query)).values()
+    assert write and "tea" in write(RowFields(query)).values()
     assert earlier == text_name(query, Method.query_fields, "")
 
 
