@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from structkit.learning.strae.settings import ComposedSettings, check_multiple
+from structkit.learning.strae.settings import ComposedSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 
@@ -21,6 +21,7 @@ class Method(ComposedSettings):
     """Settings of Banyan: 14 parameters besides those of the words."""
 
     example: ClassVar[str] = "structkit train banyan sentences.jsonl -o models/banyan"
+    parts: ClassVar[str] = "channels"
 
     embedding_size: int = setting(256, source=PAPER)
     channels: int = setting(
@@ -36,10 +37,6 @@ class Method(ComposedSettings):
         65_536, "maximum leaves in one pass: a larger batch is entangled in parts"
     )
     embedding_dropout: float = setting(0.1, source=PAPER)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_multiple(self.embedding_size, channels=self.channels)
 
     def untrained(self, words: int) -> Any:
         from ._banyan import Banyan

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from structkit.learning.strae.settings import PAPER, VocabularySettings, check_multiple
+from structkit.learning.strae.settings import PAPER, VocabularySettings
 from structkit.plugin import setting
 
 SECTION = "StrAE, section 5"
@@ -22,6 +22,7 @@ class Method(VocabularySettings):
 
     example: ClassVar[str] = "structkit train roberta sentences.jsonl -o models/roberta"
     network: ClassVar[str] = "structkit.learning.strae.texts:RoBERTa"
+    parts: ClassVar[str] = "heads"
 
     subwords: bool = setting(True, source=SECTION)
     heads: int = setting(10, "attention heads", SECTION, low=1, high=10_000, group="model")
@@ -34,7 +35,3 @@ class Method(VocabularySettings):
     learning_rate: float = setting(5e-5, "highest learning rate of Adam", PAPER)
     warmup: float = setting(0.1, source=PAPER)
     schedule: str = setting("linear", source=PAPER)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_multiple(self.embedding_size, heads=self.heads)

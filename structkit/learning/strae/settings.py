@@ -118,6 +118,7 @@ class VocabularySettings(WordSettings, GradientSettings):
     """A table of embeddings for a vocabulary of words or subwords, trained by gradient steps."""
 
     network: ClassVar[str]
+    parts: ClassVar[str] = ""  # the setting that says into how many equal parts an embedding is cut
     training: ClassVar[str] = f"{HERE}.texts:TextTraining"
     encoder: ClassVar[str] = f"{HERE}.texts:TextEncoder"
 
@@ -143,6 +144,16 @@ class VocabularySettings(WordSettings, GradientSettings):
     schedule: str = setting("constant")
     warmup: float = setting(0.0)
     max_grad_norm: float = setting(0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.parts and self.embedding_size % getattr(self, self.parts):
+            raise UserError(
+                f"{flag('embedding_size', self.embedding_size)} is not a multiple of "
+                f"{flag(self.parts, getattr(self, self.parts))}",
+                "change one of them",
+                status=2,
+            )
 
     @property
     def longest(self) -> int | None:
@@ -339,6 +350,7 @@ class StraeSettings(NodeSettings):
     """Settings of StrAE; a square embedding has as many channels as columns."""
 
     network: ClassVar[str] = f"{HERE}.model:StrAE"
+    parts: ClassVar[str] = "channels"
 
     channels: int = setting(
         10,
@@ -354,18 +366,3 @@ class StraeSettings(NodeSettings):
         choices=("uniform", "sum"),
         group="model",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_multiple(self.embedding_size, channels=self.channels)
-
-
-def check_multiple(embedding_size: int, **parts: int) -> None:
-    """Raise if an embedding cannot be cut into so many `channels`, or `heads`, of one size."""
-    ((name, number),) = parts.items()
-    if embedding_size % number:
-        raise UserError(
-            f"{flag('embedding_size', embedding_size)} is not a multiple of {flag(name, number)}",
-            "change one of them",
-            status=2,
-        )

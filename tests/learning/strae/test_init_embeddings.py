@@ -93,19 +93,8 @@ def test_a_static_model_gives_the_means_of_its_tokens(static, tmp_path):
     assert np.abs(table[0]).max() <= 0.1  # the unknown word starts at random
     with pytest.raises(UserError, match="static: has none of the words of the records"):
         static_word_vectors(static, ["zebra"])
-
-
-def test_a_name_that_is_too_long_is_told(tmp_path):
-    with pytest.raises(UserError, match="x: cannot be read") as error:
-        trained("strae", tmp_path, init_embeddings="x" * 5_000)
-    assert error.value.remedy
-
-
-def test_a_folder_without_a_table_is_told(tmp_path):
-    other = tmp_path / "other"
-    other.mkdir()
-    with pytest.raises(UserError, match="other: holds no table of token vectors; name a folder"):
-        static_word_vectors(other, ["cat"])
+    with pytest.raises(UserError, match="holds no table of token vectors; name a folder"):
+        static_word_vectors(tmp_path, ["cat"])
 
 
 def test_words_that_are_not_frozen_learn(matrix, tmp_path):
@@ -129,6 +118,8 @@ def test_what_does_not_fit_is_one_clear_line(content, message, tmp_path):
     file.write_text(content)
     with pytest.raises(UserError, match=message):
         trained("strae", tmp_path, init_embeddings=str(file))
+    with pytest.raises(UserError, match="x: cannot be read"):  # no name is so long
+        trained("strae", tmp_path, init_embeddings="x" * 5_000)
 
 
 def test_pieces_have_no_vectors(matrix):
