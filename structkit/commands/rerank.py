@@ -109,7 +109,7 @@ def rerank(settings: Settings) -> Iterator[Record]:
 def _main(settings: Settings, options: RunOutput) -> None:
     from structkit.scoring.runs import write_run
 
-    write_run(rerank(settings), options.output, "jsonl" if settings.fit else options.format)
+    write_run(rerank(settings), options.output, None if settings.fit else options.format)
 
 
 COMMAND = Command(

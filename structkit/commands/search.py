@@ -14,7 +14,8 @@ from structkit.paths import keep_apart, lines_name
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
-from structkit.records.stream import OutputOptions, ray_setting
+from structkit.records.stream import ray_setting
+from structkit.scoring.options import RunOutput
 from structkit.searching import SHARE
 from structkit.searching.options import (
     INDEX,
@@ -28,7 +29,7 @@ from structkit.searching.questions import (
     question_records,
     unicode,
 )
-from structkit.settings import Command, files_of, flags_given, setting
+from structkit.settings import Command, file_setting, files_of, flags_given, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
@@ -45,9 +46,7 @@ class Settings(WordOptions, SearchOptions):
         argument=True,
         reads=True,
     )
-    queries: tuple[str, ...] = setting(
-        (), "File with the queries; default: stdin.", metavar="FILE", reads=True
-    )
+    queries: tuple[str, ...] = file_setting("File with the queries; default: stdin.", ())
     query: tuple[str, ...] = setting(
         (),
         "A question, instead of --queries; may be repeated.",
@@ -78,11 +77,9 @@ class Settings(WordOptions, SearchOptions):
         complete="backend",
         group=INDEX,
     )
-    texts: tuple[str, ...] = setting(
-        (),
+    texts: tuple[str, ...] = file_setting(
         "hybrid: the records whose embeddings CORPUS holds, also for the list of --query.",
-        metavar="FILE",
-        reads=True,
+        (),
         group=WORDS,
     )
     dense_share: float = setting(
@@ -200,15 +197,6 @@ def _encoding(settings: Settings) -> TextEncoding | None:
     return encoding_over(settings.ray, reads)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOutput(OutputOptions):
-    """Where the run goes, and how it is written."""
-
-    format: Literal["jsonl", "trec"] | None = setting(
-        None, "JSONL, or TREC's six columns; default: JSONL, a list for --query on a terminal."
-    )
-
-
 def _main(settings: Settings, output: RunOutput) -> None:
     from structkit.scoring.runs import write_run
 
@@ -218,7 +206,7 @@ def _main(settings: Settings, output: RunOutput) -> None:
         keep_apart(files_of([settings, output], "writes"), read)
     lines_name(output.output)
     if not is_for_a_list(settings.query, output.output, output.format):
-        write_run(search(settings), output.output, format=output.format or "jsonl")
+        write_run(search(settings), output.output, output.format)
         return
     from structkit.searching.listing import write_answers
 

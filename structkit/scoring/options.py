@@ -23,4 +23,6 @@ class RunSettings:
 class RunOutput(OutputOptions):
     """Where a run is written, and how."""
 
-    format: Literal["jsonl", "trec"] = setting("jsonl", "JSONL, or TREC's six columns.")
+    format: Literal["jsonl", "trec"] | None = setting(
+        None, "JSONL (default), or TREC's six columns; search --query: a list on a terminal."
+    )

@@ -101,9 +101,9 @@ def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
         yield {**record, "best": best} if best else record
 
 
-def write_run(records: Iterable[Record], path: str = "-", format: str = "jsonl") -> None:
-    """Write run records as `jsonl` or `trec`, whole or not at all."""
-    if format == "jsonl":
+def write_run(records: Iterable[Record], path: str = "-", format: str | None = None) -> None:
+    """Write run records as JSONL, or as `trec`, whole or not at all."""
+    if format != "trec":
         write_records(records, path)
         return
     with Output(path) as output:
