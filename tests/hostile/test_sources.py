@@ -19,7 +19,7 @@ ATTRIBUTES = {
 }
 PROGRAMS = {
     Path("structkit/commands/doctor.py"): {"subprocess"},  # asks NVIDIA's for the cards
-    Path("plugins/methods/_skip_grams.py"): {"subprocess"},  # runs itself, so that Ctrl-C works
+    Path("plugins/methods/fasttext.py"): {"subprocess"},  # runs itself, so that Ctrl-C works
 }
 # one process of ours reads what its child wrote; the other names only what an unpickler raises
 PICKLES = {

@@ -49,7 +49,7 @@ def test_pair_refuses_it_for_what_is_read_here(monkeypatch, capsys):
     for flags in (["--queries", "q"], ["--negatives-from", "run"]):
         words = ("pair", *flags, "--corpus", "c", "--qrels", "j", "--ray", "local")
         assert 2 == status(monkeypatch, *words)
-        assert "read on this machine; leave out --ray" in capsys.readouterr().err
+        assert f"{flags[0]} takes no --ray; leave one out" in capsys.readouterr().err
 
 
 def test_without_ray_one_line_says_what_installs_it(monkeypatch, tmp_path, capsys):
