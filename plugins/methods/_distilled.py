@@ -56,7 +56,7 @@ class Distilled(TrainingModule):
         return {"pooling": "mean", "normalize": True, "prompts": {}, "lengths": ANY_LENGTH}
 
 
-def distilled(settings: Method, spool: Spool, offline: bool) -> Distilled:
+def distill(settings: Method, spool: Spool, offline: bool) -> Distilled:
     """The embedding of each token, as a text by itself, by an encoder."""
     encoder, _ = open_model(str(settings.model), offline=offline, normalize=False)
     if not isinstance(encoder, Encoder):
@@ -78,12 +78,12 @@ def distilled(settings: Method, spool: Spool, offline: bool) -> Distilled:
     ]
     size = own.get_vocab_size()
     ids = [[number] if number < size else pieces(own, names[number]) for number in kept]
-    inputs = [encoder.tokenizing.dressed(each) for each in ids]
+    inputs = [encoder.tokenizing.with_special_tokens(each) for each in ids]
     engine = TorchEngine(encoder.eval(), str(encoder.device), "fp32")
     vectors = embed_in_batches(engine, inputs, BATCH_TOKENS)
     vectors = components(vectors, settings.dimensions or 256)
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
-    weights = weighted(settings, tokenizer, spool, kept)
+    weights = token_weights(settings, tokenizer, spool, kept)
     rows[kept] = vectors * weights[:, None]
     return Distilled(settings, Table(rows, tokenizer, settings.saturating))
 
@@ -107,18 +107,18 @@ def from_scratch(settings: Method, spool: Spool) -> Distilled:
     dimensions = settings.dimensions or 512
     rows = generator.standard_normal((size, dimensions), np.float32)
     rows /= np.float32(dimensions**0.5)
-    rows *= weighted(settings, tokenizer, spool, list(range(size)))[:, None]
+    rows *= token_weights(settings, tokenizer, spool, list(range(size)))[:, None]
     return Distilled(settings, Table(rows, tokenizer, settings.saturating))
 
 
-def weighted(settings: Method, tokenizer: Tokenizer, spool: Spool, kept: list[int]) -> Vectors:
+def token_weights(settings: Method, tokenizer: Tokenizer, spool: Spool, kept: list[int]) -> Vectors:
     """The weight of each token, (tokens,)."""
     kind = settings.weights or ("zipf" if settings.model else "idf")
     weights: Weights = np.ones(len(kept))
     if kind == "zipf":
         weights = smooth_inverse_frequencies(zipf(len(kept)), SIF_COEFFICIENT)
     elif kind != "none":
-        texts, times, having = counted(tokenizer, settings, spool)
+        texts, times, having = count_tokens(tokenizer, settings, spool)
         if kind == "sif":
             shares = times[kept] / max(1, times.sum())
             weights = smooth_inverse_frequencies(shares, SIF_COEFFICIENT)
@@ -127,7 +127,7 @@ def weighted(settings: Method, tokenizer: Tokenizer, spool: Spool, kept: list[in
     return weights.astype(np.float32)
 
 
-def counted(tokenizer: Tokenizer, settings: Method, spool: Spool) -> tuple[int, Any, Any]:
+def count_tokens(tokenizer: Tokenizer, settings: Method, spool: Spool) -> tuple[int, Any, Any]:
     """How many texts there are, how often they have each token, and how many have it."""
     times: Counter[int] = Counter()
     having: Counter[int] = Counter()

@@ -112,7 +112,7 @@ class WrittenEntities(Predictor):
         decoded = decoder_states(model, shifted, states, mask)  # (rows, target length, dim)
         if encoder.pooling == "first-decoder-token":
             # position 0 has read the start token only: it is the embedding (eq. 1)
-            embeddings = encoder.finished(decoded[:, 0])
+            embeddings = encoder.normalized(decoded[:, 0])
         else:
             embeddings = encoder.pooled(states, mask)
         real = _real(wanted)  # (rows, target length)
@@ -349,17 +349,17 @@ class Santa(DualEncoder[Inputs]):
         assert masked.texts.tokens is not None
         tokens = masked.texts.tokens.shortened(rows)
         wanted = self.predictor.wanted(masked.wanted, rows, tokens.ids.shape[1])
-        told: list[Read] = []
+        pieces: list[Read] = []
 
         def embedded(places: Tensor, piece: Tokens) -> Tensor:
             states = self.encoder.states(piece)  # (places, length, dim)
             own = self.predictor.wanted(wanted, places, piece.ids.shape[1])
-            told.append(self.predictor.read(self.encoder, states, piece.mask, own))
-            return told[-1].embeddings
+            pieces.append(self.predictor.read(self.encoder, states, piece.mask, own))
+            return pieces[-1].embeddings
 
         embeddings = self.encoder.in_pieces(tokens, embedded)
-        states = torch.cat([each.states for each in told])  # (tokens, dim)
-        labels = torch.cat([each.wanted for each in told])  # (tokens,)
+        states = torch.cat([each.states for each in pieces])  # (tokens, dim)
+        labels = torch.cat([each.wanted for each in pieces])  # (tokens,)
         entity = self.predictor.loss(self.encoder, states, labels)
         return embeddings, {"entity": entity / masked.count}
 
@@ -378,7 +378,7 @@ class Santa(DualEncoder[Inputs]):
         return {"entity": weight} if weight else {}
 
 
-def built(method: Method, spool: Spool, offline: bool) -> Santa:
+def build(method: Method, spool: Spool, offline: bool) -> Santa:
     """The training that the settings ask for, with or without a decoder."""
     negatives = negatives_of(method, spool) if method.alignment_weight else 0
     if method.alignment_weight:

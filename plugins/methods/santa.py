@@ -105,6 +105,6 @@ class Method(EncoderSettings):
         return replace(self, pooling="cls")
 
     def build(self, spool: Spool, *, offline: bool = False) -> Santa:
-        from ._santa import built
+        from ._santa import build
 
-        return built(self, spool, offline)
+        return build(self, spool, offline)

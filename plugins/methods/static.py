@@ -92,14 +92,14 @@ class Method(plugin.Method):
         return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
 
     def build(self, spool: Spool, *, offline: bool = False) -> Distilled:
-        from ._distilled import distilled, from_scratch
+        from ._distilled import distill, from_scratch
 
         if not len(spool) and (self.weights in ("sif", "idf") or not self.model):
             raise UserError(
                 "without records there are no frequencies of words",
                 f"give a file of texts, or {flag('model')} with {flag('weights', 'zipf')} or none",
             ).at(spool.source)
-        return distilled(self, spool, offline) if self.model else from_scratch(self, spool)
+        return distill(self, spool, offline) if self.model else from_scratch(self, spool)
 
     def texts(self, spool: Spool) -> Iterator[str]:
         """All texts of the records."""

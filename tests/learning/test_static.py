@@ -16,9 +16,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from structkit import encode
 from structkit.errors import UserError
+from structkit.learning import static as static_module
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import load_pretrained
-from structkit.learning.static import Table
+from structkit.learning.static import Table, opened_table
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
@@ -143,7 +144,9 @@ def test_rows_are_the_components_of_the_tokens_embeddings(encoder, tmp_path, rec
     names = ["a", "e", "th", "river"]
     ids = [table.tokenizer.token_to_id(name) for name in names]
     kept = [place for place in range(len(table.rows)) if table.rows[place].any()]
-    states = model.embed(model.batch([model.tokenizing.dressed([each]) for each in kept]))
+    states = model.embed(
+        model.batch([model.tokenizing.with_special_tokens([each]) for each in kept])
+    )
     vectors = states.detach().numpy().astype(np.float64)
     # distances along the first components, however their axes are turned
     centered = vectors - vectors.mean(0)
@@ -288,3 +291,12 @@ def test_without_records_a_model_is_needed(tmp_path):
         )
         assert 1 == done.returncode
         assert b"stdin: without records there are no frequencies" in done.stderr
+
+
+def test_texts_are_tokenized_some_at_a_time(scratch, monkeypatch):
+    table, _ = opened_table(scratch, {})
+    expected = table.embed(table.inputs(TEXTS, "document"))
+    monkeypatch.setattr(static_module, "SLICE", 30)
+    slices = list(static_module._slices(TEXTS))
+    assert TEXTS == sum(slices, []) and 1 < len(slices) < len(TEXTS)
+    np.testing.assert_array_equal(expected, table.embed(table.inputs(TEXTS, "document")))

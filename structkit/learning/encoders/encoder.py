@@ -22,7 +22,7 @@ from structkit.learning.encoders.models import (
     DAMAGE,
     Bag,
     add_tokens,
-    explained,
+    explain,
     load_pretrained,
     new_model,
     positions,
@@ -86,7 +86,7 @@ class Encoder(TokenModel, TorchModel):
         most = positions(model)
         self.tokenizing = Tokenizing(
             tokenizer,
-            _possible(lengths, most),
+            _readable(lengths, most),
             prompts,
             mcls_every if pooling == "mcls" else None,
             plain=without_tokens(tokenizer, TAG_TOKENS),
@@ -157,9 +157,9 @@ class Encoder(TokenModel, TorchModel):
             embeddings = pool_mcls(states, mask, self.mcls_every, len(self.tokenizing.closing))
         else:
             embeddings = OF_TOKENS[self.pooling](self.model, states, mask)
-        return self.finished(embeddings)
+        return self.normalized(embeddings)
 
-    def finished(self, embeddings: Tensor) -> Tensor:
+    def normalized(self, embeddings: Tensor) -> Tensor:
         embeddings = embeddings.float()
         return functional.normalize(embeddings, dim=-1) if self.normalize else embeddings
 
@@ -177,13 +177,13 @@ class Encoder(TokenModel, TorchModel):
         }
 
 
-def tried(encoder: Encoder, folder: Path) -> Encoder:
+def after_first_text(encoder: Encoder, folder: Path) -> Encoder:
     """The encoder of a folder, after a first text, so that damaged files raise here."""
     try:
         with torch.inference_mode():
             encoder.embed(encoder.tokens(["a"], "query"))
     except DAMAGE as error:
-        raise explained(folder, error) from None
+        raise explain(folder, error) from None
     encoder.tokenizing.truncation.clear()
     return encoder
 
@@ -234,7 +234,7 @@ def build_encoder(
         prompts={side: prompt for side, prompt in prompts.items() if prompt},
         mcls_every=settings.mcls_every,
     )
-    return tried(encoder, folder) if folder else encoder
+    return after_first_text(encoder, folder) if folder else encoder
 
 
 def _from_scratch(
@@ -271,7 +271,7 @@ def check_cls(tokenizer: Any, pooling: str) -> None:
         )
 
 
-def _possible(lengths: dict[str, int], most: int | None) -> dict[str, int]:
+def _readable(lengths: dict[str, int], most: int | None) -> dict[str, int]:
     """The lengths, limited to the model's positions."""
     if not most:
         return dict(lengths)
@@ -386,7 +386,7 @@ def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder
         prompts=facts.get("prompts"),
         mcls_every=facts.get("mcls_every", MCLS_EVERY),
     )
-    return tried(encoder, folder)
+    return after_first_text(encoder, folder)
 
 
 def fitting_pooling(model: Any, tokenizer: Any) -> str:

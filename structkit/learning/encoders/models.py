@@ -80,7 +80,7 @@ def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) 
         # tokenizers has no class of its own: it raises Exception itself
         if not isinstance(error, DAMAGE) and type(error) is not Exception:
             raise
-        raise explained(folder, error) from None
+        raise explain(folder, error) from None
 
 
 def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
@@ -120,7 +120,7 @@ def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
         weights[tokenizer.convert_tokens_to_ids(name)] = weights[ids].mean(0)
 
 
-def explained(folder: Path, error: Exception) -> UserError:
+def explain(folder: Path, error: Exception) -> UserError:
     """What an error of transformers on this folder means."""
     if "trust_remote_code" in str(error):
         return UserError(

@@ -233,8 +233,8 @@ def system_error(error: BaseException) -> OSError | None:
     """
     if isinstance(error, OSError):
         return error
-    told = re.search(r"\(os error (\d+)\)", str(error))
-    return OSError(int(told[1]), os.strerror(int(told[1]))) if told else None
+    code = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(int(code[1]), os.strerror(int(code[1]))) if code else None
 
 
 def differences(before: Record, run: Record) -> list[str]:

@@ -175,7 +175,7 @@ class Tokenizing:
         contents = self._contents(texts, kind)["input_ids"]
         cut = sum(len(content) > most for content in contents)
         self.truncation.count(kind, len(texts), cut)
-        return [self.dressed(content[:most]) for content in contents]
+        return [self.with_special_tokens(content[:most]) for content in contents]
 
     def _contents(self, texts: Sequence[str], kind: str, **options: Any) -> Any:
         """The token ids of whole texts without special tokens."""
@@ -188,14 +188,14 @@ class Tokenizing:
             **options,
         )
 
-    def dressed(self, content: Sequence[int]) -> list[int]:
+    def with_special_tokens(self, content: Sequence[int]) -> list[int]:
         """Token ids with the special tokens of a text, and CLS tokens in between for mcls."""
         if not self.mcls_every:
             return [*self.opening, *content, *self.closing]
-        dressed: list[int] = []
+        ids: list[int] = []
         for start in range(0, max(1, len(content)), self.mcls_every):
-            dressed += [*self.opening, *content[start : start + self.mcls_every]]
-        return dressed + self.closing
+            ids += [*self.opening, *content[start : start + self.mcls_every]]
+        return ids + self.closing
 
     def chunks(self, text: str, kind: str, size: int) -> list[Chunk]:
         """Chunks of at most `size` tokens, one after the other, each after the prompt.
@@ -221,12 +221,12 @@ class Tokenizing:
         for start in range(0, max(1, len(ids)), size):
             places = offsets[start : start + size] or [(0, 0)]
             content = prompt + ids[start : start + size]
-            yield Chunk(self.dressed(content), places[0][0], places[-1][1])
+            yield Chunk(self.with_special_tokens(content), places[0][0], places[-1][1])
 
     def longest_chunk(self, kind: str, size: int) -> int:
         """The tokens of a full chunk with all that goes around it."""
         prompt = self._contents([self.prompts.get(kind, "")], kind)["input_ids"][0]
-        return len(self.dressed([*prompt, *[0] * size]))
+        return len(self.with_special_tokens([*prompt, *[0] * size]))
 
     @property
     def padding(self) -> int:

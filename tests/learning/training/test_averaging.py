@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from structkit.errors import UserError
 from structkit.learning.folders.weights import read_weights
 from structkit.learning.training.module import HeldOut
 from structkit.learning.training.run import train
@@ -141,12 +140,6 @@ def test_each_stage_stops_by_itself(files, tmp_path, monkeypatch):
     summary = run(files, tmp_path / "model", average=0.5, **values)
     assert summary["steps"] == len(stages) and summary["seen"] == 4 * len(stages)
     assert 0 < stages.count("one") < 12 and 0 < stages.count("two") <= 12
-
-
-def test_patience_needs_held_out_records():
-    with pytest.raises(UserError, match="--patience needs --validate; add it"):
-        load("method", "banyan")(patience=1)
-    assert 1 == load("method", "banyan")(patience=1, validate="held.jsonl").patience
 
 
 def test_weights_that_stay_are_not_averaged():

@@ -82,14 +82,6 @@ def test_a_start_is_named_without_its_place(tmp_path):
     assert ModelCard(card).data.base_model is None  # no name of the hub
 
 
-@pytest.mark.parametrize("method", ["strae", "self-strae", "fasttext", "banyan"])
-def test_every_method_writes_one(tmp_path, method):
-    steps = {} if method == "fasttext" else {"max_steps": 1}
-    _, card = trained(tmp_path / "m", method, **steps)
-    assert f"`{method}`" == rows_of(card)["method"]
-    assert "structkit" == ModelCard(card).data.library_name
-
-
 def test_no_name_breaks_the_table():
     names = _names(["a|b.jsonl", "c`d\n<i>.jsonl", "plain.jsonl"])
     assert r"a\|b.jsonl, c\`d &lt;i&gt;.jsonl, `plain.jsonl`" == names

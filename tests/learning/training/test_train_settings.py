@@ -96,6 +96,7 @@ def test_an_option_of_a_run_is_a_flag_where_it_does_something(name):
         ("roberta", "--heads 7", "is not a multiple of --heads 7"),
         ("fasttext", "--shortest-ngram 5 --longest-ngram 4", "is above --longest-ngram 4"),
         ("strae", "--overwrite --resume", "exclude each other"),
+        ("strae", "--patience 1", "--patience needs --validate; add it"),
         ("strae", "-o .", "-o . names no new folder"),
         ("strae", "-o ..", "-o .. names no new folder"),
         ("strae", "-o /", "-o / names no new folder"),
