@@ -131,7 +131,7 @@ def stages(settings: Settings, *, whole: bool = True) -> tuple[Stage, Stage | No
     With `whole`, all judged queries must be among the records.
     """
     texts, seed, per_query = settings.fields(), settings.seed, settings.per_query
-    each: list[Stage] = [partial(_paired, fields=texts, seed=seed)]
+    each: list[Stage] = [partial(_pair, fields=texts, seed=seed)]
     then: list[Stage] = []
     if settings.corpus is not None:
         from structkit.pairs.negatives import Corpus, HardNegatives, Judged
@@ -155,7 +155,7 @@ def stages(settings: Settings, *, whole: bool = True) -> tuple[Stage, Stage | No
     return _chain(each), _chain(then) if then else None
 
 
-def _paired(records: Iterable[Record], fields: Fields, seed: int) -> Iterator[Record]:
+def _pair(records: Iterable[Record], fields: Fields, seed: int) -> Iterator[Record]:
     for record in records:
         yield {**record, **fields.example(record, seed)}
 

@@ -45,7 +45,7 @@ class Fields:
         if query == "docstring" and isinstance(record.get(positive), str):
             record = {**record, positive: without_docstring(record[positive], record)}
         if self.template is not None:
-            return {"query": asked, "positive": filled(self.template, record)}
+            return {"query": asked, "positive": fill(self.template, record)}
         return {"query": asked, "positive": text(record, positive, seed, "positive")}
 
     def _kind(self, record: Record) -> tuple[str, str]:
@@ -69,7 +69,7 @@ class Fields:
     def document_text(self, record: Record) -> str:
         """The text of a record that is a document."""
         if self.template is not None:
-            return filled(self.template, record)
+            return fill(self.template, record)
         name = self.positive or text_name(record, SOURCES, f"name one with {flag('positive')}")
         return text(record, name, 0, "positive")
 
@@ -93,8 +93,8 @@ def text(record: Record, field: str, seed: int, setting: str) -> str:
     return str(value)
 
 
-def filled(template: str, record: Record) -> str:
-    """The template filled with the record's fields; null is empty, a list is its items joined.
+def fill(template: str, record: Record) -> str:
+    """The template fill with the record's fields; null is empty, a list is its items joined.
 
     A field that is missing, and fields that are all empty, raise.
     """

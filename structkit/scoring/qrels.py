@@ -28,7 +28,7 @@ PRESETS = {
     "exact": "E=1,S=0,C=0,I=0",
 }
 GAIN = re.compile(r"\s*([^=]*[^=\s])\s*=\s*([0-9]+(?:\.[0-9]+)?)\s*")
-MOST = 10**6  # trec_eval keeps a count for every grade up to the highest
+HIGHEST = 10**6  # trec_eval keeps a count for every grade up to the highest
 
 
 class Judgement(NamedTuple):
@@ -137,8 +137,8 @@ def parse_gains(text: str) -> Gains:
     scale = lcm(*(value.denominator for value in values.values()))
     whole = {label: int(value * scale) for label, value in values.items()}
     common = gcd(*whole.values())
-    if max(whole.values()) // common > MOST:
-        raise _wrong(text, f"the gains are more than {MOST:,} times apart")
+    if max(whole.values()) // common > HIGHEST:
+        raise _wrong(text, f"the gains are more than {HIGHEST:,} times apart")
     return {label: value // common for label, value in whole.items()}
 
 

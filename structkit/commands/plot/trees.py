@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from structkit.structure.trees.tree import Tree
 
 LETTER, LEVEL = 0.085, 0.45  # inches of a letter, and of a level of a tree
-MOST = 400  # words of a tree in a picture: columns beyond cannot be read
+MAXIMUM = 400  # words of a tree in a picture: columns beyond cannot be read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +44,8 @@ def trees(settings: Settings) -> None:
     if not rows:
         raise UserError("there are no records", "name a file that has some").at(records.lines.file)
     most = max(len(tree.words) for _, found in rows for tree in found.values())
-    if most > MOST:
-        problem = f"a tree has {most:,} words, a picture has room for {MOST}"
+    if most > MAXIMUM:
+        problem = f"a tree has {most:,} words, a picture has room for {MAXIMUM}"
         raise UserError(problem, f"print it with {program('show')}")
 
     def draw(figure: Any) -> None:

@@ -23,16 +23,16 @@ JUDGED, PAIRS = "With --qrels", "With --task"
 WORK = {"similarity": "pairs", "classification": "pairs", "space": "pairs", None: "runs"}
 
 
-def completed(incomplete: str) -> list[str]:
+def complete_measure(incomplete: str) -> list[str]:
     """What completes the last of several measures in one argument."""
     before, blank, last = incomplete.rpartition(" ")
     return [before + blank + name for name in MEASURES if name.startswith(last)]
 
 
-def named(runs: Sequence[str]) -> dict[str, str]:
+def by_name(runs: Sequence[str]) -> dict[str, str]:
     """Runs by the names to print for them.
 
-    >>> named(["runs/bm25.jsonl.gz", "-"])
+    >>> by_name(["runs/bm25.jsonl.gz", "-"])
     {'bm25': 'runs/bm25.jsonl.gz', 'run': '-'}
     """
     return dict(zip(names_of(runs, stdin="run"), runs, strict=True))
@@ -67,7 +67,7 @@ class Settings:
         DEFAULT,
         "Names as in ir_measures, also MRR and HitRate@k; several are separated by blanks.",
         metavar="NAMES",
-        complete=completed,
+        complete=complete_measure,
         requires="qrels",
     )
     queries: tuple[str, ...] = file_setting(
@@ -167,9 +167,9 @@ class Settings:
             yield problem, "a qrels file names its queries itself"
 
     @property
-    def named(self) -> dict[str, str]:
+    def named_runs(self) -> dict[str, str]:
         """The runs by the names to print for them."""
-        return named(self.runs)
+        return by_name(self.runs)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ def similarity(settings: Settings) -> Iterator[Record]:
     `spearman_low` and `spearman_high` are the ends of the 95 % interval; `zero` counts pairs with
     an embedding of zeros, whose cosine is 0.
     """
-    for name, path in settings.named.items():
+    for name, path in settings.named_runs.items():
         pairs = read_pairs([path])
         gold = pairs.scores()
         try:
@@ -43,7 +43,7 @@ def classification(settings: Settings) -> Iterator[Record]:
     The standard deviation is over the seeds (n - 1), `majority` is the accuracy of always choosing
     the most frequent label.
     """
-    files, train = settings.named, settings.train
+    files, train = settings.named_runs, settings.train
     if len(train) not in (1, len(files)):
         problem = f"{len(train)} files for {flag('train')} and {len(files)} to test"
         raise UserError(problem, "give one for each, or one for all", status=2)
@@ -75,7 +75,7 @@ def space(settings: Settings) -> Iterator[Record]:
     have scores, and all of them otherwise. Uniformity is over the distinct embeddings of both
     sides. Lower is better for both (Wang and Isola 2020).
     """
-    for name, path in settings.named.items():
+    for name, path in settings.named_runs.items():
         pairs = read_pairs([path])
         positive = _positive(pairs)
         both = np.unique(np.concatenate([pairs.left, pairs.right]), axis=0)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from structkit.commands.score import Settings, named
+from structkit.commands.score import Settings, by_name
 from structkit.errors import UserError, flag, missing
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
@@ -36,15 +36,15 @@ def runs(settings: Settings) -> Iterator[Record]:
     contain them.
     """
     names = _measures(settings.measures)
-    against = named(settings.compare)
+    against = by_name(settings.compare)
     _check_others(settings.runs, settings.compare)
     judgements = Judgements(
         settings.qrels or "", settings.queries, settings.gains, settings.passages
     )
-    others = {name: _evaluated(path, judgements, names) for name, path in against.items()}
+    others = {name: _evaluate(path, judgements, names) for name, path in against.items()}
     values = read_values(settings.by_records, settings.by) if settings.by else {}
-    for run, path in settings.named.items():
-        evaluation = _evaluated(path, judgements, names)
+    for run, path in settings.named_runs.items():
+        evaluation = _evaluate(path, judgements, names)
         if settings.per_query:
             yield from _per_query(run, evaluation)
         elif settings.by:
@@ -52,7 +52,7 @@ def runs(settings: Settings) -> Iterator[Record]:
         elif others:
             for name, other in others.items():
                 if not _same(path, against[name]):
-                    yield from _compared(run, evaluation, name, other, settings.seed)
+                    yield from _compare(run, evaluation, name, other, settings.seed)
         else:
             yield {"run": run, **_summary(evaluation, settings.seed)}
 
@@ -79,7 +79,7 @@ def _same(path: str, other: str) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def _evaluated(path: str, judgements: Judgements, measures: Sequence[str]) -> Evaluation:
+def _evaluate(path: str, judgements: Judgements, measures: Sequence[str]) -> Evaluation:
     run = read_run(path)
     try:
         return evaluate(*judgements.of(run), measures)
@@ -121,7 +121,7 @@ def _by_group(
         yield {"run": run, field: group, **_summary(part, settings.seed)}
 
 
-def _compared(
+def _compare(
     run: str, evaluation: Evaluation, other_name: str, other: Evaluation, seed: int
 ) -> Iterator[Record]:
     """Paired tests over the queries that are judged for both."""

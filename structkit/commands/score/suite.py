@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from structkit.commands.score import Settings, named
+from structkit.commands.score import Settings, by_name
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError, flag
 from structkit.paths import is_pipe
@@ -46,7 +46,7 @@ def suite(settings: Settings) -> Iterator[Record]:
     """
     # what is compared with is one of the models
     others = [path for path in settings.compare if path not in settings.runs]
-    files = named([*settings.runs, *others])
+    files = by_name([*settings.runs, *others])
     results = dict(zip(files, _all(files, settings), strict=True))
     first, majority = next(iter(results.values()))
     models: dict[str, list[Results]] = {}
@@ -63,7 +63,7 @@ def suite(settings: Settings) -> Iterator[Record]:
             yield _row(name, seeded)
         for other in against:
             if other != name:
-                yield from _compared({"run": name, "against": other}, seeded, models[other])
+                yield from _compare({"run": name, "against": other}, seeded, models[other])
     if majority and not against:
         yield {**_row(MAJORITY, [majority]), "seeds": 0}
 
@@ -98,7 +98,7 @@ def _mean(seeded: Sequence[Results]) -> Results:
     return found
 
 
-def _compared(
+def _compare(
     names: Record, seeded: Sequence[Results], others: Sequence[Results]
 ) -> Iterator[Record]:
     """The differences on the same draws of pairs; p: twice the share of draws across 0."""

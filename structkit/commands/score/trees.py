@@ -111,7 +111,7 @@ def trees(settings: Settings) -> Iterator[Record]:
     """
     assert settings.gold is not None
     gold = _trees(settings.gold)
-    for name, path in settings.named.items():
+    for name, path in settings.named_runs.items():
         found = _trees(path)
         for id_ in found.keys() & gold.keys():
             if found[id_].words != gold[id_].words:
