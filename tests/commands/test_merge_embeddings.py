@@ -11,13 +11,13 @@ from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 
 
-def written(tmp_path, name, ids, *, fields=False, dim=2, **meta):
+def written(tmp_path, name, ids, *, fields=False, dim=2, quantize=None, **meta):
     path = str(tmp_path / name)
     vectors = np.arange(len(ids) * dim, dtype="float32").reshape(-1, dim) + len(name)
-    with VectorFiles(path, fields=fields) as files:
+    with VectorFiles(path, fields=fields, quantize=quantize) as files:
         rows = [EmbeddingRow(each, fields={"place": each}) for each in ids]
         files.add(rows, vectors)
-        files.finish({"model_sha256": "x", **meta})
+        files.finish({"model_sha256": "x", **({"quantize": quantize} if quantize else {}), **meta})
     return path
 
 
@@ -45,6 +45,7 @@ def test_files_one_behind_the_other(run, tmp_path, fields):
         ({"ids": ["2"]}, 'bb.npy: id "2" is repeated'),
         ({"ids": ["3"], "model_sha256": "y"}, "bb.npy: was encoded with model_sha256 'y', .*'x'"),
         ({"ids": ["3"], "pooling": "cls"}, "bb.npy: was encoded with pooling 'cls', .* with None"),
+        ({"ids": ["3"], "quantize": "int8"}, "bb.npy: .* quantize 'int8', .* with None"),
         ({"ids": ["3"], "dim": 3}, "bb.npy: has 3 dimensions, but .* has 2"),
         ({"ids": ["3"], "fields": True}, "some files have fields, others have none"),
     ],

@@ -135,15 +135,6 @@ def test_merged_shards_are_the_whole(tmp_path: Path, kind: str) -> None:
         assert expected == (tmp_path / f"all{ending}").read_bytes()
 
 
-def test_other_codes_are_not_merged(tmp_path: Path) -> None:
-    one = written(tmp_path / "a.npy", drawn(2, 8), "int8", ["a", "b"])
-    for other, told in (("binary", "'binary'"), (None, "None")):
-        two = written(tmp_path / "b.npy", drawn(2, 8), other, ["c", "d"])
-        with pytest.raises(UserError, match=f"was encoded with quantize {told}, .* with 'int8'"):
-            merge_embeddings([one, two], output=str(tmp_path / "all.npy"))
-    assert not (tmp_path / "all.npy").exists()
-
-
 def damaged(folder: Path) -> Iterator[tuple[str, str]]:
     """Each damage of 8-bit rows, done to a file, and what must be said."""
     meta, scales = folder / "v.meta.json", folder / "v.scales.f32"

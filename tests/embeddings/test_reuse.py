@@ -82,14 +82,6 @@ def test_rows_are_copied_and_the_rest_encoded(model, tmp_path, capsys):  # noqa:
         assert old[of_old].tobytes() == new[row].tobytes()
 
 
-def test_an_unchanged_corpus_gives_the_same_bytes(model, tmp_path):  # noqa: F811
-    lines = records(n=1)
-    write(model, tmp_path / "v.npy", lines, keep=["n"])
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    write(model, tmp_path / "v.npy", lines, keep=["n"], reuse=str(tmp_path / "v.npy"))
-    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-
-
 @pytest.mark.parametrize("window", [3, 2048])
 def test_chunks(model, tmp_path, monkeypatch, window):  # noqa: F811
     monkeypatch.setattr(reading, "WINDOW", window)
