@@ -221,10 +221,8 @@ class MaskedTokens:
         encoded = tokenizing.tokenizer(
             texts, truncation=True, max_length=length, return_offsets_mapping=True
         )
-        tokenizing.truncation.texts["document"] += len(texts)
-        tokenizing.truncation.truncated["document"] += sum(
-            bool(encoding.overflowing) for encoding in encoded.encodings
-        )
+        cut = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
+        tokenizing.truncation.count("document", len(texts), cut)
         pairs = [
             self._masked(ids, offsets, spans)
             for ids, offsets, (_, spans) in zip(

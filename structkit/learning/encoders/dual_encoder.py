@@ -60,6 +60,9 @@ class DualEncoder(TrainingModule, Generic[B]):
             self.excluded(records, documents),
         )
 
+    def check_held_out(self, spool: Spool) -> None:
+        check_negatives(spool, self.negatives)
+
     def part(self, texts: list[str], records: int, kind: str, field: str = "") -> Texts:
         """The texts of a batch for this process, equally many of each record, tokenized."""
         self.encoder.tokenizing.read_field(field)
@@ -149,13 +152,18 @@ def negatives_of(settings: EncoderSettings, spool: Spool, usual: int = 1) -> int
     wanted = settings.negatives_per_query
     if wanted is None:
         wanted = min(usual, spool.most_negatives)
+    check_negatives(spool, wanted)
+    return wanted
+
+
+def check_negatives(spool: Spool, wanted: int) -> None:
+    """Raise for a record with fewer negatives than each query needs."""
     fewest, record_id = spool.fewest_negatives
     if fewest < wanted:
         raise UserError(
             f"record {record_id} has {fewest:,.0f} negatives, but each query needs {wanted}",
             f"give all records as many, or set {flag('negatives_per_query')} {fewest:.0f}",
-        )
-    return wanted
+        ).at(spool.source)
 
 
 def check_contrast(spool: Spool, settings: EncoderSettings, negatives: int) -> None:

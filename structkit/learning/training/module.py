@@ -42,6 +42,10 @@ class TrainingModule(nn.Module):
         """The inputs of one step, on the module's device."""
         raise NotImplementedError
 
+    def check_held_out(self, spool: Spool) -> None:
+        """Raise for held-out records that the loss cannot be computed of."""
+        return None
+
     def held_out(self, records: list[Record], step: Step) -> Any:
         """The inputs of held-out records."""
         return self.batch(records, step)
@@ -134,6 +138,7 @@ class HeldOut:
         batch_size: int,
         patience: int = 0,
     ) -> None:
+        module.check_held_out(records)
         self.module, self.records, self.every = module, records, every
         self.patience, self.waited = patience, 0
         rows = range(len(records))

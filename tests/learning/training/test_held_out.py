@@ -6,6 +6,7 @@ from copy import deepcopy
 import pytest
 import torch
 
+from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.module import HeldOut
 from structkit.learning.training.run import train
@@ -116,3 +117,14 @@ def test_what_is_held_out_is_not_counted_and_changes_nothing(name, files):
     assert counted == vars(module.truncation) and module.training
     assert all(torch.equal(before[name], weight) for name, weight in module.state_dict().items())
     assert all(weight.grad is None for weight in module.parameters())
+
+
+def test_held_out_records_need_as_many_negatives(tmp_path):
+    for name, more in ("train", {"negatives": ["c"]}), ("held", {}):
+        rows = [{"id": f"{name} {n}", "query": str(n), "positive": "a", **more} for n in range(3)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    small = {"size": "tiny", "vocabulary_size": 400, "validate": str(tmp_path / "held.jsonl")}
+    options = RunOptions(output=str(tmp_path / "model"), quiet=True)
+    with pytest.raises(UserError, match="held.jsonl: record held 0 has 0 negatives, but each quer"):
+        method = load("method", "contrastive")(**small)
+        train("contrastive", method, [str(tmp_path / "train.jsonl")], options)
