@@ -44,6 +44,9 @@ from structkit.processes import exit_for, handled_signals
 from structkit.progress import Position, announce, progress, say
 from structkit.seeds import key
 
+# what a checkpoint has of a trainer as it is
+PROGRESS = ("matmul", "step", "taken", "records", "first", "last")
+
 
 class Trainer:
     """One run of a module over a spool.
@@ -199,12 +202,7 @@ class Trainer:
         return {
             "module": self.module.state_dict(),
             "truncation": truncation.state(),
-            "matmul": self.matmul,
-            "step": self.step,
-            "taken": self.taken,
-            "records": self.records,
-            "first": self.first,
-            "last": self.last,
+            **{name: getattr(self, name) for name in PROGRESS},
             "sums": dict(self.sums),
             "counts": dict(self.counts),
             "log": self.log.state(),
@@ -218,13 +216,10 @@ class Trainer:
         self.module.load_state_dict(state["module"])
         if "optimizer" in state:  # steps are to come
             self.optimizer.load_state_dict(state["optimizer"])
-        self.step, self.records = state["step"], state["records"]
-        self.taken = state["taken"]
-        self.matmul = state.get("matmul", "")
-        self.first, self.last = state["first"], state["last"]
+        for name in PROGRESS:
+            setattr(self, name, state[name])
         self.sums, self.counts = Counter(state["sums"]), Counter(state["counts"])
-        if "log" in state:
-            self.log.load(state["log"])
+        self.log.load(state["log"])
         if self.held_out:
             self.held_out.load(state["held_out"])
         if self.average and "average" in state:
