@@ -38,7 +38,7 @@ sys.exit(status)
 BOUNDS = {
     "train santa": 41,
     "ask": 63,
-    "encode": 42,
+    "encode": 40,
     "search -m": 45,
     "mask-entities": 20,
     "score": 17,
