@@ -254,10 +254,6 @@ class TextTraining(VocabularyTraining):
         one = torch.ones_like(ids, dtype=vectors.dtype)
         return vocabulary_loss(vectors, table, bias, ids, one), len(ids)
 
-    def loss(self, inputs: list[TextBatch]) -> tuple[Tensor, dict[str, Tensor]]:
-        sums = [self.sums(portion) for portion in inputs]
-        return torch.stack([total for total, _ in sums]).sum() / sum(count for _, count in sums), {}
-
     def backward(self, inputs: list[TextBatch]) -> dict[str, float]:
         """Gradients portion by portion, of the mean over all tokens."""
         total, tokens = 0.0, 0

@@ -133,12 +133,6 @@ class TreeTraining(VocabularyTraining):
                 for name, part in self.losses(sentences).items()
             }
 
-    def loss(self, inputs: list[list[Sentence]]) -> tuple[Tensor, dict[str, Tensor]]:
-        sums: dict[str, Tensor] = {}
-        for parts in self.shared_losses(inputs):
-            sums = {name: part + sums.get(name, 0.0) for name, part in parts.items()}
-        return torch.stack(list(sums.values())).mean(), sums if len(sums) > 1 else {}
-
     def backward(self, inputs: list[list[Sentence]]) -> dict[str, float]:
         """Gradients portion by portion, so that only the graph of one is in memory."""
         sums: Counter[str] = Counter()

@@ -87,6 +87,14 @@ def check_gradients(expected, found, theirs, ours, near):
         assert difference(one, other) <= near
 
 
+def loss_of(training, inputs):
+    """The loss of a batch in portions, whose gradients `backward` adds up, and its parts."""
+    sums = {}
+    for parts in training.shared_losses(inputs):
+        sums = {name: part + sums.get(name, 0.0) for name, part in parts.items()}
+    return torch.stack(list(sums.values())).mean(), sums
+
+
 def roundings(nodes, scale=1.0, dtype=torch.float64):
     """The largest difference of sums along a path, over all nodes, and over the words.
 

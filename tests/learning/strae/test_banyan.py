@@ -17,6 +17,7 @@ from tests.learning.strae.reference_banyan import Plain
 from tests.learning.strae.samples import (
     check_gradients,
     difference,
+    loss_of,
     roundings,
     trained,
     vocabulary,
@@ -63,7 +64,7 @@ def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
     fast = training(sentences, seed=seed).eval()
     parameters = plain(fast.model)
     expected = Plain(parameters, 4).loss(sentences)
-    found, _ = fast.loss([numbers(sentences)])
+    found, _ = loss_of(fast, [numbers(sentences)])
     ours = list(fast.model.parameters())
     check_gradients(expected, found, [*parameters.values()], ours, roundings(2 * sum(lengths)))
 
@@ -129,7 +130,7 @@ def test_a_batch_in_portions_is_the_mean_over_their_tokens():
     fast = training(sentences).eval()
     whole = [fast.losses(numbers([words]))["ce"] for words in sentences]
     tokens = [len(set(words)) for words in sentences]
-    found, _ = fast.loss([numbers([words]) for words in sentences])
+    found, _ = loss_of(fast, [numbers([words]) for words in sentences])
     expected = sum(loss * count for loss, count in zip(whole, tokens, strict=True)) / sum(tokens)
     assert difference(expected, found) <= roundings(2 * len(sum(sentences, [])))
 

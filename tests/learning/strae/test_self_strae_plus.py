@@ -13,6 +13,7 @@ from structkit.learning.encoders.encoder import open_model
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae.samples import (
     check_gradients,
+    loss_of,
     plain,
     roundings,
     sample,
@@ -35,7 +36,7 @@ def test_a_loss_by_hand():
     fast = training()
     for weight in fast.parameters():
         weight.data.zero_()
-    loss, parts = fast.loss([without_trees(sample(0, [4])[1])])
+    loss, parts = loss_of(fast, [without_trees(sample(0, [4])[1])])
     assert (log(3), log(30)) == pytest.approx((parts["contrastive"].item(), parts["ce"].item()))
     assert (log(3) + log(30)) / 2 == pytest.approx(loss.item())
 
@@ -52,7 +53,7 @@ def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
     pairs = zip(roots, lengths, strict=True)
     ce = sum(reference.cross_entropy(root, parameters) * n / tokens for root, n in pairs)
     expected = (reference.contrastive(inner, scale) + ce) / 2
-    found, _ = fast.loss([without_trees(sentences)])
+    found, _ = loss_of(fast, [without_trees(sentences)])
     theirs = [parameters[name] for name, _ in fast.model.named_parameters()]
     near = roundings(2 * tokens, scale)
     check_gradients(expected, found, theirs, list(fast.model.parameters()), near)

@@ -12,7 +12,13 @@ from structkit.learning.strae.sentences import Sentence, Sentences
 from structkit.learning.strae.training import StraeTraining
 from tests.learning.strae.reference_baselines import REFERENCES
 from tests.learning.strae.reference_strae import contrastive, cross_entropy
-from tests.learning.strae.samples import check_gradients, depths, in_batch_order, vocabulary
+from tests.learning.strae.samples import (
+    check_gradients,
+    depths,
+    in_batch_order,
+    loss_of,
+    vocabulary,
+)
 from tests.tolerances import rounding
 
 WORDS, SIZE = 7, 6
@@ -61,7 +67,7 @@ def test_embeddings_losses_and_gradients_equal_the_plain_version(name, trees):
     if nodes := [node for root in roots if root.children for node in root.all()]:
         expected["contrastive"] = contrastive(nodes, 5.0)
     for objective, loss in expected.items():
-        found, _ = training_of(name, model, objective).loss([inputs])
+        found, _ = loss_of(training_of(name, model, objective), [inputs])
         check_gradients(loss, found, list(model.parameters()), list(model.parameters()), near)
 
 
