@@ -1,8 +1,8 @@
 """How many of forty breaks of the product the tests notice: python -m tests.benchmarks.mutants.
 
 `mutants.jsonl` has one break a line: a line of a file, where it `was` at older commits, and what
-becomes of it. Each is made in a copy of a commit, and the tests of the same room and of the
-commands are run until one fails. Two suites are compared by `--commit OLD` and `--commit HEAD`;
+becomes of it. Each is made in a copy of a commit, and its nearest tests and those of its room are
+run until one fails. Two suites are compared by `--commit OLD` and `--commit HEAD`;
 what is kept of a run is one line of JSON for each break, and the count. `--draw` wrote the list;
 lines that a commit has no longer are left out, and said.
 """
@@ -14,6 +14,7 @@ import ast
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,16 +30,21 @@ FLIPPED: dict[type[ast.AST], str] = {
 }  # fmt: skip
 # the tests of what is not in a room of its own name
 ROOMS = {
-    "plugins/languages": ("structure/code", "commands/test_mask_entities.py"),
-    "plugins/parsers": ("structure/trees", "learning/span_parser", "commands/test_parse_trees.py"),
+    "plugins/languages": ("structure/code",),
+    "plugins/parsers": ("structure/trees", "learning/span_parser"),
     "plugins/methods": ("learning",),
     "plugins/backends": ("searching",),
-    "plugins/formats": ("formats", "commands/test_convert.py"),
-    "plugins/rankers": ("ranking", "commands/test_rerank.py"),
-    "structkit/registry.py": ("test_registry.py", "cli"),
-    "structkit/cli": ("cli", "commands"),
-    "structkit/commands": ("commands", "cli"),
+    "plugins/formats": ("formats",),
+    "plugins/rankers": ("ranking",),
+    "structkit/plugin": ("cli",),
+    "structkit/cli": ("cli",),
+    "structkit/commands": ("commands",),
 }
+COMMANDS = {
+    "plugins/languages": "mask_entities", "plugins/parsers": "parse_trees",
+    "plugins/formats": "convert", "plugins/rankers": "rerank",
+}  # fmt: skip
+ORDERED = ("-p", "no:cacheprovider", "-p", "no:randomly")  # the nearest tests come first
 
 
 def breaks(path: Path) -> Iterator[dict[str, str]]:
@@ -86,20 +92,22 @@ def draw(count: int, seed: int) -> Iterator[dict[str, str]]:
 
 
 def tests_of(path: str, folder: Path) -> list[str]:
-    """The tests of the same room and of the commands; doctests of the file."""
-    room = next((ROOMS[each] for each in ROOMS if path.startswith(f"{each}/")), None)
+    """Doctests of the file, tests that import it or are named as it is, then those of its room."""
+    kind = next((each for each in ROOMS if path.startswith(f"{each}/")), "")
     parts = Path(path).parent.parts[1:]
-    own = next(
-        (
-            "/".join(parts[:end])
-            for end in range(len(parts), 0, -1)
-            if folder.joinpath("tests", *parts[:end]).is_dir()
-        ),
-        "cli",
-    )
-    named = f"commands/test_{Path(path).stem}.py"
-    every = dict.fromkeys([named, *(room or (own, "commands"))])
-    return [path, *(f"tests/{each}" for each in every if (folder / "tests" / each).exists())]
+    rooms = ["/".join(parts[:end]) for end in range(len(parts), 0, -1)]
+    own = next((each for each in rooms if (folder / "tests" / each).is_dir()), "cli")
+    module = path.removesuffix(".py").replace("/", ".").replace("plugins.", "structkit_plugins.")
+    package, _, stem = module.rpartition(".")
+    direct = re.compile(rf"{re.escape(module)}\b|from {re.escape(package)} import .*\b{stem}\b")
+    near = [
+        str(test.relative_to(folder))
+        for test in sorted((folder / "tests").rglob("test_*.py"))
+        if stem in test.stem or direct.search(test.read_text("utf-8"))
+    ]
+    named = f"tests/commands/test_{COMMANDS.get(kind, stem)}.py"
+    far = [named, *(f"tests/{each}" for each in ROOMS.get(kind, (own,)))]
+    return [path, *dict.fromkeys(each for each in [*near, *far] if (folder / each).exists())]
 
 
 def copied(commit: str, place: Path) -> str:
@@ -117,7 +125,7 @@ def copied(commit: str, place: Path) -> str:
 def noticed(python: str, place: Path, tests: list[str], flags: list[str]) -> str:
     """The first test that fails; empty if none does."""
     done = subprocess.run(
-        [python, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", *flags, *tests],
+        [python, "-m", "pytest", "-x", "-q", "--tb=no", *ORDERED, *flags, *tests],
         cwd=place,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
