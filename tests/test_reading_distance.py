@@ -39,7 +39,7 @@ BOUNDS = {
     "train santa": 41,
     "ask": 63,
     "encode": 40,
-    "search -m": 45,
+    "search -m": 46,
     "mask-entities": 20,
     "score": 17,
 }

@@ -23,17 +23,17 @@ KEPT = 256 << 20  # bytes of exponentials kept between two sweeps; beyond it the
 SHORT = 1e-8  # shorter vectors are not scaled up to length 1
 
 
-def contrastive_loss(up: Tensor, down: Tensor, scale: float) -> Tensor:
+def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None = None) -> Tensor:
     """The mean over nodes of -log softmax of a node's own score, over its row and its column.
 
-    `up` and `down` are (nodes, E); scores are cosines times `scale`, 1 / temperature. Source:
-    StrAE, eq. 2.
+    `up` and `down` are (nodes, E); scores are cosines times `scale`, 1 / temperature. Nodes with
+    equal numbers in `same` (nodes,) are not negatives of each other. Source: StrAE, eq. 2.
 
     >>> eye = torch.eye(2)
     >>> round(contrastive_loss(eye, eye, 1.0).item(), 6)  # log(1 + exp(-1)), both ways
     0.313262
     """
-    loss: Tensor = _Contrastive.apply(unit(up), unit(down), scale)  # type: ignore[no-untyped-call]
+    loss: Tensor = _Contrastive.apply(unit(up), unit(down), scale, same)  # type: ignore[no-untyped-call]
     return loss
 
 
@@ -66,8 +66,8 @@ class _Contrastive(torch.autograd.Function):
     """Two sweeps over blocks of rows: the sums of rows and columns, then the gradients."""
 
     @staticmethod
-    def forward(ctx: Any, up: Tensor, down: Tensor, scale: float) -> Tensor:
-        scores = _Scores(up, down, scale, keep=any(ctx.needs_input_grad))
+    def forward(ctx: Any, up: Tensor, down: Tensor, scale: float, same: Tensor | None) -> Tensor:
+        scores = _Scores(up, down, scale, same, keep=any(ctx.needs_input_grad))
         rows, columns = scores.log_sums()  # (nodes,) each
         own = (up * down).sum(1) * scale  # (nodes,)
         if any(ctx.needs_input_grad):
@@ -78,7 +78,7 @@ class _Contrastive(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         up, down = ctx.saved_tensors
-        return up * gradient, down * gradient, None
+        return up * gradient, down * gradient, None, None
 
 
 class _Scores:
@@ -88,8 +88,10 @@ class _Scores:
     maximum is subtracted, and one exponential serves its row and its column.
     """
 
-    def __init__(self, up: Tensor, down: Tensor, scale: float, *, keep: bool) -> None:
-        self.up, self.down, self.scale = up, down, scale
+    def __init__(
+        self, up: Tensor, down: Tensor, scale: float, same: Tensor | None, *, keep: bool
+    ) -> None:
+        self.up, self.down, self.scale, self.same = up, down, scale, same
         self.steep = scale > STEEP
         self.columns = (down * scale).T.contiguous()  # (E, nodes)
         nodes = len(up)
@@ -101,7 +103,14 @@ class _Scores:
     def block(self, rows: slice) -> Tensor:
         """The scores of some rows, or up to STEEP their exponentials, (rows, nodes)."""
         scores = torch.mm(self.up[rows], self.columns, out=self.place(rows))
-        return scores if self.steep else scores.exp_()
+        if not self.steep:
+            scores.exp_()
+        if self.same is not None:
+            excluded = self.same[rows, None] == self.same  # (rows, nodes)
+            own = torch.arange(rows.start, rows.stop, device=scores.device)
+            excluded[own - rows.start, own] = False
+            scores.masked_fill_(excluded, float("-inf") if self.steep else 0.0)
+        return scores
 
     def place(self, rows: slice) -> Tensor:
         """The memory for a block, (rows, nodes): its own place if all are kept."""

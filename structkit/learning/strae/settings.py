@@ -266,6 +266,9 @@ class NodeSettings(ComposedSettings):
         ("divide", "exp"),
         group="loss",
     )
+    mask_duplicates: bool = setting(
+        False, "nodes over the same words are not negatives of each other", group="loss"
+    )
     head: str = setting(
         "tied",
         "table with which ce scores words: the embeddings, or a separate one with a bias",

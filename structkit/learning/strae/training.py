@@ -178,14 +178,19 @@ class StraeTraining(TreeTraining):
 
         The nodes of all processes are negatives: `total`, of which this one's begin at `first`.
         """
+        masked = self.settings.mask_duplicates
+        same = up.new_zeros(0, dtype=torch.int64)
         if batch is not None:
+            same = batch.same if masked else same
             chosen = batch.inner if self.settings.objective == "both" else batch.in_trees
             if chosen is not None:
                 up, down = up[chosen], down[chosen]
+                same = same[chosen] if masked else same
         if not total:
             return up.sum()  # no sentence has two words: nothing to contrast
         up, down = joined(up, first, total), joined(down, first, total)
-        return contrastive_loss(up, down, self.settings.scale)
+        equal = joined(same[:, None], first, total)[:, 0] if masked else None
+        return contrastive_loss(up, down, self.settings.scale, equal)
 
     def draw_words(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor] | None:
         """The words that a training step compares, and what their scores get; None for all."""

@@ -48,18 +48,19 @@ def test_composition_may_start_as_a_sum():
     assert maps.compose.bias.abs().min() > 0
 
 
-def losses(model, sentences, scale):
+def losses(model, sentences, scale, *, mask_duplicates=False):
     """Both losses of the fast version."""
     batch, up, down = model.both_ways(sentences)
     chosen = slice(None) if batch.in_trees is None else batch.in_trees
-    contrastive = contrastive_loss(up[chosen], down[chosen], scale)
+    same = batch.same[chosen] if mask_duplicates else None
+    contrastive = contrastive_loss(up[chosen], down[chosen], scale, same)
     lengths = torch.from_numpy(batch.lengths).to(down)[batch.sentence[batch.leaves]]
     weights = 1 / (lengths * batch.sentences)
     head = (model.head.weight, model.head.bias) if model.head else (model.embedding, None)
     return contrastive, vocabulary_loss(down[batch.leaves], *head, batch.ids, weights)
 
 
-def check(fast, sentences, roots, values, scale, dtype):
+def check(fast, sentences, roots, values, scale, dtype, **masking):
     """Embeddings, losses and all gradients are those of the reference's trees."""
     batch, up, down = fast.both_ways(sentences)
     nodes = in_batch_order(batch, roots)
@@ -68,13 +69,13 @@ def check(fast, sentences, roots, values, scale, dtype):
     assert difference(torch.stack([node.down.reshape(-1) for node in nodes]), down) <= near
     each = [reference.cross_entropy(root, values) for root in roots]
     inner = [node for root in roots if root.children for node in root.all()]
-    expected = reference.contrastive(inner, scale), torch.stack(each).mean()
+    expected = reference.contrastive(inner, scale, **masking), torch.stack(each).mean()
     wanted = [weight for name, weight in values.items() if name != "channels"]
-    for one, other in zip(expected, losses(fast, sentences, scale), strict=True):
+    for one, other in zip(expected, losses(fast, sentences, scale, **masking), strict=True):
         check_gradients(one, other, wanted, list(fast.parameters()), near)
 
 
-def check_sample(seed, lengths, shapes, scale, dtype, *, untied=False):
+def check_sample(seed, lengths, shapes, scale, dtype, *, untied=False, **masking):
     trees, sentences = sample(seed, lengths, shapes)
     fast = model(seed, untied=untied, dtype=dtype)
     values = plain(fast)
@@ -82,7 +83,7 @@ def check_sample(seed, lengths, shapes, scale, dtype, *, untied=False):
         reference.both_ways(tree, sentence.ids.tolist(), values)
         for tree, sentence in zip(trees, sentences, strict=True)
     ]
-    check(fast, sentences, roots, values, scale, dtype)
+    check(fast, sentences, roots, values, scale, dtype, **masking)
 
 
 SHAPES = ("right", "left", "balanced", "random")
@@ -95,11 +96,12 @@ SHAPES = ("right", "left", "balanced", "random")
     temperature=st.sampled_from([0.01, 0.03, 0.2, 0.6, 5.0]),
     dtype=st.sampled_from([torch.float64, torch.float32]),
     untied=st.booleans(),
+    mask=st.booleans(),
 )
-def test_embeddings_losses_and_gradients_agree(seed, lengths, temperature, dtype, untied):
+def test_embeddings_losses_and_gradients_agree(seed, lengths, temperature, dtype, untied, mask):
     # a score of 100 has only 5 digits after the point in float32
     temperature = temperature if dtype == torch.float64 else max(temperature, 0.2)
-    check_sample(seed, lengths, SHAPES, 1 / temperature, dtype, untied=untied)
+    check_sample(seed, lengths, SHAPES, 1 / temperature, dtype, untied=untied, mask_duplicates=mask)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -125,8 +127,9 @@ def test_gradients_pass_gradcheck():
     roots = torch.randn(3, 6, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: fast.downward(batch, x, double), roots)
     up, down = (torch.randn(7, 6, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    same = torch.tensor([0, 1, 0, 2, 3, 1, 4])
     for scale in (5.0, 50.0):
-        assert torch.autograd.gradcheck(contrastive_loss, (up, down, scale))
+        assert torch.autograd.gradcheck(contrastive_loss, (up, down, scale, same))
     assert torch.autograd.gradcheck(unit, up)
     short = (1e-9 * up).detach().requires_grad_()
     assert torch.autograd.gradcheck(unit, short, eps=1e-12)
@@ -234,6 +237,9 @@ def test_nodes_know_their_words():
     expected = [node.words for node in in_batch_order(batch, roots)]
     spans = zip(batch.start, batch.start + batch.width, strict=True)
     assert expected == [tuple(text[start:end].tolist()) for start, end in spans]
+    same = batch.same.tolist()
+    for one, words in zip(same, expected, strict=True):
+        assert [words == others for others in expected] == [one == other for other in same]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

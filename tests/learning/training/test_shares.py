@@ -25,7 +25,7 @@ CASES = [
     ("strae", TREES),
     ("strae", TREES | {"objective": "ce", "mean": "token", "batch_tokens": 8}),
     ("strae", TREES | {"objective": "ce", "ce_samples": 3}),
-    ("self-strae", TREES),
+    ("self-strae", TREES | {"mask_duplicates": True}),
     ("self-strae-plus", TREES | {"freeze_embeddings": True, "min_length": 1}),
 ]
 
