@@ -78,6 +78,12 @@ class Method(EncoderSettings):
 
     def prepare(self, record: Record) -> Record:
         """The fields of a record that are used. Errors: negatives without all their variants."""
+        if "query" not in record:
+            raise UserError(
+                'field "query" is missing',
+                f"make such records with {program('pair')} of qrels, queries and a corpus, then "
+                f"{program('html-variants')}",
+            )
         names = self.optional
         if any(name in record for name in ("negatives", *names)):
             for name in names:
