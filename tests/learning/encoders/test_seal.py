@@ -208,7 +208,7 @@ GOOD = next(html_variants(records(1)))
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"query": None}, '1: field "query" is missing; add it with structkit pair'),
+        ({"query": None}, '1: field "query" is missing; make such records with structkit pair'),
         ({"tagged": None}, '1: field "tagged" is missing; add it with structkit html-variants'),
         ({"query": 3}, '1: field "query" is a JSON number'),
         (
