@@ -19,7 +19,7 @@ PAGES = {
 def dry(target, *variables):
     """The commands that would make a target; each has only flags of its page."""
     done = subprocess.run(
-        ["make", "--dry-run", "--no-print-directory", target, *variables],
+        ["make", "--dry-run", "--always-make", "--no-print-directory", target, *variables],
         capture_output=True,
         text=True,
         check=True,
