@@ -59,7 +59,8 @@ def setting(
     `low` and `high` bound a number; `choices` are those of its type, a Literal, or these. `group`
     is the heading under which the help lists it; a field that overrides an inherited default keeps
     its help, choices, bounds and group, where it says no others. With `usual`, None means the start
-    model's own value, and `usual` if it has none. `short` is a second flag, such as `-o`; an
+    model's own value, and `usual` if it has none: a value, or a function of the settings before it
+    whose docstring the help shows. `short` is a second flag, such as `-o`; an
     `argument` is no flag. `metavar` stands for the value in the help, `parse` makes it of the
     flag's text. `complete` is the kind of plugin whose names a shell offers, or what makes a list
     of words. `reads` and `writes` are files: what is written is none that is read; a text is the
@@ -331,6 +332,7 @@ def help_of(kind: type, each: Field[Any]) -> str:
     if "usual" in metadata:
         usual = metadata["usual"]
         said = ("no", "yes")[usual] if isinstance(usual, bool) else usual or "none"
+        said = usual.__doc__ if callable(usual) else said
         text += f"; default: the model's own, otherwise {said}"
     return f"{text} ({metadata['source']})." if metadata.get("source") else f"{text}."
 

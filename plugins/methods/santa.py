@@ -24,12 +24,16 @@ from structkit.learning.training.settings import LENGTH
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.progress import say
-from structkit.records.jsonl import Record
 
 if TYPE_CHECKING:
     from ._santa import Santa
 
 CODE = "SANTA's released code"
+
+
+def usual_temperature(settings: Method) -> float:
+    """1, or 0.05 where embeddings have length 1"""
+    return COSINES if settings.normalize else 1.0
 
 
 @dataclass(frozen=True)
@@ -51,11 +55,7 @@ class Method(EncoderSettings):
     target_length: int | None = setting(
         None, "maximum tokens of a target", CODE, low=2, high=LENGTH, usual=35, group="texts"
     )
-    temperature: float | None = setting(
-        None,
-        source=f"SANTA, eq. 5: dot products; {COSINES} where embeddings have length 1",
-        usual=1.0,
-    )
+    temperature: float | None = setting(None, source="SANTA, eq. 5", usual=usual_temperature)
     epochs: int = setting(6, source=CODE)
     batch_size: int = setting(16, source=CODE)
     learning_rate: float = setting(5e-5, source=CODE)
@@ -90,12 +90,6 @@ class Method(EncoderSettings):
     def reads_masked(self) -> bool:
         """Whether a loss needs the masked documents."""
         return self.entity_weight > 0 or self.align_on == "masked"
-
-    def fill_in(self, own: Record) -> Method:
-        settings = super().fill_in(own)
-        if self.temperature is None and "temperature" not in own and settings.normalize:
-            return replace(settings, temperature=COSINES)
-        return settings
 
     def without_decoder(self) -> Method:
         """As they are for an encoder alone: CLS takes the place of the decoder's first token."""

@@ -121,7 +121,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         return backward(self, inputs)
 
     def optimizer(self) -> torch.optim.Optimizer:
-        return adamw(self, self.settings.learning_rate, self.settings.weight_decay)
+        return adamw(self, self.settings.learning_rate)
 
     def save(self, folder: Path) -> None:
         save_encoder(self.encoder, folder)

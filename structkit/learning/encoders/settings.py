@@ -107,7 +107,6 @@ class EncoderSettings(GradientSettings, ModelSettings):
 
     divergence_remedy: ClassVar[str] = f"{GradientSettings.divergence_remedy} or --temperature"
 
-    weight_decay: float = setting(0.0, "weight decay of AdamW", low=0.0, high=1.0, group="schedule")
     bf16: bool = setting(False, "compute in bfloat16 where it is safe", group="speed")
     chunk_size: int = setting(
         0,
@@ -140,14 +139,13 @@ class EncoderSettings(GradientSettings, ModelSettings):
 
     def fill_in(self, own: Record) -> Self:
         """These settings; what is open is as in `own`, the start model's facts, otherwise usual."""
-        return replace(
-            self,
-            **{
-                each.name: own.get(each.name, each.metadata["usual"])
-                for each in fields(self)
-                if "usual" in each.metadata and getattr(self, each.name) is None
-            },
-        )
+        settings = self
+        for each in fields(self):
+            if "usual" in each.metadata and getattr(self, each.name) is None:
+                usual = each.metadata["usual"]
+                usual = usual(settings) if callable(usual) else usual
+                settings = replace(settings, **{each.name: own.get(each.name, usual)})
+        return settings
 
     @classmethod
     def check_facts(cls, facts: Record) -> None:

@@ -188,7 +188,7 @@ class SpanTraining(TrainingModule):
         return total / (lengths - 2).sum(), {}
 
     def optimizer(self) -> torch.optim.Optimizer:
-        return adamw(self, self.settings.learning_rate, weight_decay=0.0)
+        return adamw(self, self.settings.learning_rate)
 
     def save(self, folder: Path) -> None:
         SpanParser(self.scorer.weights(), self.features).save(folder)

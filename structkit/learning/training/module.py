@@ -90,19 +90,10 @@ class TorchModel(nn.Module, Model):
         """One embedding per input, (inputs, dim)."""
 
 
-def adamw(module: nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.Optimizer:
-    """AdamW for a module; biases and norms are not decayed."""
+def adamw(module: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
+    """AdamW for a module, without weight decay."""
     weights = [weight for weight in module.parameters() if weight.requires_grad]
-    groups: list[dict[str, Any]] = [
-        {"params": [weight for weight in weights if weight.ndim > 1]},
-        {"params": [weight for weight in weights if weight.ndim <= 1], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(
-        [group for group in groups if group["params"]],
-        lr=learning_rate,
-        weight_decay=weight_decay,
-        fused=True,
-    )
+    return torch.optim.AdamW(weights, lr=learning_rate, weight_decay=0.0, fused=True)
 
 
 def seed_parameters(seed: int) -> None:
@@ -134,12 +125,11 @@ class HeldOut:
         self,
         module: TrainingModule,
         records: Spool,
-        every: int,
         batch_size: int,
         patience: int = 0,
     ) -> None:
         module.check_held_out(records)
-        self.module, self.records, self.every = module, records, every
+        self.module, self.records = module, records
         self.patience, self.waited = patience, 0
         rows = range(len(records))
         self.batches = [rows[start : start + batch_size] for start in rows[::batch_size]]

@@ -203,8 +203,7 @@ class Run:
                 module: TrainingModule = method.build(spool, offline=True).to(chosen)
             held_out = None
             if self.held_out:
-                looks = plan.look_every, plan.batch_size, plan.patience
-                held_out = HeldOut(module, self.held_out, *looks)
+                held_out = HeldOut(module, self.held_out, plan.batch_size, plan.patience)
             trainer = Trainer(module, spool, plan, self.options, self.folder, held_out)
             trainer.run()
         truncation = trainer.truncation()

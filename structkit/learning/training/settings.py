@@ -24,6 +24,7 @@ from structkit.seeds import key
 from structkit.settings import check, setting
 
 LENGTH = 1_000_000  # tokens of any text
+LOOK_EVERY = 500  # at most so many steps between two measurements of the held-out loss
 # options of a run that are for steps
 OF_STEPS = ("save_every", "log_every", "log_format", "nproc", "device")
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
@@ -187,10 +188,10 @@ class GradientSettings(PassSettings):
     )
 
     validate: str | None = setting(
-        None, "held-out records: the model with the lowest loss on them is kept", group="schedule"
-    )
-    every: int = setting(
-        500, "--validate: steps between measurements", low=1, high=10**12, group="schedule"
+        None,
+        "held-out records, measured every 500 steps or each epoch, what is sooner: the model with "
+        "the lowest loss on them is kept",
+        group="schedule",
     )
     patience: int = setting(
         0,
@@ -198,14 +199,6 @@ class GradientSettings(PassSettings):
         low=0,
         high=10**9,
         requires="validate",
-        group="schedule",
-    )
-    average: float = setting(
-        0.0,
-        "decay of a moving average of the weights, which becomes the model; 0: none",
-        "Polyak and Juditsky 1992",
-        low=0.0,
-        high=0.999999,
         group="schedule",
     )
 
@@ -234,9 +227,7 @@ class GradientSettings(PassSettings):
             self.stage_names,
             constant=self.schedule == "constant",
             max_grad_norm=self.max_grad_norm,
-            look_every=self.every,
             patience=self.patience,
-            average=self.average,
         )
 
 
@@ -304,13 +295,16 @@ class Plan:
     stages: tuple[str, ...] = ("train",)
     constant: bool = False
     max_grad_norm: float = 0.0  # 0: no clipping
-    look_every: int = 500  # steps between two measurements of the held-out loss
-    patience: int = 0  # measurements without a lower one that end a stage; 0: never
-    average: float = 0.0  # decay of the weights' average; 0: none
+    patience: int = 0  # held-out losses without a lower one that end a stage; 0: never
 
     @property
     def epoch_steps(self) -> int:
         return -(-self.records // self.batch_size)
+
+    @property
+    def look_every(self) -> int:
+        """The steps between two measurements of the held-out loss."""
+        return min(LOOK_EVERY, self.epoch_steps)
 
     @property
     def stage_steps(self) -> int:

@@ -1,7 +1,6 @@
 """The training engine, independent of methods: steps, a learning rate, logs, checkpoints.
 
-Beside it stand what it needs: the log of a training, a moving average of the weights, and the
-signals that ask it to stop.
+Beside it stand the log of a training, and the signals that ask it to stop.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +19,6 @@ from typing import Any
 
 import orjson
 import torch
-from torch import Tensor, nn
 
 from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import LOSSES
@@ -67,7 +63,6 @@ class Trainer:
         self.held_out = held_out
         self.module, self.spool, self.plan = module, spool, plan
         self.options, self.folder = options, folder
-        self.average = WeightAverage(module, plan.average) if plan.average else None
         self.step = 0
         self.taken = 0  # steps, without those that patience has left out
         self.records = 0
@@ -128,18 +123,13 @@ class Trainer:
 
     def _look(self) -> None:
         """Measure the held-out loss when it is due; a stage ends with its best model."""
-        step, held_out, average = self.step, self.held_out, self.average
-        end = self.plan.end(step)
-        if held_out and (step == end or step % held_out.every == 0):
-            with average.inside() if average else nullcontext():
-                loss = held_out.look(step, self.plan.step(step - 1).stage)
+        step, held_out, end = self.step, self.held_out, self.plan.end(self.step)
+        if held_out and (step == end or step % self.plan.look_every == 0):
+            loss = held_out.look(step, self.plan.step(step - 1).stage)
             self.log.line({"step": step, "held_out_loss": loss})
             if total(held_out.lost_patience) > 0:
                 self.step = end
-        if self.step == end:
-            if average:
-                average.finish()
-            if held_out:
+            if self.step == end:
                 held_out.keep_best()
 
     def _train(self, step: Step) -> None:
@@ -168,8 +158,6 @@ class Trainer:
         if longest := self.plan.max_grad_norm:
             torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
         self.optimizer.step()
-        if self.average:
-            self.average.add()
         self.taken += 1
         self.records += len(records)
         # stages may have different parts
@@ -184,8 +172,6 @@ class Trainer:
         truncation = self.truncation()
         if rank() == 0:
             state = self.end(truncation) | {"optimizer": self.optimizer.state_dict()}
-            if self.average is not None:
-                state["average"] = self.average.state()
             self.folder.save(self.step, state)
         total(0)  # the others wait for it
 
@@ -222,8 +208,6 @@ class Trainer:
         self.log.load(state["log"])
         if self.held_out:
             self.held_out.load(state["held_out"])
-        if self.average and "average" in state:
-            self.average.load(state["average"])
         if rank() == 0:  # the counts of all processes
             self.module.truncation.load(state["truncation"])
 
@@ -306,65 +290,6 @@ class Log:
         if self.lines:
             lines = (orjson.dumps(each) + b"\n" for each in self.lines)
             (folder / LOSSES).write_bytes(b"".join(lines))
-
-
-EARLY = 10  # steps from which on the average forgets its first weights slowly
-
-
-class WeightAverage:
-    """After each step, the average a of the weights w becomes d a + (1 - d) w.
-
-    At the n-th step, d is `decay`, but at most (1 + n) / (10 + n): the random start soon counts for
-    nothing. Source: Polyak and Juditsky 1992; d as in TensorFlow's ExponentialMovingAverage.
-    """
-
-    def __init__(self, module: nn.Module, decay: float) -> None:
-        self.decay = decay
-        self.weights = [weight for weight in module.parameters() if weight.requires_grad]
-        self.steps, self.means = 0, list[Tensor]()
-
-    @torch.no_grad()
-    def add(self) -> None:
-        """Take in the weights after a step."""
-        self.steps += 1
-        if not self.means:
-            self.means = self._copies()
-        decay = min(self.decay, (1 + self.steps) / (EARLY + self.steps))
-        for mean, weight in zip(self.means, self.weights, strict=True):
-            mean.lerp_(weight, 1 - decay)
-
-    @contextmanager
-    def inside(self) -> Iterator[None]:
-        """Meanwhile, the module has the average."""
-        kept = self._copies()
-        self._fill(self.means)
-        yield
-        self._fill(kept)
-
-    def finish(self) -> None:
-        """Give the module the average, and start over: at the end of each stage."""
-        self._fill(self.means)
-        self.steps, self.means = 0, []
-
-    def _copies(self) -> list[Tensor]:
-        return [weight.detach().clone() for weight in self.weights]
-
-    @torch.no_grad()
-    def _fill(self, values: list[Tensor]) -> None:
-        for weight, value in zip(self.weights, values, strict=True):
-            weight.copy_(value)
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint needs."""
-        return {"steps": self.steps, "means": self.means}
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned."""
-        self.steps = state["steps"]
-        self.means = [
-            mean.to(weight.device)
-            for mean, weight in zip(state["means"], self.weights, strict=bool(state["means"]))
-        ]
 
 
 class Interrupt:

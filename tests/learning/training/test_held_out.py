@@ -8,9 +8,10 @@ import torch
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
+from structkit.learning.training import settings
 from structkit.learning.training.module import HeldOut
 from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.settings import Plan, RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Trainer
 from structkit.records.jsonl import Records
@@ -52,9 +53,10 @@ def files(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["banyan", "bi-lstm"])
-def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys):
+def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(settings, "LOOK_EVERY", 2)
     values = {"batch_size": 4, "epochs": 2, "learning_rate": 1.0} | METHODS[name]
-    values |= {"validate": files[1], "every": 2, "warmup": 0.0, "schedule": "constant"}
+    values |= {"validate": files[1], "warmup": 0.0, "schedule": "constant"}
     method = load("method", name)(**values)
     options = RunOptions(output=str(tmp_path / "model"), log_format="json", log_every=1)
     summary = train(name, method, [files[0]], options)
@@ -81,8 +83,9 @@ class Stopped(Exception):
 
 
 def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(settings, "LOOK_EVERY", 2)
     values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5, **METHODS["banyan"]}
-    method = load("method", "banyan")(**values, validate=files[1], every=2)
+    method = load("method", "banyan")(**values, validate=files[1])
     whole = RunOptions(output=str(tmp_path / "whole"), quiet=True)
     expected = train("banyan", method, [files[0]], whole)
     step = Trainer._train
@@ -98,11 +101,74 @@ def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path, monkeypatch)
         train("banyan", method, [files[0]], RunOptions(**options))
     monkeypatch.setattr(Trainer, "_train", step)
     found = train("banyan", method, [files[0]], RunOptions(**options, resume=True))
-    assert expected["held_out"] == found["held_out"] and expected["seen"] == found["seen"] == 48
+    assert expected["held_out"] == found["held_out"] and expected["seen"] == found["seen"] == 2 * 24
     one, other = (
         (tmp_path / each / "model.safetensors").read_bytes() for each in ("whole", "parts")
     )
     assert one == other
+
+
+RISING = {
+    **METHODS["banyan"],
+    "batch_size": 4,
+    "epochs": 2,
+    "learning_rate": 1.0,
+    "warmup": 0.0,
+    "schedule": "constant",
+}
+
+
+def trained(files, folder, **values):
+    method = load("method", "banyan")(**RISING | values)
+    return train("banyan", method, files[:1], RunOptions(str(folder), quiet=True))
+
+
+def test_a_training_stops_when_its_loss_falls_no_more(files, tmp_path, monkeypatch):
+    losses = []
+    look = HeldOut.look
+    monkeypatch.setattr(settings, "LOOK_EVERY", 1)
+
+    def remembering(self, *arguments):
+        losses.append(look(self, *arguments))
+        return losses[-1]
+
+    monkeypatch.setattr(HeldOut, "look", remembering)
+    trained(files, tmp_path / "whole", validate=files[1])
+    # the first loss after which two are not below it, nor below any before
+    lowest = next(n for n in range(10) if losses[n] == min(losses[: n + 3]))
+    assert lowest + 3 < 12
+    stopped = trained(files, tmp_path / "stopped", validate=files[1], patience=2)
+    assert losses[:12][: lowest + 3] == losses[12:]
+    assert (lowest + 3, 4 * (lowest + 3)) == (stopped["steps"], stopped["seen"])
+    assert lowest + 1 == stopped["held_out"]["step"]
+    trained(files, tmp_path / "best", max_steps=lowest + 1)
+    one, other = (
+        (tmp_path / each / "model.safetensors").read_bytes() for each in ("stopped", "best")
+    )
+    assert one == other
+    facts = json.loads((tmp_path / "stopped/structkit.json").read_bytes())
+    assert lowest + 3 == facts["steps"]
+
+
+def test_each_stage_stops_by_itself(files, tmp_path, monkeypatch):
+    stages = []
+    step = Trainer._train
+
+    def remembering(self, each):
+        stages.append(each.stage)
+        step(self, each)
+
+    monkeypatch.setattr(settings, "LOOK_EVERY", 1)
+    monkeypatch.setattr(Trainer, "_train", remembering)
+    monkeypatch.setattr(load("method", "banyan"), "stage_names", ("one", "two"))
+    summary = trained(files, tmp_path / "model", validate=files[1], patience=2)
+    assert summary["steps"] == len(stages) and summary["seen"] == 4 * len(stages)
+    assert 0 < stages.count("one") < 12 and 0 < stages.count("two") <= 12
+
+
+def test_long_epochs_are_measured_within():
+    plan = [Plan(records, batch_size=1, epochs=1, warmup=0.0, seed=0) for records in (7, 10_000)]
+    assert [7, 500] == [each.look_every for each in plan]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -111,7 +177,7 @@ def test_what_is_held_out_is_not_counted_and_changes_nothing(name, files):
     module = method.build(Spool(Records.read([files[0]]), method.prepare)).train()
     before = {name: weight.clone() for name, weight in module.state_dict().items()}
     counted = deepcopy(vars(module.truncation))
-    held_out = HeldOut(module, Spool(Records.read([files[1]]), method.prepare), 1, 4)
+    held_out = HeldOut(module, Spool(Records.read([files[1]]), method.prepare), 4)
     first, second = held_out.look(1, "train"), held_out.look(2, "train")
     assert first == second and 1 == held_out.best_step
     assert counted == vars(module.truncation) and module.training
