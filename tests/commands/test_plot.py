@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from structkit import plot
-from structkit.commands.plot.trees import places
+from structkit.commands.plot import places
 from structkit.errors import UserError
 from structkit.scoring.probabilities import fitted_temperature, probabilities
 from structkit.structure.trees.brackets import read

@@ -1,0 +1,354 @@
+"""Draw embeddings, ranking probabilities, losses, trees.
+
+The same data give the same bytes, and no color is needed to tell things apart.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from structkit.errors import UserError, flag, program
+from structkit.extras import require
+from structkit.paths import names_of
+from structkit.progress import printable
+from structkit.records.jsonl import Record, Records, text_field
+from structkit.records.lines import input_name
+from structkit.records.output import Output
+from structkit.seeds import key
+from structkit.settings import Command, Group, file_setting, quiet_setting, seed_setting, setting
+
+if TYPE_CHECKING:
+    from structkit.embeddings.vectors import Floats
+    from structkit.structure.trees.tree import Tree
+
+FORMATS = (".svg", ".png", ".pdf")
+# distinguishable without color too
+MARKERS, LINES = "o^sDvP*X", ("-", "--", ":", "-.")
+# of different lightness
+COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
+BARS = 20  # of a histogram
+LETTER, LEVEL = 0.085, 0.45  # inches of a letter, and of a level of a tree
+MAXIMUM = 400  # words of a tree in a picture: columns beyond cannot be read
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureSettings:
+    """Where a picture is written."""
+
+    output: str = setting(..., "Picture to write: .svg, .png or .pdf.", short="-o", writes=True)
+    quiet: bool = quiet_setting()
+
+    def __post_init__(self) -> None:
+        if Path(self.output).suffix not in FORMATS:
+            problem = f"{flag('output', self.output)} names no picture format"
+            raise UserError(problem, f"use one of the endings {', '.join(FORMATS)}", status=2)
+
+
+def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
+    """Write what is drawn on a new figure of a size in inches, whole or not at all."""
+    matplotlib = require("matplotlib", "plot")
+    figure_class = require("matplotlib.figure", "plot").Figure
+    plain = {"svg.hashsalt": "structkit", "font.size": 10, "text.parse_math": False}
+    ending, picture = Path(path).suffix, io.BytesIO()
+    with matplotlib.rc_context(plain):
+        figure = figure_class(figsize=size, layout="constrained")
+        draw(figure)
+        metadata = {"Date": None} if ending == ".svg" else None
+        figure.savefig(picture, format=ending[1:], dpi=150, metadata=metadata)
+    with Output(path) as output:
+        output.write(picture.getvalue())
+
+
+def looks(*kinds: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """One of each kind after the other: markers, lines, colors."""
+    return zip(*map(cycle, kinds), strict=False)
+
+
+def names(files: Sequence[str]) -> list[str]:
+    """The names of files as they are drawn, without control characters."""
+    # a legend leaves out what starts with _
+    return [re.sub("^_", " _", printable(name)) for name in names_of(files)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingsSettings(PictureSettings):
+    """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE."""
+
+    files: tuple[str, ...] = file_setting(
+        "Embeddings: JSONL or .npy, one color per file.", ..., metavar="FILES", argument=True
+    )
+    sample: int = setting(500, "Rows to draw of each file.", low=1)
+    seed: int = seed_setting()
+
+
+def embeddings(settings: EmbeddingsSettings) -> None:
+    """Draw the embeddings of files (queries, documents, …) in two dimensions, by t-SNE.
+
+    At most `sample` rows of each file are drawn, by seed. Source: van der Maaten, Hinton, 2008;
+    SANTA, fig. 4; SEAL, fig. 3.
+    """
+    named = names(settings.files)
+    parts = [sample(*each, settings) for each in zip(settings.files, named, strict=True)]
+    points = project(parts, settings.seed)
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        rows = zip(named, points, looks(MARKERS, COLORS), strict=False)
+        for name, part, (marker, color) in rows:
+            look = {"s": 14, "marker": marker, "color": color, "alpha": 0.7, "label": name}
+            axes.scatter(part[:, 0], part[:, 1], **look)
+        axes.set(xticks=[], yticks=[])
+        axes.legend()
+
+    save(draw, settings.output, (5, 5))
+
+
+def sample(file: str, name: str, settings: EmbeddingsSettings) -> Floats:
+    """The rows of a file that are drawn, (rows, dimensions), by its name."""
+    import numpy as np
+
+    from structkit.embeddings.reading import read_embeddings
+
+    found = read_embeddings([file])
+    rows = np.arange(len(found.ids))
+    if len(rows) > settings.sample:
+        generator = np.random.default_rng(key(settings.seed, name))
+        rows = np.sort(generator.choice(rows, settings.sample, replace=False))
+    return np.asarray(found.vectors[rows], np.float64)
+
+
+def project(parts: Sequence[Floats], seed: int) -> list[Floats]:
+    """The points (rows, 2) of the rows of each part."""
+    import numpy as np
+
+    if len({part.shape[1] for part in parts}) > 1:
+        problem = "the files have embeddings of different dimensions"
+        raise UserError(problem, "encode with one model")
+    rows = np.concatenate(parts)  # (rows, dimensions)
+    if len(rows) < 4:
+        raise UserError(f"{len(rows)} embeddings are too few to draw", "give at least 4")
+    perplexity, state = min(30, (len(rows) - 1) / 3), key(seed, "tsne") % 2**32
+    manifold = require("sklearn.manifold", "plot")
+    reduced = manifold.TSNE(init="pca", perplexity=perplexity, random_state=state)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    points: list[Floats] = np.split(reduced.fit_transform(rows), ends)
+    return points
+
+
+@dataclass(frozen=True, kw_only=True)
+class RanksSettings(PictureSettings):
+    """Draw a histogram of the softmax probability of each query's relevant document."""
+
+    runs: tuple[str, ...] = file_setting(
+        "Run files, JSONL or TREC.", ..., metavar="RUNS", argument=True
+    )
+    qrels: str = setting(..., "Judgements, or `self`.", reads="self")
+    temperature: float | None = setting(
+        None,
+        "Divides the scores; default: of each run what makes its relevant documents most probable.",
+        low=1e-6,
+        high=1e6,
+    )
+
+
+def ranks(settings: RanksSettings) -> None:
+    """Draw how probable each query's relevant document is among those found, as a histogram.
+
+    The probability is the softmax of the scores of a query; a document that was not found has 0.
+    Scores of other models have other scales: without a `temperature`, each run has that which makes
+    its relevant documents most probable, and the legend tells it. Source: SANTA, fig. 3a.
+    """
+    import numpy as np
+
+    from structkit.scoring.judgements import own
+    from structkit.scoring.probabilities import fitted_temperature, probabilities
+    from structkit.scoring.qrels import read_qrels
+    from structkit.scoring.runs import read_run
+
+    judged = None if settings.qrels == "self" else read_qrels(settings.qrels)
+    of_runs: dict[str, Floats] = {}
+    for name, run in zip(names(settings.runs), map(read_run, settings.runs), strict=True):
+        relevant = own(run) if judged is None else judged
+        fits = settings.temperature or fitted_temperature(run, relevant)
+        of_runs[f"{name} (temperature {fits:.2g})"] = probabilities(run, relevant, fits)
+
+    def draw(figure: Any) -> None:
+        axes, edges = figure.subplots(), np.linspace(0, 1, BARS + 1)
+        rows = zip(of_runs.items(), looks(LINES, COLORS), strict=False)
+        for (name, values), (line, color) in rows:
+            share = np.histogram(values, edges)[0] / len(values)
+            axes.stairs(share, edges, linestyle=line, linewidth=1.8, color=color, label=name)
+        axes.set(xlabel="ranking probability of the relevant document", ylabel="share of queries")
+        axes.set(xlim=(0, 1), ylim=(0, None))
+        axes.legend()
+
+    save(draw, settings.output, (6, 4))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossesSettings(PictureSettings):
+    """Draw the loss over the steps of training runs."""
+
+    files: tuple[str, ...] = file_setting(
+        "Model folders, or logs of `train --log-format json`.", ..., metavar="FILES", argument=True
+    )
+
+
+def losses(settings: LossesSettings) -> None:
+    """Draw the loss over the steps, from model folders or what `train --log-format json` wrote."""
+    curves: dict[str, tuple[list[float], list[float]]] = {}
+    for name, file in zip(names(settings.files), settings.files, strict=True):
+        for record in Records.read([log_of(file)]):
+            if all(isinstance(record.get(each), int | float) for each in ("step", "loss")):
+                steps, values = curves.setdefault(name, ([], []))
+                steps.append(record["step"])
+                values.append(record["loss"])
+    if not curves:
+        problem = UserError("no line holds a step and a loss", "train with --log-format json")
+        raise problem.at(input_name(settings.files[0]))
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        rows = zip(curves.items(), looks(LINES, COLORS), strict=False)
+        for (name, (steps, values)), (line, color) in rows:
+            axes.plot(steps, values, linestyle=line, color=color, label=name)
+        axes.set(xlabel="step", ylabel="loss")
+        axes.legend()
+
+    save(draw, settings.output, (6, 4))
+
+
+def log_of(name: str) -> str:
+    """The log of a training: a file, or that in a model folder."""
+    from structkit.learning.folders.facts import LOSSES
+
+    return os.path.join(name, LOSSES) if os.path.isdir(name) else name
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreesSettings(PictureSettings):
+    """Draw the trees of records, for example a parser's beside those that a model makes."""
+
+    files: tuple[str, ...] = file_setting(
+        "JSONL files, also .gz; stdin if none, or for -.", ("-",), argument=True
+    )
+    field: tuple[str, ...] = setting(
+        (), "Field with a tree; several are side by side; default: all trees."
+    )
+    number: int = setting(1, "Draw this many records.", short="-n", low=1, high=20)
+
+
+def trees(settings: TreesSettings) -> None:
+    """Draw the trees of the first records: a row for each record, a column for each field."""
+    records = Records.read(settings.files)
+    try:
+        some = islice(records, settings.number)
+        rows = [(str(each["id"]), trees_of(each, settings.field)) for each in some]
+    except UserError as error:
+        raise records.place(error) from None
+    if not rows:
+        raise UserError("there are no records", "name a file that has some").at(records.lines.file)
+    most = max(len(tree.words) for _, found in rows for tree in found.values())
+    if most > MAXIMUM:
+        problem = f"a tree has {most:,} words, a picture has room for {MAXIMUM}"
+        raise UserError(problem, f"print it with {program('show')}")
+
+    def draw(figure: Any) -> None:
+        grid = figure.subplots(len(rows), max(len(found) for _, found in rows), squeeze=False)
+        for line, (record_id, found) in zip(grid, rows, strict=True):
+            for axes in line:
+                axes.axis("off")
+            for axes, (field, tree) in zip(line, found.items(), strict=False):
+                axes.set_title(f"{record_id}: {field}", fontsize="medium")
+                draw_tree(axes, tree)
+
+    levels = [max(max(heights(tree)) for tree in found.values()) for _, found in rows]
+    width = max(sum(map(width_of, found.values())) for _, found in rows)
+    save(draw, settings.output, (max(4.0, width), LEVEL * (sum(levels) + 3 * len(rows))))
+
+
+def width_of(tree: Tree) -> float:
+    """The inches of a tree whose words do not touch."""
+    return len(tree.words) * LETTER * max(5, 2 + max(map(len, tree.words)))
+
+
+def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
+    """The trees of a record: of some fields, or of all that hold one."""
+    from structkit.structure.trees.brackets import read
+
+    named = fields or [each for each in record if each == "tree" or each.endswith("_tree")]
+    if not named:
+        remedy = f"make trees with {program('parse-trees')}, or name {flag('field')}"
+        text_field(record, "tree", remedy)
+    return {each: read(text_field(record, each, named=True)) for each in named}
+
+
+def draw_tree(axes: Any, tree: Tree) -> None:
+    """Draw a tree whose words stand in one row, each node above the middle of its children."""
+    from structkit.structure.trees.drawing import name
+
+    x, y = places(tree)
+    for node in range(len(tree.first)):
+        for child in tree.children(node):
+            axes.plot(x[[node, child]], y[[node, child]], color="#5f7fb0", linewidth=1, zorder=1)
+    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+    for node in range(len(tree.first)):
+        leaf = tree.word[node] >= 0
+        label = name(tree, node).replace(" ", "\n") if leaf else tree.labels[node]
+        if label:
+            style: dict[str, Any] = {"va": "top"}
+            if not leaf:
+                style = {"va": "center", "fontweight": "bold", "bbox": box}
+            axes.text(x[node], y[node], label, ha="center", **style)
+    axes.set(xlim=(-0.6, len(tree.words) - 0.4), ylim=(-1.4, float(y.max()) + 0.6))
+
+
+def places(tree: Tree) -> tuple[Floats, Floats]:
+    """The places of all nodes, (nodes,) each: words at height 0, a node above its highest child.
+
+    >>> from structkit.structure.trees.brackets import read as read_tree
+    >>> [each.tolist() for each in places(read_tree("(S (X a) (Y (X b) (X c)))"))]
+    [[0.75, 0.0, 1.5, 1.0, 2.0], [2.0, 0.0, 1.0, 0.0, 0.0]]
+    """
+    import numpy as np
+
+    x = tree.word.astype(np.float64)
+    for node in reversed(range(len(x))):  # children before parents
+        if tree.count[node]:
+            children = tree.children(node)
+            x[node] = (x[children[0]] + x[children[-1]]) / 2
+    return x, np.array(heights(tree), np.float64)
+
+
+def heights(tree: Tree) -> list[int]:
+    """How high each node is above its lowest words."""
+    found = [0] * len(tree.first)
+    for node in reversed(range(len(found))):
+        if tree.count[node]:
+            found[node] = 1 + max(found[child] for child in tree.children(node))
+    return found
+
+
+COMMAND = Group(
+    name="plot",
+    help="Draw what the papers draw, to .svg, .png or .pdf (extra: plot).",
+    below={
+        "embeddings": Command(embeddings, EmbeddingsSettings, embeddings),
+        "ranks": Command(ranks, RanksSettings, ranks),
+        "losses": Command(losses, LossesSettings, losses),
+        "trees": Command(trees, TreesSettings, trees),
+    },
+    reads="embeddings: `id`, `embedding`; ranks: `query_id`, `doc_id`, `score`; "
+    "losses: `step`, `loss`; trees: `tree`, `FIELD_tree`",
+    examples="""
+structkit plot embeddings pages.npy queries.jsonl -o embeddings.svg
+structkit parse-trees sentences.jsonl --field text | structkit plot trees -o trees.svg
+""",
+)
