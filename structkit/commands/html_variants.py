@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record, json_kind, text_field
+from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions, stage_of
 from structkit.seeds import random_for
 from structkit.settings import Command, seed_setting, setting
@@ -22,7 +22,6 @@ FIELDS = {
     "markdown": ("markdown", "text", "content", "positive"),
     "text": ("text", "content", "positive"),
 }
-NEGATIVES = "give a list of documents in the same markup as the record's own"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +53,6 @@ class Settings:
     def __post_init__(self) -> None:
         tag_names(self.tags)
 
-    def masked(self, document: Document, *key: str | int) -> str:
-        """The document with a share of its elements masked, drawn by the seed and a key."""
-        rng = random_for(self.seed, *key)
-        return document.masked(self.mask_ratio, rng, content=self.mask == "content")
-
 
 def html_variants(records: Iterable[Record], settings: Settings | None = None) -> Iterator[Record]:
     """Add `tagged`, `untagged` and `masked` to every record, and the same for its `negatives`.
@@ -77,7 +71,6 @@ def html_variants(records: Iterable[Record], settings: Settings | None = None) -
     reader = Reader(tag_names(settings.tags))
     convert = CONVERTERS[settings.from_]
     for record in records:
-        id = record["id"]
         document = reader.read(convert(_text(record, settings)))
         if not document.text:
             raise UserError("the document holds no text", "leave the record out")
@@ -86,34 +79,35 @@ def html_variants(records: Iterable[Record], settings: Settings | None = None) -
                 "the document holds no element to mask",
                 f"leave the record out, or keep more {flag('tags')}",
             )
-        variants: Record = {
-            "tagged": document.tagged,
-            "untagged": document.text,
-            "masked": settings.masked(document, id, "element"),
-        }
-        if settings.mask == "content" and not untag(variants["masked"]):
+        masked = _mask(document, settings, record["id"], "element")
+        if settings.mask == "content" and not untag(masked):
             raise UserError(
                 "the document without its masked elements holds no text",
                 "leave the record out, or mask a smaller share",
             )
+        variants: Record = {"tagged": document.tagged, "untagged": document.text}
+        variants["masked"] = masked
         if "negatives" in record:
             negatives = [reader.read(convert(text)) for text in _negatives(record)]
-            _refuse_empty(negatives)
+            for position, negative in enumerate(negatives):
+                if not negative.text:
+                    problem = f'item {position} of field "negatives" holds no text'
+                    raise UserError(problem, "leave it out")
             variants |= {
                 "negatives_tagged": [negative.tagged for negative in negatives],
                 "negatives_untagged": [negative.text for negative in negatives],
                 "negatives_masked": [
-                    settings.masked(negative, id, "negative", position)
+                    _mask(negative, settings, record["id"], "negative", position)
                     for position, negative in enumerate(negatives)
                 ],
             }
         yield {**record, **variants}
 
 
-def _refuse_empty(negatives: list[Document]) -> None:
-    for position, negative in enumerate(negatives):
-        if not negative.text:
-            raise UserError(f'item {position} of field "negatives" holds no text', "leave it out")
+def _mask(document: Document, settings: Settings, *key: str | int) -> str:
+    """The document with a share of its elements masked, drawn by the seed and a key."""
+    rng = random_for(settings.seed, *key)
+    return document.mask(settings.mask_ratio, rng, content=settings.mask == "content")
 
 
 def _text(record: Record, settings: Settings) -> str:
@@ -125,17 +119,10 @@ def _text(record: Record, settings: Settings) -> str:
 
 def _negatives(record: Record) -> list[str]:
     negatives = record["negatives"]
-    if type(negatives) is not list:
-        raise UserError(
-            f'field "negatives" is {json_kind(negatives)}, not an array of strings', NEGATIVES
-        )
-    for position, negative in enumerate(negatives):
-        if type(negative) is not str:
-            raise UserError(
-                f'item {position} of field "negatives" is {json_kind(negative)}, not a string',
-                NEGATIVES,
-            )
-    return negatives
+    if type(negatives) is list and all(type(each) is str for each in negatives):
+        return negatives
+    remedy = "give documents in the same markup as the record's own"
+    raise UserError('field "negatives" is not a list of strings', remedy)
 
 
 COMMAND = Command(

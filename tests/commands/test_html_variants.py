@@ -9,7 +9,7 @@ import pytest
 from structkit.commands.html_variants import Settings as VariantSettings
 from structkit.commands.html_variants import html_variants
 from structkit.errors import UserError
-from structkit.structure.html.elements import remask, untag
+from structkit.structure.html.elements import untag
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.tags import STRUCTURE
 
@@ -89,7 +89,7 @@ def test_other_tags():
     html = '<p id="a&quot;&gt;b" x<y=1>a<em class=c>b</em><br>c</p><div>d</div>'
     assert tagged(html, "em") == "a<em>b</em> c d"
     assert made(html, tags="structure em")["tagged"] == "<p>a<em>b</em> c</p><div>d</div>"
-    assert remask("<p>a<em>b</em> c</p><div>d</div>", 1, random.Random()) == "ab c d"
+    assert made(html, tags="structure em", mask_ratio=1)["masked"] == "ab c d"
 
 
 @pytest.mark.parametrize("tags", ["script", "p,br", "p<", "", "body", "1"])
@@ -126,7 +126,7 @@ def test_no_text_is_lost_at_depth_5000(tag):
     html = "".join(f"<{tag}>{word} " for word in words)
     document = Reader((*STRUCTURE, "b")).read(html)
     assert document.text.split() == words
-    assert untag(document.masked(0.1, random.Random(0))) == document.text
+    assert untag(document.mask(0.1, random.Random(0))) == document.text
     if tag == "div":
         assert document.tagged.endswith("4999" + "</div>" * 5000)
 
@@ -138,8 +138,8 @@ def test_no_text_is_lost_at_depth_5000(tag):
         ({"html": " <p> &nbsp; </p><script>1</script>"}, "the document holds no text"),
         ({"html": "bare"}, "the document holds no element to mask"),
         ({"text": "x"}, 'field "html" is missing; the record has: id, text'),
-        ({"html": "<p>x", "negatives": "<p>y"}, '"negatives" is a JSON string, not an array'),
-        ({"html": "<p>x", "negatives": ["a", 1]}, 'item 1 of field "negatives" is a JSON number'),
+        ({"html": "<p>x", "negatives": "<p>y"}, 'field "negatives" is not a list of strings'),
+        ({"html": "<p>x", "negatives": ["a", 1]}, 'field "negatives" is not a list of strings'),
         ({"html": "<p>x", "negatives": ["<p>y", "<p>"]}, 'item 1 of field "negatives" holds no'),
     ],
 )

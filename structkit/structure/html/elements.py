@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from structkit.structure.html.markup import SPACES
@@ -33,29 +33,6 @@ def tokens_of(tagged: str) -> list[str]:
         if sign:
             tokens.append(f"<{tag}>")
     return tokens
-
-
-def elements_of(tokens: Sequence[str]) -> list[Element]:
-    """The elements with direct text, in the order of their end tags.
-
-    >>> elements_of(tokens_of("<div><p>a</p> <p><b>c</b></p></div>"))
-    [(1, 3), (6, 8)]
-    """
-    elements = []
-    starts: list[int] = []
-    direct: list[bool] = [False]
-    for index, token in enumerate(tokens):
-        if token[0] != "<":
-            if not direct[-1]:
-                direct[-1] = not token.isspace()
-        elif token[1] != "/":
-            starts.append(index)
-            direct.append(False)
-        else:
-            start = starts.pop()
-            if direct.pop():
-                elements.append((start, index))
-    return elements
 
 
 def untag(tagged: str) -> str:
@@ -87,18 +64,6 @@ def count(elements: int, ratio: float) -> int:
     [0, 1, 1, 2, 10]
     """
     return min(elements, max(1, int(ratio * elements + 0.5)))
-
-
-def remask(tagged: str, ratio: float, rng: random.Random) -> str:
-    """A tagged text with the two tags of a share of its elements removed and their text kept.
-
-    Equal to `masked` of the same text for the same random numbers.
-
-    >>> remask("<h1>A</h1><p>b</p>", 0.5, random.Random(2))
-    'A<p>b</p>'
-    """
-    tokens = tokens_of(tagged)
-    return mask(tokens, elements_of(tokens), ratio, rng)
 
 
 def mask(
@@ -175,7 +140,8 @@ def outline(tagged: str, masked: str = "") -> list[Entry]:
     [(0, False, '<ul>'), (1, True, '<li>'), (2, False, 'a')]
     """
     tokens = tokens_of(tagged)
-    missing = _missing(tokens, tokens_of(masked)) if masked else set()
+    same_text = masked and untag(masked) == untag(tagged)  # otherwise the content is masked too
+    missing = _missing(tokens, tokens_of(masked)) if same_text else set()
     entries: list[Entry] = []
     depth = 0
     for number, token in enumerate(tokens):
@@ -190,29 +156,27 @@ def outline(tagged: str, masked: str = "") -> list[Entry]:
 
 
 def _missing(tokens: Sequence[str], masked: Sequence[str]) -> set[int]:
-    """The numbers of the opening tags that the masked document lacks, with their closing ones."""
-    places, others = _places(tokens), _places(masked)
-    if places[-1] != others[-1]:  # the content is masked too
-        return set()
-    lacking = Counter(zip(tokens, places, strict=False))
-    lacking -= Counter(zip(masked, others, strict=False))
-    found: set[int] = set()
-    opened: list[int] = []
+    """The numbers of the opening tags of the elements that the masked document lacks."""
+    there = Counter(element for _, element in _elements(masked))
+    missing = set()
+    # of equal ones the inner one was masked: it holds the text
+    for number, element in reversed([*_elements(tokens)]):
+        if there[element]:
+            there[element] -= 1
+        else:
+            missing.add(number)
+    return missing
+
+
+def _elements(tokens: Sequence[str]) -> Iterator[tuple[int, tuple[str, int, int]]]:
+    """Each element, inner ones first: its number, its tag, how much text is before its two tags."""
+    opened: list[tuple[int, int]] = []
+    characters = 0  # blanks do not count
     for number, token in enumerate(tokens):
-        if token.startswith("</") and opened:  # inner elements first: they hold the text
-            first = opened.pop()
-            tags = [(tokens[first], places[first]), (token, places[number])]
-            if all(lacking[tag] > 0 for tag in tags):
-                lacking.subtract(tags)
-                found.add(first)
-        elif token.startswith("<") and not token.endswith("/>"):
-            opened.append(number)
-    return found
-
-
-def _places(tokens: Sequence[str]) -> list[int]:
-    """How many characters of text, blanks not counted, are before each token, and at the end."""
-    places = [0]
-    for token in tokens:
-        places.append(places[-1] + (0 if token.startswith("<") else len("".join(token.split()))))
-    return places
+        if token[0] != "<":
+            characters += len("".join(token.split()))
+        elif token[1] == "/" and opened:
+            first, before = opened.pop()
+            yield first, (tokens[first], before, characters)
+        elif token[1] != "/" and not token.endswith("/>"):
+            opened.append((number, characters))

@@ -11,7 +11,18 @@ from structkit.structure.spans import Span
 
 SILENT = frozenset(("script", "style", "iframe", "noembed", "noframes", "xmp"))
 PLAIN = frozenset(("title", "textarea"))  # their content is text, a `<` in it included
+RAW = SILENT | PLAIN
 SPACES = " \t\n\f\r"
+# a tag, up to the `>` that is in no quoted value; a comment, also `<!-->`; a declaration
+MARKUP = re.compile(
+    r"""<(?:(/?[a-zA-Z][^ \t\n\f\r/>]*)
+    (?>[ \t\n\f\r/]+ | [^ \t\n\f\r/>][^ \t\n\f\r/>=]*
+      (?>[ \t\n\f\r]*=[ \t\n\f\r]*(?>"[^"]*(?:"|\Z) | '[^']*(?:'|\Z) | [^ \t\n\f\r>]*))?)*+
+    (?:>|\Z)
+    | (?=!--).*?(?:-->|\Z)
+    | (?:[!?]|/(?=.))[^>]*(?:>|\Z))""",
+    re.X | re.S,
+)
 REFERENCE = re.compile(r"&#?\w+;?", re.ASCII)
 BOM = "\ufeff"
 CDATA = "<![CDATA["
@@ -80,83 +91,15 @@ def tags(text: str, *, closing: bool = False) -> Iterator[Tag]:
     ['b', '/b', '', 'script', '', '/script']
     """
     at = 0
-    while (at := text.find("<", at)) >= 0:
-        tag = _tag(text, at)
-        if tag is None:
-            at += 1
-            continue
-        yield tag
-        at = tag.end
-        if closing and text[tag.end - 2] == "/":
-            continue
-        if tag.name in SILENT or tag.name in PLAIN:
-            end = _closing(text, tag.name, at)
-            if tag.name in SILENT and end > at:
+    while match := MARKUP.search(text, at):
+        at, name = match.end(), (match[1] or "").lower()
+        yield Tag(name, match.start(), at)
+        if name in RAW and not (closing and text[at - 2] == "/"):
+            end_tag = re.compile(f"</{name}[ \\t\\n\\f\\r/>]", re.A | re.I).search(text, at)
+            end = end_tag.start() if end_tag else len(text)
+            if name in SILENT and end > at:
                 yield Tag("", at, end)
             at = end
-
-
-def _tag(text: str, at: int) -> Tag | None:
-    """The markup that starts at a `<`, or none if the `<` is text."""
-    slash = text.startswith("/", at + 1)
-    first = text[at + 1 + slash : at + 2 + slash]
-    if first.isascii() and first.isalpha():
-        end = at + 1 + slash
-        while end < len(text) and text[end] not in SPACES + "/>":
-            end += 1
-        return Tag(text[at + 1 : end].lower(), at, _end(text, end))
-    if text.startswith("<!--", at):
-        # `<!-->` and `<!--->` are comments too
-        return Tag("", at, _after(text, "-->", at + 2))
-    if first in ("!", "?") or (slash and first):
-        return Tag("", at, _after(text, ">", at + 1))
-    return None
-
-
-def _after(text: str, end: str, at: int) -> int:
-    start = text.find(end, at)
-    return len(text) if start < 0 else start + len(end)
-
-
-def _end(text: str, at: int) -> int:
-    """Where a tag ends: at a `>` that is not in a quoted value."""
-    end = _after(text, ">", at)
-    inside = text[at:end]
-    if '"' not in inside and "'" not in inside:
-        return end
-    named = False  # a value follows the `=` after a name
-    while at < len(text):
-        sign = text[at]
-        at += 1
-        if sign == ">":
-            return at
-        if sign == "=" and named:
-            while at < len(text) and text[at] in SPACES:
-                at += 1
-            at, named = _after_value(text, at), False
-        elif sign == "/":
-            named = False
-        elif sign not in SPACES:
-            named = True
-    return at
-
-
-def _after_value(text: str, at: int) -> int:
-    if text[at : at + 1] in ('"', "'"):
-        return _after(text, text[at], at + 1)
-    while at < len(text) and text[at] not in SPACES + ">":
-        at += 1
-    return at
-
-
-def _closing(text: str, name: str, at: int) -> int:
-    """Where the end tag of an element with plain content starts, or the end of the text."""
-    while (at := text.find("</", at)) >= 0:
-        after = at + 2 + len(name)
-        if text[at + 2 : after].lower() == name and text[after : after + 1] in (*SPACES, *"/>"):
-            return at
-        at += 2
-    return len(text)
 
 
 def repair(html: str) -> str:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from structkit.structure.html.elements import BLOCKS, Element, mask
+from structkit.structure.html import elements
+from structkit.structure.html.elements import BLOCKS, Element
 from structkit.structure.html.markup import escape, repair
 from structkit.structure.html.tags import SEPARATORS, SILENT, STRUCTURE
 
@@ -35,9 +36,26 @@ class Document(NamedTuple):
         """Structure tags without attributes, text with references for `&`, `<` and `>`."""
         return "".join(self.tokens)
 
-    def masked(self, ratio: float, rng: random.Random, *, content: bool = False) -> str:
+    def mask(self, ratio: float, rng: random.Random, *, content: bool = False) -> str:
         """`tagged` without the tags of a share of the elements, or without these elements."""
-        return mask(self.tokens, self.elements, ratio, rng, content=content)
+        return elements.mask(self.tokens, self.elements, ratio, rng, content=content)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of tag that the variants have; without a name, all others."""
+
+    name: str = ""
+    end: str = ""  # its end tag
+    block: bool = False
+    closes: frozenset[str] = frozenset()  # what cannot hold it: its start tag ends such an element
+
+
+# what a tag does: start or end a kept element, separate words, break a line, start or end an
+# element that shows nothing, or a drawing
+OPEN, CLOSE, SEPARATE, BREAK, HIDE, SHOW, DRAW, DRAWN = range(8)
+# what a tag is, as the builder takes it; a text is a `str`, or several
+Event = tuple[int, Kind, str]
 
 
 class Reader:
@@ -49,60 +67,29 @@ class Reader:
     """
 
     def __init__(self, keep: tuple[str, ...] = STRUCTURE) -> None:
-        self._events = Events(keep)
-
-    def read(self, html: str) -> Document:
-        """The document in a text, whatever encoding it declares."""
-        builder = Builder()
-        builder.build(self._events.of(html))
-        return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A kind of tag that is kept."""
-
-    name: str = ""
-    end: str = ""  # its end tag
-    block: bool = False
-    closes: frozenset[str] = frozenset()  # what cannot hold it: its start tag ends such an element
-
-
-# what a tag does: start or end a kept element, separate words, break a line, start or end an
-# element that shows nothing, or a drawing
-OPEN, CLOSE, SEPARATE, BREAK, HIDE, SHOW, DRAW, DRAWN = range(8)
-Event = tuple[int, Kept, str]
-
-
-class Events:
-    """The events of documents: a `str` is text or a piece of it, anything else a tag.
-
-    >>> [event if type(event) is str else event[2] for event in Events(("p",)).of("<p>a<b>c</b>")]
-    [' ', ' ', '<p>', 'a', 'c', '</p>', ' ', ' ']
-    """
-
-    def __init__(self, keep: tuple[str, ...]) -> None:
         starts: dict[str, Event] = {}
         ends: dict[str, Event] = {}
         for name in SEPARATORS:
-            starts[name] = ends[name] = SEPARATE, Kept(), " "
+            starts[name] = ends[name] = SEPARATE, Kind(), " "
         for name in SILENT:
-            starts[name] = HIDE, Kept(), " " if name in SEPARATORS else ""
-            ends[name] = SHOW, Kept(), ""
-        starts["br"] = BREAK, Kept(), " "
-        starts["svg"], ends["svg"] = (DRAW, Kept(), " "), (DRAWN, Kept(), " ")
+            starts[name] = HIDE, Kind(), " " if name in SEPARATORS else ""
+            ends[name] = SHOW, Kind(), ""
+        starts["br"] = BREAK, Kind(), " "
+        starts["svg"], ends["svg"] = (DRAW, Kind(), " "), (DRAWN, Kind(), " ")
         for name, closes in closed_by(keep).items():
-            kept = Kept(name, f"</{name}>", name in SEPARATORS, closes)
-            starts[name], ends[name] = (OPEN, kept, f"<{name}>"), (CLOSE, kept, kept.end)
+            kind = Kind(name, f"</{name}>", name in SEPARATORS, closes)
+            starts[name], ends[name] = (OPEN, kind, f"<{name}>"), (CLOSE, kind, kind.end)
         self._events: list[Any] = []
         target = _Target(self._events.append, starts.get, ends.get)
         self._parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
 
-    def of(self, html: str) -> list[Any]:
-        """All events of a text; the list is made anew for the next one."""
+    def read(self, html: str) -> Document:
+        """The document in a text, whatever encoding it declares."""
         self._events.clear()
         parse(html, self._parser)
-        return self._events
+        builder = Builder()
+        builder.build(self._events)
+        return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])
 
 
 class _Target:
@@ -115,13 +102,11 @@ class _Target:
         end_of: Callable[[str], Event | None],
     ) -> None:
         def start(name: str, _attributes: Mapping[str, str]) -> None:
-            event = start_of(name)
-            if event is not None:
+            if (event := start_of(name)) is not None:
                 add(event)
 
         def end(name: str) -> None:
-            event = end_of(name)
-            if event is not None:
+            if (event := end_of(name)) is not None:
                 add(event)
 
         self.start, self.end, self.data = start, end, add
@@ -208,13 +193,13 @@ class Builder:
                 else:
                     self._text(event)
                 continue
-            code, kept, separator = event
+            code, kind, separator = event
             if code is OPEN:
                 add(event)
-                if kept.name in SPECIAL:
-                    self._special(stream, kept)
+                if kind.name in SPECIAL:
+                    self._special(stream, kind)
             elif code is CLOSE:
-                self._end(kept)
+                self._end(kind)
             else:
                 self._other(stream, code, separator)
         while len(self.stack) > 1:
@@ -272,12 +257,12 @@ class Builder:
             self._write_space()
         # a line end at the start of <pre> is not part of its text
         inside = self.space.lstrip("\n") if self.pre else ""
-        depth = sum(kept.name == "pre" for _, kept, _ in self.pending) if inside else 0
+        depth = sum(kind.name == "pre" for _, kind, _ in self.pending) if inside else 0
         tokens, stack = self.tokens, self.stack
-        for _, kept, tag in self.pending:
-            stack.append([kept, len(tokens), False])
+        for _, kind, tag in self.pending:
+            stack.append([kind, len(tokens), False])
             tokens.append(tag)
-            if depth and kept.name == "pre":
+            if depth and kind.name == "pre":
                 depth -= 1
                 if not depth:  # the innermost one
                     tokens.append(inside)
@@ -292,11 +277,11 @@ class Builder:
         """
         block = False
         outer = self.stack[-1][0]
-        for _, kept, _ in self.pending:
-            if outer is not None and outer.name in kept.closes:
+        for _, kind, _ in self.pending:
+            if outer is not None and outer.name in kind.closes:
                 return self._close_ended()
-            block = block or kept.block
-            outer = kept
+            block = block or kind.block
+            outer = kind
         return block
 
     def _close_ended(self) -> bool:
@@ -313,47 +298,47 @@ class Builder:
             pending.append(event)
         self.pending[:] = pending
         if self.pre:
-            kept = [top for top, _, _ in self.stack[1:]] + [held for _, held, _ in pending]
-            self.pre = sum(each.name == "pre" for each in kept)
+            kinds = [top for top, _, _ in self.stack[1:]] + [kind for _, kind, _ in pending]
+            self.pre = sum(each.name == "pre" for each in kinds)
         if closed_block:
             self.space = self.space or " "
             self.fresh = self.fresh or self.tokens[-1] in BLOCKS
-        return any(kept.block for _, kept, _ in pending)
+        return any(kind.block for _, kind, _ in pending)
 
-    def _end(self, kept: Kept) -> None:
+    def _end(self, kind: Kind) -> None:
         """Take the end tag of a kept element."""
         if self.pending:
             self.pending.pop()
-            if kept.block:
+            if kind.block:
                 self.space = " "
-        elif self.stack[-1][0] is kept:
+        elif self.stack[-1][0] is kind:
             self._close()
-            if kept.block:
+            if kind.block:
                 self.space, self.fresh = "", True
         else:  # it was ended by another one
-            if kept.block:
+            if kind.block:
                 self.space = " "
             return
-        self.pre -= kept.name == "pre"
+        self.pre -= kind.name == "pre"
 
     def _close(self) -> None:
         """Write the end tag of the innermost element."""
-        kept, start, direct = self.stack.pop()
+        kind, start, direct = self.stack.pop()
         if direct:
             self.elements.append((start, len(self.tokens)))
-        self.tokens.append(kept.end)
+        self.tokens.append(kind.end)
 
-    def _special(self, stream: Iterator[Any], kept: Kept) -> None:
+    def _special(self, stream: Iterator[Any], kind: Kind) -> None:
         """Take the start of <pre> or <title>."""
-        if kept.name == "pre":
+        if kind.name == "pre":
             self.pre += 1
             self.space = ""
         elif self.drawings:  # the title of a drawing is not shown
             self.pending.pop()
-            _skip(stream, (OPEN, CLOSE), kept)
+            _skip(stream, (OPEN, CLOSE), kind)
 
     def _other(self, stream: Iterator[Any], code: int, separator: str) -> None:
-        """Take a tag that is not kept."""
+        """Take a tag that is not kind."""
         if code is BREAK and self.pre:
             self.space += "\n"
             return
@@ -367,11 +352,11 @@ class Builder:
             self.space = separator
 
 
-def _skip(stream: Iterator[Any], codes: tuple[int, int], kept: Kept | None = None) -> None:
+def _skip(stream: Iterator[Any], codes: tuple[int, int], kind: Kind | None = None) -> None:
     """Take the events of an element that is open, up to its end."""
     depth = 1
     for event in stream:
-        if event.__class__ is not str and (kept is None or event[1] is kept):
+        if event.__class__ is not str and (kind is None or event[1] is kind):
             depth += (event[0] == codes[0]) - (event[0] == codes[1])
             if not depth:
                 return

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from structkit.structure.html.markup import PLAIN, SILENT, Tag, tags
+from structkit.structure.html.markup import RAW, Tag, tags
 from structkit.structure.html.tags import SILENT as HIDDEN
 from structkit.structure.html.tags import STRUCTURE
 
@@ -22,7 +22,6 @@ BLOCKS = frozenset(STRUCTURE) | frozenset(
 ITEMS = frozenset(("dd", "figure", "li", "tr"))  # one part with all that is in them …
 LARGE = 1000  # … unless this is longer: characters of text
 MARK = "\x02"  # of our comments; to the parser it is a character like any other
-RAW = PLAIN | SILENT  # in them a comment would be text
 NAME = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
 
 
