@@ -247,9 +247,7 @@ def score(
     by_records: Files = (),
     mean: bool = False,
     passages: Files = (),
-    train: Files = (),
     gold: Path | Rows | None = None,
-    seeds: int = 5,
     workers: int = 1,
     seed: int = 0,
 ) -> Iterator[Record]: ...

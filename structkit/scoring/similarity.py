@@ -44,33 +44,6 @@ def spearman(first: Values, second: Values) -> Values:
         return np.asarray(products / np.sqrt(squares))
 
 
-def drawn_spearman(first: Values, second: Values, drawn: Numbers) -> Values:
-    """Spearman's correlation of the drawn rows (draws, pairs), (draws,).
-
-    Ranks come from how often each row was drawn: nothing is sorted again for a draw.
-    """
-    draws, pairs = drawn.shape
-    places = drawn + pairs * np.arange(draws)[:, None]
-    counts = np.bincount(places.ravel(), minlength=drawn.size).reshape(draws, pairs)
-    centered = [_drawn_ranks(side, counts) - (pairs + 1) / 2 for side in (first, second)]
-    products, *squares = (
-        np.einsum("dp,dp,dp->d", counts, centered[one], centered[other])
-        for one, other in ((0, 1), (0, 0), (1, 1))
-    )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(products / np.sqrt(squares[0] * squares[1]))
-
-
-def _drawn_ranks(values: Values, counts: Numbers) -> Values:
-    """The mean rank of each value where it is there so many times, (draws, values)."""
-    _, group = np.unique(values, return_inverse=True)
-    order = group.argsort(kind="stable")
-    firsts = np.searchsorted(group[order], np.arange(group.max() + 1))
-    together = np.add.reduceat(counts[:, order], firsts, axis=1)  # (draws, groups)
-    ranks = together.cumsum(1) - (together - 1) / 2
-    return np.asarray(ranks.take(group, 1))
-
-
 def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[float, Values]:
     """Spearman's correlation of similarities with gold scores, and that on draws of the pairs.
 
@@ -81,7 +54,7 @@ def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[floa
         which = "gold scores" if len(np.unique(gold)) < 2 else "similarities"
         problem = f"all {len(gold):,} {which} are equal: there is no correlation"
         raise UserError(problem, "check the pairs")
-    return value, bootstrap(len(gold), lambda rows: drawn_spearman(similarities, gold, rows), seed)
+    return value, bootstrap(len(gold), lambda rows: spearman(similarities[rows], gold[rows]), seed)
 
 
 def ends(draws: Values) -> tuple[float, float]:

@@ -85,8 +85,8 @@ LINES = [
     "score --qrels qrels.jsonl run.jsonl --by query --by-records queries.jsonl",
     "score --qrels places.jsonl run.jsonl --passages passages.jsonl",
     "score --task similarity sides.jsonl sides2.jsonl",
-    "score --task classification sides.jsonl --train sides2.jsonl --seeds 1",
-    "score --task suite sides.jsonl sides2.jsonl --seeds 1",
+    "score --task classification sides.jsonl sides2.jsonl",
+    "score --task suite sides.jsonl sides2.jsonl",
     "score --task trees trees.jsonl --gold gold.jsonl",
     "show code.jsonl",
     "plot embeddings vectors.jsonl asked.jsonl -o out.svg",
@@ -251,7 +251,7 @@ def test_stdin_under_another_name_is_the_same_pipe(run):
 def test_workers_read_no_pipe(store, tmp_path, monkeypatch, capfdbinary):
     """What is a pipe here, such as /dev/fd/63, is none in another process."""
     monkeypatch.setattr("structkit.commands.score.suite.ProcessPoolExecutor", None)
-    line = "score --task suite sides.jsonl sides2.jsonl --seeds 1 --workers 2"
+    line = "score --task suite sides.jsonl sides2.jsonl --workers 2"
     assert 0 == made(line, store, tmp_path / "pipe", capfdbinary, "sides2.jsonl")[0]
 
 

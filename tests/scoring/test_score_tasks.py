@@ -17,7 +17,6 @@ from structkit.scoring.classification import classify, features
 from structkit.scoring.similarity import (
     alignment,
     correlation,
-    drawn_spearman,
     ends,
     spearman,
     uniformity,
@@ -63,9 +62,6 @@ def test_spearman_equals_scipy(rows):
         assert math.isnan(spearman(first, second))
         return
     assert spearmanr(first, second).statistic == pytest.approx(float(spearman(first, second)))
-    drawn = np.random.default_rng(0).integers(0, len(rows), (5, len(rows)))
-    expected = spearman(first[drawn], second[drawn])
-    np.testing.assert_allclose(drawn_spearman(first, second, drawn), expected, atol=1e-12)
 
 
 def test_the_interval_holds_the_truth_and_depends_on_the_seed_alone():
@@ -132,23 +128,19 @@ def test_the_classifier_learns_what_the_features_show():
     assert 0.35 < accuracies((noise[:200], labels[:200]), (noise[200:], labels[200:]))[0] < 0.65
 
 
-def test_classification_says_mean_deviation_and_majority(tmp_path):
+def test_classification_says_mean_deviation_and_majority(pairs_file):
     generator = np.random.default_rng(0)
-    train, test = tmp_path / "train.jsonl", tmp_path / "test.jsonl"
-    for file, count in ((train, 300), (test, 100)):
-        labels = [int(number % 4 == 0) for number in range(count)]
-        left = generator.normal(size=(count, 4))
-        right = np.where(np.array(labels)[:, None] == 1, left, generator.normal(size=(count, 4)))
-        file.write_bytes(pairs(left.tolist(), right.tolist(), label=labels))
-    (found,) = score(test, task="classification", train=train, seeds=2)
-    assert (300, 100, 2, 75) == tuple(
-        found[name] for name in ("train", "test", "classes", "majority")
-    )
+    labels = [int(number % 4 == 0) for number in range(400)]
+    left = generator.normal(size=(400, 4))
+    right = np.where(np.array(labels)[:, None] == 1, left, generator.normal(size=(400, 4)))
+    split = ["train"] * 300 + ["test"] * 100
+    file = pairs_file(left=left.tolist(), right=right.tolist(), label=labels, split=split)
+    (found,) = score(file, task="classification")
+    counts = ("train", "test", "classes", "majority")
+    assert (300, 100, 2, 75) == tuple(found[name] for name in counts)
     assert 90 < found["accuracy"] <= 100
     assert 0 <= found["accuracy_deviation"] < 5
     assert "±" in table([found])
-    with pytest.raises(UserError, match="2 files for train and 1 to test"):
-        list(score(test, task="classification", train=[train, train]))
 
 
 @pytest.mark.parametrize(
@@ -174,16 +166,17 @@ def test_bad_pairs_are_named(tmp_path, content, problem):
 
 
 @pytest.mark.parametrize(
-    ("labels", "problem"),
+    ("labels", "split", "problem"),
     [
-        ([0, 1, 2, 1], 'label "2" is not among the training pairs'),
-        ([0, 1.5, 0, 1], "the label is a JSON number"),
+        ([0, 1, 2, 1], "train train test test", 'label "2" is not among the training pairs'),
+        ([0, 1.5, 0, 1], "train train test test", "the label is a JSON number"),
+        ([0, 1, 0, 1], "train train train train", "all pairs are for training; give pairs of both"),
+        ([0, 1, 0, 1], "a b c d", "all pairs are to test: none has"),
     ],
 )
-def test_bad_labels_are_named(pairs_file, labels, problem):
-    train = pairs_file(name="train", label=[0, 1, 0, 1])
+def test_bad_labels_are_named(pairs_file, labels, split, problem):
     with pytest.raises(UserError, match=problem):
-        list(score(pairs_file(label=labels), task="classification", train=train))
+        list(score(pairs_file(label=labels, split=split.split()), task="classification"))
     with pytest.raises(UserError, match="no positive pairs"):
         list(score(pairs_file(score=[1, 1, 1, 1]), task="space"))
 
@@ -193,7 +186,6 @@ def test_bad_labels_are_named(pairs_file, labels, problem):
     [
         ("", "score needs one of --qrels and --task; give one"),
         ("--task space --qrels self", "score needs one of --qrels and --task; give one"),
-        ("--task classification", "--train goes with --task classification; give both or none"),
         ("--task similarity --gold x", "--gold goes with --task trees; give both or none"),
         ("--task space --compare x", "--compare goes with --qrels or --task suite; leave it out"),
         ("--task space --by x --by-records x", "--by and --task exclude each other; leave one out"),

@@ -32,7 +32,7 @@ def suite_of(tmp_path, seed):
 @pytest.mark.long
 def test_a_suite_gives_a_row_for_each_model(tmp_path):
     files = {f"strae@{seed}": str(suite_of(tmp_path, seed)) for seed in (0, 1)}
-    found, majority = suite(files, seeds=2)
+    found, majority = suite(files)
     assert ("strae", 2) == (found["run"], found["seeds"])
     # 100 and 80: sqrt((10² + 10²) / (2 - 1))
     assert (pytest.approx(90), pytest.approx(200**0.5)) == (found["STS"], found["STS_deviation"])
@@ -46,15 +46,15 @@ def test_a_suite_gives_a_row_for_each_model(tmp_path):
     assert "STS" not in majority and "Score" not in majority
     drawn = table([found, majority], markdown=True).splitlines()
     assert ["majority", "0", ""] == [cell.strip() for cell in drawn[-1].split("|")[1:4]]
-    assert [found, majority] == list(suite(files, seeds=2, workers=2))
-    alone, _ = suite({"strae": files["strae@0"]}, seeds=1)
+    assert [found, majority] == list(suite(files, workers=2))
+    alone, _ = suite({"strae": files["strae@0"]})
     assert "STS_deviation" not in alone
 
     def problem(content):
         bad = tmp_path / "bad.jsonl"
         bad.write_bytes(content)
         with pytest.raises(UserError) as caught:
-            list(suite({**files, "bad": str(bad)}, seeds=1))
+            list(suite({**files, "bad": str(bad)}))
         return str(caught.value)
 
     assert 'field "task" is missing' in problem(pairs(EAST, ROUND, score=[1, 2, 3, 4]))

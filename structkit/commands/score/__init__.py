@@ -20,7 +20,7 @@ MEASURES = (  # what a shell offers
 )
 JUDGED, PAIRS = "With --qrels", "With --task"
 # the file of this folder that has a task's work
-WORK = {"similarity": "pairs", "classification": "pairs", "space": "pairs", None: "runs"}
+WORK = {"similarity": "pairs", "space": "pairs", "classification": "suite", None: "runs"}
 
 
 def complete_measure(incomplete: str) -> list[str]:
@@ -60,8 +60,9 @@ class Settings:
     task: Literal["similarity", "classification", "space", "suite", "trees"] | None = setting(
         None,
         "Instead of --qrels, pairs of embeddings: Spearman x 100 of cosines with `score`; accuracy "
-        "of a classifier for `label`; alignment and uniformity; all tasks of a file, named by "
-        "`task`, a row for each model. trees: F1 x 100 of trees with those of --gold.",
+        "for `label` of classifiers that learn where `split` is `train`; alignment and uniformity; "
+        "all tasks of a file, named by `task`, a row for each model. trees: F1 x 100 of trees with "
+        "those of --gold.",
     )
     measures: tuple[str, ...] = setting(
         DEFAULT,
@@ -124,18 +125,7 @@ class Settings:
         requires="qrels",
         group=JUDGED,
     )
-    train: tuple[str, ...] = file_setting(
-        "classification: pairs to learn from; one for all files, or one each.", (), group=PAIRS
-    )
     gold: str | None = file_setting("trees: records with the right `tree`, by `id`.", group=PAIRS)
-    seeds: int = setting(
-        5,
-        "Classifiers to train (classification, suite).",
-        low=1,
-        high=1000,
-        requires="task",
-        group=PAIRS,
-    )
     workers: int = setting(
         1,
         "suite: processes that score files.",
@@ -154,9 +144,8 @@ class Settings:
         """What does not go together, with what mends it."""
         if (self.task is None) == (self.qrels is None):
             yield f"score needs one of {flag('qrels')} and {flag('task')}", "give one"
-        for name, task in (("train", "classification"), ("gold", "trees")):
-            if bool(getattr(self, name)) != (self.task == task):
-                yield f"{flag(name)} goes with {flag('task', task)}", "give both or none"
+        if (self.gold is None) != (self.task != "trees"):
+            yield f"{flag('gold')} goes with {flag('task', 'trees')}", "give both or none"
         if self.compare and self.task not in (None, "suite"):
             others = f"{flag('qrels')} or {flag('task', 'suite')}"
             yield f"{flag('compare')} goes with {others}", "leave it out"

@@ -1,4 +1,4 @@
-"""Score models on a suite of tasks: one row for each model, over its training seeds."""
+"""Score what a classifier learns, and models on a suite of tasks: a row for each model."""
 
 from __future__ import annotations
 
@@ -25,9 +25,50 @@ from structkit.scoring.similarity import bootstrap, correlation, cosines, ends
 TRAIN = "train"
 SCORE = "Score"
 MAJORITY = "majority"
+SEEDS = 5  # classifiers to train
 
 # of each task its value, and that on draws of its pairs, (resamples,): the same for all models
 Results = dict[str, tuple[float, Values]]
+
+
+def classification(settings: Settings) -> Iterator[Record]:
+    """One record for each file: accuracy x 100 of its test pairs, mean and deviation over seeds.
+
+    Classifiers learn from the pairs whose `split` is `train`. The standard deviation is over the
+    seeds (n - 1), `majority` is the accuracy of always choosing the most frequent label.
+    """
+    for name, path in settings.named_runs.items():
+        pairs = read_pairs([path])
+        try:
+            train, test = _halves(pairs)
+            right = right_answers(train, test, _seeds(settings.seed))
+        except UserError as error:
+            raise error.at(input_name(path)) from None
+        accuracies, labels = right.mean(1), test.labels()
+        yield {
+            "run": name,
+            "train": len(train),
+            "test": len(test),
+            "classes": len(set(train.labels())),
+            "majority": 100 * max(map(labels.count, set(labels))) / len(labels),
+            "accuracy": 100 * float(accuracies.mean()),
+            "accuracy_deviation": 100 * float(accuracies.std(ddof=1)),
+        }
+
+
+def _halves(pairs: EmbeddingPairs) -> tuple[EmbeddingPairs, EmbeddingPairs]:
+    """The pairs to learn from and those to test."""
+    learning = [record.get("split") == TRAIN for record in pairs.records]
+    if all(learning) or not any(learning):
+        which = "for training" if all(learning) else 'to test: none has "split": "train"'
+        raise UserError(f"all pairs are {which}", "give pairs of both kinds")
+    rows = range(len(learning))
+    train, test = ([row for row in rows if learning[row] is part] for part in (True, False))
+    return pairs.take(train), pairs.take(test)
+
+
+def _seeds(seed: int) -> range:
+    return range(seed, seed + SEEDS)
 
 
 def suite(settings: Settings) -> Iterator[Record]:
@@ -69,7 +110,7 @@ def suite(settings: Settings) -> Iterator[Record]:
 
 
 def _all(files: Mapping[str, str], settings: Settings) -> Iterator[tuple[Results, Results]]:
-    one = partial(_of_file, seed=settings.seed, seeds=settings.seeds)
+    one = partial(_of_file, seed=settings.seed)
     if settings.workers == 1 or any(map(is_pipe, files.values())):  # a pipe is only here
         yield from map(one, files.values())
         return
@@ -121,7 +162,7 @@ def _compare(
         }
 
 
-def _of_file(path: str, seed: int, seeds: int) -> tuple[Results, Results]:
+def _of_file(path: str, seed: int) -> tuple[Results, Results]:
     """The results of a file's tasks, and of the most frequent label where a classifier learns."""
     pairs = read_pairs([path])
     rows: dict[str, list[int]] = {}
@@ -134,7 +175,7 @@ def _of_file(path: str, seed: int, seeds: int) -> tuple[Results, Results]:
     majority: Results = {}
     for task, chosen in rows.items():
         try:
-            found[task], frequent = _of_task(pairs.take(chosen), seed, seeds)
+            found[task], frequent = _of_task(pairs.take(chosen), seed)
         except UserError as error:
             error.problem = f"{task}: {error.problem}"
             raise error.at(input_name(path)) from None
@@ -146,19 +187,13 @@ def _of_file(path: str, seed: int, seeds: int) -> tuple[Results, Results]:
 
 
 def _of_task(
-    pairs: EmbeddingPairs, seed: int, seeds: int
+    pairs: EmbeddingPairs, seed: int
 ) -> tuple[tuple[float, Values], tuple[float, Values] | None]:
-    learning = [record.get("split") == TRAIN for record in pairs.records]
-    if not any(learning):
+    if not any(record.get("split") == TRAIN for record in pairs.records):
         value, draws = correlation(cosines(pairs.left, pairs.right), pairs.scores(), seed)
         return (100 * value, 100 * draws), None
-    if all(learning):
-        raise UserError("all pairs are for training", "leave some to test")
-    train, test = (
-        pairs.take([row for row, learns in enumerate(learning) if learns is part])
-        for part in (True, False)
-    )
-    right = right_answers(train, test, range(seed, seed + seeds)).mean(0)
+    train, test = _halves(pairs)
+    right = right_answers(train, test, _seeds(seed)).mean(0)
     labels = test.labels()
     frequent = max(sorted(set(labels)), key=labels.count)
     return _accuracy(right, seed), _accuracy(np.array([x == frequent for x in labels]), seed)
