@@ -33,7 +33,7 @@ class Settings(EncodingSettings):
     element `xpath`, `start`, `end` and `text`, a node `node`, `span` (words) and `text`.
     """
 
-    ray: str | None = ray_setting(excludes=("reuse", "device"))
+    ray: str | None = ray_setting(excludes="reuse")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
 
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
-from structkit.settings import setting
 
 ABSENT = object()
 # documents: training example, code, html-variants, any text, product, HTML under two names
@@ -65,15 +63,6 @@ def items(value: object) -> list[str]:
     """The texts to compare with: the value's, or those of a list's items; an object has none."""
     values = value if isinstance(value, list) else [value]
     return [plain(item) for item in values if not isinstance(item, dict | list)]
-
-
-def paths_setting(group: str | None = None) -> Any:
-    """Whether the place of code is read with it: `paths` of `document_text`."""
-    return setting(
-        None,
-        "Read a document's `path`, `scope` and `names` too; default: for code that collect wrote.",
-        group=group,
-    )
 
 
 def text_name(record: Record, names: Sequence[str], remedy: str) -> str:

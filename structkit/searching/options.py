@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from structkit.errors import UserError, flag
-from structkit.records.fields import paths_setting
 from structkit.searching import K1, B
 from structkit.settings import setting
 
@@ -109,7 +108,11 @@ def parse_parameters(text: str | None) -> dict[str, float]:
 class WordOptions:
     """How the words of a corpus are read and weighted; an index that was saved has its own."""
 
-    paths: bool | None = paths_setting(group=WORDS)
+    paths: bool | None = setting(
+        None,
+        "Read a document's `path`, `scope` and `names` too; default: for code that collect wrote.",
+        group=WORDS,
+    )
     document_field: str | None = setting(
         None,
         "Field with a document's text; default: the first of positive, code, "

@@ -26,11 +26,10 @@ import orjson
 import torch
 from sentence_transformers import SentenceTransformer
 
-from structkit.learning.encoders.export import write_graph
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.exported import onnxruntime, openvino
 from structkit.learning.encoding.settings import EncodingSettings
-from structkit.learning.encoding.torch_engine import TorchEngine
+from structkit.learning.encoding.torch_engine import TorchEngine, write_graph
 from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.devices import has_bf16
 from structkit.settings import make

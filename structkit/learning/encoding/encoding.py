@@ -42,9 +42,9 @@ class Encoding:
 
     spread: Spread  # how windows are embedded: here, or by other processes
 
-    def __init__(self, settings: EncodingSettings) -> None:
+    def __init__(self, settings: EncodingSettings, *, device: str | None = None) -> None:
         self.settings, self.part = settings, settings.part
-        self.engine, self.facts = open_engine(settings)
+        self.engine, self.facts = open_engine(settings, device)
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.facts["folder"]
         _check_parts(encoder, settings)
@@ -53,7 +53,9 @@ class Encoding:
         known: Sequence[str] = self.facts[f"{settings.as_}_fields"]
         # of an element, the model reads what it was trained on
         elements = Elements(tagged=known[0] == "tagged") if settings.elements else None
-        paths = _paths(encoder, settings)
+        # a tree's words, and the characters of a part, are those of the text alone
+        whole = settings.as_ == "document" and not self.part and "chunk" in encoder.parts
+        paths = None if whole else False
         self.reader = TextReader(encoder, settings.field, known, settings.keep, elements, paths)
         self.truncation, self.spread = self.engine.truncation, self.embed_here
         encoder.read_field(known[0] if settings.elements else self.first_field)
@@ -244,20 +246,6 @@ class Encoding:
             "mcls_every": self.facts.get("mcls_every"),
             "hashes": 1,
         }
-
-
-def _paths(model: Model, settings: EncodingSettings) -> bool | None:
-    """The `paths` for whole documents; off for queries, parts, and models of words or trees.
-
-    A tree's words, and a part's character offsets, are those of the text alone. Errors: it is on
-    for any of these.
-    """
-    if settings.as_ == "document" and not settings.part and "chunk" in model.parts:
-        return settings.paths
-    if settings.paths:
-        problem = f"{flag('paths')} is for whole documents and models that read tokens"
-        raise UserError(problem, "leave it out", status=2)
-    return False
 
 
 def _check_parts(model: Model, settings: EncodingSettings) -> None:

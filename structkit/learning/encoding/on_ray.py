@@ -23,7 +23,7 @@ Counts = dict[str, Counter[str]]  # of texts that were truncated, of words that 
 def encoding_over(address: str, settings: EncodingSettings) -> Encoding:
     """An encoding whose windows are embedded in a cluster, by processors."""
     check_ray(address)
-    encoding = Encoding(replace(settings, device="cpu"))
+    encoding = Encoding(settings, device="cpu")
     encoding.spread = spread_over(address, encoding)
     return encoding
 
@@ -77,7 +77,7 @@ class Remote:
 
     @cached_property
     def encoding(self) -> Encoding:
-        made = Encoding(self.settings)
+        made = Encoding(self.settings, device="cpu")
         made.engine.precision = self.precision
         return made
 

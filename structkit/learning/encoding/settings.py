@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from structkit.errors import UserError, flag
-from structkit.records.fields import paths_setting
 from structkit.settings import setting
 
 PARTS, EMBEDDINGS = "Parts of a text", "Embeddings"
@@ -44,7 +43,6 @@ class EncodingSettings:
     field: tuple[str, ...] = setting(
         (), "Field with the text; default: the model's. Several give FIELD_embedding."
     )
-    paths: bool | None = paths_setting()
     keep: tuple[str, ...] = setting((), "Field to copy to the output; may be repeated.")
     length: int | None = setting(
         None, "Maximum of tokens of a text; default: as many as in training.", low=1
@@ -77,7 +75,6 @@ class EncodingSettings:
         "NAME.npy: numbers of 8 bits and a scale for each row, or signs of 1 bit.",
         group=EMBEDDINGS,
     )
-    device: str | None = setting(None, "What computes: cpu, cuda, cuda:1 …", group="speed")
     engine: Engine = engine_setting()
     offline: bool = setting(False, "Never use the network.", group="run")
     reuse: str | None = setting(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from structkit import registry
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag, program
 from structkit.extras import require
-from structkit.learning.encoders.encoder import Encoder, open_model
-from structkit.learning.encoders.export import MODELS, inner_facts, write_graph, write_tokenizers
+from structkit.learning.encoders.encoder import Encoder, open_model, token_states
+from structkit.learning.encoders.packing import Tokens
 from structkit.learning.encoding.exported import (
     PLAIN,
     SAMPLE,
@@ -32,7 +34,6 @@ from structkit.learning.training.devices import (
     fastest_matmul,
     has_bf16,
     matmul,
-    timed,
 )
 from structkit.learning.training.module import TorchModel
 from structkit.progress import say, waiting
@@ -41,7 +42,8 @@ from structkit.records.jsonl import Record
 # padded tokens in a batch: few enough for a CPU's cache, enough to keep a GPU busy
 CPU_BATCH_TOKENS = 1024
 GPU_BATCH_TOKENS = 32768
-LONG_TEXT = "Green tea is picked in spring; water of 80 degrees, two minutes. " * 9
+# kinds of models whose graphs were checked against torch
+MODELS = ("bert", "camembert", "roberta", "t5", "xlm-roberta")
 
 
 class TorchEngine:
@@ -103,45 +105,82 @@ def export(
     expected = [exact.embeddings([ids]) for ids in model.inputs(SAMPLE, "document")]
     if not all(np.isfinite(rows).all() for rows in expected):
         raise spoiled(folder)
+    own = model.tokenizing
     try:
         with (
             waiting("exporting the model, once"),
             new_export(folder, changes, runtime) as (place, notes),
         ):
-            notes |= inner_facts(model)
-            notes["runtime"] = runtime.version()
-            notes["facts"] = {name: facts[name] for name in facts if name != "folder"}
+            notes |= {
+                "lengths": own.lengths,
+                "prompts": own.prompts,
+                "mcls_every": own.mcls_every,
+                "positions": own.positions,
+                "padding": own.tokenizer.pad_token_id,
+                "split_special_tokens": bool(getattr(own.tokenizer, "split_special_tokens", False)),
+                "runtime": runtime.version(),
+                "facts": {name: facts[name] for name in facts if name != "folder"},
+                "sample": [rows[0].tolist() for rows in expected],
+            }
             with tempfile.TemporaryDirectory(dir=place.parent) as raw:
                 graph = Path(raw) / "raw.onnx"
                 write_graph(model, graph)
                 runtime.write(graph, place, partial(model.inputs, side="document"))
-            write_tokenizers(model, place / TOKENIZER, place / PLAIN)
-            notes["sample"] = [rows[0].tolist() for rows in expected]
-            encoder, notes["agreement"] = open_export(runtime, place, notes)
-            notes["agrees"] = notes["agreement"] >= runtime.agreement
-            inputs = model.inputs([LONG_TEXT] * 2, "document")
-            notes["seconds"] = [
-                timed(partial(each.embeddings, inputs))[0] for each in (engine, encoder)
-            ]
-            model.tokenizing.truncation.clear()
+            own.tokenizer.backend_tokenizer.save(str(place / TOKENIZER))
+            if own.plain is not own.tokenizer:
+                own.plain.backend_tokenizer.save(str(place / PLAIN))
+            agreement = _agreement(runtime, place, notes)
+            notes["agrees"] = agreement >= runtime.agreement
     except UserError as error:
         return error.problem
     except OSError as error:
         say(f"the export of the model cannot be kept: {error.strerror}")
         return f"its export cannot be kept: {error.strerror}"
-    return "" if notes["agrees"] else f"its embeddings differ (cosine {notes['agreement']:.6f})"
+    finally:
+        own.truncation.clear()  # those texts were not a user's
+    return "" if notes["agrees"] else f"its embeddings differ (cosine {agreement:.6f})"
 
 
-def open_export(runtime: Runtime, place: Path, notes: Record) -> tuple[ExportedEncoder, float]:
-    """The exported encoder, and the lowest cosine of its embeddings to those of torch.
+class _Embedding(nn.Module):
+    """The graph: ids and mask to embeddings, (batch, dim)."""
 
-    Errors: `UserError` where the runtime fails on this machine.
-    """
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        encoder = self.encoder
+        return encoder.pooled(token_states(encoder.model, Tokens(ids, mask)), mask)
+
+
+def write_graph(encoder: Encoder, file: Path) -> None:
+    """Write the ONNX graph from token ids and their mask, (batch, length) each, to embeddings."""
+    model = encoder.model
+    tokens = encoder.padded([[5, 6, 7, 8], [5, 6, 7]])
+    axes = {0: "batch", 1: "length"}
+    attention = model.config._attn_implementation
+    model.set_attn_implementation("eager")
     try:
-        encoder = ExportedEncoder(runtime, place, notes)
-        return encoder, encoder.agreement()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about shapes that are the same for every text
+            torch.onnx.export(
+                _Embedding(encoder).eval(),
+                (tokens.ids, tokens.mask),
+                str(file),
+                input_names=["ids", "mask"],
+                output_names=["embeddings"],
+                dynamic_axes={"ids": axes, "mask": axes, "embeddings": {0: "batch"}},
+                dynamo=False,
+            )
+    finally:
+        model.set_attn_implementation(attention)
+
+
+def _agreement(runtime: Runtime, place: Path, notes: Record) -> float:
+    """The lowest cosine of an export's embeddings to torch's. Errors: it does not run here."""
+    try:
+        return ExportedEncoder(runtime, place, notes).agreement()
     except Exception as error:  # runtimes have no class of their own for what a processor lacks
         said = " ".join(str(error).split())[-200:]
-        raise UserError(
-            f"it does not run here ({said})", f"use {flag('engine', 'torch')}"
-        ) from None
+        problem, remedy = f"it does not run here ({said})", f"use {flag('engine', 'torch')}"
+        raise UserError(problem, remedy) from None

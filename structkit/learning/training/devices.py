@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -23,7 +22,6 @@ from structkit.progress import say
 
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
 HARMLESS = 1e-5  # of the largest number of a product
-Timed = TypeVar("Timed")
 
 
 def chosen_device(name: str | None) -> torch.device:
@@ -100,16 +98,6 @@ def matmul(precision: str) -> Iterator[None]:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
-
-
-def timed(compute: Callable[[], Timed]) -> tuple[float, Timed]:
-    """The least CPU seconds of several runs, and the result; other processes do not count."""
-    seconds, result = float("inf"), compute()
-    for _ in range(5):
-        start = time.process_time()
-        result = compute()
-        seconds = min(seconds, time.process_time() - start)
-    return seconds, result
 
 
 T = TypeVar("T")
