@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,8 @@ from structkit.seeds import key
 if TYPE_CHECKING:
     from .static import Method
 
-MAXIMUM_WORDS = 10_000  # that are added from the records
+MAXIMUM_WORDS = 10_000  # that are added from the records …
+MINIMUM_COUNT = 5  # … where they occur this often
 SIF_COEFFICIENT = 1e-4  # the share at which a token has weight 1/2 (model2vec's default)
 BATCH_TOKENS = 1024  # in sequences of two or three tokens: fits a processor's cache
 UNUSED = "[unused"  # BERT's tokens that no text has
@@ -65,8 +65,7 @@ def distill(settings: Method, spool: Spool, offline: bool) -> Distilled:
             f"give {flag('model')} such an encoder",
         )
     own = plain(encoder.tokenizing.tokenizer.backend_tokenizer)
-    words = Frequencies(own).count(settings.texts(spool))
-    new = words.common(settings.minimum_count, MAXIMUM_WORDS) if len(spool) else []
+    new = common_words(own, settings.texts(spool))
     tokenizer = with_words(own, new) if new else own
     vocabulary = tokenizer.get_vocab_size()
     special = set(encoder.tokenizing.tokenizer.all_special_ids)
@@ -83,8 +82,7 @@ def distill(settings: Method, spool: Spool, offline: bool) -> Distilled:
     vectors = embed_in_batches(engine, inputs, BATCH_TOKENS)
     vectors = components(vectors, settings.dimensions or 256)
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
-    weights = token_weights(settings, tokenizer, spool, kept)
-    rows[kept] = vectors * weights[:, None]
+    rows[kept] = vectors * zipf_weights(len(kept))[:, None]
     return Distilled(settings, Table(rows, tokenizer, settings.saturating))
 
 
@@ -107,45 +105,12 @@ def from_scratch(settings: Method, spool: Spool) -> Distilled:
     dimensions = settings.dimensions or 512
     rows = generator.standard_normal((size, dimensions), np.float32)
     rows /= np.float32(dimensions**0.5)
-    rows *= token_weights(settings, tokenizer, spool, list(range(size)))[:, None]
-    return Distilled(settings, Table(rows, tokenizer, settings.saturating))
-
-
-def token_weights(settings: Method, tokenizer: Tokenizer, spool: Spool, kept: list[int]) -> Vectors:
-    """The weight of each token, (tokens,)."""
-    kind = settings.weights or ("zipf" if settings.model else "idf")
-    weights: Weights = np.ones(len(kept))
-    if kind == "zipf":
-        weights = smooth_inverse_frequencies(zipf(len(kept)), SIF_COEFFICIENT)
-    elif kind != "none":
-        texts, times, having = count_tokens(tokenizer, settings, spool)
-        if kind == "sif":
-            shares = times[kept] / max(1, times.sum())
-            weights = smooth_inverse_frequencies(shares, SIF_COEFFICIENT)
-        else:
-            weights = roots_of_idf(texts, having[kept])
-    return weights.astype(np.float32)
-
-
-def count_tokens(tokenizer: Tokenizer, settings: Method, spool: Spool) -> tuple[int, Any, Any]:
-    """How many texts there are, how often they have each token, and how many have it."""
-    times: Counter[int] = Counter()
-    having: Counter[int] = Counter()
-    texts = 0
+    texts, having = 0, np.zeros(size, np.int64)
     for text in settings.texts(spool):
-        ids = tokenizer.encode(text, add_special_tokens=False).ids
         texts += 1
-        times.update(ids)
-        having.update(set(ids))
-    numbers = range(tokenizer.get_vocab_size())
-    return (
-        texts,
-        np.array([times[number] for number in numbers]),
-        np.array([having[number] for number in numbers]),
-    )
-
-
-Weights = NDArray[np.float64]
+        having[list(set(tokenizer.encode(text, add_special_tokens=False).ids))] += 1
+    rows *= roots_of_idf(texts, having)[:, None]
+    return Distilled(settings, Table(rows, tokenizer, settings.saturating))
 
 
 def components(vectors: Vectors, dimensions: int) -> Vectors:
@@ -161,60 +126,41 @@ def components(vectors: Vectors, dimensions: int) -> Vectors:
     return main
 
 
-def smooth_inverse_frequencies(shares: Weights, coefficient: float) -> Weights:
-    """The weight a / (a + p) of tokens with the share p of the texts (Arora et al. 2017, eq. 3).
+def zipf_weights(tokens: int) -> Vectors:
+    """The weight a / (a + p) of tokens in order of falling frequency p, which is by Zipf's law.
 
-    >>> smooth_inverse_frequencies(np.array([0.0, 0.001]), 0.001).tolist()
-    [1.0, 0.5]
+    Source: Arora et al. 2017, eq. 3, as in model2vec.
+
+    >>> [round(1e4 * float(each), 3) for each in zipf_weights(2)]
+    [1.666, 2.499]
     """
-    weights: Weights = coefficient / (coefficient + shares)
+    inverse = 1 / np.arange(2, tokens + 2)
+    shares = inverse / inverse.sum()
+    weights: Vectors = (SIF_COEFFICIENT / (SIF_COEFFICIENT + shares)).astype(np.float32)
     return weights
 
 
-def zipf(tokens: int) -> Weights:
-    """The shares of tokens in order of falling frequency, by Zipf's law, as in model2vec.
-
-    >>> zipf(2).round(3).tolist()
-    [0.6, 0.4]
-    """
-    inverse = 1 / np.arange(2, tokens + 2)
-    shares: Weights = inverse / inverse.sum()
-    return shares
-
-
-def roots_of_idf(texts: int, having: NDArray[np.int64]) -> Weights:
+def roots_of_idf(texts: int, having: NDArray[np.int64]) -> Vectors:
     """√idf of tokens that `having` of the texts contain, so that products of two get idf.
 
     The inverse document frequency is that of Lucene's BM25, which is never negative.
     """
-    roots: Weights = np.sqrt(np.log1p((texts - having + 0.5) / (having + 0.5)))
+    roots: Vectors = np.sqrt(np.log1p((texts - having + 0.5) / (having + 0.5))).astype(np.float32)
     return roots
 
 
-@dataclass
-class Frequencies:
-    """How often words occur in texts, as a tokenizer splits them."""
-
-    tokenizer: Tokenizer
-    texts: int = 0
-    words: Counter[str] = field(default_factory=Counter)
-
-    def count(self, texts: Iterable[str]) -> Frequencies:
-        """Add some texts."""
-        for text in texts:
-            self.texts += 1
-            self.words.update(split(self.tokenizer, text))
-        return self
-
-    def common(self, least: int, most: int) -> list[str]:
-        """At most `most` words that occur `least` times and are not tokens yet, by frequency."""
-        known = self.tokenizer.get_vocab()
-        common = [
-            (-count, word)
-            for word, count in self.words.items()
-            if count >= least and word not in known and any(map(str.isalpha, word))
-        ]
-        return [word for _, word in sorted(common)[:most]]
+def common_words(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
+    """The words of texts that occur often and are not tokens yet, by frequency."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(split(tokenizer, text))
+    known = tokenizer.get_vocab()
+    common = [
+        (-count, word)
+        for word, count in counts.items()
+        if count >= MINIMUM_COUNT and word not in known and any(map(str.isalpha, word))
+    ]
+    return [word for _, word in sorted(common)[:MAXIMUM_WORDS]]
 
 
 def split(tokenizer: Tokenizer, text: str) -> list[str]:

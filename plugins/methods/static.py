@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit import plugin
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, program
 from structkit.learning.encoders.settings import FACTS
 from structkit.learning.folders.facts import check_fields
 from structkit.learning.training.spool import Spool
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from structkit.learning.static import StaticEncoder
 
     from ._distilled import Distilled
-
-MODEL2VEC = "model2vec's default"
-WEIGHTS = ("zipf", "sif", "idf", "none")
 
 
 @dataclass(frozen=True)
@@ -47,34 +44,23 @@ class Method(plugin.Method):
         group="common",
     )
     dimensions: int | None = setting(
-        None, "dimensions of a vector, the first principal components of an encoder's; default: "
-        "256 (model2vec's), from scratch 512", "", low=1, high=65_536, group="model"
-    )  # fmt: skip
-    weights: str | None = setting(
         None,
-        "weight of a token: by its rank in the vocabulary (zipf), by its frequency in the records "
-        "(sif), or the root of its idf in them (idf); default: zipf, from scratch idf",
-        "",
-        WEIGHTS,
+        "dimensions of a vector, the first principal components of an encoder's; default: "
+        "256 (model2vec's), from scratch 512",
+        low=1,
+        high=65_536,
         group="model",
     )
     saturating: bool = setting(
         False, "a token that a text has n times counts √n times", group="model"
     )
-    field: str | None = setting(
-        None, "field of the records' texts (default: as for encode)", group="texts"
-    )
-    minimum_count: int = setting(
-        5,
-        "words that occur this often in the records become tokens",
-        low=1,
-        high=10**9,
+    vocabulary_size: int = setting(
+        8_000,
+        "from scratch: tokens of a tokenizer trained on the records",
+        low=400,
+        high=1_000_000,
         group="model",
     )
-    vocabulary_size: int = setting(
-        8_000, "from scratch: tokens of a tokenizer trained on the records",
-        low=400, high=1_000_000, group="model"
-    )  # fmt: skip
 
     @property
     def start(self) -> str | None:
@@ -82,23 +68,18 @@ class Method(plugin.Method):
 
     def prepare(self, record: Record) -> Record:
         """All texts of a training pair, or the text of a document."""
-        if self.field is None and "query" in record and "positive" in record:
-            names = ["query", "positive"]
-        else:
-            names = [
-                self.field
-                or text_name(record, (*DOCUMENT, *QUERY), f"give it with {flag('field')}")
-            ]
+        names = ["query", "positive"]
+        if not record.keys() >= set(names):
+            remedy = f"rename the text's field with {program('select')} {flag('rename')}"
+            names = [text_name(record, (*DOCUMENT, *QUERY), remedy)]
         return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
 
     def build(self, spool: Spool, *, offline: bool = False) -> Distilled:
         from ._distilled import distill, from_scratch
 
-        if not len(spool) and (self.weights in ("sif", "idf") or not self.model):
-            raise UserError(
-                "without records there are no frequencies of words",
-                f"give a file of texts, or {flag('model')} with {flag('weights', 'zipf')} or none",
-            ).at(spool.source)
+        if not len(spool) and not self.model:
+            problem = "without records there are no frequencies of words"
+            raise UserError(problem, f"give a file of texts, or {flag('model')}").at(spool.source)
         return distill(self, spool, offline) if self.model else from_scratch(self, spool)
 
     def texts(self, spool: Spool) -> Iterator[str]:

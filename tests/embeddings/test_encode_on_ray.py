@@ -29,7 +29,6 @@ SEARCH = ["search", "none.npy", "--ray"]
     ("words", "problem"),
     [
         ([*ENCODE, "--reuse", "o.npy"], "--ray and --reuse exclude each other"),
-        ([*ENCODE, "--device", "cuda"], "--ray and --device exclude each other"),
         ([*ENCODE, "--field", "b"], "--ray takes one --field"),
         ([*SEARCH, "local"], "--ray needs --model; add it"),
         ([*SEARCH, "node-7", "-m", "none"], "--ray node-7 is no address; give local"),

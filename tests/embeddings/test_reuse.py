@@ -239,9 +239,8 @@ def test_the_place_of_code_is_read_and_hashed(model, tmp_path, capsys):  # noqa:
     write(model, tmp_path / "w.npy", written, field=["code"], reuse=reuse)
     chunks[1]["path"] = "tea/kettle.py"
     write(model, tmp_path / "x.npy", chunks, field=["code"], reuse=reuse)
-    write(model, tmp_path / "y.npy", chunks, field=["code"], reuse=reuse, paths=False)
     told = [line for line in capsys.readouterr().err.splitlines() if "are as in" in line]
-    assert ["3 of 3", "2 of 3", "0 of 3"] == [line.split(": ")[1][:6] for line in told]
+    assert ["3 of 3", "2 of 3"] == [line.split(": ")[1][:6] for line in told]
 
 
 def sharded(model, folder, **options):  # noqa: F811

@@ -9,9 +9,8 @@ import numpy as np
 import orjson
 import pytest
 import torch
-from conftest import WARM
 from sentence_transformers import SentenceTransformer
-from structkit_plugins.methods._distilled import Frequencies, with_words
+from structkit_plugins.methods._distilled import common_words, with_words, zipf_weights
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from structkit import encode
@@ -23,6 +22,7 @@ from structkit.learning.static import Table, opened_table
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
+from structkit.seeds import key
 from tests.tolerances import bound, rounding
 
 TEXTS = [
@@ -37,7 +37,7 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     path = tmp_path_factory.mktemp("static") / "texts.jsonl"
-    lines = [{"id": str(number), "text": text} for number, text in enumerate(TEXTS * 4)]
+    lines = [{"id": str(number), "text": text} for number, text in enumerate(TEXTS * 5)]
     path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
     return path
 
@@ -135,7 +135,7 @@ def test_contrastive_training_gives_a_table_again(scratch, encoder, tmp_path):
 
 def test_rows_are_the_components_of_the_tokens_embeddings(encoder, tmp_path, records):
     folder = tmp_path / "model"
-    method = load("method", "static")(model=str(encoder), dimensions=5, weights="none")
+    method = load("method", "static")(model=str(encoder), dimensions=5)
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")
     train("static", method, [str(empty)], RunOptions(output=str(folder), quiet=True))
@@ -151,27 +151,27 @@ def test_rows_are_the_components_of_the_tokens_embeddings(encoder, tmp_path, rec
     # distances along the first components, however their axes are turned
     centered = vectors - vectors.mean(0)
     left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
-    wanted = left[:, :5] * sizes[:5]
+    wanted = left[:, :5] * sizes[:5] * zipf_weights(len(kept))[:, None]
     rows = table.rows[kept]
     scale = np.abs(wanted).max()
     np.testing.assert_allclose(np.abs(rows), np.abs(wanted), **rounding(1, scale, torch.float16))
     assert all(each is None or each in kept for each in ids)
 
 
-def test_weights_are_those_of_the_frequencies(records, tmp_path):
-    plain = made(tmp_path / "a", records, dimensions=8, vocabulary_size=400, weights="none")
-    idf = made(tmp_path / "b", records, dimensions=8, vocabulary_size=400, weights="idf")
-    one, other = Table.read(plain), Table.read(idf)
-    assert one.tokenizer.to_str() == other.tokenizer.to_str()
-    (token,) = set(one.tokenizer.encode("sea").ids) - set(one.tokenizer.encode("a").ids)
-    # 8 of 20 texts have it
-    wanted = math.sqrt(math.log(1 + 12.5 / 8.5))
-    near = bound(2, kind=torch.float16)  # both tables are written with 16 bits
-    assert other.rows[token] == pytest.approx(one.rows[token] * wanted, rel=near)
+def test_rows_from_scratch_are_random_times_the_root_of_idf(scratch):
+    table = Table.read(scratch)
+    encode = table.tokenizer.encode
+    (token,) = set(encode("sea").ids) - set(encode("a").ids)
+    generator = np.random.default_rng(key(0, "parameters"))
+    random = generator.standard_normal(table.rows.shape, np.float32)[token]
+    # 10 of 25 texts have it
+    wanted = random / math.sqrt(8) * math.sqrt(math.log(1 + 15.5 / 10.5))
+    near = bound(2, kind=torch.float16)  # the table is written with 16 bits
+    assert table.rows[token] == pytest.approx(wanted, rel=near)
 
 
 def test_words_of_the_records_are_tokens(encoder, records, tmp_path):
-    folder = made(tmp_path / "model", records, model=str(encoder), dimensions=5, minimum_count=4)
+    folder = made(tmp_path / "model", records, model=str(encoder), dimensions=5)
     own = load_pretrained(encoder)[1].backend_tokenizer
     tokenizer = Table.read(folder).tokenizer
     new = range(own.get_vocab_size(), tokenizer.get_vocab_size())
@@ -192,9 +192,8 @@ def test_words_of_the_records_are_tokens(encoder, records, tmp_path):
 def test_each_kind_of_tokenizer_learns_words(model):
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    counted = Frequencies(tokenizer).count(["ab ab a", "ab"])
-    assert ["ab"] == counted.common(3, 10)
-    assert [] == counted.common(4, 10)
+    assert ["ab"] == common_words(tokenizer, ["ab ab a", "ab ab", "ab"])
+    assert [] == common_words(tokenizer, ["ab ab a", "ab ab"])
     size = tokenizer.get_vocab_size()
     assert [size, *tokenizer.encode("a").ids] == with_words(tokenizer, ["ab"]).encode("ab a").ids
 
@@ -280,17 +279,10 @@ def test_a_damaged_table_is_told(scratch, tmp_path, damage):
     assert 1 == told.value.status
 
 
-@pytest.mark.long
 def test_without_records_a_model_is_needed(tmp_path):
-    for flags in (["--weights", "idf", "--model", "minilm"], []):
-        done = subprocess.run(
-            [*WARM, "train", "static", *flags, "-o", str(tmp_path / "model")],
-            input=b"",
-            capture_output=True,
-            check=False,
-        )
-        assert 1 == done.returncode
-        assert b"stdin: without records there are no frequencies" in done.stderr
+    (tmp_path / "empty").touch()
+    with pytest.raises(UserError, match="empty: without records there are no frequencies"):
+        made(tmp_path / "model", tmp_path / "empty")
 
 
 def test_texts_are_tokenized_some_at_a_time(scratch, monkeypatch):

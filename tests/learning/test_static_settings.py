@@ -12,17 +12,13 @@ from structkit.registry import load
 TEXTS = ["the river runs to the sea", "readHTTPBody(self, max_size)", "the the the sea"]
 MANY = " ".join(map(hex, range(0, 10**6, 2003)))  # more pieces than the least vocabulary
 SAY_SETTINGS = {"structkit.json", "README.md"}
-DISTILLED = {"model": "bert", "minimum_count": 4}
 # a change of each setting, and the others with which it matters
 CHANGES = {
     "seed": (1, {}),
     "model": ("bert", {}),
     "dimensions": (4, {}),
-    "weights": ("none", {}),
     "saturating": (True, {}),
-    "field": ("id", {}),
-    "minimum_count": (10**9, DISTILLED),
-    "vocabulary_size": (404, {"field": "many"}),
+    "vocabulary_size": (404, {}),
 }
 
 
@@ -49,7 +45,7 @@ def bert(tmp_path_factory):
 def test_each_setting_changes_the_table(setting, bert, tmp_path):
     value, others = CHANGES[setting]
     before = {"dimensions": 8, "vocabulary_size": 400, **others}
-    records = [{"id": str(n), "text": TEXTS[n % 3], "many": MANY} for n in range(20)]
+    records = [{"id": str(n), "text": f"{TEXTS[n % 3]} {MANY}"} for n in range(20)]
     tables = []
     for number, settings in enumerate([before, {**before, setting: value}]):
         if "model" in settings:

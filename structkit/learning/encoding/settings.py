@@ -22,8 +22,8 @@ def engine_setting() -> Any:
     """What computes a model."""
     return setting(
         "auto",
-        "What computes it: torch, or an extra for encoders: onnx, openvino; auto: the fastest of "
-        "these that computes the same; openvino-int8: faster, cosine about 0.99.",
+        "What computes it: torch, or an extra for encoders: onnx, openvino; auto: the first of "
+        "these two that is there and computes the same; openvino-int8: faster, cosine about 0.99.",
         group="speed",
     )
 
