@@ -84,7 +84,7 @@ def test_bf16_is_near_and_chosen_where_the_processor_has_it(model):
     assert (exact * near).sum(1).min() > 0.999
     able = torch.cpu.get_capabilities()
     wanted = any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
-    encoding = encoding_of(model, "query", dtype="auto", device="cpu")
+    encoding = encoding_of(model, "query", dtype="auto", engine="torch")
     assert ("bf16" if wanted else "fp32") == encoding.engine.dtype
 
 
