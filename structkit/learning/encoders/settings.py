@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from structkit.errors import UserError, flag
 from structkit.learning.folders.facts import (
@@ -104,8 +104,6 @@ class ModelSettings:
 @dataclass(frozen=True)
 class EncoderSettings(GradientSettings, ModelSettings):
     """The settings of all encoders; in the help, those of the model come first."""
-
-    divergence_remedy: ClassVar[str] = f"{GradientSettings.divergence_remedy} or --temperature"
 
     bf16: bool = setting(False, "compute in bfloat16 where it is safe", group="speed")
     chunk_size: int = setting(

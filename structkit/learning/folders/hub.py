@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import threading
 from functools import cache
 from pathlib import Path
-from queue import Empty, SimpleQueue
 
 import huggingface_hub as hub  # it imports what is used, when it is used
 
@@ -18,7 +16,7 @@ from structkit.records.lines import cannot_read
 MINILM = "minilm"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 PATIENCE = 5.0  # seconds to wait for the hub's answer
-FILES = ("*.json", "*.txt", "*.model")  # besides the weights
+FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
 OTHERWISE = "name a local model folder, or check the name and the network"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 
@@ -27,8 +25,8 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 def model_folder(name: str, *, offline: bool = False) -> Path:
     """The folder of a model: `name` itself, or where a hub model was downloaded to.
 
-    Only what cannot be a path is looked up on the hub, once and for a few seconds; if the hub does
-    not answer, or must not be asked, an earlier download is used. Errors: `UserError` without any.
+    Only what cannot be a path is looked up on the hub, once; if the hub does not answer within
+    seconds, or must not be asked, an earlier download is used. Errors: `UserError` without any.
     """
     folder = Path(name)
     try:
@@ -42,23 +40,24 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
         raise UserError("is a file, not a model folder", "name the folder that holds it").at(name)
     if looks_like_path(name):
         raise UserError(f"there is no model folder {name}", "check the path given as the model")
-    nothing = f"there is no folder {name}, and the model hub"
-    if offline:
-        earlier, why = downloaded(name), "is not asked: --offline is set"
-    else:
-        say(f"there is no folder {name}: asking the model hub, at most {PATIENCE:g} s …")
-        answer = ask(name)
-        if isinstance(answer, list):
-            return _download(name, answer)
-        if isinstance(answer, hub.errors.RepositoryNotFoundError):
-            raise UserError(f"{nothing} has no model of that name", OTHERWISE)
-        earlier, why = downloaded(name), f"cannot be asked: {_reason(answer)}"
-        if earlier:
-            say(f"the model hub {why}; an earlier download of {name} is used")
-    if earlier is None:
+    why = "is not asked: --offline is set"
+    if not offline:
+        say(f"there is no folder {name}: asking the model hub …")
+        try:
+            return _download(name)
+        except UserError:
+            raise
+        except Exception as error:  # from several network libraries
+            why = _reason(error)
+    try:
+        earlier = hub.snapshot_download(name, allow_patterns=FILES, local_files_only=True)
+    except Exception:  # there is none, or not all of it
         remedy = "name a local model folder, or leave --offline out" if offline else OTHERWISE
-        raise UserError(f"{nothing} {why}", remedy)
-    return earlier
+        problem = f"there is no folder {name}, and the model hub {why}"
+        raise UserError(problem, remedy) from None
+    if not offline:
+        say(f"the model hub {why}; an earlier download of {name} is used")
+    return Path(earlier)
 
 
 def looks_like_path(name: str) -> bool:
@@ -70,45 +69,14 @@ def looks_like_path(name: str) -> bool:
     return not NAME.fullmatch(name) or ("/" in name and Path(name).parent.is_dir())
 
 
-def downloaded(name: str) -> Path | None:
-    """The folder of an earlier download."""
-    for file in ("modules.json", "config.json"):
-        path = hub.try_to_load_from_cache(name, file)
-        if isinstance(path, str):
-            return Path(path).parent
-    return None
-
-
-def ask(name: str) -> list[str] | Exception:
-    """The files of a hub model, or the error in place of them, after a few seconds at most."""
-    answers: SimpleQueue[list[str] | Exception] = SimpleQueue()
-
-    def asking() -> None:
-        try:
-            info = hub.HfApi().model_info(name, timeout=PATIENCE)
-            answers.put([file.rfilename for file in info.siblings or ()])
-        except Exception as error:  # whatever it is, it is the answer
-            answers.put(error)
-
-    # resolving the server's name has no timeout of its own
-    threading.Thread(target=asking, daemon=True).start()
-    try:
-        return answers.get(timeout=PATIENCE + 1)
-    except Empty:
-        return TimeoutError()
-
-
-def _download(name: str, files: list[str]) -> Path:
+def _download(name: str) -> Path:
     """Download a model's files, except those of other libraries."""
-    pickles = sorted(file for file in files if file.endswith(PICKLES))
+    siblings = hub.HfApi().model_info(name, timeout=PATIENCE).siblings or ()
+    files = sorted(file.rfilename for file in siblings)
+    pickles = [file for file in files if file.endswith(PICKLES)]
     if pickles and not any(file.endswith(".safetensors") for file in files):
         raise pickled(name, pickles[0])
-    try:
-        return Path(hub.snapshot_download(name, allow_patterns=[*FILES, "*.safetensors"]))
-    except Exception as error:  # from several network libraries
-        raise UserError(
-            f"the model hub does not give {name}: {_reason(error)}", OTHERWISE
-        ) from None
+    return Path(hub.snapshot_download(name, allow_patterns=FILES))
 
 
 def pickled(model: str, file: str) -> UserError:
@@ -120,11 +88,10 @@ def pickled(model: str, file: str) -> UserError:
 
 
 def _reason(error: Exception) -> str:
-    """Why the hub returns nothing, in a few words."""
-    if isinstance(error, hub.errors.OfflineModeIsEnabled):
-        return "HF_HUB_OFFLINE is set"
-    if isinstance(error, hub.errors.HfHubHTTPError):
-        return f"it answers {error.response.status_code}"
-    if isinstance(error, TimeoutError) or "timed out" in str(error):
-        return f"no answer within {PATIENCE:g} s"
-    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
+    """Why the hub gives nothing, in a few words."""
+    if isinstance(error, hub.errors.RepositoryNotFoundError):
+        return "has no model of that name"
+    if "timed out" in str(error):
+        return f"cannot be asked: no answer within {PATIENCE:g} s"
+    said = str(error).strip().partition("\n")[0][:200]
+    return f"cannot be asked: {said or type(error).__name__}"

@@ -243,7 +243,6 @@ class NodeSettings(ComposedSettings):
 
     training: ClassVar[str] = f"{HERE}.training:StraeTraining"
     shared: ClassVar[bool] = True
-    divergence_remedy: ClassVar[str] = f"{VocabularySettings.divergence_remedy} or --temperature"
 
     objective: str = setting(
         "contrastive",

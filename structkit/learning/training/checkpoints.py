@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import pickle
 import re
 import shutil
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import orjson
 import torch
 from torch import Tensor
 
@@ -24,11 +21,6 @@ from structkit.records.jsonl import Record
 from structkit.records.output import cannot_write, remove, replace_folder, whole_file
 
 ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
-# what damaged checkpoints have been seen to raise
-DAMAGE = (
-    *(OSError, RuntimeError, ValueError, LookupError, EOFError, TypeError, AttributeError),
-    pickle.UnpicklingError,
-)
 
 
 class RunFolder:
@@ -40,59 +32,41 @@ class RunFolder:
     def __init__(self, output: str, *, overwrite: bool, resume: bool) -> None:
         self.final = Path(output)
         self.run: Record = {}
+        self.resume = resume
         if self.final.name in ("", ".."):
             raise UserError(f"-o {output} names no new folder", "name one", status=2)
         self.partial = self.final.with_name(self.final.name + ".partial")
-        self.resume = resume
+        self.model = self.partial / "model"  # before `finish` moves it into place
+        self.room = self.partial / "room"  # as large as a checkpoint without what only steps need
+        other = f"name another folder with {flag('output')}"
         try:
-            output.encode()
-            if stat.S_ISLNK(os.lstat(self.partial).st_mode):  # it may lead anywhere
-                raise UserError(f"{self.partial} is a link", "remove it, or name another with -o")
-        except UnicodeEncodeError:  # bytes that are not UTF-8: tokenizers cannot write there
-            raise UserError(
-                f"-o {output!r} is not UTF-8", "choose another name", status=2
-            ) from None
-        except (FileNotFoundError, NotADirectoryError):
-            pass  # it is made, or raises, when the run opens
+            if self.partial.is_symlink():  # it may lead anywhere
+                raise UserError(f"{self.partial} is a link", f"remove it, or {other}")
         except OSError as error:  # a name that is too long
             raise cannot_write(error, "made").at(output) from None
+        final, latest = self.final, self.latest()
+        there = any(final.iterdir()) if final.is_dir() else final.exists()
+        if there and (overwrite or resume) and not (final / FACTS).is_file():
+            raise UserError(f"{final} is not a model folder", other)
         if overwrite:
-            self._may_be_replaced()
             remove(self.partial)
-        elif not resume:
-            self._must_be_free()
-        self.complete = resume and self._exists() and self.latest() is None
-
-    def _may_be_replaced(self) -> None:
-        if self._exists() and not (self.final / FACTS).is_file():
+        elif there and not resume:
             raise UserError(
-                f"{self.final} is not a model folder, and {flag('overwrite')} would delete it",
-                f"name another folder with {flag('output')}",
-            )
-
-    def _must_be_free(self) -> None:
-        if self._exists():
-            raise UserError(
-                f"{self.final} exists",
+                f"{final} exists",
                 f"replace it with {flag('overwrite')}, continue a stopped run with "
-                f"{flag('resume')}, or name another folder with {flag('output')}",
+                f"{flag('resume')}, or {other}",
             )
-        latest = self.latest()
-        if latest:
-            step = latest.name.removeprefix("step-")
+        elif latest and not resume:
+            step = int(latest.name.removeprefix("step-"))
             raise UserError(
-                f"a run into {self.final} stopped at step {int(step):,}",
+                f"a run into {final} stopped at step {step:,}",
                 f"continue it with {flag('resume')}, or start again with {flag('overwrite')}",
             )
-
-    def _exists(self) -> bool:
-        if self.final.is_dir():
-            return any(self.final.iterdir())
-        return self.final.exists()
+        self.complete = resume and there and latest is None
 
     def open(self, run: Record) -> None:
         """Make the folder where the run lives: the first process does."""
-        self.run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
+        self.run = run
         if rank():
             return
         try:
@@ -106,8 +80,6 @@ class RunFolder:
 
     def finished(self, run: Record) -> Record:
         """The summary of the finished run. Errors: it was another run."""
-        if not (self.final / FACTS).is_file():
-            raise UserError(f"{self.final} is not a model folder", "name another folder with -o")
         facts = read_facts(self.final)
         data = facts["data"]
         before = {"method": facts["method"], **facts["settings"], "data": data["sha256"]}
@@ -151,7 +123,7 @@ class RunFolder:
         try:
             state: dict[str, Any] = torch.load(latest, map_location="cpu", weights_only=True)
             other = differences(state["run"], self.run)
-        except DAMAGE:  # torch's advice is to load it unsafely
+        except Exception:  # damage raises many kinds, and torch's advice is to load it unsafely
             raise UserError("is damaged or cut short", again).at(str(latest)) from None
         if other:
             raise UserError(
@@ -159,17 +131,6 @@ class RunFolder:
                 f"resume with the same settings and data, or {again}",
             )
         return state
-
-    @property
-    def model(self) -> Path:
-        """Where the model is before `finish` moves it into place."""
-        return self.partial / "model"
-
-    def new_model(self) -> Path:
-        """An empty folder for the finished model."""
-        remove(self.model)
-        self.model.mkdir()
-        return self.model
 
     def keep_room(self, weights: Mapping[str, Tensor]) -> None:
         """Take the room on the disk that the weights need: a full disk ends no training.
@@ -185,11 +146,6 @@ class RunFolder:
         except OSError as error:
             raise cannot_write(error).at(str(self.partial)) from None
 
-    @property
-    def room(self) -> Path:
-        """A file as large as a checkpoint without what only steps need."""
-        return self.partial / "room"
-
     @contextmanager
     def writing(self, end: Callable[[], tuple[int, dict[str, Any]]]) -> Iterator[Path]:
         """An empty folder for the finished model; where that cannot be written, `end()` is kept.
@@ -197,7 +153,9 @@ class RunFolder:
         `end` gives the last step and its state, which takes the room that was kept.
         """
         try:
-            yield self.new_model()
+            remove(self.model)
+            self.model.mkdir()
+            yield self.model
             self.room.unlink(missing_ok=True)  # what else belongs to the model is small
         except Exception as error:
             if (refused := system_error(error)) is None:
@@ -205,11 +163,10 @@ class RunFolder:
             shutil.rmtree(self.model, ignore_errors=True)
             self.room.unlink(missing_ok=True)
             self.save(*end())
-            problem = cannot_write(refused)
-            remedy = (
-                f"the trained weights are in {self.partial}; make room, and add {flag('resume')}"
-            )
-            raise UserError(problem.problem, remedy).at(str(self.final)) from None
+            raise UserError(
+                cannot_write(refused).problem,
+                f"the trained weights are in {self.partial}; make room, and add {flag('resume')}",
+            ).at(str(self.final)) from None
 
     def finish(self) -> None:
         """Move the model into place and clean up."""
@@ -239,7 +196,6 @@ def system_error(error: BaseException) -> OSError | None:
 
 def differences(before: Record, run: Record) -> list[str]:
     """How a run differs from an earlier one, for people."""
-    run = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
     return [
         f"{name} (was {before.get(name)}, is {run.get(name)})"
         for name in sorted(run)

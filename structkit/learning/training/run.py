@@ -7,19 +7,19 @@ import platform
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+import orjson
 import torch
-from huggingface_hub import ModelCardData
 
 from structkit import __version__
 from structkit.errors import UserError, flag
-from structkit.learning.folders.facts import FACTS, FORMAT, json_of
-from structkit.learning.folders.hub import looks_like_path, model_folder
+from structkit.learning.folders.facts import FACTS, FORMAT
+from structkit.learning.folders.hub import model_folder
 from structkit.learning.training.checkpoints import RunFolder, differences
 from structkit.learning.training.devices import (
     chosen_device,
@@ -41,7 +41,6 @@ from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.records.stream import Rejects, Stream
-from structkit.records.table import markdown_text
 from structkit.settings import flag_of
 
 CARD = "README.md"
@@ -103,8 +102,7 @@ def _train(
             summary = run.fit(device=device) if ranks() > 1 else run.launch()
             if rank():
                 return {}
-            card = {"method": name, **summary, "sha256": spool.hash}
-            write_card(folder.model, method, card, title=folder.final.name, files=files)
+            write_card(folder.model, name, method, spool, folder.final.name)
             folder.finish()
         except BaseException:
             folder.abandon()
@@ -174,7 +172,9 @@ class Run:
     def identity(self) -> Record:
         """What makes it another run: the settings, and hashes of the records."""
         hashes = {"held_out": self.held_out.hash} if self.held_out else {}
-        return {"method": self.name, **self.method.values(), "data": self.spool.hash, **hashes}
+        run = {"method": self.name, **self.method.values(), "data": self.spool.hash, **hashes}
+        identity: Record = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
+        return identity
 
     def launch(self) -> Record:
         """Train in this process, or in as many as have work."""
@@ -191,13 +191,9 @@ class Run:
 
         The first one writes and tells; returns what a finished run says of itself.
         """
-        with hushed(self.options.quiet or rank() > 0):
-            return self._fit(device)
-
-    def _fit(self, device: str | None) -> Record:
         chosen, method, spool = chosen_device(device), self.method, self.spool
         plan = method.plan(len(spool))
-        with enough_memory():
+        with hushed(self.options.quiet or rank() > 0), enough_memory():
             with waiting("making the model"):
                 # what is on the hub is here by now
                 module: TrainingModule = method.build(spool, offline=True).to(chosen)
@@ -224,7 +220,7 @@ class Run:
             **({"held_out": held_out.facts()} if held_out and held_out.losses else {}),
             "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
             "texts": dict(truncation.texts),
-            "seconds_per_step": round(trainer.log.seconds, 4),
+            "seconds_per_step": round(trainer.seconds, 4),
             **({"bits": f"may differ in an equal run: {DIFFERENCE}"} if DIFFERENCE else {}),
         }
 
@@ -251,96 +247,28 @@ class Run:
         write_json(folder / FACTS, content)
 
 
-def write_card(
-    folder: Path,
-    method: Method,
-    summary: Record,
-    *,
-    title: str,
-    files: Sequence[str] = (),
-) -> None:
-    """Write the card: a model's size, start, training data, settings, license, and how to use it.
-
-    `summary` is the summary of the training, with the hash of its records.
-    """
-    loads = _loads(folder)
-    about = ModelCardData(
-        library_name="sentence-transformers" if loads else "structkit",
-        base_model=method.start if _on_hub(method.start) else None,
-        tags=["structkit", summary["method"]],
-    )
-    rows = {
-        "method": f"`{summary['method']}`",
-        "start": _code(Path(method.start).name) if method.start else "from scratch",
-        "parameters": f"{summary['parameters']:,}",
-        "size": f"{_size(folder) / 1e6:,.1f} MB",
-        "training records": f"{summary['records']:,}, from {_names(files)}",
-        "sha256 of the records": f"`{summary['sha256']}`",
-        "steps": f"{summary['steps']:,}",
-        "license": "not stated: see those of the start model and the training data",
-    }
-    table = [f"| {name} | {value} |" for name, value in rows.items()]
-    parts = [
-        f"---\n{about.to_yaml()}\n---",
-        f"# {markdown_text(title)}",
-        f"Trained by structkit {__version__}.",
-        "\n".join(["| | |", "|---|---|", *table]),
-        "## Settings",
-        f"```\nstructkit train {summary['method']} {_flags(method)}\n```".replace(" \n", "\n"),
-        "## Use",
-        "\n\n".join(_uses(summary["method"], title, loads)),
-    ]
-    (folder / CARD).write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-
-
-def _loads(folder: Path) -> bool:
-    """Whether sentence-transformers has all modules of the model."""
-    modules = json_of(folder / "modules.json") or []
-    return bool(modules) and all(
-        module["type"].startswith("sentence_transformers.") for module in modules
-    )
-
-
-def _on_hub(start: str | None) -> bool:
-    return start is not None and "/" in start and not looks_like_path(start)
-
-
-def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-
-
-def _names(files: Sequence[str]) -> str:
-    return ", ".join(_code(Path(file).name) if file != "-" else "stdin" for file in files or ["-"])
-
-
-def _code(name: str) -> str:
-    """A name as code, where nothing in it ends the code or the cell."""
-    plain = " ".join(name.split()) == name and not {"`", "|"} & {*name}
-    return f"`{name}`" if plain else markdown_text(name)
-
-
-def _flags(method: Method) -> str:
-    """The flags that differ from the method's defaults; local paths as file names only."""
+def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str) -> None:
+    """Write the card: the command that makes the model again, of which records, and one of use."""
     changed = {
         each.name: value
         for each in fields(method)
         if (value := getattr(method, each.name)) not in (None, each.default)
     }
-    return " ".join(_flag(name, value) for name, value in changed.items())
+    flags = [word for setting, value in changed.items() for word in _flag(setting, value)]
+    use = "parse-trees" if name == "span-parser" else "encode"
+    lines = [
+        f"# {title}\n",
+        f"Trained by structkit {__version__} on {len(spool):,} records of sha256 {spool.hash}:\n",
+        f"    {shlex.join(['structkit', 'train', name, *flags])}\n",
+        "To use it:\n",
+        f"    {shlex.join(['structkit', use, 'texts.jsonl', '-m', title, '-o', 'out.jsonl'])}\n",
+    ]
+    (folder / CARD).write_text("\n".join(lines), encoding="utf-8")
 
 
-def _flag(name: str, value: object) -> str:
+def _flag(name: str, value: object) -> list[str]:
+    """A setting as words of a command; of a place on this machine, only the name."""
     if isinstance(value, bool):
-        return flag_of(name if value else f"no_{name}")
-    text = Path(value).name if isinstance(value, str) and Path(value).is_absolute() else str(value)
-    return f"{flag_of(name)} {shlex.quote(text)}"
-
-
-def _uses(method: str, title: str, loads: bool) -> Iterable[str]:
-    verb = "parse-trees" if method == "span-parser" else "encode"
-    yield f"```\nstructkit {verb} texts.jsonl -m {shlex.quote(title)} -o out.jsonl\n```"
-    if loads:
-        yield (
-            "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
-            f'embeddings = SentenceTransformer("{title}").encode(["a text"])\n```'
-        )
+        return [flag_of(name if value else f"no_{name}")]
+    local = isinstance(value, str) and Path(value).is_absolute()
+    return [flag_of(name), Path(str(value)).name if local else str(value)]

@@ -6,22 +6,21 @@ Of the settings a plan is made: the records of each step, and its learning rate.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.learning.folders.facts import damaged
 from structkit.learning.training.spool import Spool, checked
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 from structkit.records.stream import ErrorOptions
 from structkit.registry import Contract
 from structkit.seeds import key
-from structkit.settings import check, setting
+from structkit.settings import check, make, setting, types_of
 
 LENGTH = 1_000_000  # tokens of any text
 LOOK_EVERY = 500  # at most so many steps between two measurements of the held-out loss
@@ -66,9 +65,6 @@ class Method(Contract):
 
     example: ClassVar[str] = ""
     """A command that trains it, for the end of its help."""
-
-    divergence_remedy: ClassVar[str] = "try other settings"
-    """What helps where the loss diverges."""
 
     seed: int = setting(
         0,
@@ -130,13 +126,7 @@ class Method(Contract):
 
         Errors: `UserError` for one of another type or out of bounds.
         """
-        hints = get_type_hints(cls)
-        kept = {each.name: values[each.name] for each in fields(cls) if each.name in values}
-        for name, value in kept.items():
-            kinds = get_args(hints[name]) or (hints[name],)
-            if type(value) not in ((*kinds, int) if float in kinds else kinds):
-                raise damaged(f"the setting {name} is of another type: {value!r}")
-        return cls(**kept)
+        return make(cls, {name: values[name] for name in types_of(cls) if name in values})
 
     @classmethod
     def check_facts(cls, facts: Record) -> None:
@@ -162,8 +152,6 @@ class PassSettings(Method):
 @dataclass(frozen=True)
 class GradientSettings(PassSettings):
     """The settings of a training by gradient steps, one for each batch."""
-
-    divergence_remedy: ClassVar[str] = "lower --learning-rate, or raise --warmup"
 
     batch_size: int = setting(32, "records in one step", low=1, high=1_000_000, group="common")
     warmup: float = setting(

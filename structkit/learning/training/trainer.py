@@ -11,10 +11,12 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 import orjson
@@ -41,7 +43,7 @@ from structkit.progress import Position, announce, progress, say
 from structkit.seeds import key
 
 # what a checkpoint has of a trainer as it is
-PROGRESS = ("matmul", "step", "taken", "records", "first", "last")
+PROGRESS = ("matmul", "step", "taken", "records", "parts")
 
 
 class Trainer:
@@ -66,12 +68,11 @@ class Trainer:
         self.step = 0
         self.taken = 0  # steps, without those that patience has left out
         self.records = 0
-        self.first: dict[str, float] = {}
-        self.last: dict[str, float] = {}
-        self.sums: Counter[str] = Counter()
-        self.counts: Counter[str] = Counter()
+        # of the loss and each of its parts: first, last, sum, count; stages may have different ones
+        self.parts: dict[str, dict[str, float]] = {}
         self.matmul = ""
         self.started = time.monotonic()
+        self.seconds = 0.0  # of a step
         self.log = Log(options, plan.steps, silent=rank() > 0)
 
     @cached_property
@@ -104,22 +105,23 @@ class Trainer:
     def _steps(self) -> None:
         start, steps, every = self.taken, self.plan.steps, self.options.save_every
         look = self._position
-        with Interrupt() as interrupt, progress("train", look):
+        with noting_signals() as asked, progress("train", look):
             while self.step < steps:
                 self._train(self.plan.step(self.step))
                 self.step += 1
                 self._look()
                 # a signal reaches one process sooner than another: they agree
-                stop = total(interrupt.asked > 0) > 0 and self.step < steps
+                stop = total(bool(asked)) > 0 and self.step < steps
                 if stop or (every and self.step % every == 0 and self.step < steps):
                     self._save()
                 if stop:
                     break
         if self.step < steps:
             say(f"stopped at step {self.step:,} of {steps:,}; add {flag('resume')} to continue")
-            raise interrupt.ending()
+            # where another process has received the signal, this one ends as by SIGTERM
+            raise exit_for(asked[0] if asked else signal.SIGTERM)
         if self.taken > start:
-            self.log.seconds = (time.monotonic() - self.started) / (self.taken - start)
+            self.seconds = (time.monotonic() - self.started) / (self.taken - start)
 
     def _look(self) -> None:
         """Measure the held-out loss when it is due; a stage ends with its best model."""
@@ -146,25 +148,18 @@ class Trainer:
         parts = self.module.backward(self.module.batch(records, step))
         add_gradients(self.module)
         if not math.isfinite(parts["loss"]):
-            if step.number == 0 and (model := settings.start):
-                raise UserError(
-                    f"the loss is {parts['loss']} before the first step of training {model}",
-                    "copy its folder again, or train another model",
-                )
             raise UserError(
                 f"the loss is {parts['loss']} at step {step.number + 1:,}",
-                settings.divergence_remedy,
+                f"lower {flag('learning_rate')}, or raise {flag('warmup')}",
             )
         if longest := self.plan.max_grad_norm:
             torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
         self.optimizer.step()
         self.taken += 1
         self.records += len(records)
-        # stages may have different parts
-        self.last = self.last | parts
-        self.first = parts | self.first
-        self.sums.update(parts)
-        self.counts.update(parts.keys())
+        for name, value in parts.items():
+            part = self.parts.setdefault(name, {"first": value, "sum": 0.0, "count": 0})
+            part |= {"last": value, "sum": part["sum"] + value, "count": part["count"] + 1}
         self.log.add(step, parts, self.optimizer.param_groups[0]["lr"], len(records))
 
     def _save(self) -> None:
@@ -189,8 +184,6 @@ class Trainer:
             "module": self.module.state_dict(),
             "truncation": truncation.state(),
             **{name: getattr(self, name) for name in PROGRESS},
-            "sums": dict(self.sums),
-            "counts": dict(self.counts),
             "log": self.log.state(),
             **({} if self.held_out is None else {"held_out": self.held_out.state()}),
         }
@@ -204,7 +197,6 @@ class Trainer:
             self.optimizer.load_state_dict(state["optimizer"])
         for name in PROGRESS:
             setattr(self, name, state[name])
-        self.sums, self.counts = Counter(state["sums"]), Counter(state["counts"])
         self.log.load(state["log"])
         if self.held_out:
             self.held_out.load(state["held_out"])
@@ -213,19 +205,19 @@ class Trainer:
 
     def _position(self) -> Position:
         note = f"step {self.step:,}/{self.plan.steps:,}"
-        if self.last:
-            note += f", loss {self.last['loss']:.4f}"
+        if self.parts:
+            note += f", loss {self.parts['loss']['last']:.4f}"
         return Position(self.records, self.step, self.plan.steps, note)
 
     def losses(self) -> dict[str, dict[str, float]]:
         """First, last and mean value of the loss and its parts."""
         return {
             name: {
-                "first": self.first[name],
-                "last": self.last[name],
-                "mean": self.sums[name] / self.counts[name],
+                "first": part["first"],
+                "last": part["last"],
+                "mean": part["sum"] / part["count"],
             }
-            for name in self.last
+            for name, part in self.parts.items()
         }
 
 
@@ -239,7 +231,6 @@ class Log:
     def __init__(self, options: RunOptions, steps: int, *, silent: bool) -> None:
         self.every, self.steps, self.silent = options.log_every, steps, silent
         self.json = options.log_format == "json"
-        self.seconds = 0.0
         self.lines: list[dict[str, Any]] = []
         self._clear()
 
@@ -292,31 +283,20 @@ class Log:
             (folder / LOSSES).write_bytes(b"".join(lines))
 
 
-class Interrupt:
-    """Remembers the signal that asked the run to stop; a second signal stops it immediately."""
+@contextmanager
+def noting_signals() -> Iterator[list[int]]:
+    """Note a signal that asks the run to stop; a second signal stops it at once."""
+    asked: list[int] = []
 
-    def __init__(self) -> None:
-        self.asked = 0
-        self._before: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> Interrupt:
-        if threading.current_thread() is threading.main_thread():
-            self._before = {
-                number: signal.signal(number, self._ask) for number in handled_signals()
-            }
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked:
             raise exit_for(number)
-        self.asked = number
+        asked.append(number)
 
-    def ending(self) -> BaseException:
-        """The exception for the signal; another process may have received it instead."""
-        return exit_for(self.asked or signal.SIGTERM)
+    main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, ask) for number in handled_signals() if main}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

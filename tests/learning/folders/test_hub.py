@@ -150,7 +150,7 @@ def test_a_hub_that_does_not_answer(run, hub):
 def test_what_looks_like_a_path_is_never_asked_for(name, tmp_path, monkeypatch):
     (tmp_path / "models").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("structkit.learning.folders.hub.ask", pytest.fail)
+    monkeypatch.setattr("structkit.learning.folders.hub.say", pytest.fail)
     with pytest.raises(UserError) as caught:
         model_folder(name)
     assert f"there is no model folder {name}; check the path given as the model" == str(
